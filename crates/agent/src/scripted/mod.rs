@@ -1,0 +1,71 @@
+//! The scripted agent: a list of steps, played in the box by the guest program.
+//!
+//! It asks no model, so it shows what a box does, the same every time. People write scripts in TOML;
+//! `SCRIPTED.md` beside this crate's manifest is the reference.
+
+mod event;
+mod parse;
+
+use std::collections::BTreeMap;
+
+use guest::script::Script;
+
+use crate::provider::{AgentCommand, GuestFile};
+
+pub use event::{AgentReport, StepReport, read_events};
+pub use parse::{ScriptError, parse_script};
+
+/// The script in the read-only folder of the box.
+pub const SCRIPT_FILE: &str = "script.json";
+
+/// What starts the player with this script.
+pub fn command(script: &Script) -> AgentCommand {
+    let bytes = serde_json::to_vec(script)
+        .expect("a script holds strings, numbers and paths that were read from UTF-8");
+    AgentCommand {
+        argv: vec![in_box(guest::BINARY_FILE), "play".to_owned(), in_box(SCRIPT_FILE)],
+        env: BTreeMap::new(),
+        files: vec![GuestFile { name: SCRIPT_FILE.to_owned(), bytes }],
+    }
+}
+
+fn in_box(name: &str) -> String {
+    format!("{}/{name}", guest::BOX_DIR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_player_is_started_with_the_script_beside_it() {
+        let script = parse_script("[[step]]\nrun = 'git status'").unwrap();
+        let command = command(&script);
+        assert_eq!(
+            command.argv,
+            ["/harness-state/run/bottle-guest", "play", "/harness-state/run/script.json"]
+        );
+        assert!(command.env.is_empty());
+        assert_eq!(command.files.len(), 1);
+        assert_eq!(command.files[0].name, "script.json");
+    }
+
+    #[test]
+    fn what_is_handed_over_is_what_was_written() {
+        let script = parse_script("[[step]]\nsleep = 0.5\n[[step]]\nexit = 3").unwrap();
+        let bytes = &command(&script).files[0].bytes;
+        assert_eq!(serde_json::from_slice::<Script>(bytes).unwrap(), script);
+    }
+
+    #[test]
+    fn the_example_of_the_reference_is_a_script() {
+        let reference = include_str!("../../SCRIPTED.md");
+        let (_, rest) = reference.split_once("```toml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let script = parse_script(example).unwrap();
+        let mut kinds: Vec<_> = script.steps.iter().map(guest::script::Step::kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        assert_eq!(kinds, ["ask", "daemon", "exit", "print", "run", "sleep", "stuck", "write"]);
+    }
+}

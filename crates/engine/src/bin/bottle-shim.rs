@@ -1,0 +1,23 @@
+//! The shim as a program of its own, for tests and for people who want to run one box by hand. Products carry the
+//! same code behind [`engine::shim::SHIM_WORD`].
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use engine::place::Place;
+
+fn main() -> ExitCode {
+    let Some(place) = std::env::args_os().next_back().filter(|_| std::env::args_os().len() > 1) else {
+        return failed("usage: bottle-shim <folder of the box>");
+    };
+    match engine::shim::run(&Place::new(place)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&format!("bottle-shim: {error}")),
+    }
+}
+
+fn failed(message: &str) -> ExitCode {
+    // Standard error is the shim's log; when even that is gone there is nobody left to tell.
+    drop(writeln!(std::io::stderr(), "{message}"));
+    ExitCode::FAILURE
+}

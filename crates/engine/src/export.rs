@@ -1,0 +1,186 @@
+//! Workspace out: the agent's commits as objects in a repository of ours.
+//!
+//! A second, short box reads the workspace and streams a bundle to its standard output. The host stores those bytes
+//! and fetches from them with every check on. No git of the host ever opens the workspace.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use host::git::{GitError, RefName, SealedRepo, UserRepo};
+use model::id::{BoxName, BranchName, IdError, RunId, Sha};
+use model::verdict::Ended;
+use sandbox::spec::{Access, BoxSpec, Limits, MIB, Output};
+
+use crate::launch::{LaunchError, Launcher, attach};
+use crate::place::Place;
+
+/// How long the export may take.
+const EXPORT_SECS: u64 = 60;
+
+/// The largest bundle that is accepted.
+const BUNDLE_CAP: u64 = 256 * MIB;
+
+/// Statuses by which the export script tells what it found.
+const NO_BRANCH: i32 = 10;
+const NOTHING_NEW: i32 = 11;
+
+/// Runs inside the box. Whatever it says is checked outside.
+const SCRIPT: &str = r#"
+branch=$1; shift
+tip=$(git rev-parse --verify --quiet "refs/heads/$branch^{commit}") || exit 10
+for known in "$@"; do [ "$tip" = "$known" ] && exit 11; done
+for known in "$@"; do set -- "$@" "^$known"; shift; done
+exec git -c pack.threads=2 bundle create --quiet - "refs/heads/$branch" "$@"
+"#;
+
+/// What is exported from where.
+#[derive(Debug, Clone)]
+pub struct ExportWish<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// The box in which the agent ran; the export uses the same root, user and folders.
+    pub agent_box: &'a BoxSpec,
+    /// The branch to take.
+    pub branch: &'a BranchName,
+    /// Commits that we have already.
+    pub known: &'a [Sha],
+}
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exported {
+    /// The branch, at this commit, in the host's repository.
+    Tip(Sha),
+    /// The branch stands at a commit that we gave.
+    NothingNew,
+    /// There is no such branch any more.
+    NoBranch,
+    /// What came out was refused, for this reason.
+    Refused(String),
+}
+
+/// The export could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The box.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The host's repository.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A name.
+    #[error(transparent)]
+    Name(#[from] IdError),
+    /// The export box did not do its work.
+    #[error("could not export the workspace: {reason}")]
+    Box {
+        /// How the box ended.
+        reason: String,
+    },
+}
+
+/// Makes the host's repository of a run: empty, with the user's objects lent to it.
+pub async fn make_import_repo(path: &Path, source: &UserRepo) -> Result<SealedRepo, GitError> {
+    if path.join("HEAD").exists() {
+        return Ok(SealedRepo::open(path, source.object_format()));
+    }
+    if path.exists() {
+        // A crash came between the folder and the repository in it.
+        host::file::remove_tree_safely(path)
+            .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
+    }
+    let repo = SealedRepo::init_bare(path, source.object_format()).await?;
+    repo.add_alternate(&source.objects_dir())?;
+    Ok(repo)
+}
+
+/// Brings the agent's branch into `repo`. `attempt` numbers the box, because a box is never run twice.
+pub async fn export(
+    launcher: &Launcher,
+    wish: &ExportWish<'_>,
+    repo: &SealedRepo,
+    attempt: u32,
+) -> Result<Exported, ExportError> {
+    let spec = export_box(wish, attempt)?;
+    let place = launcher.launch(&spec)?;
+    let record = attach(&place).await?;
+    match record.ended {
+        Ended::Exited { code: 0 } => {}
+        Ended::Exited { code: NO_BRANCH } => return Ok(Exported::NoBranch),
+        Ended::Exited { code: NOTHING_NEW } => return Ok(Exported::NothingNew),
+        Ended::OutOfSpace => {
+            return Ok(Exported::Refused(format!("the bundle is larger than {BUNDLE_CAP} bytes")));
+        }
+        // A workspace that git cannot read is the agent's doing, and a box that takes too long over it as well.
+        Ended::Exited { code } => {
+            return Ok(Exported::Refused(format!(
+                "git could not bundle the branch (status {code}): {}",
+                last_words(&place)
+            )));
+        }
+        Ended::OutOfTime => return Ok(Exported::Refused(format!("no bundle within {EXPORT_SECS} s"))),
+        other => return Err(ExportError::Box { reason: format!("{other:?}") }),
+    }
+    let name = import_ref(wish.run, wish.branch)?;
+    match repo
+        .fetch_bundle(&place.stdout(spec.output), &RefName::of_branch(wish.branch), &name)
+        .await
+    {
+        Ok(()) => {}
+        Err(GitError::Failed { stderr, .. }) => return Ok(Exported::Refused(stderr)),
+        Err(error) => return Err(error.into()),
+    }
+    match repo.resolve_commit(name.as_str()).await? {
+        Some(tip) => Ok(Exported::Tip(tip)),
+        None => Ok(Exported::Refused("the bundle holds no commit".to_owned())),
+    }
+}
+
+/// Where the agent's branch stands in the host's repository.
+pub fn import_ref(run: &RunId, branch: &BranchName) -> Result<RefName, IdError> {
+    RefName::parse(&format!("refs/bottle/{run}/{branch}"))
+}
+
+fn export_box(wish: &ExportWish<'_>, attempt: u32) -> Result<BoxSpec, IdError> {
+    let agent = wish.agent_box;
+    let name = BoxName::parse(&format!("export-{attempt}"))?;
+    let mut argv = ["sh", "-c", SCRIPT, "export"].map(str::to_owned).to_vec();
+    argv.push(wish.branch.to_string());
+    argv.extend(wish.known.iter().map(ToString::to_string));
+    Ok(BoxSpec {
+        place: agent.place.with_file_name(name.as_str()),
+        name,
+        workspace_access: Access::ReadOnly,
+        programs: Vec::new(),
+        argv,
+        env: export_env(),
+        relays: Vec::new(),
+        limits: Limits { file_bytes: BUNDLE_CAP, ..Limits::default() },
+        output: Output::Exact { cap: BUNDLE_CAP },
+        deadline_secs: EXPORT_SECS,
+        grace_ms: 500,
+        ..agent.clone()
+    })
+}
+
+/// The agent's own files play no part: HOME is empty, and so is git's configuration but for the repository's.
+fn export_env() -> BTreeMap<String, String> {
+    [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/tmp"),
+        ("LC_ALL", "C"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ("GIT_GRAFT_FILE", "/dev/null"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}
+
+fn last_words(place: &Place) -> String {
+    let said = std::fs::read(place.stderr()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&said);
+    model::escape::escape_line(text.lines().last().unwrap_or("it said nothing")).into_owned()
+}
+

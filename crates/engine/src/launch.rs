@@ -1,0 +1,159 @@
+//! Launching a box, and finding it again: the parent's side of the shim.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use host::lock::{FileLock, LockError, LockKind};
+use host::process::{ProcessError, Signal, send_signal, spawn_detached};
+use model::command::CommandSpec;
+use model::secret::Secret;
+use model::verdict::Ended;
+use sandbox::backend::BackendKind;
+use sandbox::spec::BoxSpec;
+
+use crate::place::{Order, Place, PlaceError};
+use crate::record::ExitRecord;
+use crate::shim::REDACT_VARIABLE;
+
+/// Variables of the caller that the shim needs to find programs and engines. Nothing else goes along.
+const SHIM_VARIABLES: [&str; 5] = ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR", "TMPDIR"];
+
+/// A box could not be launched or found again.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A file of the box's folder.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Somebody else is at work on this box.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The shim could not be started or reached.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The folder of the box could not be made.
+    #[error("could not create {path}", path = path.display())]
+    Create {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// How to start shims.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    /// The program that is a shim when started so: the product itself with its shim word, or `bottle-shim`.
+    pub program: PathBuf,
+    /// What stands between the program and the folder of the box.
+    pub words: Vec<String>,
+    /// Which backend builds the boxes.
+    pub backend: BackendKind,
+    /// Values that must never be written to a log.
+    pub secrets: Vec<Secret>,
+}
+
+/// What is known about a box that was launched at some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sighting {
+    /// No shim was ever started for it.
+    NeverStarted,
+    /// A shim watches over it.
+    Running,
+    /// It has ended.
+    Ended(Box<ExitRecord>),
+    /// Its shim died without leaving a record.
+    Orphaned,
+}
+
+impl Launcher {
+    /// Starts the box. It goes on when the caller ends.
+    pub fn launch(&self, spec: &BoxSpec) -> Result<Place, LaunchError> {
+        let place = Place::new(&spec.place);
+        std::fs::create_dir_all(place.path())
+            .map_err(|source| LaunchError::Create { path: place.path().to_path_buf(), source })?;
+        // The lock goes from us to the shim without ever being free: there is no moment in which the box seems
+        // to be nobody's.
+        let lock = FileLock::try_acquire(&place.lock(), LockKind::Exclusive { note: "launch" })?;
+        place.save_order(&Order { spec: spec.clone(), backend: self.backend })?;
+        let log = File::create(place.shim_log())
+            .map_err(|source| LaunchError::Create { path: place.shim_log(), source })?;
+        spawn_detached(&self.command(&place), lock.into_file(), log)?;
+        Ok(place)
+    }
+
+    fn command(&self, place: &Place) -> CommandSpec {
+        let inherited = SHIM_VARIABLES
+            .iter()
+            .filter_map(|name| host::env::var(name).map(|value| ((*name).to_owned(), value)));
+        let values: Vec<&str> = self.secrets.iter().map(Secret::expose).collect();
+        let redact = serde_json::to_string(&values).unwrap_or_default();
+        let mut command = CommandSpec::new(&self.program)
+            .args(&self.words)
+            .arg(place.path())
+            .cwd("/")
+            .env(REDACT_VARIABLE, redact);
+        for (name, value) in inherited {
+            command = command.env(name, value);
+        }
+        command
+    }
+}
+
+/// Looks at a box without touching it.
+pub fn look(place: &Place) -> Result<Sighting, LaunchError> {
+    // The lock first: a shim writes its record before it lets go.
+    let held = host::lock::is_held(&place.lock())?;
+    match (held, place.load_exit()?) {
+        (true, _) => Ok(Sighting::Running),
+        (false, Some(record)) => Ok(Sighting::Ended(Box::new(record))),
+        (false, None) if place.load_shim()?.is_some() => Ok(Sighting::Orphaned),
+        (false, None) => Ok(Sighting::NeverStarted),
+    }
+}
+
+/// Waits until the box has ended, whoever launched it.
+pub async fn attach(place: &Place) -> Result<ExitRecord, LaunchError> {
+    host::lock::wait_released(&place.lock()).await?;
+    match place.load_exit()? {
+        Some(record) => Ok(record),
+        None => Ok(lost(place)),
+    }
+}
+
+/// Tells the shim to end the box; its record will say `stopped`.
+pub fn stop(place: &Place) -> Result<bool, LaunchError> {
+    signal(place, Signal::TERM)
+}
+
+/// Tells the shim to freeze the box: it is ended, its folders are kept, and its record says `frozen`.
+pub fn freeze(place: &Place) -> Result<bool, LaunchError> {
+    signal(place, Signal::USR1)
+}
+
+fn signal(place: &Place, signal: Signal) -> Result<bool, LaunchError> {
+    match place.load_shim()? {
+        Some(shim) => Ok(send_signal(&shim.process, signal)?),
+        None => Ok(false),
+    }
+}
+
+/// The record of a box whose shim left none: an infrastructure failure, never the agent's.
+fn lost(place: &Place) -> ExitRecord {
+    let said = std::fs::read_to_string(place.shim_log()).unwrap_or_default();
+    let last = said.lines().last().unwrap_or("it said nothing").to_owned();
+    let now = host::clock::now();
+    let order = place.load_order().ok();
+    ExitRecord {
+        ended: Ended::Infra { reason: format!("the shim ended without a record ({last})") },
+        backend: order.map_or(BackendKind::Bwrap, |order| order.backend),
+        started_at: place.load_shim().ok().flatten().map_or(now, |shim| shim.started_at),
+        finished_at: now,
+        ready_ms: None,
+        wall_ms: 0,
+        report: None,
+        output_bytes: 0,
+        dropped_bytes: 0,
+        peak_memory_bytes: None,
+    }
+}

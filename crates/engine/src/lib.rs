@@ -1,0 +1,14 @@
+//! One supervised run: workspace in, box, workspace out, evidence.
+//!
+//! The products say what they observe, how they judge and where they publish; everything between is here. The
+//! [`shim`] is a process of its own, so a run outlives whoever started it; [`launch`] starts it and finds it
+//! again.
+
+pub mod evidence;
+pub mod export;
+pub mod launch;
+pub mod mirror;
+pub mod place;
+pub mod record;
+pub mod shim;
+pub mod workspace;

@@ -1,0 +1,183 @@
+//! A host-owned copy of a fork's history, so that workspaces can be made by copying files.
+//!
+//! It holds exactly what the commits pinned last time reach, packed by reachability out of the user's repository. A
+//! workspace for newer commits takes the difference first and then copies the packs. When the pinned history is no
+//! longer part of the wanted one (somebody rewrote a branch), the mirror is thrown away and packed anew: nothing
+//! that the wanted commits do not reach ever gets into a workspace.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::file::FileError;
+use host::git::{GitError, GitLog, ObjectFormat, SealedRepo, UserRepo};
+use host::lock::{FileLock, LockError, LockKind};
+use model::id::Sha;
+
+/// A mirror of more packs than this is packed anew: many small packs make git slow inside the box.
+const MOST_PACKS: usize = 24;
+
+/// How long to wait for another run of the same fork to finish its copy.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The mirror could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum MirrorError {
+    /// Git said no.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Another run did not let go of it.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A file could not be used.
+    #[error("could not {doing} {path}", path = path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// An old mirror could not be removed.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// A mirror that is up to date and locked against change.
+#[derive(Debug)]
+pub struct Mirror {
+    path: PathBuf,
+    _lock: FileLock,
+}
+
+impl Mirror {
+    /// Brings the mirror at `path` up to date with `wants` and holds it so.
+    pub async fn update(
+        path: &Path,
+        source: &UserRepo,
+        wants: &[Sha],
+        log: Option<GitLog>,
+    ) -> Result<Self, MirrorError> {
+        let parent = path.parent().unwrap_or(path);
+        fs::create_dir_all(parent).map_err(failed("create", parent))?;
+        let lock_path = path.with_extension("lock");
+        let lock =
+            FileLock::acquire(&lock_path, LockKind::Exclusive { note: "mirror" }, PATIENCE).await?;
+        let known = match open(path, source.object_format(), log) {
+            Some(repo) => usable_pins(&repo, source, path, wants).await?,
+            None => None,
+        };
+        let pins = match known {
+            Some(pins) => pins,
+            None => {
+                renew(path, source.object_format()).await?;
+                Vec::new()
+            }
+        };
+        let missing: Vec<Sha> = wants.iter().filter(|sha| !pins.contains(sha)).cloned().collect();
+        if !missing.is_empty() {
+            source.pack_into(&path.join("objects/pack"), &missing, &pins).await?;
+            save_pins(path, wants)?;
+        }
+        Ok(Self { path: path.to_path_buf(), _lock: lock })
+    }
+
+    /// Where its objects are.
+    pub fn objects(&self) -> PathBuf {
+        self.path.join("objects")
+    }
+
+    /// Copies every pack, byte for byte, into another repository: no links, no alternates.
+    pub async fn copy_packs(&self, to: &Path) -> Result<(), MirrorError> {
+        let (from, to) = (self.path.join("objects/pack"), to.to_path_buf());
+        let copied = tokio::task::spawn_blocking(move || copy_files(&from, &to)).await;
+        copied.map_err(io::Error::other).and_then(|copied| copied).map_err(failed("copy", &self.path))
+    }
+}
+
+fn open(path: &Path, format: ObjectFormat, log: Option<GitLog>) -> Option<SealedRepo> {
+    path.join("HEAD").exists().then(|| with_log(SealedRepo::open(path, format), log))
+}
+
+fn with_log(repo: SealedRepo, log: Option<GitLog>) -> SealedRepo {
+    match log {
+        Some(log) => repo.logged(log),
+        None => repo,
+    }
+}
+
+/// The commits that the mirror holds, if all of them are still part of what is wanted.
+async fn usable_pins(
+    repo: &SealedRepo,
+    source: &UserRepo,
+    path: &Path,
+    wants: &[Sha],
+) -> Result<Option<Vec<Sha>>, MirrorError> {
+    let pins = load_pins(path);
+    if pins.is_empty() || count_packs(path) > MOST_PACKS {
+        return Ok(None);
+    }
+    for pin in &pins {
+        if repo.resolve_commit(pin.as_str()).await?.is_none() || !reached(source, pin, wants).await? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(pins))
+}
+
+async fn reached(source: &UserRepo, pin: &Sha, wants: &[Sha]) -> Result<bool, MirrorError> {
+    if wants.contains(pin) {
+        return Ok(true);
+    }
+    if source.resolve_commit(pin.as_str()).await?.is_none() {
+        return Ok(false);
+    }
+    for want in wants {
+        if source.is_ancestor(pin, want).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn renew(path: &Path, format: ObjectFormat) -> Result<(), MirrorError> {
+    if path.exists() {
+        host::file::remove_tree_safely(path)?;
+    }
+    SealedRepo::init_bare(path, format).await?;
+    Ok(())
+}
+
+const PINS_FILE: &str = "pins";
+
+fn load_pins(path: &Path) -> Vec<Sha> {
+    let text = fs::read_to_string(path.join(PINS_FILE)).unwrap_or_default();
+    text.lines().filter_map(|line| Sha::parse(line).ok()).collect()
+}
+
+/// Written last: after a crash in between, the next run packs once more.
+fn save_pins(path: &Path, wants: &[Sha]) -> Result<(), MirrorError> {
+    let text: String = wants.iter().map(|sha| format!("{sha}\n")).collect();
+    Ok(host::file::write_atomic(&path.join(PINS_FILE), text.as_bytes(), 0o600)?)
+}
+
+fn count_packs(path: &Path) -> usize {
+    fs::read_dir(path.join("objects/pack")).map_or(0, |entries| {
+        entries.flatten().filter(|entry| entry.path().extension() == Some("pack".as_ref())).count()
+    })
+}
+
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MirrorError {
+    let path = path.to_path_buf();
+    move |source| MirrorError::Io { doing, path, source }
+}

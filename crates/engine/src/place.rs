@@ -1,0 +1,134 @@
+//! The host-owned folder of one box: which files stand in it, and how they are read and written.
+//!
+//! ```text
+//! boxes/<name>/
+//!   order.json    what to build, written by whoever launches
+//!   lock          held by the launcher, then by the shim, until the box is gone
+//!   shim.json     who watches over it
+//!   guest/        what the box sees, read-only, at /harness-state/run
+//!   stdout.log    (or stdout.bin) and stderr.log
+//!   shim.log      what the shim itself had to say
+//!   exit.json     how it ended; written once, last
+//! ```
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sandbox::backend::BackendKind;
+use sandbox::spec::{BoxSpec, Output};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::record::{ExitRecord, ShimRecord};
+
+const ORDER_FILE: &str = "order.json";
+const SHIM_FILE: &str = "shim.json";
+const EXIT_FILE: &str = "exit.json";
+
+/// The folder of a box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(PathBuf);
+
+/// What the shim is told to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The box.
+    pub spec: BoxSpec,
+    /// Which backend builds it.
+    pub backend: BackendKind,
+}
+
+/// A file of a box's folder could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {doing} {path}", path = path.display())]
+pub struct PlaceError {
+    doing: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl Place {
+    /// The folder at this path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The lock that says whether somebody watches over the box.
+    pub fn lock(&self) -> PathBuf {
+        self.0.join(sandbox::LOCK_FILE)
+    }
+
+    /// What the shim itself writes.
+    pub fn shim_log(&self) -> PathBuf {
+        self.0.join("shim.log")
+    }
+
+    /// The box's standard output.
+    pub fn stdout(&self, output: Output) -> PathBuf {
+        match output {
+            Output::Log { .. } => self.0.join("stdout.log"),
+            Output::Exact { .. } => self.0.join("stdout.bin"),
+        }
+    }
+
+    /// The box's standard error.
+    pub fn stderr(&self) -> PathBuf {
+        self.0.join("stderr.log")
+    }
+
+    /// Writes the order.
+    pub fn save_order(&self, order: &Order) -> Result<(), PlaceError> {
+        self.save(ORDER_FILE, order)
+    }
+
+    /// Reads the order.
+    pub fn load_order(&self) -> Result<Order, PlaceError> {
+        let path = self.0.join(ORDER_FILE);
+        let absent = || io::Error::from(io::ErrorKind::NotFound);
+        self.load(ORDER_FILE)?.ok_or_else(|| PlaceError { doing: "read", path, source: absent() })
+    }
+
+    /// Writes who watches over the box.
+    pub fn save_shim(&self, record: &ShimRecord) -> Result<(), PlaceError> {
+        self.save(SHIM_FILE, record)
+    }
+
+    /// Who watches over the box, if anybody ever did.
+    pub fn load_shim(&self) -> Result<Option<ShimRecord>, PlaceError> {
+        self.load(SHIM_FILE)
+    }
+
+    /// Writes how the box ended.
+    pub fn save_exit(&self, record: &ExitRecord) -> Result<(), PlaceError> {
+        self.save(EXIT_FILE, record)
+    }
+
+    /// How the box ended, if it has.
+    pub fn load_exit(&self) -> Result<Option<ExitRecord>, PlaceError> {
+        self.load(EXIT_FILE)
+    }
+
+    fn save(&self, name: &str, value: &impl Serialize) -> Result<(), PlaceError> {
+        let path = self.0.join(name);
+        let written = serde_json::to_vec_pretty(value)
+            .map_err(io::Error::from)
+            .and_then(|bytes| host::file::write_atomic(&path, &bytes, 0o600).map_err(io::Error::other));
+        written.map_err(|source| PlaceError { doing: "write", path, source })
+    }
+
+    fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, PlaceError> {
+        let path = self.0.join(name);
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| PlaceError { doing: "understand", path, source: error.into() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(PlaceError { doing: "read", path, source }),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The shim: one small process per box. It holds the box's lock, its deadline, its logs and its exit record, so
+//! that the death of whoever launched it lifts no deadline and loses no result.
+
+mod output;
+mod supervise;
+mod watch;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use host::lock::{FileLock, LockError};
+use host::process::{ProcessError, ProcessHandle, become_session_leader};
+use model::redact::Redactor;
+use model::secret::Secret;
+use model::verdict::Ended;
+use sandbox::backend::BackendKind;
+use sandbox::bwrap::Bwrap;
+use sandbox::docker::{Docker, Engine};
+use sandbox::error::SandboxError;
+
+use crate::place::{Order, Place, PlaceError};
+use crate::record::{ExitRecord, ShimRecord};
+use supervise::{Orders, supervise};
+
+/// The word by which a product's own program is started as a shim.
+pub const SHIM_WORD: &str = "__shim";
+
+/// The variable that carries the values which must not appear in a log, as a JSON list. The box never sees it.
+pub(crate) const REDACT_VARIABLE: &str = "BOTTLEWORKS_REDACT";
+
+/// The shim could not do its own work.
+#[derive(Debug, thiserror::Error)]
+pub enum ShimError {
+    /// A file of the box's folder.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The lock that the launcher should have handed over.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// This process itself.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The runtime or its signals.
+    #[error("could not {doing}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The box has been run before.
+    #[error("the box in {0} has ended already; a box is never run twice")]
+    Ended(String),
+}
+
+/// Runs the box in `place` to its end. Standard input is its locked lock file.
+pub fn run(place: &Place) -> Result<(), ShimError> {
+    become_session_leader()?;
+    let inherited = File::from(clone_stdin()?);
+    let lock = FileLock::from_inherited(inherited, &place.lock(), "shim")?;
+    if place.load_exit()?.is_some() {
+        return Err(ShimError::Ended(place.path().display().to_string()));
+    }
+    let order = place.load_order()?;
+    // One thread: the kernel ties a box to the thread that made it, and this one lives until the end.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| ShimError::Io { doing: "start the runtime", source })?;
+    let record = runtime.block_on(async {
+        let mut orders = Orders::listen()
+            .map_err(|source| ShimError::Io { doing: "listen for signals", source })?;
+        // Only now may others know whom to signal: before, a signal would have ended the shim itself.
+        place.save_shim(&ShimRecord {
+            process: ProcessHandle::current()?,
+            started_at: host::clock::now(),
+        })?;
+        Ok::<_, ShimError>(run_order(&order, &mut orders).await)
+    })?;
+    place.save_exit(&record)?;
+    // A walk over a large tree may still be under way; nobody waits for it.
+    runtime.shutdown_background();
+    drop(lock);
+    Ok(())
+}
+
+async fn run_order(order: &Order, orders: &mut Orders) -> ExitRecord {
+    let redactor = Arc::new(redactor());
+    let spec = &order.spec;
+    match order.backend {
+        BackendKind::Bwrap => match Bwrap::find() {
+            Ok(bwrap) => supervise(&bwrap, order.backend, spec, &redactor, orders).await,
+            Err(error) => absent(order.backend, &error),
+        },
+        BackendKind::Docker => match Engine::find().await {
+            Ok(engine) => {
+                supervise(&Docker::new(&engine), order.backend, spec, &redactor, orders).await
+            }
+            Err(error) => absent(order.backend, &error),
+        },
+    }
+}
+
+/// The record of a box whose backend was not there.
+fn absent(backend: BackendKind, error: &SandboxError) -> ExitRecord {
+    let now = host::clock::now();
+    ExitRecord {
+        ended: Ended::Infra { reason: error.to_string() },
+        backend,
+        started_at: now,
+        finished_at: now,
+        ready_ms: None,
+        wall_ms: 0,
+        report: None,
+        output_bytes: 0,
+        dropped_bytes: 0,
+        peak_memory_bytes: None,
+    }
+}
+
+fn redactor() -> Redactor {
+    let text = host::env::var(REDACT_VARIABLE).unwrap_or_default();
+    let values: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
+    Redactor::new(values.into_iter().map(Secret::new))
+}
+
+fn clone_stdin() -> Result<std::os::fd::OwnedFd, ShimError> {
+    io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|source| ShimError::Io { doing: "take over the lock", source })
+}

@@ -1,0 +1,155 @@
+//! What a box prints: the guest's report is taken off the front, the rest goes to the log or, byte for byte, to a
+//! file.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use guest::config::GuestReport;
+use host::process::LogWriter;
+use model::redact::Redactor;
+use sandbox::backend::{OutputChunk, OutputStream};
+use sandbox::spec::Output;
+use tokio::sync::oneshot;
+
+/// The longest first line that can be a report.
+const REPORT_CAP: usize = 64 * 1024;
+
+/// Bytes of standard error that are kept.
+const STDERR_CAP: u64 = 8 << 20;
+
+/// What was seen on the way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) bytes: u64,
+    pub(super) dropped: u64,
+}
+
+/// Signals that leave the pump while it runs.
+pub(super) struct Signals {
+    /// The guest's first line, once it is there.
+    pub(super) report: oneshot::Receiver<Option<GuestReport>>,
+    /// Fires when exact output grew beyond its cap.
+    pub(super) overflow: oneshot::Receiver<()>,
+}
+
+/// Takes everything that a box prints.
+pub(super) struct Pump {
+    head: Option<Vec<u8>>,
+    report: Option<oneshot::Sender<Option<GuestReport>>>,
+    overflow: Option<oneshot::Sender<()>>,
+    out: Sink,
+    err: LogWriter,
+    seen: Seen,
+}
+
+enum Sink {
+    Log(LogWriter),
+    Exact { file: File, left: u64 },
+}
+
+impl Pump {
+    /// Opens the files of the box.
+    pub(super) fn open(
+        stdout: &Path,
+        stderr: &Path,
+        output: Output,
+        redactor: &Arc<Redactor>,
+    ) -> io::Result<(Self, Signals)> {
+        let out = match output {
+            Output::Log { cap } => {
+                Sink::Log(LogWriter::new(create(stdout)?, cap, Arc::clone(redactor)))
+            }
+            Output::Exact { cap } => Sink::Exact { file: create(stdout)?, left: cap },
+        };
+        let err = LogWriter::new(create(stderr)?, STDERR_CAP, Arc::clone(redactor));
+        let (report, report_signal) = oneshot::channel();
+        let (overflow, overflow_signal) = oneshot::channel();
+        let pump = Self {
+            head: Some(Vec::new()),
+            report: Some(report),
+            overflow: Some(overflow),
+            out,
+            err,
+            seen: Seen::default(),
+        };
+        Ok((pump, Signals { report: report_signal, overflow: overflow_signal }))
+    }
+
+    /// Runs until the box prints no more.
+    pub(super) async fn drain(mut self, mut output: OutputStream) -> io::Result<Seen> {
+        while let Some(chunk) = output.recv().await {
+            match chunk {
+                OutputChunk::Out(bytes) => self.take_out(&bytes)?,
+                OutputChunk::Err(bytes) => {
+                    self.seen.bytes += bytes.len() as u64;
+                    self.err.push(&bytes);
+                }
+            }
+        }
+        self.finish()
+    }
+
+    fn take_out(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(mut head) = self.head.take() else { return self.write_out(bytes) };
+        head.extend_from_slice(bytes);
+        match head.iter().position(|byte| *byte == b'\n') {
+            Some(end) => {
+                let line = String::from_utf8_lossy(&head[..end]).into_owned();
+                self.tell(GuestReport::parse_line(&line).ok());
+                self.write_out(&head[end + 1..])
+            }
+            None if head.len() > REPORT_CAP => {
+                self.tell(None);
+                self.write_out(&head)
+            }
+            None => {
+                self.head = Some(head);
+                Ok(())
+            }
+        }
+    }
+
+    fn tell(&mut self, report: Option<GuestReport>) {
+        if let Some(sender) = self.report.take() {
+            // Nobody listens any more once the box was ended for another reason.
+            drop(sender.send(report));
+        }
+    }
+
+    fn write_out(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.seen.bytes += bytes.len() as u64;
+        match &mut self.out {
+            Sink::Log(log) => {
+                log.push(bytes);
+                Ok(())
+            }
+            Sink::Exact { file, left } => {
+                let fits = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                file.write_all(&bytes[..fits])?;
+                *left -= fits as u64;
+                if fits < bytes.len() {
+                    self.seen.dropped += (bytes.len() - fits) as u64;
+                    // Told once; whoever listened may be gone by now, and then it no longer matters.
+                    self.overflow.take().map(|overflow| overflow.send(()).is_ok());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(mut self) -> io::Result<Seen> {
+        self.tell(None);
+        match self.out {
+            Sink::Log(log) => self.seen.dropped += log.finish()?.dropped,
+            Sink::Exact { file, .. } => file.sync_all()?,
+        }
+        self.seen.dropped += self.err.finish()?.dropped;
+        Ok(self.seen)
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
+}

@@ -1,0 +1,292 @@
+//! Watching over one box from its first process to its last: the deadline, the watchdogs, the orders from outside
+//! and the kill ladder.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use guest::config::GuestReport;
+use host::clock::{BootTimer, ClockError};
+use model::redact::Redactor;
+use model::verdict::Ended;
+use sandbox::backend::{Backend, BackendKind, BoxControl, BoxExit, Started};
+use sandbox::error::SandboxError;
+use sandbox::spec::BoxSpec;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::output::{Pump, Seen, Signals};
+use super::watch::{Alarm, judge_memory, next_memory_look, watch_space};
+use crate::place::Place;
+use crate::record::ExitRecord;
+
+/// How long a box may take to disappear after the final signal.
+const AFTER_KILL: Duration = Duration::from_secs(20);
+
+/// How long output may go on arriving after the box has ended.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Why the shim ended the box. `None` means that it ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Deadline,
+    Stop,
+    Freeze,
+    Memory,
+    Space,
+    Overflow,
+}
+
+/// Orders from outside.
+pub(super) struct Orders {
+    stop: Signal,
+    freeze: Signal,
+}
+
+impl Orders {
+    /// From here on, SIGTERM means stop and SIGUSR1 means freeze.
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            stop: signal(SignalKind::terminate())?,
+            freeze: signal(SignalKind::user_defined1())?,
+        })
+    }
+}
+
+/// Runs the box to its end and says how it ended. Never fails: what goes wrong is part of the record.
+pub(super) async fn supervise<B: Backend>(
+    backend: &B,
+    kind: BackendKind,
+    spec: &BoxSpec,
+    redactor: &Arc<Redactor>,
+    orders: &mut Orders,
+) -> ExitRecord {
+    let started_at = host::clock::now();
+    let begun = host::clock::boottime();
+    let mut watched = Watched::default();
+    let ended = watched.run(backend, spec, redactor, orders).await;
+    ExitRecord {
+        ended: ended.unwrap_or_else(|error| Ended::Infra { reason: describe(&error) }),
+        backend: kind,
+        started_at,
+        finished_at: host::clock::now(),
+        ready_ms: watched.ready.map(|ready| millis(ready.saturating_sub(begun))),
+        wall_ms: millis(host::clock::boottime().saturating_sub(begun)),
+        report: watched.report,
+        output_bytes: watched.seen.bytes,
+        dropped_bytes: watched.seen.dropped,
+        peak_memory_bytes: watched.peak_memory,
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SuperviseError {
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    #[error("could not open the log of the box")]
+    Log(#[source] io::Error),
+    #[error("could not set the deadline")]
+    Timer(#[from] ClockError),
+}
+
+/// What is learnt while the box runs.
+#[derive(Default)]
+struct Watched {
+    report: Option<GuestReport>,
+    ready: Option<Duration>,
+    seen: Seen,
+    peak_memory: Option<u64>,
+}
+
+impl Watched {
+    async fn run<B: Backend>(
+        &mut self,
+        backend: &B,
+        spec: &BoxSpec,
+        redactor: &Arc<Redactor>,
+        orders: &mut Orders,
+    ) -> Result<Ended, SuperviseError> {
+        let place = Place::new(&spec.place);
+        let (stdout, stderr) = (place.stdout(spec.output), place.stderr());
+        let (pump, mut signals) =
+            Pump::open(&stdout, &stderr, spec.output, redactor).map_err(SuperviseError::Log)?;
+        let mut deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
+        let Started { control, mut exit, output } = backend.start(spec).await?;
+        let draining = tokio::spawn(pump.drain(output));
+        let first = self.watch(&control, &mut exit, spec, orders, &mut signals, &mut deadline).await;
+        let (cause, box_exit) = match first {
+            Event::Ended(box_exit) => (None, box_exit),
+            Event::Cause(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
+        };
+        if let Ok(Ok(Ok(seen))) = tokio::time::timeout(LAST_WORDS, draining).await {
+            self.seen = seen;
+        }
+        if let (None, Ok(report)) = (&self.report, signals.report.try_recv()) {
+            self.report = report;
+        }
+        control.remove().await?;
+        Ok(judge(cause, &box_exit, self.report.as_ref()))
+    }
+
+    /// Waits for the first thing that ends the box, or for its own end.
+    async fn watch(
+        &mut self,
+        control: &impl BoxControl,
+        exit: &mut (impl Future<Output = BoxExit> + Unpin),
+        spec: &BoxSpec,
+        orders: &mut Orders,
+        signals: &mut Signals,
+        deadline: &mut BootTimer,
+    ) -> Event {
+        let mut space = std::pin::pin!(watch_space(spec));
+        let mut pause = Duration::ZERO;
+        let (mut reporting, mut exact) = (true, true);
+        loop {
+            tokio::select! {
+                box_exit = &mut *exit => return Event::Ended(box_exit),
+                _ = deadline.wait() => return Event::Cause(Cause::Deadline),
+                _ = orders.stop.recv() => return Event::Cause(Cause::Stop),
+                _ = orders.freeze.recv() => return Event::Cause(Cause::Freeze),
+                Alarm::Space | Alarm::Memory = &mut space => return Event::Cause(Cause::Space),
+                report = &mut signals.report, if reporting => {
+                    reporting = false;
+                    self.ready = Some(host::clock::boottime());
+                    self.report = report.ok().flatten();
+                }
+                full = &mut signals.overflow, if exact => {
+                    exact = false;
+                    if full.is_ok() {
+                        return Event::Cause(Cause::Overflow);
+                    }
+                }
+                () = tokio::time::sleep(pause) => {
+                    let Some(used) = control.memory_bytes() else {
+                        pause = Duration::from_secs(3600);
+                        continue;
+                    };
+                    self.peak_memory = self.peak_memory.max(Some(used));
+                    if judge_memory(used, &spec.limits).is_some() {
+                        return Event::Cause(Cause::Memory);
+                    }
+                    pause = next_memory_look(used, spec.limits.memory_bytes);
+                }
+            }
+        }
+    }
+}
+
+enum Event {
+    Ended(BoxExit),
+    Cause(Cause),
+}
+
+/// The kill ladder: ask, wait, end. A box that eats memory or disk is not asked.
+async fn end(
+    control: &impl BoxControl,
+    exit: &mut (impl Future<Output = BoxExit> + Unpin),
+    spec: &BoxSpec,
+    cause: Cause,
+) -> BoxExit {
+    let polite = match cause {
+        Cause::Deadline | Cause::Stop | Cause::Freeze => true,
+        Cause::Memory | Cause::Space | Cause::Overflow => false,
+    };
+    if polite && control.terminate().await.is_ok() {
+        let grace = Duration::from_millis(spec.grace_ms);
+        if let Ok(box_exit) = tokio::time::timeout(grace, &mut *exit).await {
+            return box_exit;
+        }
+    }
+    if let Err(error) = control.kill().await {
+        return BoxExit::Lost(format!("could not be killed: {error}"));
+    }
+    tokio::time::timeout(AFTER_KILL, exit)
+        .await
+        .unwrap_or_else(|_| BoxExit::Lost("was still there long after it was killed".to_owned()))
+}
+
+/// What the shim did outranks what the box did; a guest that never got ready outranks the status it left.
+fn judge(cause: Option<Cause>, exit: &BoxExit, report: Option<&GuestReport>) -> Ended {
+    match (cause, exit) {
+        (_, BoxExit::Lost(reason)) => Ended::Infra { reason: reason.clone() },
+        (Some(Cause::Deadline), _) => Ended::OutOfTime,
+        (Some(Cause::Stop), _) => Ended::Stopped,
+        (Some(Cause::Freeze), _) => Ended::Frozen,
+        (Some(Cause::Memory), _) | (None, BoxExit::OutOfMemory) => Ended::OutOfMemory,
+        (Some(Cause::Space | Cause::Overflow), _) => Ended::OutOfSpace,
+        (None, exit) => match report {
+            Some(report) if report.ready => match *exit {
+                BoxExit::Exited(code) => Ended::Exited { code },
+                BoxExit::Signalled(signal) => Ended::Signalled { signal },
+                BoxExit::OutOfMemory | BoxExit::Lost(_) => Ended::OutOfMemory,
+            },
+            Some(report) => Ended::Infra {
+                reason: format!("the box failed its own checks: {}", report.reasons().join("; ")),
+            },
+            None => Ended::Infra { reason: format!("the box never got ready ({exit:?})") },
+        },
+    }
+}
+
+/// An error with its causes in one line.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guest::config::RlimitSpec;
+
+    fn ready() -> GuestReport {
+        GuestReport::new(vec![], RlimitSpec::default(), 1000, None)
+    }
+
+    fn broken() -> GuestReport {
+        let problem = Some("no command".to_owned());
+        GuestReport::new(vec![], RlimitSpec::default(), 1000, problem)
+    }
+
+    #[test]
+    fn the_clock_outranks_the_status() {
+        let ended = judge(Some(Cause::Deadline), &BoxExit::Exited(0), Some(&ready()));
+        assert_eq!(ended, Ended::OutOfTime);
+    }
+
+    #[test]
+    fn a_status_counts_only_after_the_guest_was_ready() {
+        assert_eq!(
+            judge(None, &BoxExit::Exited(3), Some(&ready())),
+            Ended::Exited { code: 3 }
+        );
+        assert!(matches!(
+            judge(None, &BoxExit::Exited(125), Some(&broken())),
+            Ended::Infra { reason } if reason.contains("no command")
+        ));
+        assert!(matches!(judge(None, &BoxExit::Exited(0), None), Ended::Infra { .. }));
+    }
+
+    #[test]
+    fn a_lost_box_is_never_an_agents_failure() {
+        let lost = BoxExit::Lost("engine restarted".to_owned());
+        assert!(matches!(judge(None, &lost, Some(&ready())), Ended::Infra { .. }));
+    }
+
+    #[test]
+    fn the_kernels_memory_limit_and_the_watchdogs_mean_the_same() {
+        assert_eq!(judge(None, &BoxExit::OutOfMemory, Some(&ready())), Ended::OutOfMemory);
+        assert_eq!(
+            judge(Some(Cause::Memory), &BoxExit::Signalled(9), Some(&ready())),
+            Ended::OutOfMemory
+        );
+    }
+}

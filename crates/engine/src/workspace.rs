@@ -1,0 +1,180 @@
+//! Workspace in: a copy of chosen commits of a repository that holds nothing else.
+//!
+//! No remotes, no links to the user's files, no reflogs, no address of this host. The user's checkout is not
+//! touched and does not matter: it may be on another branch, detached or dirty.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use host::file::FileError;
+use host::git::{GitError, GitLog, RefName, UserRepo, WorkspaceRepo};
+use model::id::{BranchName, IdError, Sha};
+use sandbox::spec::BoxUser;
+
+use crate::mirror::{Mirror, MirrorError};
+
+/// Who the agent's commits are by, unless it says otherwise.
+pub const AGENT_IDENTITY: (&str, &str) = ("Bottleworks agent", "agent@bottle.invalid");
+
+/// What the workspace shall hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceWish {
+    /// The branch that is checked out.
+    pub branch: BranchName,
+    /// Where it stands.
+    pub base: Sha,
+    /// Other commits under the names by which the agent finds them, as in `upstream/main`.
+    pub others: Vec<(String, Sha)>,
+    /// Who owns the files afterwards.
+    pub owner: BoxUser,
+}
+
+/// What was noticed on the way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct WorkspaceNotes {
+    /// Submodules that stay empty folders: their repositories are not this one.
+    pub submodules: Vec<String>,
+    /// Whether large files are kept elsewhere, so that the workspace has their pointers only.
+    pub lfs_pointers: bool,
+}
+
+/// The workspace could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// History is missing, so nothing can be proved about it.
+    #[error("{path} is a shallow clone; run 'git fetch --unshallow' in it first", path = path.display())]
+    Shallow {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// Objects are missing and would have to be fetched one by one.
+    #[error("{path} is a partial clone; run 'git fetch --refetch --no-filter' in it first", path = path.display())]
+    Partial {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// The mirror.
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
+    /// Git.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The files.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A name that git would not take.
+    #[error(transparent)]
+    Name(#[from] IdError),
+    /// The copy is not what was wished for.
+    #[error("the copy of {commit} in {path} is not complete", path = path.display())]
+    Incomplete {
+        /// The commit.
+        commit: Sha,
+        /// The workspace.
+        path: PathBuf,
+    },
+}
+
+/// Makes the workspace at `path`, by way of the mirror at `mirror`.
+pub async fn make_workspace(
+    source: &UserRepo,
+    wish: &WorkspaceWish,
+    path: &Path,
+    mirror: &Path,
+    log: Option<GitLog>,
+) -> Result<WorkspaceNotes, WorkspaceError> {
+    refuse_incomplete(source).await?;
+    let mut wants = vec![wish.base.clone()];
+    wants.extend(wish.others.iter().map(|(_, sha)| sha.clone()).filter(|sha| *sha != wish.base));
+    let mirror = Mirror::update(mirror, source, &wants, log.clone()).await?;
+    let repo =
+        WorkspaceRepo::init(path, &wish.branch, source.object_format(), AGENT_IDENTITY, log).await?;
+    let (packs, lent) = (repo.pack_dir(), mirror.objects());
+    // Copying packs and writing files wait for the disk in turns; together they take as long as the slower one.
+    let (copied, written) =
+        tokio::join!(mirror.copy_packs(&packs), repo.checkout(&wish.base, &lent));
+    copied?;
+    written?;
+    drop(mirror);
+    repo.set_refs(&refs(wish)?).await?;
+    for want in &wants {
+        if !repo.has(want).await? {
+            return Err(WorkspaceError::Incomplete { commit: want.clone(), path: path.into() });
+        }
+    }
+    let notes = observe_notes(path);
+    give(path, wish.owner)?;
+    Ok(notes)
+}
+
+/// Gives a folder to the user behind the box. Only root has to: everybody else is that user.
+pub fn give(path: &Path, owner: BoxUser) -> Result<(), FileError> {
+    if host::env::is_root() { host::file::lchown_tree(path, owner.uid, owner.gid) } else { Ok(()) }
+}
+
+async fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
+    let path = || source.common_dir().to_path_buf();
+    if source.is_shallow() {
+        return Err(WorkspaceError::Shallow { path: path() });
+    }
+    if source.is_partial_clone().await? {
+        return Err(WorkspaceError::Partial { path: path() });
+    }
+    Ok(())
+}
+
+fn refs(wish: &WorkspaceWish) -> Result<Vec<(RefName, Sha)>, IdError> {
+    let mut refs = vec![(RefName::of_branch(&wish.branch), wish.base.clone())];
+    for (name, sha) in &wish.others {
+        refs.push((RefName::parse(&format!("refs/remotes/{name}"))?, sha.clone()));
+    }
+    Ok(refs)
+}
+
+/// Reads the two files by which a tree tells of things that live elsewhere. They are still ours: no agent has run.
+fn observe_notes(path: &Path) -> WorkspaceNotes {
+    let modules = read_small(path, ".gitmodules");
+    let attributes = read_small(path, ".gitattributes");
+    WorkspaceNotes {
+        submodules: parse_submodules(&modules),
+        lfs_pointers: attributes.lines().any(|line| line.contains("filter=lfs")),
+    }
+}
+
+fn read_small(path: &Path, name: &str) -> String {
+    match host::beneath::read_beneath(path, name, 1 << 20) {
+        Ok(Some(file)) => String::from_utf8_lossy(&file.bytes).into_owned(),
+        Ok(None) | Err(_) => String::new(),
+    }
+}
+
+fn parse_submodules(text: &str) -> Vec<String> {
+    text.lines()
+        .filter_map(|line| line.trim().strip_prefix("path"))
+        .filter_map(|rest| rest.trim_start().strip_prefix('='))
+        .map(|value| value.trim().to_owned())
+        .collect()
+}
+
+/// Makes the folder that the agent keeps its own files in, with a home.
+pub fn make_harness_state(path: &Path, owner: BoxUser) -> Result<(), FileError> {
+    let io = |action, path: &Path| {
+        let path = path.to_path_buf();
+        move |source| FileError::Io { action, path, source }
+    };
+    for folder in [path.to_path_buf(), path.join("home"), path.join("logs"), path.join("run")] {
+        fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    }
+    give(path, owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn submodules_are_named_by_their_paths() {
+        let text = "[submodule \"a\"]\n\tpath = vendor/a b\n\turl = https://x\n[submodule \"c\"]\n\tpath=c\n";
+        assert_eq!(parse_submodules(text), ["vendor/a b", "c"]);
+    }
+}

@@ -1,0 +1,3 @@
+//! The engine against real parts: a real shim, real boxes, real git.
+
+mod smoke;

@@ -1,0 +1,225 @@
+//! The one line that the init writes before anything of the agent has run, which is why the host may trust it.
+
+use serde::{Deserialize, Serialize};
+
+use super::RlimitSpec;
+
+/// The version of the report; the host refuses any other.
+const VERSION: u32 = 1;
+
+/// What the init found and set. The first line on the box's stdout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestReport {
+    /// Marks the line, and its version.
+    pub bottle: u32,
+    /// The command is started after this line if, and only if, this is true.
+    pub ready: bool,
+    /// What was tried that must not work.
+    pub preflight: Vec<PreflightItem>,
+    /// The limits that now hold.
+    pub limits: RlimitSpec,
+    /// The user that the command runs as.
+    pub uid: u32,
+    /// Why the guest could not do its own work, if it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// One thing that must not work in the box.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreflightItem {
+    /// What was tried.
+    pub name: Check,
+    /// It did not work, as it should not.
+    pub blocked: bool,
+    /// The command is not started unless this is blocked.
+    pub demanded: bool,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// What is tried. Each is named after the thing that must be absent, so that `blocked` is always the good answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// Processes of others in our pid namespace. Always demanded: the init signals every process it can see.
+    SharedPids,
+    /// Running as root. Always demanded.
+    Root,
+    /// Gaining privileges through setuid programs.
+    NewPrivileges,
+    /// Holding capabilities.
+    Capabilities,
+    /// System calls without a filter.
+    UnfilteredSyscalls,
+    /// A network interface beside loopback that is up, or a route over one.
+    Interface,
+    /// The cloud metadata service.
+    Metadata,
+    /// One of the configured gateway and LAN addresses.
+    Address,
+    /// A socket to the hypervisor, which no network namespace holds back.
+    Vsock,
+    /// A user namespace of one's own, the usual first step of an escape.
+    UserNamespace,
+}
+
+impl GuestReport {
+    /// Builds a report; `ready` follows from the rest.
+    pub fn new(
+        preflight: Vec<PreflightItem>,
+        limits: RlimitSpec,
+        uid: u32,
+        problem: Option<String>,
+    ) -> Self {
+        let ready = problem.is_none() && !preflight.iter().any(PreflightItem::failed);
+        Self { bottle: VERSION, ready, preflight, limits, uid, problem }
+    }
+
+    /// Reads the line.
+    pub fn parse_line(line: &str) -> Result<Self, ReportError> {
+        let report: Self = serde_json::from_str(line.trim_end()).map_err(ReportError::Json)?;
+        if report.bottle != VERSION {
+            return Err(ReportError::Version { found: report.bottle });
+        }
+        Ok(report)
+    }
+
+    /// Writes the line, without its line break.
+    pub fn render_line(&self) -> Result<String, ReportError> {
+        serde_json::to_string(self).map_err(ReportError::Json)
+    }
+
+    /// What stands against starting the command, for people; empty when ready.
+    pub fn reasons(&self) -> Vec<String> {
+        let failed = self.preflight.iter().filter(|item| item.failed());
+        let items = failed.map(|item| format!("{}: {}", item.name.as_str(), item.detail));
+        items.chain(self.problem.clone()).collect()
+    }
+}
+
+impl PreflightItem {
+    /// It was demanded and it was not blocked.
+    pub fn failed(&self) -> bool {
+        self.demanded && !self.blocked
+    }
+}
+
+impl Check {
+    /// Every check, in the order of the report.
+    pub const ALL: [Self; 10] = [
+        Self::SharedPids,
+        Self::Root,
+        Self::NewPrivileges,
+        Self::Capabilities,
+        Self::UnfilteredSyscalls,
+        Self::Interface,
+        Self::Metadata,
+        Self::Address,
+        Self::Vsock,
+        Self::UserNamespace,
+    ];
+
+    /// The name used in the configuration and the report.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SharedPids => "shared-pids",
+            Self::Root => "root",
+            Self::NewPrivileges => "new-privileges",
+            Self::Capabilities => "capabilities",
+            Self::UnfilteredSyscalls => "unfiltered-syscalls",
+            Self::Interface => "interface",
+            Self::Metadata => "metadata",
+            Self::Address => "address",
+            Self::Vsock => "vsock",
+            Self::UserNamespace => "user-namespace",
+        }
+    }
+
+    /// No configuration can waive these two.
+    pub fn is_always_demanded(self) -> bool {
+        matches!(self, Self::SharedPids | Self::Root)
+    }
+}
+
+/// Why a line is not a report we understand.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// Not the JSON of a report.
+    #[error("this is not a report of the guest: {0}")]
+    Json(serde_json::Error),
+    /// Another version of the guest.
+    #[error("the guest reports in version {found}, not {VERSION}")]
+    Version {
+        /// The version in the line.
+        found: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_its_line() {
+        let report = report(vec![item(Check::Vsock, true, true)], None);
+        let line = report.render_line().unwrap();
+        assert!(!line.contains('\n'), "{line}");
+        assert_eq!(GuestReport::parse_line(&format!("{line}\n")).unwrap(), report);
+        assert!(
+            line.starts_with(r#"{"bottle":1,"ready":true,"preflight":[{"name":"vsock","#),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn one_demanded_thing_that_works_is_enough_to_refuse() {
+        let report =
+            report(vec![item(Check::Root, true, true), item(Check::Vsock, false, true)], None);
+        assert!(!report.ready);
+        assert_eq!(report.reasons(), ["vsock: seen"]);
+    }
+
+    #[test]
+    fn what_is_not_demanded_is_told_but_does_not_decide() {
+        let report = report(vec![item(Check::Vsock, false, false)], None);
+        assert!(report.ready);
+        assert!(report.reasons().is_empty());
+    }
+
+    #[test]
+    fn a_problem_of_our_own_refuses_too() {
+        let report = report(Vec::new(), Some("no loopback".to_owned()));
+        assert!(!report.ready);
+        assert_eq!(report.reasons(), ["no loopback"]);
+    }
+
+    #[test]
+    fn another_version_is_not_guessed_at() {
+        let line = report(Vec::new(), None).render_line().unwrap().replace(":1,", ":2,");
+        let error = GuestReport::parse_line(&line).unwrap_err();
+        assert_eq!(error.to_string(), "the guest reports in version 2, not 1");
+    }
+
+    #[test]
+    fn what_an_agent_prints_is_not_a_report() {
+        assert!(GuestReport::parse_line("hello").is_err());
+        assert!(GuestReport::parse_line(r#"{"type":"result","status":0}"#).is_err());
+    }
+
+    #[test]
+    fn every_check_has_one_name() {
+        for check in Check::ALL {
+            let json = serde_json::to_string(&check).unwrap();
+            assert_eq!(json, format!("\"{}\"", check.as_str()));
+        }
+    }
+
+    fn report(preflight: Vec<PreflightItem>, problem: Option<String>) -> GuestReport {
+        GuestReport::new(preflight, RlimitSpec::default(), 1000, problem)
+    }
+
+    fn item(name: Check, blocked: bool, demanded: bool) -> PreflightItem {
+        PreflightItem { name, blocked, demanded, detail: "seen".to_owned() }
+    }
+}

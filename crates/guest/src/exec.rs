@@ -1,0 +1,56 @@
+//! The last step into a command: a fresh session, a clean signal mask, its own limits, then `execve`.
+//!
+//! The init keeps its signals blocked from before its first thread to its end, or one could be lost, and a child
+//! inherits that mask. Safe Rust has no place between fork and exec to undo it, hence this role. It is also where
+//! limits are set that the init itself must not die of.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use guest::config::RlimitSpec;
+use nix::sys::signal::SigSet;
+
+use crate::{complain, limit, spawn};
+
+/// The first argument that selects this role.
+pub(crate) const ROLE: &str = "exec";
+
+/// Statuses of a command that did not start, as shells have them.
+const EXIT_NOT_EXECUTABLE: u8 = 126;
+const EXIT_NOT_FOUND: u8 = 127;
+
+/// Prepares a command that runs `argv` through this role. The caller adds environment, folder and streams.
+pub(crate) fn command<'a>(
+    limits: &RlimitSpec,
+    argv: impl IntoIterator<Item = &'a str>,
+) -> Result<Command, serde_json::Error> {
+    let mut command = spawn::command_ourselves(ROLE);
+    command.arg(serde_json::to_string(limits)?).args(argv);
+    Ok(command)
+}
+
+/// Becomes `program`. Returns a status only if that fails.
+pub(crate) fn run(limits: &str, program: &str, args: &[OsString]) -> u8 {
+    if let Err(why) = prepare(limits) {
+        return complain(why, EXIT_NOT_EXECUTABLE);
+    }
+    let error = spawn::command(program).args(args).exec();
+    let status = match error.kind() {
+        ErrorKind::NotFound => EXIT_NOT_FOUND,
+        _ => EXIT_NOT_EXECUTABLE,
+    };
+    complain(format_args!("could not start {program}: {error}"), status)
+}
+
+fn prepare(limits: &str) -> Result<(), String> {
+    let limits: RlimitSpec = serde_json::from_str(limits).map_err(|error| error.to_string())?;
+    limit::set(&limits).map_err(|error| error.to_string())?;
+    SigSet::empty()
+        .thread_set_mask()
+        .map_err(|error| format!("could not clear the signal mask: {error}"))?;
+    // A process that leads its group already cannot start a session; it then has what matters, a group of its own.
+    rustix::process::setsid().ok();
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Tries to connect to addresses that must be out of reach, all at once and within one short limit.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_error;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+
+/// What came of one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Somebody is there: it accepted, or it refused, and a refusal is an answer from outside too.
+    Answered(Option<Errno>),
+    /// The kernel knew no way.
+    NoWay(Errno),
+    /// Nothing came back in time.
+    Silent,
+}
+
+impl Reach {
+    pub(crate) fn is_blocked(self) -> bool {
+        match self {
+            Self::Answered(_) => false,
+            Self::NoWay(_) | Self::Silent => true,
+        }
+    }
+
+    pub(crate) fn render(self) -> String {
+        match self {
+            Self::Answered(None) => "connected".to_owned(),
+            Self::Answered(Some(errno)) => format!("answered: {errno}"),
+            Self::NoWay(errno) => errno.to_string(),
+            Self::Silent => "no answer".to_owned(),
+        }
+    }
+
+    fn from_result(result: Result<(), Errno>) -> Self {
+        match result {
+            Ok(()) => Self::Answered(None),
+            Err(errno @ (Errno::CONNREFUSED | Errno::CONNRESET)) => Self::Answered(Some(errno)),
+            Err(errno) => Self::NoWay(errno),
+        }
+    }
+}
+
+/// Tries every address. Without an interface each attempt fails at once, and nothing is waited for.
+pub(crate) fn observe_reach(addresses: &[SocketAddr], limit: Duration) -> Vec<Reach> {
+    let mut attempts: Vec<Attempt> = addresses.iter().map(start).collect();
+    let deadline = Instant::now() + limit;
+    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+        if !wait_for_some(&mut attempts, left) {
+            break;
+        }
+    }
+    attempts.into_iter().map(Attempt::settle).collect()
+}
+
+enum Attempt {
+    Pending(OwnedFd),
+    Settled(Reach),
+}
+
+impl Attempt {
+    fn settle(self) -> Reach {
+        match self {
+            Self::Pending(_) => Reach::Silent,
+            Self::Settled(reach) => reach,
+        }
+    }
+}
+
+fn start(address: &SocketAddr) -> Attempt {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = match socket_with(family, SocketType::STREAM, flags, None) {
+        Ok(socket) => socket,
+        Err(errno) => return Attempt::Settled(Reach::NoWay(errno)),
+    };
+    match connect(&socket, address) {
+        Err(Errno::INPROGRESS) => Attempt::Pending(socket),
+        result => Attempt::Settled(Reach::from_result(result)),
+    }
+}
+
+/// Settles what has come to an end. False when nothing is left to wait for.
+fn wait_for_some(attempts: &mut [Attempt], left: Duration) -> bool {
+    let Ok(timeout) = Timespec::try_from(left) else { return false };
+    let mut polled: Vec<PollFd<'_>> = attempts.iter().filter_map(poll_fd).collect();
+    if polled.is_empty() || poll(&mut polled, Some(&timeout)).is_err() {
+        return false;
+    }
+    let ended: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+    let pending = attempts.iter_mut().filter(|attempt| poll_fd(attempt).is_some());
+    for (attempt, _) in pending.zip(ended).filter(|(_, ended)| *ended) {
+        if let Attempt::Pending(socket) = attempt {
+            let result = socket_error(socket).and_then(|result| result);
+            *attempt = Attempt::Settled(Reach::from_result(result));
+        }
+    }
+    true
+}
+
+fn poll_fd(attempt: &Attempt) -> Option<PollFd<'_>> {
+    match attempt {
+        Attempt::Pending(socket) => Some(PollFd::new(socket, PollFlags::OUT)),
+        Attempt::Settled(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn an_open_port_is_an_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let reach = observe(listener.local_addr().unwrap());
+        assert_eq!(reach, Reach::Answered(None));
+        assert!(!reach.is_blocked());
+    }
+
+    #[test]
+    fn a_refusal_is_an_answer_too() {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let reach = observe(closed);
+        assert_eq!(reach, Reach::Answered(Some(Errno::CONNREFUSED)));
+        assert!(!reach.is_blocked());
+    }
+
+    #[test]
+    fn no_way_and_silence_are_blocked() {
+        assert!(Reach::from_result(Err(Errno::NETUNREACH)).is_blocked());
+        assert!(Reach::from_result(Err(Errno::PERM)).is_blocked());
+        assert!(Reach::Silent.is_blocked());
+    }
+
+    #[test]
+    fn nothing_to_try_takes_no_time() {
+        assert!(observe_reach(&[], Duration::from_secs(60)).is_empty());
+    }
+
+    fn observe(address: SocketAddr) -> Reach {
+        observe_reach(&[address], Duration::from_secs(5))[0]
+    }
+}

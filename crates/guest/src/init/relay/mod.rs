@@ -1,0 +1,236 @@
+//! Loopback ports that lead to sockets of the host: the only way out of the box.
+//!
+//! One thread serves all connections. Threads count as processes, so a thread for each would eat up the limit that is
+//! meant for the agent, and a fork bomb would take the network with it.
+
+mod link;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use guest::config::Relay;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use link::Link;
+
+/// Connections at once; more wait in the listener's queue.
+const MAX_LINKS: usize = 256;
+
+/// The thread recurses nowhere and keeps its buffers on the heap.
+const STACK_BYTES: usize = 128 * 1024;
+
+/// After a failed accept (no descriptors left), as the listener would stay ready and keep us spinning.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// Why a relay could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RelayError {
+    #[error("there is no loopback in the box: {0}")]
+    Loopback(io::Error),
+    #[error("could not listen on {listen}: {source}")]
+    Listen { listen: SocketAddr, source: io::Error },
+    #[error("could not start the relay: {0}")]
+    Thread(io::Error),
+}
+
+/// A port that is bound, and where it leads.
+pub(crate) struct Door {
+    listener: TcpListener,
+    socket: PathBuf,
+}
+
+/// Binds every port. Programs may connect from now on; they are served once [`serve`] runs.
+pub(crate) fn open(relays: &[Relay]) -> Result<Vec<Door>, RelayError> {
+    // Sandboxes bring loopback up; where one did not, nothing the agent tests locally would work.
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(RelayError::Loopback)?;
+    relays.iter().map(open_door).collect()
+}
+
+fn open_door(relay: &Relay) -> Result<Door, RelayError> {
+    let listen = |source| RelayError::Listen { listen: relay.listen, source };
+    let listener = TcpListener::bind(relay.listen).map_err(listen)?;
+    listener.set_nonblocking(true).map_err(listen)?;
+    Ok(Door { listener, socket: relay.socket.clone() })
+}
+
+/// Serves the doors on a thread of its own until the box ends.
+pub(crate) fn serve(doors: Vec<Door>) -> Result<(), RelayError> {
+    if doors.is_empty() {
+        return Ok(());
+    }
+    let relay = thread::Builder::new().name("relay".to_owned()).stack_size(STACK_BYTES);
+    relay.spawn(move || relay_for_ever(&doors)).map(drop).map_err(RelayError::Thread)
+}
+
+fn relay_for_ever(doors: &[Door]) {
+    let mut links: Vec<Link> = Vec::new();
+    loop {
+        let news = wait_for_news(doors, &links);
+        let mut ready = news.links.into_iter();
+        links.retain_mut(|link| ready.next() != Some(true) || link.pump());
+        for (door, _) in doors.iter().zip(news.doors).filter(|(_, ready)| *ready) {
+            accept_all(door, &mut links);
+        }
+    }
+}
+
+/// Who has something for us, in the order of the doors and of the links.
+struct News {
+    doors: Vec<bool>,
+    links: Vec<bool>,
+}
+
+/// Sleeps until something can move. Nobody is let in while the house is full.
+fn wait_for_news(doors: &[Door], links: &[Link]) -> News {
+    let doors = if links.len() < MAX_LINKS { doors } else { &[] };
+    let mut fds: Vec<PollFd<'_>> =
+        doors.iter().map(|door| PollFd::new(&door.listener, PollFlags::IN)).collect();
+    let ends: Vec<Vec<PollFd<'_>>> = links.iter().map(|link| link.interest().collect()).collect();
+    let counts: Vec<usize> = ends.iter().map(Vec::len).collect();
+    fds.extend(ends.into_iter().flatten());
+    // An interrupted or failed wait costs one more turn, in which nothing moves.
+    poll(&mut fds, None).ok();
+    let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+    let mut any_of = |count| ready.by_ref().take(count).fold(false, |any, ready| any | ready);
+    News {
+        doors: doors.iter().map(|_| any_of(1)).collect(),
+        links: counts.into_iter().map(any_of).collect(),
+    }
+}
+
+fn accept_all(door: &Door, links: &mut Vec<Link>) {
+    while links.len() < MAX_LINKS {
+        match door.listener.accept() {
+            // A client whose other end cannot be had is hung up on, which is what it would see without us.
+            Ok((client, _)) => links.extend(join(client, &door.socket).ok()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(_) => return thread::sleep(ACCEPT_PAUSE),
+        }
+    }
+}
+
+fn join(client: TcpStream, socket: &Path) -> io::Result<Link> {
+    client.set_nonblocking(true)?;
+    // Small messages of a request must not wait for one another.
+    client.set_nodelay(true)?;
+    Ok(Link::new(client, connect_without_waiting(socket)?))
+}
+
+/// The standard library would block on a full queue of the host, and every other connection with it.
+fn connect_without_waiting(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn bytes_go_both_ways_and_a_half_close_is_kept() {
+        let relay = start(|mut host| {
+            let mut asked = Vec::new();
+            host.read_to_end(&mut asked).unwrap();
+            asked.reverse();
+            host.write_all(&asked).unwrap();
+        });
+        let question: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+        let mut answer = ask(relay.listen, &question);
+        answer.reverse();
+        assert!(answer == question);
+    }
+
+    #[test]
+    fn an_early_answer_arrives_although_the_host_stopped_listening() {
+        let relay = start(|mut host| {
+            host.write_all(b"no").unwrap();
+            host.shutdown(Shutdown::Both).unwrap();
+        });
+        // More than all the buffers on the way can hold.
+        assert_eq!(ask(relay.listen, &vec![0; 20_000_000]), b"no");
+    }
+
+    #[test]
+    fn many_connections_are_served_beyond_the_cap() {
+        let relay = start(|mut host| {
+            let mut asked = Vec::new();
+            host.read_to_end(&mut asked).unwrap();
+            host.write_all(&asked).unwrap();
+        });
+        let mut clients: Vec<TcpStream> =
+            (0..MAX_LINKS + 50).map(|_| TcpStream::connect(relay.listen).unwrap()).collect();
+        for (index, client) in clients.iter_mut().enumerate() {
+            client.write_all(&[index as u8]).unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+        }
+        for (index, client) in clients.iter_mut().enumerate() {
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).unwrap();
+            assert_eq!(answer, [index as u8]);
+        }
+    }
+
+    #[test]
+    fn without_the_host_a_client_is_hung_up_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let relay = start_doors(dir.path().join("nobody.sock"));
+        let mut client = TcpStream::connect(relay).unwrap();
+        assert_eq!(client.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
+    }
+
+    #[test]
+    fn a_taken_port_is_named() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listen = taken.local_addr().unwrap();
+        let Err(error) = open(&[Relay { listen, socket: "x".into() }]) else {
+            panic!("the port was taken");
+        };
+        assert!(error.to_string().starts_with(&format!("could not listen on {listen}")));
+    }
+
+    struct Running {
+        listen: SocketAddr,
+        _dir: tempfile::TempDir,
+    }
+
+    fn start(answer: impl Fn(UnixStream) + Send + Copy + 'static) -> Running {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("host.sock");
+        let host = UnixListener::bind(&socket).unwrap();
+        thread::spawn(move || {
+            for stream in host.incoming() {
+                let stream = stream.unwrap();
+                thread::spawn(move || answer(stream));
+            }
+        });
+        Running { listen: start_doors(socket), _dir: dir }
+    }
+
+    fn start_doors(socket: PathBuf) -> SocketAddr {
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let doors = open(&[Relay { listen, socket }]).unwrap();
+        let listen = doors[0].listener.local_addr().unwrap();
+        serve(doors).unwrap();
+        listen
+    }
+
+    fn ask(listen: SocketAddr, question: &[u8]) -> Vec<u8> {
+        let mut client = TcpStream::connect(listen).unwrap();
+        client.write_all(question).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        answer
+    }
+}

@@ -1,0 +1,153 @@
+//! How a box comes to its end: pure decisions on what has happened.
+//!
+//! There are two stages. While the command runs we wait; once the end has begun, everyone has been told, and we leave
+//! as soon as nobody is left or the time is up. The kernel kills what remains when pid 1 goes.
+
+use std::time::{Duration, Instant};
+
+use guest::{EXIT_BACKSTOP, EXIT_GUEST_FAILED, EXIT_STOPPED};
+
+/// Where the box is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The command runs.
+    Running,
+    /// Everyone was told to end.
+    Ending {
+        /// The status of the box, already decided.
+        status: i32,
+        /// When we stop waiting for the last ones.
+        until: Instant,
+    },
+}
+
+/// What has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The command ended with this status.
+    CommandEnded(i32),
+    /// We have no child left, and as pid 1 that means that nobody is left.
+    NobodyLeft,
+    /// Somebody outside asked us to stop.
+    StopAsked,
+    /// The backstop timer ran out.
+    BackstopReached,
+    /// The time to end is up.
+    TimeUp,
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Nothing.
+    Wait,
+    /// Tell everyone to end.
+    TerminateAll,
+    /// End the box.
+    Leave(i32),
+}
+
+/// How long an end may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// With leftovers, once the command has ended.
+    pub(crate) linger: Duration,
+    /// With everyone, once we were asked to stop.
+    pub(crate) grace: Duration,
+}
+
+/// Decides what an event leads to.
+pub(crate) fn next_stage(
+    stage: Stage,
+    event: Event,
+    now: Instant,
+    patience: Patience,
+) -> (Stage, Act) {
+    let end = |status, patience: Duration| {
+        (Stage::Ending { status, until: now + patience }, Act::TerminateAll)
+    };
+    match (stage, event) {
+        (Stage::Running, Event::CommandEnded(status)) => end(status, patience.linger),
+        (Stage::Running, Event::StopAsked) => end(EXIT_STOPPED, patience.grace),
+        (Stage::Running, Event::BackstopReached) => end(EXIT_BACKSTOP, patience.grace),
+        // The end of the command always comes first; if it was lost, waiting on would be for ever.
+        (Stage::Running, Event::NobodyLeft) => (stage, Act::Leave(EXIT_GUEST_FAILED)),
+        (Stage::Running, Event::TimeUp) => (stage, Act::Wait),
+        // The grace was for the command. What it leaves behind gets no more of it than after any other end.
+        (Stage::Ending { status, until }, Event::CommandEnded(_)) => {
+            (Stage::Ending { status, until: until.min(now + patience.linger) }, Act::Wait)
+        }
+        (Stage::Ending { status, .. }, Event::NobodyLeft | Event::TimeUp) => {
+            (stage, Act::Leave(status))
+        }
+        // The first reason for an end is the one that counts, and everyone has been told already.
+        (Stage::Ending { .. }, Event::StopAsked | Event::BackstopReached) => (stage, Act::Wait),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience =
+        Patience { linger: Duration::from_millis(200), grace: Duration::from_secs(5) };
+
+    #[test]
+    fn the_status_of_the_command_is_the_status_of_the_box() {
+        check(&[(0, Event::CommandEnded(7)), (0, Event::NobodyLeft)], Act::Leave(7));
+    }
+
+    #[test]
+    fn leftovers_are_told_and_waited_for() {
+        check(&[(0, Event::CommandEnded(7))], Act::TerminateAll);
+        check(&[(0, Event::CommandEnded(7)), (200, Event::TimeUp)], Act::Leave(7));
+    }
+
+    #[test]
+    fn a_stopped_box_says_so_whatever_the_command_made_of_it() {
+        check(&[(0, Event::StopAsked)], Act::TerminateAll);
+        check(&[(0, Event::StopAsked), (9, Event::CommandEnded(0))], Act::Wait);
+        check(
+            &[(0, Event::StopAsked), (9, Event::CommandEnded(0)), (9, Event::NobodyLeft)],
+            Act::Leave(143),
+        );
+    }
+
+    #[test]
+    fn leftovers_of_a_stopped_command_do_not_use_up_its_grace() {
+        let base = Instant::now();
+        let stage = play(base, &[(0, Event::StopAsked), (9, Event::CommandEnded(0))]).0;
+        assert_eq!(stage, Stage::Ending { status: 143, until: base + Duration::from_millis(209) });
+    }
+
+    #[test]
+    fn a_late_end_does_not_prolong_the_grace() {
+        let base = Instant::now();
+        let stage = play(base, &[(0, Event::StopAsked), (4_900, Event::CommandEnded(0))]).0;
+        assert_eq!(stage, Stage::Ending { status: 143, until: base + PATIENCE.grace });
+    }
+
+    #[test]
+    fn the_first_reason_for_the_end_counts() {
+        let events = [(0, Event::CommandEnded(3)), (1, Event::StopAsked), (2, Event::NobodyLeft)];
+        check(&events, Act::Leave(3));
+        let events = [(0, Event::BackstopReached), (1, Event::StopAsked), (2, Event::TimeUp)];
+        check(&events, Act::Leave(124));
+    }
+
+    #[test]
+    fn a_box_without_processes_never_waits_for_ever() {
+        check(&[(0, Event::NobodyLeft)], Act::Leave(125));
+    }
+
+    fn check(events: &[(u64, Event)], act: Act) {
+        assert_eq!(play(Instant::now(), events).1, act);
+    }
+
+    fn play(base: Instant, events: &[(u64, Event)]) -> (Stage, Act) {
+        let start = (Stage::Running, Act::Wait);
+        events.iter().fold(start, |(stage, _), (at_ms, event)| {
+            next_stage(stage, *event, base + Duration::from_millis(*at_ms), PATIENCE)
+        })
+    }
+}

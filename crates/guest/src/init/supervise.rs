@@ -1,0 +1,153 @@
+//! Starts the command, reaps whatever dies, and watches signals and the clock until the box may end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use guest::config::{GuestConfig, RlimitSpec};
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{WaitOptions, WaitStatus, wait};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
+
+use super::stage::{Act, Event, Patience, Stage, next_stage};
+use crate::exec;
+
+/// Every process we may signal: as pid 1 all of the box but ourselves. Anywhere else it would be half the machine,
+/// which is why the preflight insists on pid 1.
+const EVERYONE: i32 = -1;
+
+/// Signals as something to read. Blocked before the first thread starts, or that thread would take them.
+pub(crate) struct Signals(SignalFd);
+
+impl Signals {
+    /// From here on signals wait for us. As pid 1 we would otherwise never see those we have no handler for.
+    pub(crate) fn block() -> nix::Result<Self> {
+        let watched = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD];
+        let mask: SigSet = watched.into_iter().collect();
+        mask.thread_block()?;
+        Ok(Self(SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
+    }
+
+    /// Empties the queue; whether one of them asked us to stop.
+    fn drain(&self) -> nix::Result<bool> {
+        let mut stop = false;
+        while let Some(signal) = self.0.read_signal()? {
+            stop |= i32::try_from(signal.ssi_signo) != Ok(Signal::SIGCHLD as i32);
+        }
+        Ok(stop)
+    }
+}
+
+/// Runs the command and returns the status of the box.
+pub(crate) fn run(
+    config: &GuestConfig,
+    command_limits: &RlimitSpec,
+    signals: &Signals,
+) -> io::Result<u8> {
+    let patience = Patience {
+        linger: Duration::from_millis(config.linger_ms),
+        grace: Duration::from_millis(config.grace_ms),
+    };
+    let backstop = start_backstop(config.backstop_secs)?;
+    let command = launch(config, command_limits)?;
+    let mut stage = Stage::Running;
+    loop {
+        let rang = wait_for_news(&signals.0, &backstop, stage)?;
+        let mut events = reap(command)?;
+        if signals.drain()? {
+            events.push(Event::StopAsked);
+        }
+        if rang {
+            events.push(Event::BackstopReached);
+        }
+        if matches!(stage, Stage::Ending { until, .. } if until <= Instant::now()) {
+            events.push(Event::TimeUp);
+        }
+        for event in events {
+            let (next, act) = next_stage(stage, event, Instant::now(), patience);
+            stage = next;
+            match act {
+                Act::Wait => {}
+                Act::TerminateAll => terminate_all()?,
+                Act::Leave(status) => return Ok(u8::try_from(status).unwrap_or(u8::MAX)),
+            }
+        }
+    }
+}
+
+fn launch(config: &GuestConfig, limits: &RlimitSpec) -> io::Result<i32> {
+    let child = exec::command(limits, config.argv.iter().map(String::as_str))?
+        .env_clear()
+        .envs(&config.env)
+        .current_dir(&config.cwd)
+        .stdin(Stdio::null())
+        .spawn()?;
+    Ok(child.id().cast_signed())
+}
+
+/// A timer on the clock that goes on while the machine sleeps: a deadline is a promise in real time.
+fn start_backstop(secs: u64) -> io::Result<OwnedFd> {
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = rustix::time::timerfd_create(TimerfdClockId::Boottime, flags)?;
+    let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Zero would disarm the timer, and a box without an end is the one thing this must prevent.
+    let once = Timespec { tv_sec: i64::try_from(secs.max(1)).unwrap_or(i64::MAX), tv_nsec: 0 };
+    let setting = Itimerspec { it_interval: never, it_value: once };
+    rustix::time::timerfd_settime(&timer, TimerfdTimerFlags::empty(), &setting)?;
+    Ok(timer)
+}
+
+/// Sleeps until a signal, the backstop or the end of the stage; whether it was the backstop.
+fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: Stage) -> io::Result<bool> {
+    let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+    let timeout = match stage {
+        Stage::Running => {
+            fds.push(PollFd::new(backstop, PollFlags::IN));
+            None
+        }
+        // The end has begun: the backstop has nothing to add, and would only keep us awake.
+        Stage::Ending { until, .. } => Some(until.saturating_duration_since(Instant::now())),
+    };
+    let timeout = timeout.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    Ok(fds.get(1).is_some_and(|fd| !fd.revents().is_empty()))
+}
+
+/// Collects everyone who died. Orphans become children of pid 1, so this is every process of the box in the end.
+fn reap(command: i32) -> io::Result<Vec<Event>> {
+    let mut events = Vec::new();
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == command => {
+                events.extend(status_code(status).map(Event::CommandEnded));
+            }
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return Ok(events),
+            Err(rustix::io::Errno::CHILD) => {
+                events.push(Event::NobodyLeft);
+                return Ok(events);
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// The status as shells count it: the code, or 128 and the signal.
+fn status_code(status: WaitStatus) -> Option<i32> {
+    status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal))
+}
+
+fn terminate_all() -> io::Result<()> {
+    match kill(Pid::from_raw(EVERYONE), Signal::SIGTERM) {
+        Ok(()) | Err(Errno::ESRCH) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}

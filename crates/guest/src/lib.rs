@@ -1,0 +1,31 @@
+//! What the host and the program inside the box say to each other.
+//!
+//! The program is `bottle-guest`: pid 1 of every box, and the player of scripted agents. This library holds only the
+//! types of the files and lines that cross the wall, so that host crates can link it without the program.
+
+pub mod config;
+pub mod script;
+
+/// The init's configuration, in [`BOX_DIR`].
+pub const CONFIG_FILE: &str = "config.json";
+
+/// The program, in [`BOX_DIR`].
+pub const BINARY_FILE: &str = "bottle-guest";
+
+/// The box could not be trusted or the guest could not do its own work; the command was never started.
+pub const EXIT_GUEST_FAILED: i32 = 125;
+
+/// The backstop timer ended the box because nobody outside did; the same number as `timeout(1)`.
+pub const EXIT_BACKSTOP: i32 = 124;
+
+/// The init was asked to stop: 128 + SIGTERM, whatever the command made of it.
+pub const EXIT_STOPPED: i32 = 143;
+
+/// The repository copy the agent works in.
+pub const WORKSPACE: &str = "/workspace";
+
+/// What the agent keeps between runs; its HOME.
+pub const HARNESS_STATE: &str = "/harness-state";
+
+/// Read-only in the box: the program, its configuration and the sockets.
+pub const BOX_DIR: &str = "/harness-state/run";

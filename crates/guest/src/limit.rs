@@ -1,0 +1,82 @@
+//! Sets resource limits on this process, and with them on all that it starts.
+
+use guest::config::RlimitSpec;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// A limit that could not be set.
+#[derive(Debug, thiserror::Error)]
+#[error("could not limit {name} to {value}: {errno}")]
+pub(crate) struct LimitError {
+    name: &'static str,
+    value: u64,
+    errno: rustix::io::Errno,
+}
+
+/// Sets every limit that is given, soft and hard, and returns those that now hold.
+pub(crate) fn set(wanted: &RlimitSpec) -> Result<RlimitSpec, LimitError> {
+    Ok(RlimitSpec {
+        nproc: set_one("nproc", Resource::Nproc, wanted.nproc)?,
+        nofile: set_one("nofile", Resource::Nofile, wanted.nofile)?,
+        fsize: set_one("fsize", Resource::Fsize, wanted.fsize)?,
+        core: set_one("core", Resource::Core, Some(wanted.core))?.unwrap_or(wanted.core),
+        address_space: set_one("as", Resource::As, wanted.address_space)?,
+        cpu_secs: set_one("cpu", Resource::Cpu, wanted.cpu_secs)?,
+    })
+}
+
+/// Splits off what only the command may bear. A hard limit on processor time kills even pid 1, and pid 1 out of
+/// address space aborts: either would end the box for the agent's use of its network.
+pub(crate) fn split_for_init(wanted: &RlimitSpec) -> (RlimitSpec, RlimitSpec) {
+    let for_init = RlimitSpec { address_space: None, cpu_secs: None, ..*wanted };
+    let for_command = RlimitSpec {
+        address_space: wanted.address_space.map(|value| within_hard(Resource::As, value)),
+        cpu_secs: wanted.cpu_secs.map(|value| within_hard(Resource::Cpu, value)),
+        core: wanted.core,
+        ..RlimitSpec::default()
+    };
+    (for_init, for_command)
+}
+
+fn set_one(
+    name: &'static str,
+    resource: Resource,
+    wanted: Option<u64>,
+) -> Result<Option<u64>, LimitError> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let value = within_hard(resource, wanted);
+    setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+        .map_err(|errno| LimitError { name, value, errno })?;
+    Ok(getrlimit(resource).current)
+}
+
+/// A hard limit cannot be raised, and a lower one keeps the promise too.
+fn within_hard(resource: Resource, wanted: u64) -> u64 {
+    getrlimit(resource).maximum.map_or(wanted, |hard| hard.min(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_init_bears_no_limit_that_could_kill_it() {
+        let wanted = RlimitSpec {
+            nproc: Some(9),
+            address_space: Some(1 << 40),
+            cpu_secs: Some(5),
+            ..RlimitSpec::default()
+        };
+        let (init, command) = split_for_init(&wanted);
+        assert_eq!(init, RlimitSpec { nproc: Some(9), ..RlimitSpec::default() });
+        assert_eq!(command.cpu_secs, Some(5));
+        assert_eq!(command.nproc, None);
+    }
+
+    #[test]
+    fn a_limit_can_be_lowered_and_never_raised() {
+        // Core files are the one limit here that no other test of this process minds.
+        let first = set(&RlimitSpec { core: 4096, ..RlimitSpec::default() }).unwrap();
+        assert!(first.core <= 4096);
+        assert_eq!(set(&RlimitSpec { core: 8192, ..RlimitSpec::default() }).unwrap(), first);
+    }
+}

@@ -1,0 +1,46 @@
+//! `bottle-guest`: the one program of ours inside the box. Its first argument names its role.
+
+mod exec;
+mod init;
+mod limit;
+mod play;
+mod spawn;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use guest::HARNESS_STATE;
+
+/// A wrong call. Only the host calls us, so this is a mistake of ours and not a person's.
+const EXIT_USAGE: u8 = 2;
+
+const USAGE: &str =
+    "usage: bottle-guest init <config.json> | play <script.json> [<harness state>] | --version";
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
+    ExitCode::from(match words.as_slice() {
+        ["init", config] => init::run(Path::new(config)),
+        ["play", script] => play::run(Path::new(script), Path::new(HARNESS_STATE)),
+        ["play", script, state] => play::run(Path::new(script), Path::new(state)),
+        // The other two are for ourselves alone: see `exec` and `init::userns`.
+        [exec::ROLE, limits, program, ..] => exec::run(limits, program, &args[3..]),
+        [init::userns::ROLE] => init::userns::run(),
+        ["--version"] => print_version(),
+        _ => complain(USAGE, EXIT_USAGE),
+    })
+}
+
+fn print_version() -> u8 {
+    let line = writeln!(std::io::stdout(), "bottle-guest {}", env!("CARGO_PKG_VERSION"));
+    u8::from(line.is_err())
+}
+
+/// Says why on stderr, and gives the status back. When even that cannot be written, the status still tells.
+fn complain(why: impl std::fmt::Display, status: u8) -> u8 {
+    writeln!(std::io::stderr(), "bottle-guest: {why}").ok();
+    status
+}

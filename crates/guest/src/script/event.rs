@@ -1,0 +1,80 @@
+//! What the player tells while it plays: one line of JSON each, between whatever the commands print.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of the player.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Event {
+    /// A step begins.
+    Step {
+        /// Its place in the script, from 0.
+        index: usize,
+        /// The key that names its kind.
+        kind: String,
+        /// What it is about.
+        detail: String,
+    },
+    /// A step has ended.
+    StepDone {
+        /// Its place in the script, from 0.
+        index: usize,
+        /// Its status.
+        status: i32,
+        /// How long it took.
+        ms: u64,
+    },
+    /// The agent asks a person.
+    Clarification {
+        /// The question.
+        question: String,
+        /// Answers to choose from, if any.
+        #[serde(default)]
+        options: Vec<String>,
+    },
+    /// The script has ended. Always the last line.
+    Result {
+        /// The status of the player.
+        status: i32,
+    },
+}
+
+impl Event {
+    /// Reads a line; none if it is something a command printed.
+    pub fn parse_line(line: &str) -> Option<Self> {
+        serde_json::from_str(line.trim_end()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_starts_with_its_type() {
+        check(
+            r#"{"type":"step","index":0,"kind":"run","detail":"ls"}"#,
+            Event::Step { index: 0, kind: "run".to_owned(), detail: "ls".to_owned() },
+        );
+        check(
+            r#"{"type":"step-done","index":0,"status":2,"ms":7}"#,
+            Event::StepDone { index: 0, status: 2, ms: 7 },
+        );
+        check(
+            r#"{"type":"clarification","question":"red?","options":["yes"]}"#,
+            Event::Clarification { question: "red?".to_owned(), options: vec!["yes".to_owned()] },
+        );
+        check(r#"{"type":"result","status":0}"#, Event::Result { status: 0 });
+    }
+
+    #[test]
+    fn what_a_command_prints_is_no_event() {
+        assert_eq!(Event::parse_line("hello"), None);
+        assert_eq!(Event::parse_line(r#"{"type":"other"}"#), None);
+    }
+
+    fn check(line: &str, event: Event) {
+        assert_eq!(serde_json::to_string(&event).unwrap(), line);
+        assert_eq!(Event::parse_line(&format!("{line}\n")), Some(event));
+    }
+}

@@ -1,0 +1,303 @@
+//! Reading one file of a tree that somebody else filled.
+//!
+//! After a run the workspace is data. A note left there may be a link to a secret, a FIFO that
+//! blocks for ever, or ten gigabytes of nothing. The kernel resolves the path under rules that
+//! admit none of this, so there is no moment between checking and opening.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// The beginning of a file found beneath a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeneathFile {
+    /// The first bytes, at most as many as were asked for.
+    pub bytes: Vec<u8>,
+    /// Whether the file goes on after `bytes`.
+    pub truncated: bool,
+    /// The size the file claims to have.
+    pub size: u64,
+}
+
+/// Why a file of an untrusted tree was not read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BeneathError {
+    /// A component of the path is a symbolic link.
+    #[error("refused to read {relative} in {root}: a symbolic link is on the way", root = root.display())]
+    Symlink {
+        /// The tree.
+        root: PathBuf,
+        /// The path asked for.
+        relative: String,
+    },
+    /// The path leaves the tree, or enters another file system.
+    #[error("refused to read {relative} in {root}: it leads out of the tree", root = root.display())]
+    Outside {
+        /// The tree.
+        root: PathBuf,
+        /// The path asked for.
+        relative: String,
+    },
+    /// What is there is a directory, FIFO, socket or device.
+    #[error("refused to read {relative} in {root}: it is a {kind}, not a regular file", root = root.display())]
+    NotRegular {
+        /// The tree.
+        root: PathBuf,
+        /// The path asked for.
+        relative: String,
+        /// What it is instead.
+        kind: &'static str,
+    },
+    /// The path is empty or no path at all.
+    #[error("refused to read {relative:?} in {root}: not a usable path", root = root.display())]
+    BadPath {
+        /// The tree.
+        root: PathBuf,
+        /// The path asked for.
+        relative: String,
+    },
+    /// The system could not do it.
+    #[error("could not read {relative} in {root}", root = root.display())]
+    Io {
+        /// The tree.
+        root: PathBuf,
+        /// The path asked for.
+        relative: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Reads the first `cap` bytes of `relative` beneath `root`. Missing is an answer, not an error;
+/// anything but a regular file reached without links is refused by name.
+pub fn read_beneath(
+    root: &Path,
+    relative: &str,
+    cap: usize,
+) -> Result<Option<BeneathFile>, BeneathError> {
+    let asked = Asked { root, relative };
+    if relative.is_empty() || relative.contains('\0') {
+        return Err(asked.bad_path());
+    }
+    let Some(file) = asked.open()? else { return Ok(None) };
+    let stat = rustix::fs::fstat(&file).map_err(|errno| asked.io(errno.into()))?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if !kind.is_file() {
+        return Err(asked.not_regular(name_of(kind)));
+    }
+    let (bytes, truncated) = read_start(file, cap).map_err(|source| asked.io(source))?;
+    let size = u64::try_from(stat.st_size).unwrap_or_default();
+    Ok(Some(BeneathFile { bytes, truncated, size }))
+}
+
+/// What was asked for, so that every refusal can say it.
+struct Asked<'a> {
+    root: &'a Path,
+    relative: &'a str,
+}
+
+impl Asked<'_> {
+    fn open(&self) -> Result<Option<File>, BeneathError> {
+        let root = rustix::fs::open(
+            self.root,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|errno| self.io(errno.into()))?;
+        match resolve(&root, self.relative) {
+            Ok(file) => Ok(Some(File::from(file))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(Errno::LOOP) => Err(BeneathError::Symlink {
+                root: self.root.to_path_buf(),
+                relative: self.relative.to_owned(),
+            }),
+            Err(Errno::XDEV) => Err(BeneathError::Outside {
+                root: self.root.to_path_buf(),
+                relative: self.relative.to_owned(),
+            }),
+            // Opening a socket, or a device without a driver, answers with this.
+            Err(Errno::NXIO | Errno::NODEV) => Err(self.not_regular("socket or device")),
+            Err(errno) => Err(self.io(errno.into())),
+        }
+    }
+
+    fn not_regular(&self, kind: &'static str) -> BeneathError {
+        BeneathError::NotRegular {
+            root: self.root.to_path_buf(),
+            relative: self.relative.to_owned(),
+            kind,
+        }
+    }
+
+    fn bad_path(&self) -> BeneathError {
+        BeneathError::BadPath { root: self.root.to_path_buf(), relative: self.relative.to_owned() }
+    }
+
+    fn io(&self, source: io::Error) -> BeneathError {
+        BeneathError::Io {
+            root: self.root.to_path_buf(),
+            relative: self.relative.to_owned(),
+            source,
+        }
+    }
+}
+
+/// The kernel answers EAGAIN when something else on the machine was renamed while it looked, so the
+/// question is put again a few times before it counts as a failure.
+fn resolve(root: &OwnedFd, relative: &str) -> Result<OwnedFd, Errno> {
+    const ATTEMPTS: u32 = 16;
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let rules = ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_XDEV
+        | ResolveFlags::NO_MAGICLINKS;
+    let mut answer = Err(Errno::AGAIN);
+    for _ in 0..ATTEMPTS {
+        answer = rustix::fs::openat2(root, relative, flags, Mode::empty(), rules);
+        if answer.as_ref().err() != Some(&Errno::AGAIN) {
+            break;
+        }
+    }
+    answer
+}
+
+/// Reads one byte more than wanted, because the size in the inode is only a claim.
+fn read_start(file: File, cap: usize) -> io::Result<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(cap).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(limit).read_to_end(&mut bytes)?;
+    let truncated = bytes.len() > cap;
+    bytes.truncate(cap);
+    Ok((bytes, truncated))
+}
+
+fn name_of(kind: FileType) -> &'static str {
+    match kind {
+        FileType::RegularFile => "regular file",
+        FileType::Directory => "directory",
+        FileType::Symlink => "symbolic link",
+        FileType::Fifo => "FIFO",
+        FileType::Socket => "socket",
+        FileType::CharacterDevice => "character device",
+        FileType::BlockDevice => "block device",
+        FileType::Unknown => "thing of unknown kind",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{CWD, mkfifoat};
+
+    use super::*;
+
+    const CAP: usize = 64 * 1024;
+
+    fn tree() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn refusal(root: &Path, relative: &str) -> BeneathError {
+        read_beneath(root, relative, CAP).unwrap_err()
+    }
+
+    #[test]
+    fn a_plain_note_is_read() {
+        let dir = tree();
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        fs::write(dir.path().join("sub/STUCK.md"), "which flow?").unwrap();
+        let file = read_beneath(dir.path(), "sub/STUCK.md", CAP).unwrap().unwrap();
+        assert_eq!(file.bytes, b"which flow?");
+        assert_eq!((file.truncated, file.size), (false, 11));
+    }
+
+    #[test]
+    fn a_missing_note_is_an_answer() {
+        let dir = tree();
+        fs::write(dir.path().join("file"), "x").unwrap();
+        assert_eq!(read_beneath(dir.path(), "STUCK.md", CAP).unwrap(), None);
+        assert_eq!(read_beneath(dir.path(), "file/STUCK.md", CAP).unwrap(), None);
+    }
+
+    #[test]
+    fn a_link_to_a_secret_is_refused() {
+        let dir = tree();
+        symlink("/etc/passwd", dir.path().join("STUCK.md")).unwrap();
+        assert!(matches!(refusal(dir.path(), "STUCK.md"), BeneathError::Symlink { .. }));
+    }
+
+    #[test]
+    fn a_linked_directory_on_the_way_is_refused() {
+        let dir = tree();
+        symlink("/etc", dir.path().join("sub")).unwrap();
+        assert!(matches!(refusal(dir.path(), "sub/passwd"), BeneathError::Symlink { .. }));
+    }
+
+    #[test]
+    fn a_link_that_stays_inside_is_refused_too() {
+        let dir = tree();
+        fs::write(dir.path().join("real"), "x").unwrap();
+        symlink("real", dir.path().join("STUCK.md")).unwrap();
+        assert!(matches!(refusal(dir.path(), "STUCK.md"), BeneathError::Symlink { .. }));
+    }
+
+    #[test]
+    fn a_fifo_is_refused_without_waiting_for_a_writer() {
+        let dir = tree();
+        mkfifoat(CWD, dir.path().join("STUCK.md"), Mode::RUSR | Mode::WUSR).unwrap();
+        let error = refusal(dir.path(), "STUCK.md");
+        assert!(matches!(error, BeneathError::NotRegular { kind: "FIFO", .. }), "{error}");
+    }
+
+    #[test]
+    fn a_directory_and_a_socket_are_refused() {
+        let dir = tree();
+        fs::create_dir(dir.path().join("dir")).unwrap();
+        let _listener = UnixListener::bind(dir.path().join("sock")).unwrap();
+        let error = refusal(dir.path(), "dir");
+        assert!(matches!(error, BeneathError::NotRegular { kind: "directory", .. }), "{error}");
+        assert!(matches!(refusal(dir.path(), "sock"), BeneathError::NotRegular { .. }));
+    }
+
+    #[test]
+    fn a_device_is_refused() {
+        let error = refusal(Path::new("/dev"), "null");
+        let kind = "character device";
+        assert!(matches!(error, BeneathError::NotRegular { kind: k, .. } if k == kind), "{error}");
+    }
+
+    #[test]
+    fn traversal_and_absolute_paths_are_refused() {
+        let dir = tree();
+        fs::create_dir(dir.path().join("root")).unwrap();
+        fs::write(dir.path().join("secret"), "x").unwrap();
+        let root = dir.path().join("root");
+        for path in ["../secret", "/etc/passwd", "x/../../secret"] {
+            let answer = read_beneath(&root, path, CAP);
+            assert!(!matches!(answer, Ok(Some(_))), "{path} was read");
+        }
+        assert!(matches!(refusal(&root, "../secret"), BeneathError::Outside { .. }));
+        assert!(matches!(refusal(&root, "/etc/passwd"), BeneathError::Outside { .. }));
+        assert!(matches!(refusal(&root, ""), BeneathError::BadPath { .. }));
+    }
+
+    #[test]
+    fn ten_gigabytes_of_nothing_cost_only_the_cap() {
+        let dir = tree();
+        let file = File::create(dir.path().join("STUCK.md")).unwrap();
+        file.set_len(10 << 30).unwrap();
+        let read = read_beneath(dir.path(), "STUCK.md", CAP).unwrap().unwrap();
+        assert_eq!(read.bytes.len(), CAP);
+        assert_eq!((read.truncated, read.size), (true, 10 << 30));
+    }
+}

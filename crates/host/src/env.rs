@@ -1,0 +1,105 @@
+//! The environment of this process: variables, directories, and who is running it.
+//!
+//! Nothing here writes: a child's environment is data in its `CommandSpec`, and the working
+//! directory never changes.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// What could not be learnt about this process.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EnvError {
+    /// The working directory is gone or unreadable.
+    #[error("could not read the current directory")]
+    CurrentDir {
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The path of this program is not known.
+    #[error("could not find the path of this program")]
+    CurrentExe {
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Reads a variable; one that is not UTF-8 counts as absent.
+#[must_use]
+pub fn var(name: &str) -> Option<String> {
+    var_os(name)?.into_string().ok()
+}
+
+/// Reads a variable as the system has it.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+#[must_use]
+pub fn var_os(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Lists all variables, sorted by name so that whoever records them gets a stable order.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+#[must_use]
+pub fn vars_os() -> Vec<(OsString, OsString)> {
+    let mut all: Vec<_> = std::env::vars_os().collect();
+    all.sort();
+    all
+}
+
+/// The directory the program was started in.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub fn current_dir() -> Result<PathBuf, EnvError> {
+    std::env::current_dir().map_err(|source| EnvError::CurrentDir { source })
+}
+
+/// The path of this program, to start it again as its own supervisor.
+pub fn current_exe() -> Result<PathBuf, EnvError> {
+    std::env::current_exe().map_err(|source| EnvError::CurrentExe { source })
+}
+
+/// The person's home directory, if `HOME` names an absolute one.
+#[must_use]
+pub fn home() -> Option<PathBuf> {
+    var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Whether this process has root's rights over files and processes.
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The effective user id.
+#[must_use]
+pub fn uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The effective group id.
+#[must_use]
+pub fn gid() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unset_variable_is_absent() {
+        assert_eq!(var("BOTTLEWORKS_SURELY_UNSET"), None);
+    }
+
+    #[test]
+    fn variables_come_sorted() {
+        let all = vars_os();
+        assert!(all.is_sorted());
+    }
+
+    #[test]
+    fn root_is_user_zero() {
+        assert_eq!(is_root(), uid() == 0);
+    }
+}

@@ -1,0 +1,95 @@
+//! Files of our own: written so that a crash leaves the old or the new, never half.
+//!
+//! `beneath` is for reading what others wrote; walking whole trees is in `tree`.
+
+mod private;
+mod tree;
+mod write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+pub use private::read_private;
+pub use tree::{TreeSize, lchown_tree, remove_tree_safely, tree_size};
+pub use write::{append_line, create_dir_exclusive, write_atomic};
+
+/// What could not be done to which file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The system refused.
+    #[error("could not {action} {path}", path = path.display())]
+    Io {
+        /// What was being done, as a verb.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory that must be new is there already.
+    #[error("{path} exists already and is never reused", path = path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file with secrets is a FIFO, a socket, a directory or a device.
+    #[error("{path} is not a regular file", path = path.display())]
+    NotRegular {
+        /// What was to be read.
+        path: PathBuf,
+    },
+    /// A file with secrets can be read by other people.
+    #[error("{path} can be read by others (mode {mode:03o}); run: chmod 600 {path}", path = path.display())]
+    TooOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A file that is read whole is larger than anything sensible.
+    #[error("{path} is larger than {limit} bytes", path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that would have been read.
+        limit: u64,
+    },
+}
+
+impl FileError {
+    /// Whether the reason is that nothing is there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+/// How many bytes an ordinary user may still write to the file system of `path`.
+pub fn free_space(path: &Path) -> Result<u64, FileError> {
+    let stat = rustix::fs::statvfs(path)
+        .map_err(io::Error::from)
+        .map_err(FileError::io("ask for the free space of", path))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_space_is_known_for_a_directory_and_refused_for_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(free_space(dir.path()).unwrap() > 0);
+        let error = free_space(&dir.path().join("gone")).unwrap_err();
+        assert!(error.is_not_found());
+        assert!(error.to_string().contains("ask for the free space of"));
+    }
+}

@@ -1,0 +1,113 @@
+//! Reading files that hold secrets, and refusing the ones that other people can read too.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::FileError;
+
+/// No file of keys a person writes is larger; a larger one is a mistake or an attack.
+const LIMIT: u64 = 1 << 20;
+
+/// Reads a file of secrets. It must be a regular file, and nobody but its owner may have any right
+/// to it: a key that others could read already counts as lost, so it is better to say so.
+pub fn read_private(path: &Path) -> Result<Vec<u8>, FileError> {
+    let file = open_without_waiting(path)?;
+    // The descriptor is asked, not the path, which could be exchanged meanwhile.
+    let facts = file.metadata().map_err(FileError::io("look at", path))?;
+    if !facts.is_file() {
+        return Err(FileError::NotRegular { path: path.to_path_buf() });
+    }
+    let mode = facts.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(FileError::TooOpen { path: path.to_path_buf(), mode });
+    }
+    let mut bytes = Vec::new();
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(FileError::io("read", path))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(FileError::TooLarge { path: path.to_path_buf(), limit: LIMIT });
+    }
+    Ok(bytes)
+}
+
+/// A FIFO would otherwise hold the open until somebody writes to it. A link is followed: a person
+/// may well keep the real file elsewhere, and it is the real file's mode that is checked.
+fn open_without_waiting(path: &Path) -> Result<File, FileError> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).map_err(
+        |error| {
+            if error.raw_os_error()
+                == Some(io::Error::from(Errno::NXIO).raw_os_error().unwrap_or(0))
+            {
+                FileError::NotRegular { path: path.to_path_buf() }
+            } else {
+                FileError::io("open", path)(error)
+            }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    fn with_mode(mode: u32) -> Result<Vec<u8>, FileError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.env");
+        fs::write(&path, "KEY=1").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        read_private(&path)
+    }
+
+    #[test]
+    fn a_file_of_the_owner_alone_is_read() {
+        assert_eq!(with_mode(0o600).unwrap(), b"KEY=1");
+        assert_eq!(with_mode(0o400).unwrap(), b"KEY=1");
+    }
+
+    #[test]
+    fn a_file_others_can_read_is_refused_with_the_remedy() {
+        for mode in [0o640, 0o604, 0o660, 0o601] {
+            let message = with_mode(mode).unwrap_err().to_string();
+            assert!(message.contains("run: chmod 600 /"), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        mkfifoat(CWD, at("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
+        let _listener = UnixListener::bind(at("socket")).unwrap();
+        fs::create_dir(at("dir")).unwrap();
+        for name in ["fifo", "socket", "dir"] {
+            let error = read_private(&at(name)).unwrap_err();
+            assert!(matches!(error, FileError::NotRegular { .. }), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(read_private(&dir.path().join("none")).unwrap_err().is_not_found());
+    }
+
+    #[test]
+    fn an_endless_file_is_not_read_to_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.env");
+        File::create(&path).unwrap().set_len(10 << 30).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        assert!(matches!(read_private(&path), Err(FileError::TooLarge { .. })));
+    }
+}

@@ -1,0 +1,122 @@
+//! Whole trees that somebody else may have filled: measured, given to another user, removed.
+//!
+//! The walk is in `walk` and follows no link; here is what is done to each entry.
+
+mod walk;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
+
+use super::FileError;
+use walk::{Access, Entry, Visit, walk};
+
+/// What a tree takes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeSize {
+    /// Bytes taken on disk; holes cost nothing.
+    pub bytes: u64,
+    /// Files, links and directories, without the root.
+    pub entries: u64,
+    /// Whether counting stopped early because there were more entries than allowed.
+    pub stopped: bool,
+}
+
+/// Measures a tree, counting at most `max_entries`: the one who fills it decides how long it takes
+/// to count, so counting needs an end of its own.
+pub fn tree_size(path: &Path, max_entries: u64) -> Result<TreeSize, FileError> {
+    let mut size = Measure { max_entries, size: TreeSize::default() };
+    walk(path, Access::AsItIs, &mut size)?;
+    Ok(size.size)
+}
+
+/// Gives a tree to another user in one pass. Links are given away themselves, never what they point
+/// to, and other file systems mounted inside stay as they are.
+pub fn lchown_tree(path: &Path, uid: u32, gid: u32) -> Result<(), FileError> {
+    walk(path, Access::AsItIs, &mut Give { uid, gid })
+}
+
+/// Removes a tree with everything in it, read-only directories included, following no link. A tree
+/// that is not there is a tree that is removed.
+pub fn remove_tree_safely(path: &Path) -> Result<(), FileError> {
+    if let Err(error) = std::fs::symlink_metadata(path) {
+        let missing = error.kind() == io::ErrorKind::NotFound;
+        return if missing { Ok(()) } else { Err(FileError::io("look at", path)(error)) };
+    }
+    walk(path, Access::MakeWritable, &mut Remove)?;
+    std::fs::remove_dir(path).map_err(FileError::io("remove the directory", path))
+}
+
+struct Measure {
+    max_entries: u64,
+    size: TreeSize,
+}
+
+impl Visit for Measure {
+    const ACTION: &'static str = "measure";
+
+    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<bool> {
+        if self.size.entries >= self.max_entries {
+            self.size.stopped = true;
+            return Ok(false);
+        }
+        let blocks = u64::try_from(entry.stat.st_blocks).unwrap_or_default();
+        self.size.bytes = self.size.bytes.saturating_add(blocks.saturating_mul(512));
+        self.size.entries += 1;
+        Ok(true)
+    }
+}
+
+struct Give {
+    uid: u32,
+    gid: u32,
+}
+
+impl Give {
+    fn is_owner_of(&self, stat: &Stat) -> bool {
+        (stat.st_uid, stat.st_gid) == (self.uid, self.gid)
+    }
+
+    fn owner(&self) -> (Option<Uid>, Option<Gid>) {
+        (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))
+    }
+}
+
+impl Visit for Give {
+    const ACTION: &'static str = "change the owner of";
+
+    fn root(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let (uid, gid) = self.owner();
+        Ok(fchown(dir, uid, gid)?)
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<bool> {
+        if entry.same_file_system && !self.is_owner_of(&entry.stat) {
+            let (uid, gid) = self.owner();
+            chownat(entry.dir, entry.name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        Ok(true)
+    }
+}
+
+struct Remove;
+
+impl Visit for Remove {
+    const ACTION: &'static str = "remove";
+
+    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<bool> {
+        if !entry.is_dir() {
+            unlinkat(entry.dir, entry.name, AtFlags::empty())?;
+        }
+        Ok(true)
+    }
+
+    fn leave(&mut self, parent: BorrowedFd<'_>, name: &std::ffi::CStr) -> io::Result<()> {
+        Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! Contents: of a path in a commit, and of many objects at once.
+
+use std::ffi::OsString;
+
+use model::id::Sha;
+
+use super::GitError;
+use super::call::{Answer, Call, Git, args};
+
+/// Bytes that were cut when they were too many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capped {
+    /// The first bytes.
+    pub bytes: Vec<u8>,
+    /// Whether there were more.
+    pub truncated: bool,
+}
+
+/// The content of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob {
+    /// Its first bytes.
+    pub bytes: Vec<u8>,
+    /// Its whole size.
+    pub size: u64,
+}
+
+/// How much is asked for in one question.
+const BATCH_BYTES: u64 = 16 << 20;
+const BATCH_COUNT: usize = 5000;
+
+impl Git {
+    /// A path that is a directory, a link or another repository has no content of its own.
+    pub(super) async fn read_blob(
+        &self,
+        commit: &Sha,
+        path: &str,
+        cap: usize,
+    ) -> Result<Option<Capped>, GitError> {
+        let answer = self.ask(Call::new(argv_find(commit, path))).await?.success()?;
+        let Some(blob) = read_regular_file(&answer, path)? else { return Ok(None) };
+        self.read_start(&blob, cap).await.map(Some)
+    }
+
+    /// In the order asked; an object that is not there, or is no blob, has no size.
+    pub(super) async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
+        let input = lines_of(ids);
+        let call = Call::new(args(["cat-file", "--batch-check"])).reading(input.as_bytes());
+        let answer = self.ask(call).await?.success()?;
+        read_sizes(&answer, ids.len())
+    }
+
+    /// In the order asked. The sizes are asked first, so that a blob of gigabytes is read alone and no
+    /// further than `cap`, and the small ones together.
+    pub(super) async fn read_blobs(
+        &self,
+        ids: &[Sha],
+        cap: usize,
+    ) -> Result<Vec<Option<Blob>>, GitError> {
+        let sizes = self.blob_sizes(ids).await?;
+        let mut blobs = Vec::with_capacity(ids.len());
+        for step in plan(&sizes, cap) {
+            match step {
+                Step::Missing => blobs.push(None),
+                Step::Large { at, size } => {
+                    let start = self.read_start(&ids[at], cap).await?;
+                    blobs.push(Some(Blob { bytes: start.bytes, size }));
+                }
+                Step::Batch { from, to } => blobs.extend(self.read_batch(&ids[from..to]).await?),
+            }
+        }
+        Ok(blobs)
+    }
+
+    async fn read_start(&self, blob: &Sha, cap: usize) -> Result<Capped, GitError> {
+        let call = Call::new(args(["cat-file", "blob", blob.as_str()])).cut_after(cap);
+        let answer = self.ask(call).await?.success()?;
+        Ok(Capped { bytes: answer.stdout, truncated: answer.truncated })
+    }
+
+    async fn read_batch(&self, ids: &[Sha]) -> Result<Vec<Option<Blob>>, GitError> {
+        let input = lines_of(ids);
+        let call = Call::new(args(["cat-file", "--batch", "--buffer"])).reading(input.as_bytes());
+        let answer = self.ask(call).await?.success()?;
+        read_contents(&answer, ids.len())
+    }
+}
+
+/// What to ask next; the steps follow the order of the ids.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Missing,
+    Large { at: usize, size: u64 },
+    Batch { from: usize, to: usize },
+}
+
+fn plan(sizes: &[Option<u64>], cap: usize) -> Vec<Step> {
+    let cap = u64::try_from(cap).unwrap_or(u64::MAX).min(BATCH_BYTES);
+    let mut steps = Vec::new();
+    let mut batch_bytes = 0;
+    for (at, size) in sizes.iter().enumerate() {
+        match (*size, steps.last_mut()) {
+            (None, _) => steps.push(Step::Missing),
+            (Some(size), _) if size > cap => steps.push(Step::Large { at, size }),
+            (Some(size), Some(Step::Batch { from, to }))
+                if batch_bytes + size <= BATCH_BYTES && at - *from < BATCH_COUNT =>
+            {
+                batch_bytes += size;
+                *to = at + 1;
+            }
+            (Some(size), _) => {
+                batch_bytes = size;
+                steps.push(Step::Batch { from: at, to: at + 1 });
+            }
+        }
+    }
+    steps
+}
+
+fn lines_of(ids: &[Sha]) -> String {
+    ids.iter().map(|id| format!("{id}\n")).collect()
+}
+
+fn argv_find(commit: &Sha, path: &str) -> Vec<OsString> {
+    args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path])
+}
+
+/// Each entry is `mode type id`, tab, path, NUL. A directory asked for with a slash at its end is
+/// answered with what is in it, so the path is compared.
+fn read_regular_file(answer: &Answer, path: &str) -> Result<Option<Sha>, GitError> {
+    for entry in answer.stdout.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()) {
+        let text = String::from_utf8_lossy(entry);
+        let Some((header, found)) = text.split_once('\t') else {
+            return Err(answer.unreadable("an entry without a path"));
+        };
+        let parts: Vec<&str> = header.split(' ').collect();
+        if let ["100644" | "100755", "blob", id] = parts[..]
+            && found == path
+        {
+            return Sha::parse(id).map(Some).map_err(|error| answer.unreadable(error));
+        }
+    }
+    Ok(None)
+}
+
+fn read_sizes(answer: &Answer, count: usize) -> Result<Vec<Option<u64>>, GitError> {
+    let text = String::from_utf8_lossy(&answer.stdout);
+    let sizes: Option<Vec<_>> =
+        text.lines().map(|line| parse_header(line).map(Header::blob)).collect();
+    match sizes {
+        Some(sizes) if sizes.len() == count => Ok(sizes),
+        Some(sizes) => {
+            Err(answer.unreadable(format!("{} answers to {count} questions", sizes.len())))
+        }
+        None => Err(answer.unreadable("an object without a size")),
+    }
+}
+
+fn read_contents(answer: &Answer, count: usize) -> Result<Vec<Option<Blob>>, GitError> {
+    match parse_contents(&answer.stdout) {
+        Some(blobs) if blobs.len() == count => Ok(blobs),
+        Some(blobs) => {
+            Err(answer.unreadable(format!("{} answers to {count} questions", blobs.len())))
+        }
+        None => Err(answer.unreadable("an object that ends too early")),
+    }
+}
+
+/// Each object is a header line, as many bytes as it says, and a newline.
+fn parse_contents(mut bytes: &[u8]) -> Option<Vec<Option<Blob>>> {
+    let mut blobs = Vec::new();
+    while !bytes.is_empty() {
+        let end = bytes.iter().position(|&byte| byte == b'\n')?;
+        let header = parse_header(std::str::from_utf8(&bytes[..end]).ok()?)?;
+        bytes = &bytes[end + 1..];
+        if let Header::Object { size, is_blob } = header {
+            let content = bytes.get(..usize::try_from(size).ok()?)?;
+            bytes = bytes[content.len()..].strip_prefix(b"\n")?;
+            blobs.push(is_blob.then(|| Blob { bytes: content.to_vec(), size }));
+        } else {
+            blobs.push(None);
+        }
+    }
+    Some(blobs)
+}
+
+#[derive(Clone, Copy)]
+enum Header {
+    Missing,
+    Object { size: u64, is_blob: bool },
+}
+
+impl Header {
+    fn blob(self) -> Option<u64> {
+        match self {
+            Self::Object { size, is_blob: true } => Some(size),
+            Self::Object { is_blob: false, .. } | Self::Missing => None,
+        }
+    }
+}
+
+fn parse_header(line: &str) -> Option<Header> {
+    let parts: Vec<&str> = line.split(' ').collect();
+    match parts[..] {
+        [_, "missing"] => Some(Header::Missing),
+        [_, kind, size] => {
+            Some(Header::Object { size: size.parse().ok()?, is_blob: kind == "blob" })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    fn answer(stdout: &[u8]) -> Answer {
+        Answer {
+            args: "x".to_owned(),
+            status: 0,
+            stdout: stdout.to_vec(),
+            stderr: Vec::new(),
+            truncated: false,
+        }
+    }
+
+    #[test]
+    fn a_path_is_asked_for_literally() {
+        let argv = argv_find(&Sha::parse(A).unwrap(), "-FORK.md").join(" ".as_ref());
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"ls-tree -z --full-tree aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -- -FORK.md");
+    }
+
+    #[test]
+    fn only_a_regular_file_has_content() {
+        let find = |text: String| read_regular_file(&answer(text.as_bytes()), "F").unwrap();
+        assert!(find(format!("100644 blob {A}\tF\0")).is_some());
+        assert!(find(format!("100755 blob {A}\tF\0")).is_some());
+        assert!(find(format!("120000 blob {A}\tF\0")).is_none());
+        assert!(find(format!("160000 commit {A}\tF\0")).is_none());
+        assert!(find(format!("100644 blob {A}\tF/inner\0")).is_none());
+        assert!(find(String::new()).is_none());
+    }
+
+    #[test]
+    fn sizes_come_in_the_order_asked() {
+        let text = format!("{A} blob 12\n{A} missing\n{A} tree 30\n");
+        assert_eq!(read_sizes(&answer(text.as_bytes()), 3).unwrap(), [Some(12), None, None]);
+        assert!(read_sizes(&answer(text.as_bytes()), 4).is_err());
+        assert!(read_sizes(&answer(b"what?\n"), 1).is_err());
+    }
+
+    #[test]
+    fn contents_may_look_like_headers() {
+        let text = format!("{A} blob 10\nx blob 99\n\n{A} missing\n{A} blob 0\n\n{A} tree 2\nab\n");
+        let blobs = parse_contents(text.as_bytes()).unwrap();
+        assert_eq!(blobs.len(), 4);
+        assert_eq!(blobs[0].as_ref().unwrap().bytes, b"x blob 99\n");
+        assert_eq!(blobs[1], None);
+        assert_eq!(blobs[2].as_ref().unwrap().size, 0);
+        assert_eq!(blobs[3], None);
+    }
+
+    #[test]
+    fn a_content_that_ends_too_early_is_no_content() {
+        for text in ["x blob 9\nabc", "x blob 3\nabc", "x blob", "x blob 3\nabcd\n"] {
+            assert!(parse_contents(text.as_bytes()).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn large_blobs_are_read_alone_and_small_ones_together() {
+        let sizes = [Some(1), Some(2), None, Some(100), Some(3), Some(4)];
+        let steps = plan(&sizes, 50);
+        let expected = [
+            Step::Batch { from: 0, to: 2 },
+            Step::Missing,
+            Step::Large { at: 3, size: 100 },
+            Step::Batch { from: 4, to: 6 },
+        ];
+        assert_eq!(steps, expected);
+    }
+
+    #[test]
+    fn a_batch_is_bounded_in_bytes() {
+        let half = Some(BATCH_BYTES / 2);
+        let steps = plan(&[half, half, half, Some(BATCH_BYTES + 1)], usize::MAX);
+        assert_eq!(
+            steps,
+            [
+                Step::Batch { from: 0, to: 2 },
+                Step::Batch { from: 2, to: 3 },
+                Step::Large { at: 3, size: BATCH_BYTES + 1 },
+            ]
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! One call of git: arguments in, bytes out, a limit on time and size, a record for whoever wants one.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::command::{CommandExit, CommandRecord, CommandSpec, render_command};
+
+use super::{GitError, GitLog};
+use crate::process::{Leftovers, Output, RunLimits, run_spec};
+use crate::signal::Cancel;
+use crate::{clock, tool};
+
+/// More than any answer we parse; patches and blobs have limits of their own.
+const ANSWER_CAP: usize = 64 << 20;
+const STDERR_CAP: usize = 64 << 10;
+const RECORD_CAP: usize = 64 << 10;
+const STDERR_SHOWN: usize = 2000;
+/// For questions that read objects on this machine.
+const LOCAL_LIMIT: Duration = Duration::from_secs(120);
+
+/// A way of calling git: the program with the environment, directory and flags that all calls of one
+/// handle share.
+#[derive(Clone)]
+pub(super) struct Git {
+    pub(super) program: PathBuf,
+    pub(super) cwd: PathBuf,
+    pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) flags: Vec<OsString>,
+    pub(super) log: Option<GitLog>,
+    pub(super) cancel: Cancel,
+}
+
+impl fmt::Debug for Git {
+    /// Without the environment, which for a person's repository is all of theirs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Git")
+            .field("cwd", &self.cwd)
+            .field("flags", &self.flags)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is asked, and how much the answer may cost.
+pub(super) struct Call<'a> {
+    pub(super) args: Vec<OsString>,
+    pub(super) input: Option<&'a [u8]>,
+    pub(super) timeout: Duration,
+    pub(super) overflow: Overflow,
+}
+
+/// What happens to an answer that is too long.
+#[derive(Clone, Copy)]
+pub(super) enum Overflow {
+    /// It is an error: half an answer must not be taken for a whole one.
+    Refuse,
+    /// It is cut after so many bytes, and the caller is told.
+    Cut(usize),
+}
+
+impl Call<'_> {
+    pub(super) fn new(args: Vec<OsString>) -> Self {
+        Self { args, input: None, timeout: LOCAL_LIMIT, overflow: Overflow::Refuse }
+    }
+
+    pub(super) fn within(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    pub(super) fn cut_after(self, cap: usize) -> Self {
+        Self { overflow: Overflow::Cut(cap), ..self }
+    }
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn reading(self, input: &'a [u8]) -> Self {
+        Self { input: Some(input), ..self }
+    }
+}
+
+/// What git said, whether it was content or not.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// What was asked, for messages.
+    pub(super) args: String,
+    pub(super) status: i32,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) truncated: bool,
+}
+
+impl Answer {
+    /// Passes an answer on if git was content.
+    pub(super) fn success(self) -> Result<Self, GitError> {
+        if self.status == 0 { Ok(self) } else { Err(self.failure()) }
+    }
+
+    pub(super) fn failure(&self) -> GitError {
+        GitError::Failed {
+            args: self.args.clone(),
+            status: CommandExit::Exited(self.status),
+            stderr: tail_of(&self.stderr),
+        }
+    }
+
+    pub(super) fn unreadable(&self, problem: impl fmt::Display) -> GitError {
+        GitError::Parse { args: self.args.clone(), problem: problem.to_string() }
+    }
+}
+
+impl Git {
+    /// Asks git, and gives back whatever it answered.
+    pub(super) async fn ask(&self, call: Call<'_>) -> Result<Answer, GitError> {
+        let shown = shown_args(&call.args);
+        let spec = self.spec(&call.args);
+        let started_at = clock::now();
+        let ran = run_spec(&spec, call.input, &limits_of(&call), &self.cancel).await;
+        self.record(&spec, started_at, ran.as_ref().ok());
+        let output = ran.map_err(|source| GitError::Start { args: shown.clone(), source })?;
+        read_output(shown, &call, output)
+    }
+
+    /// The whole command, also for those who talk to git while it runs.
+    pub(super) fn spec(&self, args: &[OsString]) -> CommandSpec {
+        CommandSpec {
+            program: self.program.clone(),
+            args: self.flags.iter().chain(args).cloned().collect(),
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+        }
+    }
+
+    /// Tells whoever keeps the log.
+    pub(super) fn record(&self, spec: &CommandSpec, started_at: Timestamp, ran: Option<&Output>) {
+        if let Some(log) = &self.log {
+            log(record_of(spec, started_at, ran));
+        }
+    }
+
+    /// Sets a variable, in place of the one that was there.
+    pub(super) fn set_env(&mut self, name: &str, value: impl Into<OsString>) {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.into(), value.into()));
+    }
+}
+
+/// The git of this machine, by its whole path: the environment of a sealed call has a search path of
+/// its own.
+pub(super) fn program() -> PathBuf {
+    tool::which("git").unwrap_or_else(|| "git".into())
+}
+
+/// Makes arguments of texts.
+pub(super) fn args<S: AsRef<OsStr>>(parts: impl IntoIterator<Item = S>) -> Vec<OsString> {
+    parts.into_iter().map(|part| part.as_ref().to_owned()).collect()
+}
+
+/// The record has the start of what git printed: a blob or a patch belongs elsewhere.
+fn record_of(spec: &CommandSpec, started_at: Timestamp, ran: Option<&Output>) -> CommandRecord {
+    let args = spec.args.iter().map(|arg| shown_arg(&arg.to_string_lossy()));
+    let shown = CommandSpec::new(&spec.program).args(args);
+    let mut record = CommandRecord {
+        started_at,
+        cwd: spec.cwd.clone(),
+        command: render_command(&shown),
+        exit: CommandExit::NotStarted,
+        duration_ms: 0,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        dropped_bytes: 0,
+    };
+    if let Some(output) = ran {
+        let kept = output.stdout.len().min(RECORD_CAP);
+        record.exit = output.exit;
+        record.duration_ms = u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX);
+        record.stdout = output.stdout[..kept].to_vec();
+        record.stderr = output.stderr.clone();
+        record.dropped_bytes = output.dropped_bytes + (output.stdout.len() - kept) as u64;
+    }
+    record
+}
+
+fn limits_of(call: &Call<'_>) -> RunLimits {
+    let stdout_cap = match call.overflow {
+        Overflow::Refuse => ANSWER_CAP,
+        Overflow::Cut(cap) => cap,
+    };
+    RunLimits {
+        timeout: Some(call.timeout),
+        stdout_cap,
+        stderr_cap: STDERR_CAP,
+        grace: Duration::from_secs(2),
+        leftovers: Leftovers::Leave,
+    }
+}
+
+fn read_output(args: String, call: &Call<'_>, output: Output) -> Result<Answer, GitError> {
+    if let Some(reason) = output.cancelled {
+        return Err(GitError::Cancelled { args, reason });
+    }
+    let status = match output.exit {
+        CommandExit::Exited(status) => status,
+        CommandExit::TimedOut => {
+            return Err(GitError::TimedOut { args, limit_secs: call.timeout.as_secs() });
+        }
+        CommandExit::Signalled(_) | CommandExit::NotStarted => {
+            let stderr = tail_of(&output.stderr);
+            return Err(GitError::Failed { args, status: output.exit, stderr });
+        }
+    };
+    let truncated = output.stdout_dropped > 0;
+    if truncated && matches!(call.overflow, Overflow::Refuse) {
+        return Err(GitError::TooMuch { args, limit: ANSWER_CAP });
+    }
+    Ok(Answer { args, status, stdout: output.stdout, stderr: output.stderr, truncated })
+}
+
+/// The end of what git said, on one line: its last words are the ones that matter.
+fn tail_of(stderr: &[u8]) -> String {
+    let start = stderr.len().saturating_sub(STDERR_SHOWN);
+    let text = String::from_utf8_lossy(&stderr[start..]);
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// Arguments as a person may see them. A password in an address stays out, whoever put it there.
+pub(super) fn shown_args(args: &[OsString]) -> String {
+    args.iter().map(|arg| shown_arg(&arg.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
+fn shown_arg(arg: &str) -> String {
+    let Some((scheme, rest)) = arg.split_once("://") else { return arg.to_owned() };
+    let host_end = rest.find('/').unwrap_or(rest.len());
+    match rest[..host_end].rfind('@') {
+        Some(at) => format!("{scheme}://***@{}", &rest[at + 1..]),
+        None => arg.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_addresses_are_not_shown() {
+        let shown = shown_args(&args(["push", "https://ada:hunter2@forge.example/a@b.git", "x:y"]));
+        assert_eq!(shown, "push https://***@forge.example/a@b.git x:y");
+        assert_eq!(shown_arg("https://forge.example/a.git"), "https://forge.example/a.git");
+    }
+
+    #[test]
+    fn the_last_words_of_git_are_kept_on_one_line() {
+        let mut stderr = vec![b'x'; 5000];
+        stderr.extend_from_slice(b"\nfatal: no\n\nhint: yes\n");
+        let tail = tail_of(&stderr);
+        assert!(tail.ends_with("; fatal: no; hint: yes"), "{tail}");
+        assert!(tail.len() < 2100);
+    }
+}

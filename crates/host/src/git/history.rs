@@ -1,0 +1,133 @@
+//! The commits that somebody added, with who says to have made them.
+
+use std::ffi::OsString;
+
+use model::id::Sha;
+
+use super::GitError;
+use super::call::{Answer, Call, Git, args};
+
+/// What a commit says about itself. None of it is proven: names and addresses are claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitFacts {
+    /// Its id.
+    pub sha: Sha,
+    /// Its parents, in order; a merge has several and a root none.
+    pub parents: Vec<Sha>,
+    /// Who is said to have written the change.
+    pub author: Identity,
+    /// Who is said to have made the commit.
+    pub committer: Identity,
+    /// The first paragraph of its message, on one line.
+    pub subject: String,
+}
+
+/// A name and an address as a commit has them; bytes that are not UTF-8 are replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+}
+
+const FIELDS: usize = 7;
+/// Fields end with NUL, which no part of a commit can contain.
+const FORMAT: &str = "--format=tformat:%H%x00%P%x00%an%x00%ae%x00%cn%x00%ce%x00%s";
+
+impl Git {
+    pub(super) async fn new_commits(
+        &self,
+        tip: &Sha,
+        exclude: &[Sha],
+        limit: usize,
+    ) -> Result<Vec<CommitFacts>, GitError> {
+        let answer = self.ask(Call::new(argv_new_commits(tip, exclude, limit))).await?.success()?;
+        read_commits(&answer)
+    }
+}
+
+fn argv_new_commits(tip: &Sha, exclude: &[Sha], limit: usize) -> Vec<OsString> {
+    let count = format!("--max-count={limit}");
+    let mut argv = args(["log", "-z", "--no-patch", "--no-color", "--topo-order"]);
+    argv.extend(args(["--encoding=UTF-8", FORMAT, &count, "--end-of-options", tip.as_str()]));
+    argv.extend(exclude.iter().map(|sha| OsString::from(format!("^{sha}"))));
+    argv.push("--".into());
+    argv
+}
+
+fn read_commits(answer: &Answer) -> Result<Vec<CommitFacts>, GitError> {
+    parse_commits(&answer.stdout).map_err(|problem| answer.unreadable(problem))
+}
+
+fn parse_commits(bytes: &[u8]) -> Result<Vec<CommitFacts>, String> {
+    let Some(body) = bytes.strip_suffix(b"\0") else {
+        return if bytes.is_empty() { Ok(Vec::new()) } else { Err("it ends too early".to_owned()) };
+    };
+    let fields: Vec<String> = body
+        .split(|&byte| byte == 0)
+        .map(|field| String::from_utf8_lossy(field).into_owned())
+        .collect();
+    let (commits, rest) = fields.as_chunks::<FIELDS>();
+    if !rest.is_empty() {
+        return Err(format!("{} fields too many", rest.len()));
+    }
+    commits.iter().map(parse_commit).collect()
+}
+
+fn parse_commit(fields: &[String; FIELDS]) -> Result<CommitFacts, String> {
+    let [sha, parents, author, author_email, committer, committer_email, subject] = fields;
+    let id = |text: &str| Sha::parse(text).map_err(|error| error.to_string());
+    Ok(CommitFacts {
+        sha: id(sha)?,
+        parents: parents.split_ascii_whitespace().map(id).collect::<Result<_, _>>()?,
+        author: Identity { name: author.clone(), email: author_email.clone() },
+        committer: Identity { name: committer.clone(), email: committer_email.clone() },
+        subject: subject.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+    #[test]
+    fn the_question_names_every_commit_by_its_whole_id() {
+        let id = |text| Sha::parse(text).unwrap();
+        let argv = argv_new_commits(&id(A), &[id(B)], 10).join(" ".as_ref());
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"log -z --no-patch --no-color --topo-order --encoding=UTF-8 --format=tformat:%H%x00%P%x00%an%x00%ae%x00%cn%x00%ce%x00%s --max-count=10 --end-of-options aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ^bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb --");
+    }
+
+    #[test]
+    fn merges_roots_and_odd_names_are_read() {
+        let text = format!(
+            "{A}\0{B} {A}\0Ada \"x\" <y>\0a@x\0Bot\0\0merge: one\0{B}\0\0\0\0\u{202e}\0b@x\0\0"
+        );
+        let commits = parse_commits(text.as_bytes()).unwrap();
+        assert_eq!(commits.len(), 2);
+        assert_eq!(commits[0].parents.len(), 2);
+        assert_eq!(commits[0].author.name, "Ada \"x\" <y>");
+        assert_eq!(commits[0].committer, Identity { name: "Bot".into(), email: String::new() });
+        assert_eq!(commits[0].subject, "merge: one");
+        assert!(commits[1].parents.is_empty());
+        assert_eq!(commits[1].subject, "");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_not_hide_a_commit() {
+        let mut bytes = format!("{A}\0\0").into_bytes();
+        bytes.extend_from_slice(b"\xff\0a\0c\0d\0s\0");
+        assert_eq!(parse_commits(&bytes).unwrap()[0].author.name, "\u{fffd}");
+    }
+
+    #[test]
+    fn half_an_answer_is_no_answer() {
+        assert_eq!(parse_commits(b"").unwrap(), []);
+        assert!(parse_commits(format!("{A}\0\0a").as_bytes()).is_err());
+        assert!(parse_commits(format!("{A}\0\0a\0").as_bytes()).is_err());
+        assert!(parse_commits(b"short\0\0a\0b\0c\0d\0e\0").is_err());
+    }
+}

@@ -1,0 +1,49 @@
+//! Packing the history of chosen commits, and nothing else, out of a person's repository.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use model::id::Sha;
+
+use super::call::{Call, args};
+use super::{GitError, UserRepo};
+
+/// Packing the whole history of a large repository.
+const PACK_LIMIT: Duration = Duration::from_secs(1800);
+
+impl UserRepo {
+    /// Writes a pack with everything that `wants` reach and `haves` do not into the folder `packs`. Objects are found
+    /// by reachability, so other branches, stashes and leftovers stay behind. Existing deltas are used again; none are
+    /// looked for, since the copy is short-lived.
+    pub async fn pack_into(&self, packs: &Path, wants: &[Sha], haves: &[Sha]) -> Result<(), GitError> {
+        let call = Call::new(args_pack(packs)).within(PACK_LIMIT);
+        let input = render_revisions(wants, haves);
+        self.git.ask(call.reading(input.as_bytes())).await?.success()?;
+        Ok(())
+    }
+}
+
+fn args_pack(packs: &Path) -> Vec<OsString> {
+    let mut words = args(["pack-objects", "--revs", "--quiet", "--delta-base-offset", "--window=0"]);
+    words.push(packs.join("pack").into());
+    words
+}
+
+fn render_revisions(wants: &[Sha], haves: &[Sha]) -> String {
+    let wanted = wants.iter().map(|sha| format!("{sha}\n"));
+    let had = haves.iter().map(|sha| format!("^{sha}\n"));
+    wanted.chain(had).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_already_is_left_out() {
+        let (a, b) = (Sha::parse(&"a".repeat(40)).unwrap(), Sha::parse(&"b".repeat(40)).unwrap());
+        let text = render_revisions(&[a.clone()], &[b.clone()]);
+        assert_eq!(text, format!("{a}\n^{b}\n"));
+    }
+}

@@ -1,0 +1,178 @@
+//! Calling git as a person: their home, configuration and credentials, but never a question to them.
+//!
+//! A run started by a timer has nobody to answer a password prompt, so each way of asking is closed
+//! unless the person has set up a program that answers.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use super::GitError;
+use super::call::{Answer, Call, Git, args};
+use crate::env;
+
+const ASKPASS: &str = "GIT_ASKPASS";
+const SSH_COMMAND: &str = "GIT_SSH_COMMAND";
+/// The ways a person may have chosen to answer for themselves.
+const KEPT: [&str; 3] = [ASKPASS, SSH_COMMAND, "GIT_SSH"];
+
+const FIXED: [(&str, &str); 7] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "/bin/false"),
+    ("LC_ALL", "C"),
+];
+
+const SETTINGS: [&str; 7] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "fetch.writeCommitGraph=false",
+    "submodule.recurse=false",
+    "credential.interactive=false",
+];
+
+/// The environment of a person, fit for calling git on their behalf.
+#[derive(Clone)]
+pub struct UserEnv {
+    vars: Vec<(OsString, OsString)>,
+}
+
+impl std::fmt::Debug for UserEnv {
+    /// Names only: values may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.vars.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl UserEnv {
+    /// The environment of this process.
+    #[must_use]
+    pub fn from_env() -> Self {
+        Self::new(env::vars_os())
+    }
+
+    /// Takes an environment and drops every variable by which it could point git elsewhere, such as
+    /// the `GIT_DIR` that git sets for hooks and aliases.
+    pub fn new(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let fixed = FIXED.iter().map(|&(name, value)| (name.into(), value.into()));
+        let kept = vars.into_iter().filter(|(name, _)| name != "LC_ALL" && is_kept(name));
+        Self { vars: kept.chain(fixed).collect() }
+    }
+
+    /// The same environment with one variable set, for credentials of ours.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.vars.retain(|(known, _)| known != name);
+        self.vars.push((name.into(), value.into()));
+        self
+    }
+
+    pub(super) fn into_vars(self) -> Vec<(OsString, OsString)> {
+        self.vars
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.vars.iter().any(|(known, _)| known == name)
+    }
+}
+
+fn is_kept(name: &OsStr) -> bool {
+    !name.as_bytes().starts_with(b"GIT_") || KEPT.iter().any(|kept| name == *kept)
+}
+
+/// The flags before the command of a call in a person's repository.
+pub(super) fn user_flags() -> Vec<OsString> {
+    let settings = SETTINGS.iter().flat_map(|&setting| ["-c", setting]);
+    args(["--no-pager"].into_iter().chain(settings))
+}
+
+/// Closes the ways of asking that the person has not set up an answer for.
+pub(super) async fn close_prompts(git: &mut Git) -> Result<(), GitError> {
+    let answer = git.ask(Call::new(argv_prompt_settings())).await?;
+    let set = read_setting_names(&answer)?;
+    let env = UserEnv { vars: git.env.clone() };
+    if !env.has(ASKPASS) && !set.iter().any(|name| name == "core.askpass") {
+        git.set_env(ASKPASS, "/bin/false");
+    }
+    let has_ssh = env.has(SSH_COMMAND) || env.has("GIT_SSH");
+    if !has_ssh && !set.iter().any(|name| name == "core.sshcommand") {
+        git.set_env(SSH_COMMAND, "ssh -oBatchMode=yes");
+    }
+    Ok(())
+}
+
+fn argv_prompt_settings() -> Vec<OsString> {
+    args(["config", "-z", "--name-only", "--get-regexp", r"^core\.(askpass|sshcommand)$"])
+}
+
+/// Git answers with status 1 when no setting matches.
+fn read_setting_names(answer: &Answer) -> Result<Vec<String>, GitError> {
+    match answer.status {
+        0 | 1 => {}
+        _ => return Err(answer.failure()),
+    }
+    let names = answer.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_of(vars: &[(&str, &str)]) -> Vec<String> {
+        let vars = vars.iter().map(|&(name, value)| (name.into(), value.into()));
+        let mut names: Vec<_> = UserEnv::new(vars)
+            .vars
+            .into_iter()
+            .filter(|(name, _)| !FIXED.iter().any(|(fixed, _)| name == fixed))
+            .map(|(name, _)| name.into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_points_git_elsewhere_is_dropped() {
+        let vars = [
+            ("HOME", "/h"),
+            ("GIT_DIR", "/evil"),
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_EXEC_PATH", "/evil"),
+            ("GIT_SSH_COMMAND", "ssh -i key"),
+            ("SSH_AUTH_SOCK", "/s"),
+        ];
+        assert_eq!(names_of(&vars), ["GIT_SSH_COMMAND", "HOME", "SSH_AUTH_SOCK"]);
+    }
+
+    #[test]
+    fn the_language_is_always_ours() {
+        let env = UserEnv::new([("LC_ALL".into(), "de_DE.UTF-8".into())]);
+        let found: Vec<_> = env.vars.iter().filter(|(name, _)| name == "LC_ALL").collect();
+        assert_eq!(found, [&(OsString::from("LC_ALL"), OsString::from("C"))]);
+    }
+
+    #[test]
+    fn an_environment_does_not_show_its_values() {
+        let env = UserEnv::new([("TOKEN".into(), "hunter2".into())]);
+        assert!(!format!("{env:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn the_flags_for_a_person_are_exactly_these() {
+        let flags = user_flags().join(" ".as_ref()).into_string().unwrap();
+        insta::assert_snapshot!(flags.replace(" -c ", "\n-c "), @r"
+        --no-pager
+        -c core.hooksPath=/dev/null
+        -c core.fsmonitor=false
+        -c gc.auto=0
+        -c maintenance.auto=false
+        -c fetch.writeCommitGraph=false
+        -c submodule.recurse=false
+        -c credential.interactive=false
+        ");
+    }
+}

@@ -1,0 +1,140 @@
+//! Publishing one commit as one branch, with a person's credentials and never by force.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use model::id::{BranchName, Sha};
+
+use super::call::{Answer, Call, Git, args};
+use super::seal::{ObjectFormat, push_env, push_flags};
+use super::{GitError, UserEnv, person};
+
+/// What became of a push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PushOutcome {
+    /// The branch is new.
+    Created,
+    /// The branch was there and went forward to the commit.
+    Updated,
+    /// The branch was at the commit already.
+    UpToDate,
+    /// The other side, or git for it, said no; nothing changed.
+    Rejected {
+        /// Why, in git's words.
+        reason: String,
+    },
+}
+
+/// A sealed call with the person's environment in place of the empty one.
+pub(super) async fn push(
+    sealed: &Git,
+    git_dir: &Path,
+    format: ObjectFormat,
+    request: &PushRequest<'_>,
+    env: UserEnv,
+) -> Result<PushOutcome, GitError> {
+    let mut git = Git { env: env.into_vars(), flags: push_flags(git_dir), ..sealed.clone() };
+    for (name, value) in push_env(format) {
+        git.set_env(name, value);
+    }
+    person::close_prompts(&mut git).await?;
+    let call = Call::new(argv_push(request)).within(request.timeout);
+    read_push(&git.ask(call).await?, request.branch)
+}
+
+/// What goes where.
+pub(super) struct PushRequest<'a> {
+    pub(super) url: &'a str,
+    pub(super) commit: &'a Sha,
+    pub(super) branch: &'a BranchName,
+    pub(super) timeout: Duration,
+}
+
+/// Without a `+` and without `--force`, git moves a branch forward or not at all.
+fn argv_push(request: &PushRequest<'_>) -> Vec<OsString> {
+    let refspec = format!("{}:{}", request.commit, request.branch.full_ref());
+    let mut argv = args(["push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed"]);
+    argv.extend(args(["--recurse-submodules=no", "--no-progress", "--end-of-options"]));
+    argv.extend(args([request.url, &refspec]));
+    argv
+}
+
+/// A rejected push ends with a failure too, so the line about our branch decides; without such a line
+/// the push did not get that far.
+fn read_push(answer: &Answer, branch: &BranchName) -> Result<PushOutcome, GitError> {
+    let text = String::from_utf8_lossy(&answer.stdout);
+    let Some((flag, summary)) = text.lines().find_map(|line| parse_status_line(line, branch))
+    else {
+        return Err(match answer.status {
+            0 => answer.unreadable("no word about the branch"),
+            _ => answer.failure(),
+        });
+    };
+    match (flag, answer.status) {
+        ("!", _) => Ok(PushOutcome::Rejected { reason: summary.to_owned() }),
+        ("*", 0) => Ok(PushOutcome::Created),
+        (" ", 0) => Ok(PushOutcome::Updated),
+        ("=", 0) => Ok(PushOutcome::UpToDate),
+        (_, 0) => Err(answer.unreadable(format!("unexpected flag {flag:?} for the branch"))),
+        _ => Err(answer.failure()),
+    }
+}
+
+/// A line is `flag`, tab, `from:to`, tab, summary.
+fn parse_status_line<'a>(line: &'a str, branch: &BranchName) -> Option<(&'a str, &'a str)> {
+    let mut fields = line.splitn(3, '\t');
+    let (flag, refs, summary) = (fields.next()?, fields.next()?, fields.next()?);
+    let (_, to) = refs.split_once(':')?;
+    (to == branch.full_ref()).then_some((flag, summary))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    fn outcome(status: i32, line: &str) -> Result<PushOutcome, GitError> {
+        let answer = Answer {
+            args: "push".to_owned(),
+            status,
+            stdout: format!("To /remote\n{line}\nDone\n").into_bytes(),
+            stderr: b"error: failed to push some refs\n".to_vec(),
+            truncated: false,
+        };
+        read_push(&answer, &BranchName::parse("fix/login").unwrap())
+    }
+
+    #[test]
+    fn a_push_names_one_commit_and_one_branch() {
+        let (commit, branch) = (Sha::parse(A).unwrap(), BranchName::parse("fix/login").unwrap());
+        let timeout = Duration::from_secs(1);
+        let request = PushRequest { url: "-evil", commit: &commit, branch: &branch, timeout };
+        let argv = argv_push(&request).join(" ".as_ref()).into_string().unwrap();
+        insta::assert_snapshot!(argv, @"push --porcelain --no-verify --no-follow-tags --no-signed --recurse-submodules=no --no-progress --end-of-options -evil aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:refs/heads/fix/login");
+    }
+
+    #[test]
+    fn each_flag_has_its_outcome() {
+        let said = |flag: &str, words: &str| format!("{flag}\t{A}:refs/heads/fix/login\t{words}");
+        assert_eq!(outcome(0, &said("*", "[new branch]")).unwrap(), PushOutcome::Created);
+        assert_eq!(outcome(0, &said(" ", "a..b")).unwrap(), PushOutcome::Updated);
+        assert_eq!(outcome(0, &said("=", "[up to date]")).unwrap(), PushOutcome::UpToDate);
+        let reason = "[rejected] (fetch first)".to_owned();
+        assert_eq!(outcome(1, &said("!", &reason)).unwrap(), PushOutcome::Rejected { reason });
+    }
+
+    #[test]
+    fn a_forced_update_is_never_taken_for_success() {
+        let line = format!("+\t{A}:refs/heads/fix/login\ta...b (forced update)");
+        assert!(matches!(outcome(0, &line), Err(GitError::Parse { .. })));
+    }
+
+    #[test]
+    fn no_word_about_our_branch_is_a_failure() {
+        let line = format!("*\t{A}:refs/heads/other\t[new branch]");
+        assert!(matches!(outcome(0, &line), Err(GitError::Parse { .. })));
+        assert!(matches!(outcome(128, ""), Err(GitError::Failed { .. })));
+    }
+}

@@ -1,0 +1,172 @@
+//! Remotes of a person's repository: what they are called, where they lead, what they have.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use model::id::{BranchName, RemoteName};
+
+use super::GitError;
+use super::call::{Answer, Call, Git, args};
+
+impl Git {
+    /// Remotes with names that are no single part of a ref are passed over.
+    pub(super) async fn remotes(&self) -> Result<Vec<RemoteName>, GitError> {
+        let answer = self.ask(Call::new(args(["remote"]))).await?.success()?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        Ok(text.lines().filter_map(|line| RemoteName::parse(line).ok()).collect())
+    }
+
+    pub(super) async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
+        if !self.remotes().await?.contains(remote) {
+            return Ok(None);
+        }
+        let argv = args(["remote", "get-url", "--", remote.as_str()]);
+        let answer = self.ask(Call::new(argv)).await?.success()?;
+        read_line(&answer).map(Some)
+    }
+
+    pub(super) async fn fetch(
+        &self,
+        remote: &RemoteName,
+        timeout: Duration,
+    ) -> Result<(), GitError> {
+        let answer = self.ask(Call::new(argv_fetch(remote)).within(timeout)).await?;
+        answer.success().map(|_| ())
+    }
+
+    pub(super) async fn default_branch(
+        &self,
+        remote: &RemoteName,
+    ) -> Result<Option<BranchName>, GitError> {
+        let answer = self.ask(Call::new(argv_head(remote))).await?;
+        read_head(&answer, remote)
+    }
+
+    pub(super) async fn ask_default_branch(
+        &self,
+        remote: &RemoteName,
+        timeout: Duration,
+    ) -> Result<Option<BranchName>, GitError> {
+        let call = Call::new(argv_ask_head(remote)).within(timeout);
+        let answer = self.ask(call).await?.success()?;
+        Ok(parse_remote_head(&answer.stdout))
+    }
+
+    pub(super) async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
+        let answer = self.ask(Call::new(args(["config", "-z", "--get", key]))).await?;
+        read_setting(&answer)
+    }
+
+    /// A clone that left objects behind says so in either of two places, by the age of its git.
+    pub(super) async fn is_partial_clone(&self) -> Result<bool, GitError> {
+        let pattern = r"^(extensions\.partialclone|remote\..*\.(promisor|partialclonefilter))$";
+        let argv = args(["config", "-z", "--name-only", "--get-regexp", pattern]);
+        read_setting(&self.ask(Call::new(argv)).await?).map(|found| found.is_some())
+    }
+}
+
+/// The refspec is ours and the empty refmap keeps the configured ones out, so what a fetch may change
+/// is known beforehand.
+fn argv_fetch(remote: &RemoteName) -> Vec<OsString> {
+    let refspec = format!("+refs/heads/*:refs/remotes/{remote}/*");
+    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]);
+    argv.extend(args(["--no-auto-maintenance", "--no-write-fetch-head", "--refmap="]));
+    argv.extend(args(["--end-of-options", remote.as_str(), &refspec]));
+    argv
+}
+
+fn argv_head(remote: &RemoteName) -> Vec<OsString> {
+    args(["symbolic-ref", "--quiet", &format!("refs/remotes/{remote}/HEAD")])
+}
+
+fn argv_ask_head(remote: &RemoteName) -> Vec<OsString> {
+    args(["ls-remote", "--symref", "--end-of-options", remote.as_str(), "HEAD"])
+}
+
+/// Status 1 means that the remote's HEAD was never written down here.
+fn read_head(answer: &Answer, remote: &RemoteName) -> Result<Option<BranchName>, GitError> {
+    match answer.status {
+        0 => {}
+        1 => return Ok(None),
+        _ => return Err(answer.failure()),
+    }
+    let name = read_line(answer)?;
+    let prefix = format!("refs/remotes/{remote}/");
+    Ok(name.strip_prefix(&prefix).and_then(|branch| BranchName::parse(branch).ok()))
+}
+
+/// A line `ref: refs/heads/main`, tab, `HEAD` says what HEAD stands for.
+fn parse_remote_head(bytes: &[u8]) -> Option<BranchName> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut heads = text.lines().filter_map(|line| {
+        let branch = line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD")?;
+        BranchName::parse(branch).ok()
+    });
+    heads.next()
+}
+
+/// Status 1 means that there is no such setting.
+fn read_setting(answer: &Answer) -> Result<Option<String>, GitError> {
+    match answer.status {
+        0 => {
+            let value = answer.stdout.split(|&byte| byte == 0).next().unwrap_or_default();
+            Ok(Some(String::from_utf8_lossy(value).into_owned()))
+        }
+        1 => Ok(None),
+        _ => Err(answer.failure()),
+    }
+}
+
+fn read_line(answer: &Answer) -> Result<String, GitError> {
+    let text = std::str::from_utf8(&answer.stdout).map_err(|error| answer.unreadable(error))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_owned()),
+        Some(_) | None => Err(answer.unreadable("it is empty")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: i32, stdout: &str) -> Answer {
+        Answer {
+            args: "x".to_owned(),
+            status,
+            stdout: stdout.as_bytes().to_vec(),
+            stderr: Vec::new(),
+            truncated: false,
+        }
+    }
+
+    #[test]
+    fn a_fetch_changes_only_the_branches_of_its_remote() {
+        let argv = argv_fetch(&RemoteName::parse("upstream").unwrap()).join(" ".as_ref());
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"fetch --quiet --no-tags --no-recurse-submodules --no-auto-maintenance --no-write-fetch-head --refmap= --end-of-options upstream +refs/heads/*:refs/remotes/upstream/*");
+    }
+
+    #[test]
+    fn the_default_branch_may_have_slashes() {
+        let origin = RemoteName::parse("origin").unwrap();
+        let head = |status, text| read_head(&answer(status, text), &origin).unwrap();
+        let branch = head(0, "refs/remotes/origin/release/2.x\n").unwrap();
+        assert_eq!(branch.as_str(), "release/2.x");
+        assert_eq!(head(1, ""), None);
+        assert_eq!(head(0, "refs/remotes/other/main\n"), None);
+    }
+
+    #[test]
+    fn the_remote_says_what_its_head_stands_for() {
+        let text = b"ref: refs/heads/trunk\tHEAD\naaaa\tHEAD\n";
+        assert_eq!(parse_remote_head(text).unwrap().as_str(), "trunk");
+        assert_eq!(parse_remote_head(b"aaaa\tHEAD\n"), None);
+        assert_eq!(parse_remote_head(b"ref: refs/heads/-x\tHEAD\n"), None);
+    }
+
+    #[test]
+    fn a_setting_may_span_lines_and_may_be_absent() {
+        assert_eq!(read_setting(&answer(0, "a\nb\0")).unwrap().as_deref(), Some("a\nb"));
+        assert_eq!(read_setting(&answer(1, "")).unwrap(), None);
+        assert!(read_setting(&answer(3, "")).is_err());
+    }
+}

@@ -1,0 +1,288 @@
+//! A bare repository of ours that takes in what an agent made, and in which it is judged.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use model::id::{BranchName, Sha};
+
+use super::call::{Call, Git, args, program};
+use super::push::{PushRequest, push};
+use super::seal::{ObjectFormat, init_env, sealed_env, sealed_flags};
+use super::{
+    Blob, Capped, ChangedEntry, CommitFacts, GitError, GitLog, PushOutcome, RefName, UserEnv,
+};
+use crate::file;
+use crate::signal::Cancel;
+
+/// Taking a bundle in includes checking every object of it.
+const FETCH_LIMIT: Duration = Duration::from_secs(600);
+
+/// A bare repository that only we write to.
+#[derive(Clone, Debug)]
+pub struct SealedRepo {
+    path: PathBuf,
+    format: ObjectFormat,
+    git: Git,
+}
+
+/// What a ref must be before it is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldValue<'a> {
+    /// It must not exist.
+    Missing,
+    /// It must be at this commit.
+    At(&'a Sha),
+}
+
+impl SealedRepo {
+    /// Makes a repository in a directory that must not exist yet.
+    pub async fn init_bare(path: &Path, format: ObjectFormat) -> Result<Self, GitError> {
+        file::create_dir_exclusive(path)
+            .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
+        let git = Git { env: init_env(), flags: sealed_flags(None), ..sealed_git(path, format) };
+        git.ask(Call::new(argv_init(path, format))).await?.success()?;
+        Ok(Self::open(path, format))
+    }
+
+    /// A handle to a repository made by [`init_bare`](Self::init_bare).
+    #[must_use]
+    pub fn open(path: &Path, format: ObjectFormat) -> Self {
+        Self { path: path.to_path_buf(), format, git: sealed_git(path, format) }
+    }
+
+    /// Tells `log` about every command from now on.
+    #[must_use]
+    pub fn logged(mut self, log: GitLog) -> Self {
+        self.git.log = Some(log);
+        self
+    }
+
+    /// Stops what is running when `cancel` says so.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.git.cancel = cancel;
+        self
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How it names objects.
+    #[must_use]
+    pub fn object_format(&self) -> ObjectFormat {
+        self.format
+    }
+
+    /// Lends this repository the objects of another one, which must stay where it is. Nothing else of
+    /// the other one counts here: neither its refs nor its settings.
+    pub fn add_alternate(&self, objects_dir: &Path) -> Result<(), GitError> {
+        let list = self.path.join("objects/info/alternates");
+        let failed = |source| GitError::Prepare { path: self.path.clone(), source };
+        let mut lines = match std::fs::read(&list) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(failed(file::FileError::io("read", &list)(error))),
+        };
+        lines.extend_from_slice(&alternate_line(objects_dir));
+        file::write_atomic(&list, &lines, 0o600).map_err(failed)
+    }
+
+    /// Takes `src_ref` out of a bundle as `dst_ref`, checking every object. What the bundle builds on
+    /// must be reachable from a ref here, so pin it with [`update_ref`](Self::update_ref) first.
+    pub async fn fetch_bundle(
+        &self,
+        bundle: &Path,
+        src_ref: &RefName,
+        dst_ref: &RefName,
+    ) -> Result<(), GitError> {
+        let call = Call::new(argv_fetch_bundle(bundle, src_ref, dst_ref)).within(FETCH_LIMIT);
+        self.git.ask(call).await?.success().map(|_| ())
+    }
+
+    /// The commit that a revision means, if it means one.
+    pub async fn resolve_commit(&self, rev: &str) -> Result<Option<Sha>, GitError> {
+        self.git.resolve_commit(rev).await
+    }
+
+    /// Whether `older` is `newer` or one of its ancestors, by the commits alone: neither replacement
+    /// refs nor grafts nor a commit-graph file are believed.
+    pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
+        self.git.is_ancestor(older, newer).await
+    }
+
+    /// A best common ancestor, if the two have one.
+    pub async fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
+        self.git.merge_base(one, other).await
+    }
+
+    /// Commits reachable from `tip` and from none of `exclude`, newest first, at most `limit`.
+    pub async fn new_commits(
+        &self,
+        tip: &Sha,
+        exclude: &[Sha],
+        limit: usize,
+    ) -> Result<Vec<CommitFacts>, GitError> {
+        self.git.new_commits(tip, exclude, limit).await
+    }
+
+    /// Every path that differs between two commits, sorted by its bytes.
+    pub async fn changed_entries(
+        &self,
+        from: &Sha,
+        to: &Sha,
+    ) -> Result<Vec<ChangedEntry>, GitError> {
+        self.git.changed_entries(from, to).await
+    }
+
+    /// The first `cap` bytes of the patch from one commit to another. Links to other repositories are
+    /// not in it; [`changed_entries`](Self::changed_entries) has them.
+    pub async fn diff(&self, from: &Sha, to: &Sha, cap: usize) -> Result<Capped, GitError> {
+        self.git.diff(from, to, cap).await
+    }
+
+    /// The first `cap` bytes of a regular file in a commit, if it has one there.
+    pub async fn read_blob(
+        &self,
+        commit: &Sha,
+        path: &str,
+        cap: usize,
+    ) -> Result<Option<Capped>, GitError> {
+        self.git.read_blob(commit, path, cap).await
+    }
+
+    /// The sizes of blobs in the order asked; none for what is missing or no blob.
+    pub async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
+        self.git.blob_sizes(ids).await
+    }
+
+    /// The first `cap` bytes of each blob in the order asked; none for what is missing or no blob.
+    pub async fn read_blobs(&self, ids: &[Sha], cap: usize) -> Result<Vec<Option<Blob>>, GitError> {
+        self.git.read_blobs(ids, cap).await
+    }
+
+    /// Points a ref at a commit, if it is now what it is expected to be.
+    pub async fn update_ref(
+        &self,
+        name: &RefName,
+        new: &Sha,
+        old: OldValue<'_>,
+    ) -> Result<(), GitError> {
+        let call = Call::new(argv_update_ref(name, new, old, self.format));
+        self.git.ask(call).await?.success().map(|_| ())
+    }
+
+    /// Publishes `commit` as `branch` at `url`, with the person's configuration and credentials, and
+    /// never by force.
+    pub async fn push(
+        &self,
+        url: &str,
+        commit: &Sha,
+        branch: &BranchName,
+        env: UserEnv,
+        timeout: Duration,
+    ) -> Result<PushOutcome, GitError> {
+        let request = PushRequest { url, commit, branch, timeout };
+        push(&self.git, &self.path, self.format, &request, env).await
+    }
+}
+
+/// It runs in `/`, where there is no repository to be found by accident.
+fn sealed_git(path: &Path, format: ObjectFormat) -> Git {
+    Git {
+        program: program(),
+        cwd: PathBuf::from("/"),
+        env: sealed_env(format),
+        flags: sealed_flags(Some(path)),
+        log: None,
+        cancel: Cancel::new(),
+    }
+}
+
+/// Without a template there are no hooks, not even sleeping ones.
+fn argv_init(path: &Path, format: ObjectFormat) -> Vec<OsString> {
+    let format = format!("--object-format={}", format.as_str());
+    let mut argv = args(["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]);
+    argv.extend(args([&format, "--end-of-options"]));
+    argv.push(path.into());
+    argv
+}
+
+fn argv_fetch_bundle(bundle: &Path, src: &RefName, dst: &RefName) -> Vec<OsString> {
+    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+    argv.extend(args(["--no-auto-maintenance", "--no-recurse-submodules", "--end-of-options"]));
+    argv.push(bundle.into());
+    argv.push(format!("+{src}:{dst}").into());
+    argv
+}
+
+fn argv_update_ref(
+    name: &RefName,
+    new: &Sha,
+    old: OldValue<'_>,
+    format: ObjectFormat,
+) -> Vec<OsString> {
+    let old = match old {
+        OldValue::Missing => format.zero(),
+        OldValue::At(sha) => sha.as_str().to_owned(),
+    };
+    args(["update-ref", "--no-deref", name.as_str(), new.as_str(), &old])
+}
+
+/// A path that begins with a quote or contains a newline must be quoted, and a quoted one may hold
+/// anything, so all are.
+fn alternate_line(objects_dir: &Path) -> Vec<u8> {
+    let mut line = vec![b'"'];
+    for &byte in objects_dir.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => line.extend([b'\\', byte]),
+            b' '..=b'~' => line.push(byte),
+            _ => line.extend(format!("\\{byte:03o}").into_bytes()),
+        }
+    }
+    line.extend(b"\"\n");
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(argv: &[OsString]) -> String {
+        argv.join(" ".as_ref()).into_string().unwrap()
+    }
+
+    #[test]
+    fn a_repository_is_made_bare_and_without_a_template() {
+        let argv = argv_init(Path::new("/r/host.git"), ObjectFormat::Sha256);
+        insta::assert_snapshot!(shown(&argv), @"init --quiet --bare --template= --initial-branch=main --object-format=sha256 --end-of-options /r/host.git");
+    }
+
+    #[test]
+    fn a_bundle_is_fetched_by_an_explicit_refspec() {
+        let name = |text| RefName::parse(text).unwrap();
+        let (src, dst) = (name("refs/heads/main"), name("refs/bottle/r1/main"));
+        let argv = argv_fetch_bundle(Path::new("/r/out.bundle"), &src, &dst);
+        insta::assert_snapshot!(shown(&argv), @"fetch --quiet --no-tags --no-write-fetch-head --no-auto-maintenance --no-recurse-submodules --end-of-options /r/out.bundle +refs/heads/main:refs/bottle/r1/main");
+    }
+
+    #[test]
+    fn a_ref_changes_only_from_what_it_was() {
+        let (name, sha) =
+            (RefName::parse("refs/heads/x").unwrap(), Sha::parse(&"a".repeat(40)).unwrap());
+        let argv = argv_update_ref(&name, &sha, OldValue::Missing, ObjectFormat::Sha1);
+        insta::assert_snapshot!(shown(&argv), @"update-ref --no-deref refs/heads/x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 0000000000000000000000000000000000000000");
+    }
+
+    #[test]
+    fn an_alternate_may_have_any_name() {
+        let line = |text: &str| String::from_utf8(alternate_line(Path::new(text))).unwrap();
+        assert_eq!(line("/a b/c"), "\"/a b/c\"\n");
+        assert_eq!(line("/q\"\\\n"), "\"/q\\\"\\\\\\012\"\n");
+        assert_eq!(line("/ü"), "\"/\\303\\274\"\n");
+    }
+}

@@ -1,0 +1,236 @@
+//! A person's own repository: read from and fetched into, never checked out, committed to or cleaned.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use model::id::{BranchName, RemoteName, Sha};
+
+use super::call::{Answer, Call, Git, args, program};
+use super::person::{close_prompts, user_flags};
+use super::{Capped, GitError, GitLog, ObjectFormat, UserEnv};
+use crate::signal::Cancel;
+
+/// A repository that belongs to a person.
+#[derive(Clone, Debug)]
+pub struct UserRepo {
+    layout: Layout,
+    toplevel: Option<PathBuf>,
+    pub(super) git: Git,
+}
+
+/// What git says about where things are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Layout {
+    is_bare: bool,
+    is_shallow: bool,
+    format: ObjectFormat,
+    common_dir: PathBuf,
+}
+
+impl UserRepo {
+    /// Finds the repository that `dir` is in, as the person who runs this process.
+    pub async fn discover(dir: &Path) -> Result<Self, GitError> {
+        Self::discover_as(dir, UserEnv::from_env()).await
+    }
+
+    /// Finds the repository that `dir` is in, with a given environment.
+    pub async fn discover_as(dir: &Path, env: UserEnv) -> Result<Self, GitError> {
+        let mut git = Git {
+            program: program(),
+            cwd: dir.to_path_buf(),
+            env: env.into_vars(),
+            flags: user_flags(),
+            log: None,
+            cancel: Cancel::new(),
+        };
+        let answer = git.ask(Call::new(argv_layout())).await?;
+        let layout = read_layout(&answer, dir)?;
+        let toplevel = if layout.is_bare { None } else { toplevel_of(&git).await? };
+        close_prompts(&mut git).await?;
+        git.cwd = toplevel.clone().unwrap_or_else(|| layout.common_dir.clone());
+        Ok(Self { layout, toplevel, git })
+    }
+
+    /// Tells `log` about every command from now on.
+    #[must_use]
+    pub fn logged(mut self, log: GitLog) -> Self {
+        self.git.log = Some(log);
+        self
+    }
+
+    /// Stops what is running when `cancel` says so.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.git.cancel = cancel;
+        self
+    }
+
+    /// The root of the checkout; a bare repository has none.
+    #[must_use]
+    pub fn toplevel(&self) -> Option<&Path> {
+        self.toplevel.as_deref()
+    }
+
+    /// The repository itself, shared by all its worktrees.
+    #[must_use]
+    pub fn common_dir(&self) -> &Path {
+        &self.layout.common_dir
+    }
+
+    /// Where its objects are.
+    #[must_use]
+    pub fn objects_dir(&self) -> PathBuf {
+        self.layout.common_dir.join("objects")
+    }
+
+    /// How it names objects.
+    #[must_use]
+    pub fn object_format(&self) -> ObjectFormat {
+        self.layout.format
+    }
+
+    /// Whether it has no checkout.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.layout.is_bare
+    }
+
+    /// Whether its history is cut off somewhere.
+    #[must_use]
+    pub fn is_shallow(&self) -> bool {
+        self.layout.is_shallow
+    }
+
+    /// Whether some of its objects were left at a remote.
+    pub async fn is_partial_clone(&self) -> Result<bool, GitError> {
+        self.git.is_partial_clone().await
+    }
+
+    /// The names of its remotes.
+    pub async fn remotes(&self) -> Result<Vec<RemoteName>, GitError> {
+        self.git.remotes().await
+    }
+
+    /// Where a remote leads, after the person's rules for addresses; none if there is no such remote.
+    pub async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
+        self.git.remote_url(remote).await
+    }
+
+    /// Brings the branches of a remote up to date under `refs/remotes`, and nothing else.
+    pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
+        self.git.fetch(remote, timeout).await
+    }
+
+    /// The default branch of a remote as it was when it was cloned, if that was written down.
+    pub async fn default_branch(
+        &self,
+        remote: &RemoteName,
+    ) -> Result<Option<BranchName>, GitError> {
+        self.git.default_branch(remote).await
+    }
+
+    /// The default branch of a remote as the remote says now.
+    pub async fn ask_default_branch(
+        &self,
+        remote: &RemoteName,
+        timeout: Duration,
+    ) -> Result<Option<BranchName>, GitError> {
+        self.git.ask_default_branch(remote, timeout).await
+    }
+
+    /// The commit that a revision means, if it means one.
+    pub async fn resolve_commit(&self, rev: &str) -> Result<Option<Sha>, GitError> {
+        self.git.resolve_commit(rev).await
+    }
+
+    /// Whether `older` is `newer` or one of its ancestors.
+    pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
+        self.git.is_ancestor(older, newer).await
+    }
+
+    /// The first `cap` bytes of a regular file in a commit, if it has one there.
+    pub async fn read_blob(
+        &self,
+        commit: &Sha,
+        path: &str,
+        cap: usize,
+    ) -> Result<Option<Capped>, GitError> {
+        self.git.read_blob(commit, path, cap).await
+    }
+
+    /// The value of a setting, if it has one.
+    pub async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
+        self.git.config_get(key).await
+    }
+}
+
+/// The path comes last, because it alone may contain newlines.
+fn argv_layout() -> Vec<OsString> {
+    let mut argv = args(["rev-parse", "--path-format=absolute", "--is-bare-repository"]);
+    argv.extend(args(["--is-shallow-repository", "--show-object-format", "--git-common-dir"]));
+    argv
+}
+
+async fn toplevel_of(git: &Git) -> Result<Option<PathBuf>, GitError> {
+    let argv = args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
+    let answer = git.ask(Call::new(argv)).await?;
+    // Inside the repository directory itself there is no checkout to be found.
+    if answer.status != 0 {
+        return Ok(None);
+    }
+    Ok(Some(path_in(&answer.stdout)))
+}
+
+fn read_layout(answer: &Answer, dir: &Path) -> Result<Layout, GitError> {
+    if answer.status != 0 {
+        let said = String::from_utf8_lossy(&answer.stderr);
+        return Err(if said.contains("not a git repository") {
+            GitError::NotARepository { dir: dir.to_path_buf() }
+        } else {
+            answer.failure()
+        });
+    }
+    parse_layout(&answer.stdout).ok_or_else(|| answer.unreadable("it lacks an answer"))
+}
+
+fn parse_layout(bytes: &[u8]) -> Option<Layout> {
+    let mut lines = bytes.splitn(4, |&byte| byte == b'\n');
+    let mut next = || lines.next();
+    let (is_bare, is_shallow) = (parse_bool(next()?)?, parse_bool(next()?)?);
+    let format = ObjectFormat::parse(std::str::from_utf8(next()?).ok()?)?;
+    let common_dir = path_in(next()?);
+    common_dir.is_absolute().then_some(Layout { is_bare, is_shallow, format, common_dir })
+}
+
+fn parse_bool(text: &[u8]) -> Option<bool> {
+    match text {
+        b"true" => Some(true),
+        b"false" => Some(false),
+        _ => None,
+    }
+}
+
+fn path_in(bytes: &[u8]) -> PathBuf {
+    OsStr::from_bytes(bytes.strip_suffix(b"\n").unwrap_or(bytes)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_is_read_with_an_odd_path() {
+        let layout = parse_layout(b"false\ntrue\nsha1\n/a\nb/.git\n").unwrap();
+        assert_eq!(layout.common_dir, Path::new("/a\nb/.git"));
+        assert_eq!((layout.is_bare, layout.is_shallow), (false, true));
+    }
+
+    #[test]
+    fn half_a_layout_is_none() {
+        for text in ["", "true\nfalse\nsha1\n", "true\nfalse\nsha9\n/x\n", "yes\nno\nsha1\n/x\n"] {
+            assert_eq!(parse_layout(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Which git this machine has, and whether it will do.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::call::{Answer, Call, Git, args, program};
+use super::{GitError, seal};
+use crate::signal::Cancel;
+
+/// A release of git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GitVersion {
+    /// The first number.
+    pub major: u32,
+    /// The second number.
+    pub minor: u32,
+}
+
+/// The first release with all that is relied on: `merge-tree --write-tree` and
+/// `safe.bareRepository` came last.
+pub const MINIMUM: GitVersion = GitVersion { major: 2, minor: 38 };
+
+impl fmt::Display for GitVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Asks git for its version.
+pub async fn version() -> Result<GitVersion, GitError> {
+    let git = Git {
+        program: program(),
+        cwd: PathBuf::from("/"),
+        env: seal::init_env(),
+        flags: Vec::new(),
+        log: None,
+        cancel: Cancel::new(),
+    };
+    read_version(&git.ask(Call::new(args(["version"]))).await?.success()?)
+}
+
+/// Asks git for its version and refuses one that is too old.
+pub async fn check_version() -> Result<GitVersion, GitError> {
+    let found = version().await?;
+    if found < MINIMUM {
+        return Err(GitError::TooOld { found, needed: MINIMUM });
+    }
+    Ok(found)
+}
+
+fn read_version(answer: &Answer) -> Result<GitVersion, GitError> {
+    let text = String::from_utf8_lossy(&answer.stdout);
+    parse_version(&text).ok_or_else(|| answer.unreadable("no version number in it"))
+}
+
+fn parse_version(text: &str) -> Option<GitVersion> {
+    let number = text.strip_prefix("git version ")?.split_whitespace().next()?;
+    let mut parts = number.split('.');
+    let major = parts.next()?.parse().ok()?;
+    let minor = parts.next()?.parse().ok()?;
+    Some(GitVersion { major, minor })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_in_all_their_dresses() {
+        for text in
+            ["git version 2.39.5\n", "git version 2.39.5 (Apple Git-154)\n", "git version 2.39.rc1"]
+        {
+            assert_eq!(parse_version(text), Some(GitVersion { major: 2, minor: 39 }), "{text}");
+        }
+        assert_eq!(parse_version("git 2.39"), None);
+        assert_eq!(parse_version("git version two"), None);
+    }
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        let of = |major, minor| GitVersion { major, minor };
+        assert!(of(2, 9) < MINIMUM && MINIMUM < of(2, 100) && of(2, 100) < of(3, 0));
+    }
+}

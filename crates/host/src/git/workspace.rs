@@ -1,0 +1,157 @@
+//! The repository that an agent will work in, while it is still ours: made from nothing, filled and checked out
+//! before anybody else sees it. After the run it is data, and none of this touches it again.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use model::id::{BranchName, Sha};
+
+use super::call::{Call, Git, args, program};
+use super::seal::{init_env, sealed_flags};
+use super::{GitError, GitLog, ObjectFormat, RefName};
+use crate::signal::Cancel;
+
+/// A checkout of a large tree on a slow disk.
+const CHECKOUT_LIMIT: Duration = Duration::from_secs(900);
+
+/// Files are written by this many processes at once.
+const CHECKOUT_WORKERS: &str = "checkout.workers=4";
+
+/// The configuration that the agent finds. Sizes and times of files are compared loosely, because their owner changes
+/// once more before the agent starts, and a first `git status` should not have to read every file for that.
+const CONFIG: &str = "\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tcheckStat = minimal
+\ttrustctime = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[advice]
+\tdetachedHead = false
+";
+
+/// A repository under construction.
+#[derive(Debug, Clone)]
+pub struct WorkspaceRepo {
+    path: PathBuf,
+    git: Git,
+}
+
+impl WorkspaceRepo {
+    /// Makes an empty repository with a configuration of ours and nothing else: no template, no hooks, no remotes.
+    pub async fn init(
+        path: &Path,
+        branch: &BranchName,
+        format: ObjectFormat,
+        identity: (&str, &str),
+        log: Option<GitLog>,
+    ) -> Result<Self, GitError> {
+        let mut git = Git {
+            program: program(),
+            cwd: PathBuf::from("/"),
+            env: init_env(),
+            flags: sealed_flags(None),
+            log,
+            cancel: Cancel::new(),
+        };
+        git.ask(Call::new(args_init(path, branch, format))).await?.success()?;
+        git.flags = sealed_flags(Some(&path.join(".git")));
+        git.flags.push("-c".into());
+        git.flags.push("core.symlinks=true".into());
+        let mut tree = OsString::from("--work-tree=");
+        tree.push(path);
+        git.flags.push(tree);
+        let repo = Self { path: path.to_path_buf(), git };
+        repo.write_config(format, identity)?;
+        Ok(repo)
+    }
+
+    /// Where its packs go.
+    #[must_use]
+    pub fn pack_dir(&self) -> PathBuf {
+        self.path.join(".git/objects/pack")
+    }
+
+    /// Writes the files of a commit. The objects may still be on their way: they are read from `lent`, which leaves no
+    /// trace in the repository.
+    pub async fn checkout(&self, commit: &Sha, lent: &Path) -> Result<(), GitError> {
+        let mut git = self.git.clone();
+        git.set_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent);
+        git.ask(Call::new(args_checkout(commit)).within(CHECKOUT_LIMIT)).await?.success()?;
+        Ok(())
+    }
+
+    /// Sets refs, with no reflog to tell where they came from.
+    pub async fn set_refs(&self, refs: &[(RefName, Sha)]) -> Result<(), GitError> {
+        let input: String =
+            refs.iter().map(|(name, sha)| format!("create {} {sha}\n", name.as_str())).collect();
+        let call = Call::new(args(["-c", "core.logAllRefUpdates=false", "update-ref", "--stdin"]));
+        self.git.ask(call.reading(input.as_bytes())).await?.success()?;
+        Ok(())
+    }
+
+    /// Whether the repository has all of a commit by itself: its history down to the roots and the tree.
+    pub async fn has(&self, commit: &Sha) -> Result<bool, GitError> {
+        let tree = format!("{commit}^{{tree}}");
+        Ok(self.git.ask(Call::new(args(["cat-file", "-e", &tree]))).await?.status == 0)
+    }
+
+    fn write_config(&self, format: ObjectFormat, identity: (&str, &str)) -> Result<(), GitError> {
+        let text = render_config(format, identity);
+        crate::file::write_atomic(&self.path.join(".git/config"), text.as_bytes(), 0o644)
+            .map_err(|source| GitError::Prepare { path: self.path.clone(), source })
+    }
+}
+
+fn args_init(path: &Path, branch: &BranchName, format: ObjectFormat) -> Vec<OsString> {
+    let mut words = args(["init", "--quiet", "--template=", "--initial-branch", branch.as_str()]);
+    words.push(format!("--object-format={}", format.as_str()).into());
+    words.extend(["--".into(), path.into()]);
+    words
+}
+
+fn args_checkout(commit: &Sha) -> Vec<OsString> {
+    args(["-c", CHECKOUT_WORKERS, "-c", "core.trustctime=false", "-c", "core.checkStat=minimal"])
+        .into_iter()
+        .chain(args(["read-tree", "-u", "--reset", commit.as_str()]))
+        .collect()
+}
+
+fn render_config(format: ObjectFormat, (name, email): (&str, &str)) -> String {
+    let base = match format {
+        ObjectFormat::Sha1 => CONFIG.to_owned(),
+        ObjectFormat::Sha256 => {
+            CONFIG.replace("repositoryformatversion = 0", "repositoryformatversion = 1")
+                + "[extensions]\n\tobjectFormat = sha256\n"
+        }
+    };
+    base + &format!("[user]\n\tname = {}\n\temail = {}\n", quoted(name), quoted(email))
+}
+
+/// A value as git's configuration grammar wants it.
+fn quoted(value: &str) -> String {
+    let safe: String = value.chars().filter(|c| !c.is_control()).collect();
+    format!("\"{}\"", safe.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_cannot_add_settings() {
+        let text = render_config(ObjectFormat::Sha1, ("a\"\n[core]\n\tpager = x", "e@x"));
+        assert!(text.contains("name = \"a\\\"[core]pager = x\"\n"), "{text}");
+    }
+
+    #[test]
+    fn sha256_is_told_to_git() {
+        let text = render_config(ObjectFormat::Sha256, ("a", "e"));
+        assert!(text.contains("repositoryformatversion = 1") && text.contains("objectFormat = sha256"));
+    }
+}

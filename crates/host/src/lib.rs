@@ -1,0 +1,22 @@
+//! The machine, seen from the rest of the house.
+//!
+//! Everything that touches the world outside the process goes through one of these modules:
+//! programs ([`process`]), git ([`git`]), files ([`file`], [`beneath`]), locks ([`lock`]), the
+//! environment ([`mod@env`], [`dirs`]), time ([`clock`]) and signals ([`signal`]). The lints in
+//! `clippy.toml` close the other ways, so that a reader who wants to know what the product can do
+//! to a machine has this one crate to read.
+
+pub mod beneath;
+pub mod clock;
+pub mod cpu;
+pub mod dirs;
+pub mod env;
+pub mod file;
+pub mod git;
+pub mod lock;
+pub mod mount;
+pub mod proc;
+pub mod process;
+mod readable;
+pub mod signal;
+pub mod tool;

@@ -1,0 +1,301 @@
+//! Locks between processes, by `flock` on a file that is never removed.
+//!
+//! The file is opened without truncation, so that a waiter does not wipe the holder's name, and it
+//! is never unlinked: else one process could hold the old inode and another the new one. The lock
+//! belongs to the open file and not to the process, so it can be handed to a child and lives as
+//! long as any copy of the descriptor. The kernel lifts it when the last holder dies.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::clock;
+
+/// How often a waiter looks again.
+const POLL: Duration = Duration::from_millis(50);
+/// [`is_held`] holds a lock for an instant, and a child may carry our descriptor from its fork to
+/// its exec. One attempt therefore looks this often before it says "held".
+const LOOKS: u32 = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(4);
+/// More than any holder writes.
+const HOLDER_LIMIT: u64 = 4096;
+
+/// Whether others may hold the lock too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind<'a> {
+    /// One holder, who leaves its process id and this note in the file for those who wait.
+    Exclusive {
+        /// What the lock is held for, in one line.
+        note: &'a str,
+    },
+    /// Any number of holders, and no exclusive one.
+    Shared,
+}
+
+/// Who has the lock, as the holder wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// What it holds the lock for.
+    pub note: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} ({})", self.pid, self.note)
+    }
+}
+
+/// Why there is no lock.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Somebody else has it.
+    #[error("{path} is locked by {who}", path = path.display(), who = name_of(holder.as_ref()))]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+        /// Who holds it, if the file says so.
+        holder: Option<Holder>,
+    },
+    /// A descriptor that should carry the lock is another file.
+    #[error("the inherited descriptor is not {path}", path = path.display())]
+    NotTheFile {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("could not {action} the lock file {path}", path = path.display())]
+    Io {
+        /// What was being done, as a verb.
+        action: &'static str,
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl LockError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+/// A lock that is held until this and every copy of its descriptor are gone.
+#[derive(Debug)]
+pub struct FileLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileLock {
+    /// Takes the lock, waiting up to `timeout` on a clock nobody can set; zero is one attempt.
+    pub async fn acquire(
+        path: &Path,
+        kind: LockKind<'_>,
+        timeout: Duration,
+    ) -> Result<Self, LockError> {
+        let start = clock::monotonic();
+        loop {
+            match attempt(path, kind)? {
+                Some(lock) => return Ok(lock),
+                None if start.elapsed() >= timeout => return Self::try_acquire(path, kind),
+                None => tokio::time::sleep(POLL.min(timeout - start.elapsed().min(timeout))).await,
+            }
+        }
+    }
+
+    /// Takes the lock if it is free now.
+    pub fn try_acquire(path: &Path, kind: LockKind<'_>) -> Result<Self, LockError> {
+        for look in 0..LOOKS {
+            if look > 0 {
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+            if let Some(lock) = attempt(path, kind)? {
+                return Ok(lock);
+            }
+        }
+        Err(LockError::Held { path: path.to_path_buf(), holder: holder_of(path) })
+    }
+
+    /// Takes over an exclusive lock from the process that started this one: `file` is the inherited
+    /// descriptor, usually standard input. The new holder's id goes into the file.
+    pub fn from_inherited(file: File, path: &Path, note: &str) -> Result<Self, LockError> {
+        if !is_same_file(&file, path)? {
+            return Err(LockError::NotTheFile { path: path.to_path_buf() });
+        }
+        // Asking again for what this open file already has succeeds; for anything else it does not.
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::AGAIN) => {
+                return Err(LockError::Held { path: path.to_path_buf(), holder: holder_of(path) });
+            }
+            Err(errno) => return Err(LockError::io("take over", path)(errno.into())),
+        }
+        let lock = Self { file, path: path.to_path_buf() };
+        lock.write_holder(note)?;
+        Ok(lock)
+    }
+
+    /// The lock file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The locked descriptor; a copy of it holds the same lock.
+    #[must_use]
+    pub fn as_file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the locked descriptor away, to become a child's standard input.
+    #[must_use]
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    fn write_holder(&self, note: &str) -> Result<(), LockError> {
+        let note = note.replace(['\n', '\r'], " ");
+        let text = format!("{} {note}\n", std::process::id());
+        let mut file = &self.file;
+        file.set_len(0)
+            .and_then(|()| file.seek(SeekFrom::Start(0)))
+            .and_then(|_| file.write_all(text.as_bytes()))
+            .map_err(LockError::io("write the holder into", &self.path))
+    }
+}
+
+/// Whether somebody holds the lock exclusively. It is a glance: by the time the answer is read it may
+/// have changed, so it is for showing and not for deciding who may write.
+pub fn is_held(path: &Path) -> Result<bool, LockError> {
+    let Some(file) = open_existing(path)? else { return Ok(false) };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(false),
+        Err(Errno::AGAIN) => Ok(true),
+        Err(errno) => Err(LockError::io("look at", path)(errno.into())),
+    }
+}
+
+/// Waits until nobody holds the lock exclusively, which is how one sees a supervisor end.
+///
+/// The kernel does the waiting, in a thread of its own and not one of the runtime's: those must end
+/// before the program can, and a person who interrupts the wait should not have to sit it out.
+pub async fn wait_released(path: &Path) -> Result<(), LockError> {
+    let Some(file) = open_existing(path)? else { return Ok(()) };
+    let (done, released) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new()
+        .name("lock-wait".to_owned())
+        .spawn(move || {
+            let answer = rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockShared));
+            drop(file);
+            // Nobody may be waiting any more, and then nobody needs the answer.
+            done.send(answer).ok();
+        })
+        .map_err(LockError::io("start a thread to wait for", path))?;
+    match released.await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(errno)) => Err(LockError::io("wait for", path)(errno.into())),
+        Err(gone) => Err(LockError::io("wait for", path)(io::Error::other(gone))),
+    }
+}
+
+/// Who wrote its name into the lock file last; whether it still holds the lock is another question.
+#[must_use]
+pub fn holder_of(path: &Path) -> Option<Holder> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(HOLDER_LIMIT).read_to_string(&mut text).ok()?;
+    parse_holder(&text)
+}
+
+/// One attempt; `None` means that somebody else has the lock.
+fn attempt(path: &Path, kind: LockKind<'_>) -> Result<Option<FileLock>, LockError> {
+    let operation = match kind {
+        LockKind::Exclusive { .. } => FlockOperation::NonBlockingLockExclusive,
+        LockKind::Shared => FlockOperation::NonBlockingLockShared,
+    };
+    loop {
+        let file = open_or_create(path)?;
+        match flock(&file, operation) {
+            Ok(()) => {}
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(errno) => return Err(LockError::io("lock", path)(errno.into())),
+        }
+        // We never unlink it, but a person tidying up may: a lock on a file that nobody else can
+        // find any more is worth nothing, so begin again with the one that is there.
+        if !is_same_file(&file, path)? {
+            continue;
+        }
+        let lock = FileLock { file, path: path.to_path_buf() };
+        if let LockKind::Exclusive { note } = kind {
+            lock.write_holder(note)?;
+        }
+        return Ok(Some(lock));
+    }
+}
+
+fn open_or_create(path: &Path) -> Result<File, LockError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(LockError::io("open", path))
+}
+
+fn open_existing(path: &Path) -> Result<Option<File>, LockError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(LockError::io("open", path)(error)),
+    }
+}
+
+fn is_same_file(file: &File, path: &Path) -> Result<bool, LockError> {
+    let ours = file.metadata().map_err(LockError::io("look at", path))?;
+    match std::fs::metadata(path) {
+        Ok(theirs) => Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(LockError::io("look at", path)(error)),
+    }
+}
+
+fn parse_holder(text: &str) -> Option<Holder> {
+    let (pid, note) = text.lines().next()?.split_once(' ')?;
+    Some(Holder { pid: pid.parse().ok()?, note: note.to_owned() })
+}
+
+fn name_of(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), Holder::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_read_from_its_line() {
+        let holder = parse_holder("42 run 7 of main\nrest").unwrap();
+        assert_eq!(holder.to_string(), "process 42 (run 7 of main)");
+        assert_eq!(parse_holder("42 \n").unwrap().note, "");
+    }
+
+    #[test]
+    fn a_torn_or_foreign_line_names_nobody() {
+        for text in ["", "\n", "forty two", "42", "-1 x"] {
+            assert_eq!(parse_holder(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A log of bounded size that no secret reaches.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use model::redact::{RedactingStream, Redactor};
+
+/// Writes what a program says into a file: secrets struck out, the first part kept, the rest counted.
+/// Who floods the log fills the end of it with nothing, and not our disk.
+#[derive(Debug)]
+pub struct LogWriter {
+    stream: RedactingStream,
+    sink: Sink,
+}
+
+/// How a log ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSummary {
+    /// Bytes in the file, without the closing line.
+    pub written: u64,
+    /// Bytes that came after the limit was reached.
+    pub dropped: u64,
+}
+
+impl LogWriter {
+    /// Starts a log of at most `cap` bytes at the current place of `file`.
+    #[must_use]
+    pub fn new(file: File, cap: u64, redactor: Arc<Redactor>) -> Self {
+        let stream = RedactingStream::new(redactor);
+        Self { stream, sink: Sink { file, cap, written: 0, dropped: 0, failed: None } }
+    }
+
+    /// Takes the next bytes. A disk that is full does not stop the program whose log it is: the bytes
+    /// count as dropped, and [`finish`](Self::finish) says what happened.
+    pub fn push(&mut self, bytes: &[u8]) {
+        // Nothing more will be written, so striking out secrets would be work for nobody.
+        let clean = if self.sink.is_full() { bytes.to_vec() } else { self.stream.push(bytes) };
+        self.sink.store(&clean);
+    }
+
+    /// Ends the log: writes what was held back in case it began a secret, and a line about what is
+    /// missing, if anything is.
+    pub fn finish(self) -> io::Result<LogSummary> {
+        let Self { stream, mut sink } = self;
+        sink.store(&stream.finish());
+        sink.close()
+    }
+}
+
+#[derive(Debug)]
+struct Sink {
+    file: File,
+    cap: u64,
+    written: u64,
+    dropped: u64,
+    failed: Option<io::Error>,
+}
+
+impl Sink {
+    fn is_full(&self) -> bool {
+        self.failed.is_some() || self.written >= self.cap
+    }
+
+    fn store(&mut self, bytes: &[u8]) {
+        let room = if self.is_full() { 0 } else { self.cap - self.written };
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        let (kept, rest) = bytes.split_at(room);
+        self.dropped = self.dropped.saturating_add(rest.len() as u64);
+        match self.file.write_all(kept) {
+            Ok(()) => self.written += kept.len() as u64,
+            Err(error) => {
+                self.dropped = self.dropped.saturating_add(kept.len() as u64);
+                self.failed = Some(error);
+            }
+        }
+    }
+
+    fn close(mut self) -> io::Result<LogSummary> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if self.dropped > 0 {
+            self.file.write_all(closing_line(self.dropped, self.cap).as_bytes())?;
+        }
+        self.file.sync_data()?;
+        Ok(LogSummary { written: self.written, dropped: self.dropped })
+    }
+}
+
+fn closing_line(dropped: u64, cap: u64) -> String {
+    format!("\n[{dropped} bytes more were dropped: this log is limited to {cap} bytes]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use model::secret::Secret;
+
+    use super::*;
+
+    const KEY: &str = "sk-0123456789abcdef0123456789";
+
+    fn log_of(cap: u64, chunks: &[&str]) -> (String, LogSummary) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let redactor = Arc::new(Redactor::new([Secret::new(KEY)]));
+        let mut log = LogWriter::new(file.reopen().unwrap(), cap, redactor);
+        for chunk in chunks {
+            log.push(chunk.as_bytes());
+        }
+        let summary = log.finish().unwrap();
+        (fs::read_to_string(file.path()).unwrap(), summary)
+    }
+
+    #[test]
+    fn a_short_log_is_kept_whole() {
+        let (text, summary) = log_of(100, &["one\n", "two\n"]);
+        assert_eq!(text, "one\ntwo\n");
+        assert_eq!(summary, LogSummary { written: 8, dropped: 0 });
+    }
+
+    #[test]
+    fn a_flood_leaves_its_start_and_a_line_about_the_rest() {
+        let (text, summary) = log_of(6, &["abcd", "efgh", "ijkl"]);
+        assert_eq!(text, "abcdef\n[6 bytes more were dropped: this log is limited to 6 bytes]\n");
+        assert_eq!(summary, LogSummary { written: 6, dropped: 6 });
+    }
+
+    #[test]
+    fn a_secret_cut_in_two_does_not_get_through() {
+        let (head, tail) = KEY.split_at(11);
+        let (text, _) = log_of(1000, &["key ", head, tail, " end\n"]);
+        assert_eq!(text, "key *** end\n");
+    }
+
+    #[test]
+    fn a_disk_that_is_full_is_told_at_the_end() {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut log = LogWriter::new(full, 100, Arc::new(Redactor::new([])));
+        log.push(b"lost\n");
+        log.push(b"lost too\n");
+        assert_eq!(log.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}

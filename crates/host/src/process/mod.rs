@@ -1,0 +1,73 @@
+//! Programs: started, limited in time and output, and ended with everything they started.
+//!
+//! [`run`] is for programs that are waited for, [`spawn_child`] for the sandbox, which wires a
+//! child up itself, and [`spawn_detached`] for a supervisor that outlives us. What is promised about
+//! ending covers the process group: a process that leaves its group is only held by a sandbox.
+
+mod detached;
+mod exited;
+mod group;
+mod handle;
+mod log;
+mod pump;
+mod run;
+mod spawn;
+
+use std::io;
+use std::path::PathBuf;
+
+use model::command::CommandSpec;
+use thiserror::Error;
+
+pub use detached::{become_session_leader, spawn_detached};
+pub use group::signal_group;
+pub use handle::{ProcessHandle, send_signal};
+pub use log::{LogSummary, LogWriter};
+pub use run::{Leftovers, LogOutput, Output, RunLimits, run, run_to_log, run_with_input};
+pub use rustix::process::Signal;
+pub use spawn::{ChildOptions, Group, RunAs, spawn_child};
+
+pub(crate) use run::run_spec;
+
+/// What could not be done with which program.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProcessError {
+    /// It did not start: not found, not executable, or its directory is gone.
+    #[error("could not start {program} in {dir}", dir = dir.display())]
+    Start {
+        /// The program.
+        program: String,
+        /// The directory it was to run in.
+        dir: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It ran, and something about it failed on our side.
+    #[error("could not {action} {program}")]
+    Io {
+        /// What was being done, as a verb.
+        action: &'static str,
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A process could not be reached.
+    #[error("could not {action} process {pid}")]
+    Reach {
+        /// What was being done, as a verb.
+        action: &'static str,
+        /// The process.
+        pid: i32,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ProcessError {
+    fn io(action: &'static str, spec: &CommandSpec) -> impl FnOnce(io::Error) -> Self {
+        let program = spec.program.display().to_string();
+        move |source| Self::Io { action, program, source }
+    }
+}

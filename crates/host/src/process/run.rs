@@ -1,0 +1,290 @@
+//! Running a program to its end: of itself, of its time, or because we were told to stop.
+
+use std::os::unix::process::ExitStatusExt;
+use std::pin::{Pin, pin};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use model::command::{CommandExit, CommandSpec};
+use rustix::process::Signal;
+use tokio::net::unix::pipe;
+use tokio::process::Child;
+
+use super::ProcessError;
+use super::exited::ExitWatch;
+use super::group::GroupGuard;
+use super::log::LogWriter;
+use super::pump::{Capture, feed, pump};
+use super::spawn::{ChildOptions, spawn_child};
+use crate::clock::{self, BootTimer};
+use crate::signal::{Cancel, CancelReason};
+
+/// After the program has ended, how long its pipes may stay open: a process that left the group may
+/// hold them for ever.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What a program may use up.
+#[derive(Clone, Debug)]
+pub struct RunLimits {
+    /// How long it may run, on a clock that counts on while the machine sleeps.
+    pub timeout: Option<Duration>,
+    /// How much of its standard output is kept.
+    pub stdout_cap: usize,
+    /// How much of its standard error is kept.
+    pub stderr_cap: usize,
+    /// How long it has between being asked to end and being killed.
+    pub grace: Duration,
+    /// What happens to those it leaves behind when it ends by itself.
+    pub leftovers: Leftovers,
+}
+
+/// What happens to processes of the group that outlive its leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are killed.
+    Kill,
+    /// They live on; git's credential cache is such a one.
+    Leave,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            stdout_cap: 1 << 20,
+            stderr_cap: 64 << 10,
+            grace: Duration::from_secs(5),
+            leftovers: Leftovers::Kill,
+        }
+    }
+}
+
+/// What a program left.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// How it ended.
+    pub exit: CommandExit,
+    /// Why it was stopped, if that was our doing and not the clock's.
+    pub cancelled: Option<CancelReason>,
+    /// The start of its standard output.
+    pub stdout: Vec<u8>,
+    /// The start of its standard error.
+    pub stderr: Vec<u8>,
+    /// How much of its standard output was not kept.
+    pub stdout_dropped: u64,
+    /// How much of both was not kept.
+    pub dropped_bytes: u64,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// How a program ended whose words went to a log.
+#[derive(Clone, Debug)]
+pub struct LogOutput {
+    /// How it ended.
+    pub exit: CommandExit,
+    /// Why it was stopped, if that was our doing and not the clock's.
+    pub cancelled: Option<CancelReason>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Runs a program with nothing on its standard input.
+pub async fn run(
+    spec: &CommandSpec,
+    limits: &RunLimits,
+    cancel: &Cancel,
+) -> Result<Output, ProcessError> {
+    run_spec(spec, None, limits, cancel).await
+}
+
+/// Runs a program that reads `input`.
+pub async fn run_with_input(
+    spec: &CommandSpec,
+    input: &[u8],
+    limits: &RunLimits,
+    cancel: &Cancel,
+) -> Result<Output, ProcessError> {
+    run_spec(spec, Some(input), limits, cancel).await
+}
+
+/// Runs a program whose standard output and error go to one log, in the order they were written. The
+/// caller finishes the log.
+pub async fn run_to_log(
+    spec: &CommandSpec,
+    limits: &RunLimits,
+    cancel: &Cancel,
+    log: &mut LogWriter,
+) -> Result<LogOutput, ProcessError> {
+    let start = clock::monotonic();
+    // One pipe for both: with two, a secret could be cut in half by the other stream.
+    let failed = || ProcessError::io("make a pipe for", spec);
+    let (reader, writer) = std::io::pipe().map_err(failed())?;
+    let reader = pipe::Receiver::from_owned_fd(reader.into()).map_err(failed())?;
+    let options = ChildOptions {
+        stdout: writer.try_clone().map_err(failed())?.into(),
+        stderr: writer.into(),
+        ..ChildOptions::default()
+    };
+    let mut child = spawn_child(spec, options)?;
+    let pumps = async { pump(Some(reader), |chunk| log.push(chunk)).await };
+    let (stop, status) = supervise(&mut child, spec, limits, cancel, pumps).await?;
+    let (exit, cancelled) = read_end(stop, status);
+    Ok(LogOutput { exit, cancelled, duration: start.elapsed() })
+}
+
+pub(crate) async fn run_spec(
+    spec: &CommandSpec,
+    input: Option<&[u8]>,
+    limits: &RunLimits,
+    cancel: &Cancel,
+) -> Result<Output, ProcessError> {
+    let start = clock::monotonic();
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    let (stdout, stderr) = (Stdio::piped(), Stdio::piped());
+    let options = ChildOptions { stdin, stdout, stderr, ..ChildOptions::default() };
+    let mut child = spawn_child(spec, options)?;
+    let (mut out, mut err) = (Capture::new(limits.stdout_cap), Capture::new(limits.stderr_cap));
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let pumps = async {
+        let (fed, read_out, read_err) = tokio::join!(
+            feed(stdin, input.unwrap_or_default()),
+            pump(stdout, |chunk| out.push(chunk)),
+            pump(stderr, |chunk| err.push(chunk)),
+        );
+        fed.and(read_out).and(read_err)
+    };
+    let (stop, status) = supervise(&mut child, spec, limits, cancel, pumps).await?;
+    let (exit, cancelled) = read_end(stop, status);
+    Ok(Output {
+        exit,
+        cancelled,
+        stdout_dropped: out.dropped,
+        dropped_bytes: out.dropped.saturating_add(err.dropped),
+        stdout: out.bytes,
+        stderr: err.bytes,
+        duration: start.elapsed(),
+    })
+}
+
+/// Why the waiting ended.
+enum Stop {
+    Ended,
+    OutOfTime,
+    Cancelled(CancelReason),
+}
+
+/// Waits for a child while its bytes move, and ends its group when the time has come.
+///
+/// The leader is waited for last: until then its id, and the group's, cannot mean anything else.
+async fn supervise(
+    child: &mut Child,
+    spec: &CommandSpec,
+    limits: &RunLimits,
+    cancel: &Cancel,
+    pumps: impl Future<Output = std::io::Result<()>>,
+) -> Result<(Stop, ExitStatus), ProcessError> {
+    let failed = |action| ProcessError::io(action, spec);
+    let pid = child.id().ok_or(std::io::ErrorKind::NotFound.into()).map_err(failed("find"))?;
+    let mut group = GroupGuard::new(pid);
+    let watch = ExitWatch::new(pid).map_err(failed("watch"))?;
+    let timer = limits.timeout.map(BootTimer::after).transpose();
+    let timer = timer.map_err(std::io::Error::other).map_err(failed("set the time limit of"))?;
+    let mut pumps = Pumps { work: pin!(pumps), result: None };
+
+    let stop = pumps.alongside(first_reason(&watch, timer.as_ref(), cancel)).await;
+    let stop = stop.map_err(failed("wait for"))?;
+    match &stop {
+        Stop::Ended if limits.leftovers == Leftovers::Leave => {}
+        Stop::Ended => group.signal(Signal::KILL)?,
+        Stop::OutOfTime | Stop::Cancelled(_) => {
+            group.signal(Signal::TERM)?;
+            pumps.until_all_gone(&watch, limits.grace).await.map_err(failed("wait for"))?;
+            group.signal(Signal::KILL)?;
+            pumps.alongside(watch.ended()).await.map_err(failed("wait for"))?;
+        }
+    }
+    let drained = pumps.finish_within(DRAIN).await;
+    group.disarm();
+    let status = child.wait().await.map_err(failed("wait for"))?;
+    drained.map_err(failed("read from or write to"))?;
+    Ok((stop, status))
+}
+
+async fn first_reason(
+    watch: &ExitWatch,
+    timer: Option<&BootTimer>,
+    cancel: &Cancel,
+) -> std::io::Result<Stop> {
+    let time_is_up = async {
+        match timer {
+            Some(timer) => timer.wait().await.map_err(std::io::Error::other),
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        // A program that ended in its last moment has ended, whatever else is true by now.
+        biased;
+        ended = watch.ended() => ended.map(|()| Stop::Ended),
+        reason = cancel.cancelled() => Ok(Stop::Cancelled(reason)),
+        up = time_is_up => up.map(|()| Stop::OutOfTime),
+    }
+}
+
+/// The moving of bytes, which goes on while other things are waited for.
+struct Pumps<'a, F> {
+    work: Pin<&'a mut F>,
+    result: Option<std::io::Result<()>>,
+}
+
+impl<F: Future<Output = std::io::Result<()>>> Pumps<'_, F> {
+    async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> T {
+        let mut other = pin!(other);
+        loop {
+            tokio::select! {
+                biased;
+                out = &mut other => return out,
+                result = self.work.as_mut(), if self.result.is_none() => self.result = Some(result),
+            }
+        }
+    }
+
+    /// Waits until the leader has ended and nobody holds the pipes any more, for those whom the leader
+    /// left behind have a right to the grace as well.
+    async fn until_all_gone(&mut self, watch: &ExitWatch, grace: Duration) -> std::io::Result<()> {
+        let end = tokio::time::Instant::from(Instant::now()) + grace;
+        let ended = self.alongside(tokio::time::timeout_at(end, watch.ended())).await;
+        if let Ok(ended) = ended {
+            ended?;
+            self.alongside_until(end).await;
+        }
+        Ok(())
+    }
+
+    async fn finish_within(&mut self, limit: Duration) -> std::io::Result<()> {
+        self.alongside_until(tokio::time::Instant::now() + limit).await;
+        self.result.take().unwrap_or(Ok(()))
+    }
+
+    async fn alongside_until(&mut self, end: tokio::time::Instant) {
+        if self.result.is_none()
+            && let Ok(result) = tokio::time::timeout_at(end, self.work.as_mut()).await
+        {
+            self.result = Some(result);
+        }
+    }
+}
+
+fn read_end(stop: Stop, status: ExitStatus) -> (CommandExit, Option<CancelReason>) {
+    let as_it_ended = match (status.code(), status.signal()) {
+        (Some(code), _) => CommandExit::Exited(code),
+        (None, Some(signal)) => CommandExit::Signalled(signal),
+        // Only a process that was stopped or continued has neither, and those we do not ask about.
+        (None, None) => CommandExit::Exited(-1),
+    };
+    match stop {
+        Stop::Ended => (as_it_ended, None),
+        Stop::OutOfTime => (CommandExit::TimedOut, None),
+        Stop::Cancelled(reason) => (as_it_ended, Some(reason)),
+    }
+}

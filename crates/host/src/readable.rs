@@ -1,0 +1,16 @@
+//! Waiting until a descriptor of the kernel, such as a timer or a process, has something to say.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Registers a descriptor with the runtime, for reading only. Must be called inside a tokio runtime.
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe, for types that may lie about their descriptor; an OwnedFd cannot"
+)]
+pub(crate) fn watch_readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(fd, Interest::READABLE)
+}

@@ -1,0 +1,166 @@
+//! Being told to stop: by a signal, or by another part of the program.
+//!
+//! A [`Cancel`] is handed to everything that waits. Nobody is killed by it here: whoever waits ends
+//! its own work in order (processes first, then the record, then the lock) and returns.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::sync::watch;
+
+/// Why the work is to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CancelReason {
+    /// The person or the system sent a signal.
+    Signal(StopSignal),
+    /// Another part of the program asked for it, and says why.
+    Asked(Arc<str>),
+}
+
+/// The signals that mean "stop in order".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopSignal {
+    /// Ctrl-C.
+    Interrupt,
+    /// What service managers send.
+    Terminate,
+    /// The terminal went away.
+    HangUp,
+}
+
+impl fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signal(StopSignal::Interrupt) => f.write_str("interrupted (SIGINT)"),
+            Self::Signal(StopSignal::Terminate) => f.write_str("told to end (SIGTERM)"),
+            Self::Signal(StopSignal::HangUp) => f.write_str("terminal closed (SIGHUP)"),
+            Self::Asked(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A wish to stop, shared by all who should heed it. Clones are the same wish.
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    wish: Arc<watch::Sender<Option<CancelReason>>>,
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cancel {
+    /// A wish that nobody has uttered yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { wish: Arc::new(watch::Sender::new(None)) }
+    }
+
+    /// Utters it. The first reason stays: later ones are mostly its consequences.
+    pub fn cancel(&self, reason: CancelReason) {
+        self.wish.send_if_modified(|wish| {
+            let first = wish.is_none();
+            if first {
+                *wish = Some(reason);
+            }
+            first
+        });
+    }
+
+    /// Why to stop, if anybody said so.
+    #[must_use]
+    pub fn reason(&self) -> Option<CancelReason> {
+        self.wish.borrow().clone()
+    }
+
+    /// Waits for the wish; returns at once if it has been uttered.
+    pub async fn cancelled(&self) -> CancelReason {
+        let mut wishes = self.wish.subscribe();
+        loop {
+            if let Some(reason) = wishes.borrow_and_update().clone() {
+                return reason;
+            }
+            if wishes.changed().await.is_err() {
+                // Cannot happen while `self` holds the sender; waiting on is what nobody asking means.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+/// The signals could not be listened to.
+#[derive(Debug, Error)]
+#[error("could not listen for signals")]
+pub struct SignalError {
+    source: io::Error,
+}
+
+/// Returns a wish that SIGTERM, SIGINT or SIGHUP utters. From then on these signals no longer end
+/// the process by themselves. Must be called inside a tokio runtime.
+pub fn cancel_on_signals() -> Result<Cancel, SignalError> {
+    let listen = |kind| signal(kind).map_err(|source| SignalError { source });
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
+    let cancel = Cancel::new();
+    let wish = cancel.clone();
+    tokio::spawn(async move {
+        let which = first_of(&mut interrupt, &mut terminate, &mut hang_up).await;
+        wish.cancel(CancelReason::Signal(which));
+    });
+    Ok(cancel)
+}
+
+async fn first_of(
+    interrupt: &mut Stream,
+    terminate: &mut Stream,
+    hang_up: &mut Stream,
+) -> StopSignal {
+    tokio::select! {
+        _ = interrupt.recv() => StopSignal::Interrupt,
+        _ = terminate.recv() => StopSignal::Terminate,
+        _ = hang_up.recv() => StopSignal::HangUp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(why: &str) -> CancelReason {
+        CancelReason::Asked(why.into())
+    }
+
+    #[tokio::test]
+    async fn a_clone_hears_the_wish() {
+        let cancel = Cancel::new();
+        let heard = tokio::spawn({
+            let cancel = cancel.clone();
+            async move { cancel.cancelled().await }
+        });
+        assert_eq!(cancel.reason(), None);
+        cancel.cancel(asked("enough"));
+        assert_eq!(heard.await.unwrap(), asked("enough"));
+    }
+
+    #[tokio::test]
+    async fn the_first_reason_stays() {
+        let cancel = Cancel::new();
+        cancel.cancel(asked("first"));
+        cancel.cancel(asked("second"));
+        assert_eq!(cancel.cancelled().await, asked("first"));
+    }
+
+    #[tokio::test]
+    async fn a_signal_becomes_a_reason() {
+        let cancel = cancel_on_signals().unwrap();
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP)
+            .unwrap();
+        assert_eq!(cancel.cancelled().await, CancelReason::Signal(StopSignal::HangUp));
+    }
+}

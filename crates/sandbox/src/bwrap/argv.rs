@@ -1,0 +1,141 @@
+//! The bubblewrap command line of a box, as a pure function.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::spec::{Access, BoxSpec};
+
+/// The parts of a command line that depend on the machine and not on the spec.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    /// The top-level entries of the root, as they will appear in the box.
+    pub(crate) root: Vec<RootEntry>,
+    /// Single files and folders of `/etc` that are safe and useful: certificates, alternatives, the linker's cache.
+    pub(crate) etc: Vec<(PathBuf, PathBuf)>,
+    /// Where workspace, harness state, guest folder, made-up `/etc` and programs can be reached by the box's user.
+    pub(crate) paths: Paths,
+    /// Descriptors of the compiled filters.
+    pub(crate) seccomp_fds: Vec<i32>,
+    /// Descriptor on which bubblewrap tells the pid of the guest.
+    pub(crate) status_fd: i32,
+}
+
+/// Host folders under the names by which bubblewrap reaches them.
+#[derive(Debug, Clone)]
+pub(crate) struct Paths {
+    pub(crate) workspace: PathBuf,
+    pub(crate) harness_state: PathBuf,
+    pub(crate) guest: PathBuf,
+    pub(crate) etc: PathBuf,
+    pub(crate) programs: Vec<PathBuf>,
+}
+
+/// One entry of the box's root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RootEntry {
+    /// A folder or file bound read-only.
+    Bind { source: PathBuf, dest: PathBuf },
+    /// A symbolic link, copied as such.
+    Link { target: PathBuf, dest: PathBuf },
+}
+
+/// Renders the whole command line after `bwrap`.
+pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &Machine) -> Vec<OsString> {
+    let mut argv = Argv::default();
+    argv.flags(&["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]);
+    argv.flags(&["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "bottle"]);
+    // Inside, the user is always 1000, whoever is behind it: images, harness and logs agree on that.
+    argv.flags(&["--uid", "1000", "--gid", "1000"]);
+    for entry in &machine.root {
+        match entry {
+            RootEntry::Bind { source, dest } => argv.bind("--ro-bind", source, dest),
+            RootEntry::Link { target, dest } => argv.bind("--symlink", target, dest),
+        }
+    }
+    for file in super::root::MADE_UP_ETC {
+        argv.bind("--ro-bind", &machine.paths.etc.join(file), &Path::new("/etc").join(file));
+    }
+    for (source, dest) in &machine.etc {
+        argv.bind("--ro-bind", source, dest);
+    }
+    argv.flags(&["--proc", "/proc", "--dev", "/dev"]);
+    argv.tmpfs("/tmp", spec.limits.tmp_bytes);
+    argv.tmpfs("/dev/shm", spec.limits.tmp_bytes);
+    argv.flags(&["--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp"]);
+    let workspace = match spec.workspace_access {
+        Access::ReadWrite => "--bind",
+        Access::ReadOnly => "--ro-bind",
+    };
+    argv.bind(workspace, &machine.paths.workspace, Path::new(guest::WORKSPACE));
+    argv.bind("--bind", &machine.paths.harness_state, Path::new(guest::HARNESS_STATE));
+    argv.bind("--ro-bind", &machine.paths.guest, Path::new(guest::BOX_DIR));
+    for (mount, source) in spec.programs.iter().zip(&machine.paths.programs) {
+        argv.bind("--ro-bind", source, Path::new(&mount.inside));
+    }
+    argv.flags(&["--remount-ro", "/"]);
+    for fd in &machine.seccomp_fds {
+        argv.flags(&["--add-seccomp-fd", &fd.to_string()]);
+    }
+    argv.flags(&["--json-status-fd", &machine.status_fd.to_string(), "--chdir", "/"]);
+    argv.flags(&["--"]);
+    argv.0.extend(crate::boxdir::guest_command().into_iter().map(OsString::from));
+    argv.0
+}
+
+#[derive(Default)]
+struct Argv(Vec<OsString>);
+
+impl Argv {
+    fn flags(&mut self, flags: &[&str]) {
+        self.0.extend(flags.iter().map(OsString::from));
+    }
+
+    fn bind(&mut self, flag: &str, source: &Path, dest: &Path) {
+        self.0.extend([flag.into(), source.into(), dest.into()]);
+    }
+
+    fn tmpfs(&mut self, place: &str, bytes: u64) {
+        self.flags(&["--size", &bytes.to_string(), "--tmpfs", place]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_spec::spec;
+
+    fn machine() -> Machine {
+        Machine {
+            root: vec![
+                RootEntry::Bind { source: "/usr".into(), dest: "/usr".into() },
+                RootEntry::Link { target: "usr/bin".into(), dest: "/bin".into() },
+            ],
+            etc: vec![("/etc/ssl/certs".into(), "/etc/ssl/certs".into())],
+            paths: Paths {
+                workspace: "/stage/workspace".into(),
+                harness_state: "/stage/harness-state".into(),
+                guest: "/stage/guest".into(),
+                etc: "/stage/etc".into(),
+                programs: vec![],
+            },
+            seccomp_fds: vec![7, 8],
+            status_fd: 9,
+        }
+    }
+
+    #[test]
+    fn the_profile_is_the_measured_one() {
+        let argv = argv_bwrap(&spec(), &machine());
+        let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        insta::assert_snapshot!(words.join(" ").replace(" --", "\n--"));
+    }
+
+    #[test]
+    fn an_export_box_sees_the_workspace_read_only() {
+        let mut spec = spec();
+        spec.workspace_access = Access::ReadOnly;
+        let argv = argv_bwrap(&spec, &machine());
+        let at = argv.iter().position(|word| word == "/workspace").expect("mounted");
+        assert_eq!(argv[at - 2], "--ro-bind");
+    }
+}

@@ -1,0 +1,195 @@
+//! The container of a box, as a pure function from the spec to the engine's request.
+
+use std::collections::HashMap;
+
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, ResourcesUlimits,
+};
+
+use crate::boxdir::guest_command;
+use crate::spec::{Access, BoxSpec};
+
+/// Label with the run's id: every container of ours has it.
+pub const LABEL_RUN: &str = "bottle.run";
+/// Label with the path of the lock that the shim holds while the box is watched over.
+pub const LABEL_LOCK: &str = "bottle.lock";
+/// Label with the boot-clock second at which the box must be gone.
+pub const LABEL_DEADLINE: &str = "bottle.deadline";
+/// Label with the boot id in whose seconds the deadline is told.
+pub const LABEL_BOOT: &str = "bottle.boot";
+
+/// What the sweeper needs to know of a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Leash {
+    pub(crate) lock: String,
+    pub(crate) deadline_boot_secs: u64,
+    pub(crate) boot_id: String,
+}
+
+/// In what the engines differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    /// The filter inline, or the path of a file that holds it.
+    pub(crate) seccomp: String,
+    /// The limit on processes that must be named, if any.
+    pub(crate) nproc: Option<u64>,
+}
+
+/// Renders the request that creates the container of `spec` from `image`.
+pub(crate) fn create_body(
+    spec: &BoxSpec,
+    image: &str,
+    leash: &Leash,
+    dialect: &Dialect,
+) -> ContainerCreateBody {
+    ContainerCreateBody {
+        image: Some(image.to_owned()),
+        hostname: Some("bottle".to_owned()),
+        user: Some(format!("{}:{}", spec.user.uid, spec.user.gid)),
+        entrypoint: Some(guest_command()),
+        cmd: Some(Vec::new()),
+        working_dir: Some("/".to_owned()),
+        // The image's own variables stay out of the agent's reach: the guest starts it with exactly the spec's.
+        env: Some(Vec::new()),
+        attach_stdout: Some(true),
+        attach_stderr: Some(true),
+        tty: Some(false),
+        open_stdin: Some(false),
+        network_disabled: Some(true),
+        labels: Some(labels(spec, leash)),
+        host_config: Some(host_config(spec, dialect)),
+        ..Default::default()
+    }
+}
+
+fn labels(spec: &BoxSpec, leash: &Leash) -> HashMap<String, String> {
+    HashMap::from([
+        (LABEL_RUN.to_owned(), spec.run.to_string()),
+        (LABEL_LOCK.to_owned(), leash.lock.clone()),
+        (LABEL_DEADLINE.to_owned(), leash.deadline_boot_secs.to_string()),
+        (LABEL_BOOT.to_owned(), leash.boot_id.clone()),
+    ])
+}
+
+fn host_config(spec: &BoxSpec, dialect: &Dialect) -> HostConfig {
+    let limits = &spec.limits;
+    HostConfig {
+        network_mode: Some("none".to_owned()),
+        readonly_rootfs: Some(true),
+        tmpfs: Some(HashMap::from([(
+            "/tmp".to_owned(),
+            format!("rw,exec,nosuid,nodev,mode=1777,size={}", limits.tmp_bytes),
+        )])),
+        shm_size: Some(signed(limits.tmp_bytes)),
+        cap_drop: Some(vec!["ALL".to_owned()]),
+        security_opt: Some(vec![
+            "no-new-privileges".to_owned(),
+            format!("seccomp={}", dialect.seccomp),
+        ]),
+        pids_limit: Some(signed(limits.pids)),
+        memory: Some(signed(limits.memory_bytes)),
+        memory_swap: Some(signed(limits.memory_bytes)),
+        nano_cpus: Some(i64::from(limits.cpu_percent) * 10_000_000),
+        ulimits: Some(ulimits(spec, dialect)),
+        ipc_mode: Some("private".to_owned()),
+        privileged: Some(false),
+        auto_remove: Some(false),
+        log_config: Some(HostConfigLogConfig {
+            typ: Some("json-file".to_owned()),
+            config: Some(HashMap::from([
+                ("max-size".to_owned(), "5m".to_owned()),
+                ("max-file".to_owned(), "2".to_owned()),
+            ])),
+        }),
+        mounts: Some(mounts(spec)),
+        ..Default::default()
+    }
+}
+
+/// Processes are counted by the control group. The limit of the same name counts per user of the whole host, so it
+/// is set only where an engine insists, and then high.
+fn ulimits(spec: &BoxSpec, dialect: &Dialect) -> Vec<ResourcesUlimits> {
+    let mut ulimits = vec![
+        ulimit("core", 0),
+        ulimit("nofile", spec.limits.open_files),
+        ulimit("fsize", spec.limits.file_bytes),
+    ];
+    ulimits.extend(dialect.nproc.map(|limit| ulimit("nproc", limit)));
+    ulimits
+}
+
+/// The three binds of a box, then its programs. Mounts rather than `Binds`: a colon in a path means nothing here.
+fn mounts(spec: &BoxSpec) -> Vec<Mount> {
+    let mut mounts = vec![
+        bind(&spec.workspace, guest::WORKSPACE, spec.workspace_access),
+        bind(&spec.harness_state, guest::HARNESS_STATE, Access::ReadWrite),
+        bind(&spec.guest_dir(), guest::BOX_DIR, Access::ReadOnly),
+    ];
+    mounts.extend(
+        spec.programs.iter().map(|mount| bind(&mount.host, &mount.inside, Access::ReadOnly)),
+    );
+    mounts
+}
+
+fn bind(source: &std::path::Path, target: &str, access: Access) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(source.to_string_lossy().into_owned()),
+        target: Some(target.to_owned()),
+        read_only: Some(access == Access::ReadOnly),
+        ..Default::default()
+    }
+}
+
+fn ulimit(name: &str, value: u64) -> ResourcesUlimits {
+    ResourcesUlimits {
+        name: Some(name.to_owned()),
+        soft: Some(signed(value)),
+        hard: Some(signed(value)),
+    }
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_spec::spec;
+
+    fn leash() -> Leash {
+        Leash {
+            lock: "/runs/r/boxes/agent/lock".to_owned(),
+            deadline_boot_secs: 1234,
+            boot_id: "b".to_owned(),
+        }
+    }
+
+    fn dialect() -> Dialect {
+        Dialect { seccomp: "{}".to_owned(), nproc: None }
+    }
+
+    #[test]
+    fn the_profile_is_the_measured_one() {
+        let body = create_body(&spec(), "image:tag", &leash(), &dialect());
+        let mut value = serde_json::to_value(&body).expect("JSON");
+        value.sort_all_objects();
+        insta::assert_snapshot!(serde_json::to_string_pretty(&value).expect("text"));
+    }
+
+    #[test]
+    fn there_are_three_binds_and_the_guest_folder_is_read_only() {
+        let mounts = mounts(&spec());
+        let seen: Vec<_> =
+            mounts.iter().map(|mount| (mount.target.as_deref(), mount.read_only)).collect();
+        assert_eq!(
+            seen,
+            [
+                (Some("/workspace"), Some(false)),
+                (Some("/harness-state"), Some(false)),
+                (Some("/harness-state/run"), Some(true)),
+            ]
+        );
+    }
+}

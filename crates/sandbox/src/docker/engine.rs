@@ -1,0 +1,105 @@
+//! Finding a container engine that answers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bollard::{API_DEFAULT_VERSION, Docker as Client};
+
+use crate::error::SandboxError;
+
+/// How long an engine may take to say hello before it counts as absent.
+const HELLO: Duration = Duration::from_secs(3);
+
+/// Seconds that any single answer may take; the API client wants a number.
+const ANSWER_SECS: u64 = 120;
+
+/// An engine that has answered.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    client: Client,
+    facts: EngineFacts,
+}
+
+/// What an engine said about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineFacts {
+    /// Where it listens.
+    pub address: String,
+    /// Its name and version.
+    pub version: String,
+    /// Which of the two dialects it speaks.
+    pub flavour: Flavour,
+}
+
+/// The API is shared, the details are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    /// Takes a system call filter inline.
+    Docker,
+    /// Takes it as the path of a file on its host, and does not start a container without explicit limits on open
+    /// files and processes.
+    Podman,
+}
+
+impl Engine {
+    /// Asks, in this order, `DOCKER_HOST`, Docker's socket and podman's sockets. The first answer wins.
+    pub async fn find() -> Result<Self, SandboxError> {
+        let mut tried = Vec::new();
+        for address in candidates() {
+            match Self::hello(&address).await {
+                Some(engine) => return Ok(engine),
+                None => tried.push(address),
+            }
+        }
+        Err(SandboxError::NoEngine { tried: format!("tried {}", tried.join(", ")) })
+    }
+
+    /// The connection.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What it said about itself.
+    pub fn facts(&self) -> &EngineFacts {
+        &self.facts
+    }
+
+    /// Whether it holds an image by this name.
+    pub async fn has_image(&self, image: &str) -> bool {
+        let question = self.client.inspect_image(image);
+        matches!(tokio::time::timeout(HELLO, question).await, Ok(Ok(_)))
+    }
+
+    async fn hello(address: &str) -> Option<Self> {
+        let path = address.strip_prefix("unix://")?;
+        if !std::path::Path::new(path).exists() {
+            return None;
+        }
+        let client = Client::connect_with_unix(path, ANSWER_SECS, API_DEFAULT_VERSION).ok()?;
+        let client = tokio::time::timeout(HELLO, client.negotiate_version()).await.ok()?.ok()?;
+        let version = tokio::time::timeout(HELLO, client.version()).await.ok()?.ok()?;
+        let name = version
+            .components
+            .and_then(|parts| parts.into_iter().next())
+            .map_or_else(|| "Engine".to_owned(), |part| part.name);
+        let number = version.version.unwrap_or_default();
+        let flavour = if name.contains("Podman") { Flavour::Podman } else { Flavour::Docker };
+        let version = format!("{name} {number}");
+        let facts = EngineFacts { address: address.to_owned(), version, flavour };
+        Some(Self { client, facts })
+    }
+}
+
+/// Only local sockets: a box shares folders and sockets with this host, and those do not cross machines.
+fn candidates() -> Vec<String> {
+    if let Some(address) = host::env::var("DOCKER_HOST").filter(|text| !text.is_empty()) {
+        return vec![address];
+    }
+    let mut paths = vec![PathBuf::from("/var/run/docker.sock")];
+    if let Some(runtime) = host::env::var("XDG_RUNTIME_DIR") {
+        paths.push(PathBuf::from(&runtime).join("docker.sock"));
+        paths.push(PathBuf::from(runtime).join("podman/podman.sock"));
+    }
+    paths.push(PathBuf::from("/run/podman/podman.sock"));
+    paths.iter().map(|path| format!("unix://{}", path.display())).collect()
+}

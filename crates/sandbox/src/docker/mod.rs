@@ -1,0 +1,234 @@
+//! Boxes on a container engine: Docker, or podman through its compatible API.
+
+mod create;
+mod engine;
+mod sweep;
+
+use std::time::Duration;
+
+use bollard::Docker as Client;
+use bollard::container::LogOutput;
+use bollard::errors::Error as EngineError;
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, InspectContainerOptions, KillContainerOptionsBuilder,
+    RemoveContainerOptionsBuilder, WaitContainerOptionsBuilder,
+};
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+
+use crate::backend::{
+    Backend, BackendKind, BoxControl, BoxExit, OUTPUT_QUEUE, OutputChunk, OutputStream, Started,
+};
+use crate::boxdir;
+use crate::error::SandboxError;
+use crate::seccomp::engine_profile;
+use crate::spec::{BoxSpec, Root};
+
+use create::Dialect;
+pub use create::{LABEL_BOOT, LABEL_DEADLINE, LABEL_LOCK, LABEL_RUN};
+pub use engine::{Engine, EngineFacts, Flavour};
+pub use sweep::{Swept, sweep};
+
+/// Longest wait for an answer of the engine. A hung engine must not hang the deadline.
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The limit on processes per user that podman wants to be told; the control group's limit is the one that counts.
+const PODMAN_NPROC: u64 = 4096;
+
+/// The engine as a backend.
+#[derive(Debug, Clone)]
+pub struct Docker {
+    client: Client,
+    flavour: Flavour,
+}
+
+impl Docker {
+    /// Uses an engine that has answered.
+    pub fn new(engine: &Engine) -> Self {
+        Self { client: engine.client().clone(), flavour: engine.facts().flavour }
+    }
+}
+
+impl Backend for Docker {
+    type Control = DockerBox;
+
+    async fn start(&self, spec: &BoxSpec) -> Result<Started<DockerBox>, SandboxError> {
+        let Root::Image(image) = &spec.root else {
+            return Err(SandboxError::Root {
+                backend: "docker",
+                root: format!("{:?}", spec.root),
+                hint: "name an image with --image",
+            });
+        };
+        boxdir::prepare(spec, BackendKind::Docker)?;
+        let leash = create::Leash {
+            lock: spec.place.join(crate::LOCK_FILE).to_string_lossy().into_owned(),
+            deadline_boot_secs: host::clock::boottime().as_secs()
+                + spec.deadline_secs
+                + spec.grace_ms / 1000
+                + 5,
+            boot_id: host::proc::boot_id(),
+        };
+        let body = create::create_body(spec, image, &leash, &self.dialect(spec)?);
+        let created = in_time("create the box", self.client.create_container(None, body)).await;
+        let id = match created {
+            Ok(created) => created.id,
+            Err(error) if is_not_found(&error) => {
+                return Err(SandboxError::NoImage { image: image.clone() });
+            }
+            Err(error) => return Err(error),
+        };
+        let control = DockerBox { client: self.client.clone(), id };
+        match control.attach_and_start().await {
+            Ok(output) => {
+                let exit = Box::pin(control.clone().exit());
+                Ok(Started { control, exit, output })
+            }
+            Err(error) => {
+                // Nothing of a box that never started may stay; the first error is the one that matters.
+                drop(control.remove().await);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Docker {
+    fn dialect(&self, spec: &BoxSpec) -> Result<Dialect, SandboxError> {
+        let profile = engine_profile().to_string();
+        match self.flavour {
+            Flavour::Docker => Ok(Dialect { seccomp: profile, nproc: None }),
+            Flavour::Podman => {
+                let path = spec.place.join("seccomp.json");
+                std::fs::write(&path, profile).map_err(SandboxError::prepare(&path))?;
+                Ok(Dialect { seccomp: path.to_string_lossy().into_owned(), nproc: Some(PODMAN_NPROC) })
+            }
+        }
+    }
+}
+
+/// A container of ours.
+#[derive(Debug, Clone)]
+pub struct DockerBox {
+    client: Client,
+    id: String,
+}
+
+impl DockerBox {
+    async fn attach_and_start(&self) -> Result<OutputStream, SandboxError> {
+        let options =
+            AttachContainerOptionsBuilder::default().stdout(true).stderr(true).stream(true).build();
+        let attach = self.client.attach_container(&self.id, Some(options));
+        let attached = in_time("attach to the box", attach).await?;
+        let (sender, receiver) = mpsc::channel(OUTPUT_QUEUE);
+        tokio::spawn(pump(attached.output, sender));
+        in_time("start the box", self.client.start_container(&self.id, None)).await?;
+        Ok(receiver)
+    }
+
+    async fn signal(&self, signal: &str) -> Result<(), SandboxError> {
+        let options = KillContainerOptionsBuilder::default().signal(signal).build();
+        match in_time("signal the box", self.client.kill_container(&self.id, Some(options))).await {
+            // It has ended by itself in the meantime.
+            Err(error) if is_gone(&error) => Ok(()),
+            other => other,
+        }
+    }
+
+    async fn exit(self) -> BoxExit {
+        let options = WaitContainerOptionsBuilder::default().condition("not-running").build();
+        let mut waiting = std::pin::pin!(self.client.wait_container(&self.id, Some(options)));
+        // Its answer repeats what the inspection says with more detail; a status other than 0 even comes as an error.
+        drop(waiting.next().await);
+        match self.inspect_exit().await {
+            Ok(exit) => exit,
+            // A broken wait says nothing about the agent; the engine may have been restarted under us.
+            Err(error) => BoxExit::Lost(format!("the engine lost the box: {error}")),
+        }
+    }
+
+    async fn inspect_exit(&self) -> Result<BoxExit, SandboxError> {
+        let inspect = self.client.inspect_container(&self.id, None::<InspectContainerOptions>);
+        let state = in_time("inspect the box", inspect).await?.state.unwrap_or_default();
+        let code = i32::try_from(state.exit_code.unwrap_or(-1)).unwrap_or(-1);
+        Ok(match state.oom_killed {
+            Some(true) => BoxExit::OutOfMemory,
+            _ if state.running == Some(true) => {
+                BoxExit::Lost("the engine stopped watching a running container".to_owned())
+            }
+            _ => BoxExit::Exited(code),
+        })
+    }
+}
+
+impl BoxControl for DockerBox {
+    async fn terminate(&self) -> Result<(), SandboxError> {
+        self.signal("SIGTERM").await
+    }
+
+    async fn kill(&self) -> Result<(), SandboxError> {
+        self.signal("SIGKILL").await
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    async fn remove(&self) -> Result<(), SandboxError> {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        let remove = self.client.remove_container(&self.id, Some(options));
+        match in_time("remove the box", remove).await {
+            Err(error) if is_gone(&error) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+async fn pump(
+    mut output: impl futures_util::Stream<Item = Result<LogOutput, EngineError>> + Unpin,
+    sender: mpsc::Sender<OutputChunk>,
+) {
+    while let Some(Ok(piece)) = output.next().await {
+        let chunk = match piece {
+            LogOutput::StdErr { message } => OutputChunk::Err(message.to_vec()),
+            LogOutput::StdOut { message } | LogOutput::Console { message } => {
+                OutputChunk::Out(message.to_vec())
+            }
+            LogOutput::StdIn { .. } => continue,
+        };
+        if sender.send(chunk).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Every question to the engine has a time limit and says what was being done.
+async fn in_time<T>(
+    doing: &'static str,
+    question: impl Future<Output = Result<T, EngineError>>,
+) -> Result<T, SandboxError> {
+    match tokio::time::timeout(ENGINE_TIMEOUT, question).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(source)) => Err(SandboxError::Engine { doing, source: Box::new(source) }),
+        Err(_elapsed) => Err(SandboxError::EngineTimeout { doing, secs: ENGINE_TIMEOUT.as_secs() }),
+    }
+}
+
+fn is_not_found(error: &SandboxError) -> bool {
+    status_of(error) == Some(404)
+}
+
+/// Not found, or not running any more.
+fn is_gone(error: &SandboxError) -> bool {
+    matches!(status_of(error), Some(404 | 409))
+}
+
+fn status_of(error: &SandboxError) -> Option<u16> {
+    match error {
+        SandboxError::Engine { source, .. } => match source.as_ref() {
+            EngineError::DockerResponseServerError { status_code, .. } => Some(*status_code),
+            _ => None,
+        },
+        _ => None,
+    }
+}

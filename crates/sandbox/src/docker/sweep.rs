@@ -1,0 +1,100 @@
+//! Ending containers that nobody watches over any more. A shim that was killed cannot remove its container;
+//! whoever runs next does, by label and lock.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bollard::models::ContainerSummary;
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+
+use super::create::{LABEL_BOOT, LABEL_DEADLINE, LABEL_LOCK, LABEL_RUN};
+use super::{Engine, in_time};
+use crate::error::SandboxError;
+
+/// A container that was removed, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swept {
+    /// The run that it belonged to.
+    pub run: String,
+    /// Why it was an orphan.
+    pub reason: Orphan,
+}
+
+/// Why a container counts as an orphan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orphan {
+    /// Nobody holds its lock.
+    Unwatched,
+    /// Its deadline is past and somebody's shim is not doing its work.
+    Overdue,
+}
+
+/// Facts about one container of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sighting {
+    lock_held: bool,
+    same_boot: bool,
+    deadline_boot_secs: Option<u64>,
+}
+
+/// Removes every container of ours that is an orphan.
+pub async fn sweep(engine: &Engine) -> Result<Vec<Swept>, SandboxError> {
+    let filters = HashMap::from([("label".to_owned(), vec![LABEL_RUN.to_owned()])]);
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+    let listed = in_time("list boxes", engine.client().list_containers(Some(options))).await?;
+    let now = host::clock::boottime().as_secs();
+    let mut swept = Vec::new();
+    for container in listed {
+        let (Some(id), Some(run)) = (&container.id, label(&container, LABEL_RUN)) else { continue };
+        if let Some(reason) = judge(&observe(&container), now) {
+            let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+            in_time("remove an orphan", engine.client().remove_container(id, Some(options))).await?;
+            swept.push(Swept { run, reason });
+        }
+    }
+    Ok(swept)
+}
+
+fn observe(container: &ContainerSummary) -> Sighting {
+    let lock = label(container, LABEL_LOCK).unwrap_or_default();
+    Sighting {
+        // A lock that cannot be looked at counts as held: better a late sweep than a wrong one.
+        lock_held: host::lock::is_held(Path::new(&lock)).unwrap_or(true),
+        same_boot: label(container, LABEL_BOOT).is_some_and(|id| id == host::proc::boot_id()),
+        deadline_boot_secs: label(container, LABEL_DEADLINE).and_then(|text| text.parse().ok()),
+    }
+}
+
+fn label(container: &ContainerSummary, name: &str) -> Option<String> {
+    container.labels.as_ref()?.get(name).cloned()
+}
+
+/// A lock that is not held outranks the deadline; a deadline of another boot says nothing.
+fn judge(seen: &Sighting, now_boot_secs: u64) -> Option<Orphan> {
+    if !seen.lock_held {
+        return Some(Orphan::Unwatched);
+    }
+    match seen.deadline_boot_secs {
+        Some(deadline) if seen.same_boot && now_boot_secs > deadline => Some(Orphan::Overdue),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lock_held: bool, same_boot: bool, deadline: Option<u64>, expected: Option<Orphan>) {
+        let seen = Sighting { lock_held, same_boot, deadline_boot_secs: deadline };
+        assert_eq!(judge(&seen, 100), expected, "{seen:?}");
+    }
+
+    #[test]
+    fn a_box_is_an_orphan_when_unwatched_or_overdue() {
+        check(true, true, Some(200), None);
+        check(false, true, Some(200), Some(Orphan::Unwatched));
+        check(true, true, Some(50), Some(Orphan::Overdue));
+        check(true, false, Some(50), None);
+        check(true, true, None, None);
+    }
+}

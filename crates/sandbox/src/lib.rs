@@ -1,0 +1,20 @@
+//! Boxes: a [`BoxSpec`](spec::BoxSpec) in, a running sealed box out.
+//!
+//! Two backends behind one trait: bubblewrap, which needs no daemon, and container engines (Docker, podman). Both
+//! run the same static guest as first process, give the box no network interface and mount the same three folders.
+//! Deadlines, logs and records are the engine's business, one house above.
+
+pub mod backend;
+mod boxdir;
+pub mod bwrap;
+pub mod docker;
+pub mod error;
+pub mod seccomp;
+pub mod spec;
+#[cfg(test)]
+mod test_spec;
+
+pub use boxdir::guest_program;
+
+/// The lock in a box's folder that its shim holds for as long as the box is watched over.
+pub const LOCK_FILE: &str = "lock";

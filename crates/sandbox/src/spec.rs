@@ -1,0 +1,188 @@
+//! What a box is, as data. A [`BoxSpec`] is made by whoever seals a run, saved beside the run, and read by the
+//! shim, which hands it to a backend. Nothing here touches the machine.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use model::id::{BoxName, RunId};
+use serde::{Deserialize, Serialize};
+
+/// Everything a backend needs to know to build one box.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxSpec {
+    /// The run that the box belongs to; also a label on container engines, so that orphans can be swept.
+    pub run: RunId,
+    /// Which box of the run this is (`agent`, `export`, ...).
+    pub name: BoxName,
+    /// The file system that the box sees as `/`, always read-only.
+    pub root: Root,
+    /// The copy of the repository, at `/workspace`.
+    pub workspace: PathBuf,
+    /// Whether the box may write to the workspace.
+    pub workspace_access: Access,
+    /// The agent's own files (home, logs, answers), at `/harness-state`.
+    pub harness_state: PathBuf,
+    /// Host-owned folder of this box. Its part [`BoxSpec::guest_dir`] is what the box sees, read-only, at
+    /// `/harness-state/run`; the rest (logs, records, filters) it never sees.
+    pub place: PathBuf,
+    /// Folders with programs that the agent needs and the root lacks, each read-only.
+    pub programs: Vec<ProgramMount>,
+    /// The command that the guest starts once its checks have passed.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// Its working directory inside the box.
+    pub cwd: String,
+    /// Loopback ports in the box that lead to sockets in the guest folder.
+    pub relays: Vec<Relay>,
+    /// Addresses of this host that must not answer from inside.
+    pub probe_addresses: Vec<SocketAddr>,
+    /// Who the box runs as on the host.
+    pub user: BoxUser,
+    /// What it may use.
+    pub limits: Limits,
+    /// What happens to its standard output.
+    pub output: Output,
+    /// Seconds of boot time after which the whole box is ended.
+    pub deadline_secs: u64,
+    /// Milliseconds between the polite signal and the final one.
+    pub grace_ms: u64,
+}
+
+impl BoxSpec {
+    /// The folder that is mounted read-only at `/harness-state/run`: guest program, configuration, sockets.
+    pub fn guest_dir(&self) -> PathBuf {
+        self.place.join("guest")
+    }
+
+    /// The made-up `/etc` of a box without an image.
+    pub fn etc_dir(&self) -> PathBuf {
+        self.place.join("etc")
+    }
+}
+
+/// Where the read-only root of a box comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Root {
+    /// This host's `/usr` and its relatives with a made-up `/etc`. Bubblewrap only.
+    HostUsr,
+    /// An unpacked root file system. Bubblewrap only.
+    Folder(PathBuf),
+    /// An image that a container engine holds.
+    Image(String),
+}
+
+/// Read-write or read-only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// The box may change it.
+    ReadWrite,
+    /// The box may look at it.
+    ReadOnly,
+}
+
+/// A host folder bound read-only into the box.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramMount {
+    /// The folder on the host.
+    pub host: PathBuf,
+    /// Its absolute place inside the box.
+    pub inside: String,
+}
+
+/// A TCP address inside the box and the socket in the guest folder that it leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relay {
+    /// For example `127.0.0.1:3128`.
+    pub listen: SocketAddr,
+    /// The file name of the socket in the guest folder.
+    pub socket: String,
+}
+
+/// The host identity behind the box. Never root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxUser {
+    /// User id on the host.
+    pub uid: u32,
+    /// Group id on the host.
+    pub gid: u32,
+}
+
+impl BoxUser {
+    /// The uid that images and specifications agree on.
+    pub const DEFAULT: Self = Self { uid: 1000, gid: 1000 };
+
+    /// The caller itself, or 1000:1000 when the caller is root: a box is never backed by root.
+    pub fn for_caller(uid: u32, gid: u32) -> Self {
+        if uid == 0 { Self::DEFAULT } else { Self { uid, gid } }
+    }
+}
+
+/// Upper bounds of a box. All are enforced from outside or set by the guest before the agent starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Processes and threads.
+    pub pids: u64,
+    /// Resident memory of the whole box.
+    pub memory_bytes: u64,
+    /// Hundredths of a processor: 150 is one and a half.
+    pub cpu_percent: u32,
+    /// Largest single file.
+    pub file_bytes: u64,
+    /// Growth of workspace and harness state together.
+    pub workspace_bytes: u64,
+    /// Free space that must stay on the host's file system.
+    pub free_floor_bytes: u64,
+    /// Open files per process.
+    pub open_files: u64,
+    /// Size of `/tmp`, and of `/dev/shm`.
+    pub tmp_bytes: u64,
+}
+
+/// One mebibyte.
+pub const MIB: u64 = 1 << 20;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pids: 512,
+            memory_bytes: 4096 * MIB,
+            cpu_percent: 200,
+            file_bytes: 1024 * MIB,
+            workspace_bytes: 8192 * MIB,
+            free_floor_bytes: 512 * MIB,
+            open_files: 4096,
+            tmp_bytes: 256 * MIB,
+        }
+    }
+}
+
+/// Where standard output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Output {
+    /// To a redacted log; what exceeds the cap is counted and dropped, and the box goes on.
+    Log {
+        /// Bytes kept.
+        cap: u64,
+    },
+    /// Byte for byte to a file; exceeding the cap ends the box.
+    Exact {
+        /// Bytes allowed.
+        cap: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_never_backs_a_box() {
+        assert_eq!(BoxUser::for_caller(0, 0), BoxUser { uid: 1000, gid: 1000 });
+        assert_eq!(BoxUser::for_caller(1001, 100), BoxUser { uid: 1001, gid: 100 });
+    }
+}

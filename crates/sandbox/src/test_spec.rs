@@ -1,0 +1,30 @@
+//! One spec for the tests of this crate.
+
+use std::collections::BTreeMap;
+
+use model::id::{BoxName, RunId};
+
+use crate::spec::{Access, BoxSpec, BoxUser, Limits, Output, Root};
+
+pub(crate) fn spec() -> BoxSpec {
+    BoxSpec {
+        run: RunId::parse("fork_20260102_030405").expect("legal"),
+        name: BoxName::parse("agent").expect("legal"),
+        root: Root::HostUsr,
+        workspace: "/runs/r/workspace".into(),
+        workspace_access: Access::ReadWrite,
+        harness_state: "/runs/r/harness-state".into(),
+        place: "/runs/r/boxes/agent".into(),
+        programs: vec![],
+        argv: vec!["true".to_owned()],
+        env: BTreeMap::new(),
+        cwd: "/workspace".to_owned(),
+        relays: vec![],
+        probe_addresses: vec![],
+        user: BoxUser::DEFAULT,
+        limits: Limits::default(),
+        output: Output::Log { cap: 1 << 20 },
+        deadline_secs: 480,
+        grace_ms: 5000,
+    }
+}

@@ -1,0 +1,122 @@
+//! Asks the machine for what the snapshot shows.
+//!
+//! All programs are asked at once and each has two seconds, so that one that hangs costs a run two
+//! seconds and not its start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use host::tool::{tool_version, which};
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+
+use super::{AGENTS, BUBBLEWRAP, EnvFacts, GIT, SECTIONS, SHOWN_VARIABLES};
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+const VERSION_ARG: &str = "--version";
+const SHELL: &str = "SHELL";
+
+/// Looks at the machine, as of `now`. Nothing here can fail: what does not answer is not found.
+pub async fn observe_env(now: Timestamp) -> EnvFacts {
+    let system = rustix::system::uname();
+    EnvFacts {
+        generated: now,
+        os: format!(
+            "{} {}",
+            system.sysname().to_string_lossy(),
+            system.release().to_string_lossy()
+        ),
+        shell: host::env::var(SHELL),
+        git_program: which("git"),
+        versions: observe_versions(programs()).await,
+        variables: SHOWN_VARIABLES
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), host::env::var(name)?)))
+            .collect(),
+    }
+}
+
+/// Every program that the snapshot has a line for, once.
+fn programs() -> BTreeSet<&'static str> {
+    let ours = [BUBBLEWRAP, GIT, AGENTS];
+    let sections = SECTIONS.iter().map(|(_, entries)| *entries).chain(ours);
+    sections.flatten().map(|entry| entry.program).collect()
+}
+
+async fn observe_versions(programs: BTreeSet<&'static str>) -> BTreeMap<String, String> {
+    let mut asked = JoinSet::new();
+    for program in programs {
+        asked.spawn(async move { Some((program.to_owned(), ask(program).await?)) });
+    }
+    // A question that panicked is a program that did not answer.
+    let mut versions = BTreeMap::new();
+    while let Some(answer) = asked.join_next().await {
+        versions.extend(answer.ok().flatten());
+    }
+    versions
+}
+
+/// Asks the program that `which` finds, by its whole path: no entry of the search path that depends
+/// on where we stand can put another in its place.
+async fn ask(program: &str) -> Option<String> {
+    let path = which(program)?;
+    tool_version(path.to_str()?, &[VERSION_ARG], TIMEOUT).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::time::Instant;
+
+    use tokio::sync::Mutex;
+
+    use super::*;
+
+    /// While one test writes a program, another must not fork: its child would hold the file open
+    /// for writing, and the system starts no such program.
+    static WRITE_OR_FORK: Mutex<()> = Mutex::const_new(());
+
+    fn tool(dir: &Path, name: &str, body: &str) -> &'static str {
+        let path = dir.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned().leak()
+    }
+
+    #[tokio::test]
+    async fn programs_that_hang_or_fail_hold_up_nobody() {
+        let _turn = WRITE_OR_FORK.lock().await;
+        let dir = tempfile::tempdir().unwrap();
+        let good = tool(dir.path(), "good", "echo good 1.2; echo more");
+        let slow = ["slow1", "slow2", "slow3"].map(|name| tool(dir.path(), name, "exec sleep 60"));
+        let bad = tool(dir.path(), "bad", "echo bad 1; exit 3");
+        let start = Instant::now();
+        let versions =
+            observe_versions([good, bad, "no-such-program"].into_iter().chain(slow).collect())
+                .await;
+        assert_eq!(versions, BTreeMap::from([(good.to_owned(), "good 1.2".to_owned())]));
+        assert!(start.elapsed() < 3 * TIMEOUT, "asked one after another: {:?}", start.elapsed());
+    }
+
+    #[tokio::test]
+    async fn this_machine_has_a_system_and_git() {
+        let _turn = WRITE_OR_FORK.lock().await;
+        let facts = observe_env(Timestamp::UNIX_EPOCH).await;
+        assert!(facts.os.starts_with("Linux "), "{}", facts.os);
+        assert!(facts.git_program.is_some());
+        // A machine under load may be too slow to answer; what it answers is git's own line.
+        let git = facts.versions.get("git");
+        assert!(git.is_none_or(|line| line.starts_with("git version ")), "{git:?}");
+    }
+
+    #[test]
+    fn every_program_is_asked_once() {
+        let expected = [
+            "bwrap", "claude", "codex", "docker", "git", "make", "node", "npm", "opencode", "pi",
+            "python3",
+        ];
+        assert_eq!(programs().into_iter().collect::<Vec<_>>(), expected);
+    }
+}

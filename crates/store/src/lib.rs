@@ -1,0 +1,16 @@
+//! What is kept of a run: its directory and the records in it.
+//!
+//! A run directory is made once, never reused, and closed for ever at the end ([`run_dir`]). Its
+//! records are the metadata ([`metadata`]), the commands that were run ([`commands_log`]), the
+//! tools that were found ([`env_snapshot`]) and what was done to the world ([`operation_log`]).
+//! Each writer takes the redactor, so that no byte reaches a record without passing it.
+
+pub mod commands_log;
+pub mod env_snapshot;
+mod error;
+mod json;
+pub mod metadata;
+pub mod operation_log;
+pub mod run_dir;
+
+pub use error::StoreError;

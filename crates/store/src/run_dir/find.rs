@@ -1,0 +1,114 @@
+//! Finding runs again: all of them, newest first, or the one a person means.
+//!
+//! Order comes from the names. Times of files would change with every look into a directory.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use model::id::RunId;
+
+use super::RunDir;
+use crate::error::StoreError;
+
+/// Lists the runs below `runs_root`, newest first. What is no run directory is passed over, and a
+/// root that does not exist yet has no runs.
+pub fn list(runs_root: &Path) -> Result<Vec<RunDir>, StoreError> {
+    let entries = match fs::read_dir(runs_root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("list the runs in", runs_root)(error)),
+    };
+    let mut runs = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io("list the runs in", runs_root))?;
+        // A stranger is nobody's error; neither is a run that was removed while we looked.
+        if let Ok(run) = RunDir::open(&entry.path()) {
+            runs.push(run);
+        }
+    }
+    runs.sort_by(|a, b| age_key(a.id()).cmp(&age_key(b.id())));
+    Ok(runs)
+}
+
+/// Finds the run with this name, or else the only one whose name starts so.
+pub fn find(runs_root: &Path, name_or_prefix: &str) -> Result<RunDir, StoreError> {
+    let mut matching = list(runs_root)?;
+    if let Some(exact) = matching.iter().position(|run| run.id().as_str() == name_or_prefix) {
+        return Ok(matching.swap_remove(exact));
+    }
+    let wanted = name_or_prefix.to_owned();
+    matching.retain(|run| run.id().as_str().starts_with(name_or_prefix));
+    match matching.len() {
+        0 => Err(StoreError::NoSuchRun { root: runs_root.to_path_buf(), wanted }),
+        1 => Ok(matching.swap_remove(0)),
+        _ => {
+            let candidates = matching.iter().map(|run| run.id().to_string()).collect();
+            Err(StoreError::Ambiguous { wanted, candidates })
+        }
+    }
+}
+
+/// Reads a directory name as a run id, if it has the shape that we give ours.
+pub(super) fn parse_run_name(name: &str) -> Option<RunId> {
+    split_name(name)?;
+    RunId::parse(name).ok()
+}
+
+/// Sorts newer runs first; of one second, the later attempt first.
+fn age_key(id: &RunId) -> (Reverse<(&str, u32)>, &str) {
+    let (project, stamp, attempt) = split_name(id.as_str()).unwrap_or((id.as_str(), "", 0));
+    (Reverse((stamp, attempt)), project)
+}
+
+/// Takes `<project>_<YYYYMMDD_HHMMSS>[-n]` apart, from the end: projects may hold any of these
+/// characters themselves.
+fn split_name(name: &str) -> Option<(&str, &str, u32)> {
+    let (rest, time) = name.rsplit_once('_')?;
+    let (project, day) = rest.rsplit_once('_')?;
+    let (time, attempt) = match time.split_once('-') {
+        Some((time, attempt)) => (time, attempt.parse().ok().filter(|&n| n >= 2)?),
+        None => (time, 1),
+    };
+    let is_number = |part: &str, len| part.len() == len && part.bytes().all(|b| b.is_ascii_digit());
+    if project.is_empty() || !is_number(day, 8) || !is_number(time, 6) {
+        return None;
+    }
+    // The stamp is one piece of the name: day, underscore, time.
+    let stamp = &name[project.len() + 1..project.len() + 16];
+    Some((project, stamp, attempt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_name_is_taken_apart_from_the_end() {
+        let stamp = "20250115_120000";
+        assert_eq!(split_name("app_20250115_120000"), Some(("app", stamp, 1)));
+        assert_eq!(split_name("my_app-2_20250115_120000-12"), Some(("my_app-2", stamp, 12)));
+        let of_two = "a_20240101_000000_20250115_120000";
+        assert_eq!(split_name(of_two), Some(("a_20240101_000000", stamp, 1)));
+    }
+
+    #[test]
+    fn other_names_are_strangers() {
+        for name in [
+            "",
+            "app",
+            "app_20250115",
+            "_20250115_120000",
+            "app_20250115_12000",
+            "app_2025011x_120000",
+            "app_20250115_120000-",
+            "app_20250115_120000-x",
+            "app_20250115_120000-1",
+            "app_20250115_120000.tmp",
+            "app_２0250115_120000",
+        ] {
+            assert_eq!(parse_run_name(name), None, "{name}");
+        }
+    }
+}

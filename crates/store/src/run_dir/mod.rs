@@ -1,0 +1,178 @@
+//! One run, one directory: made once, never reused, closed for ever.
+//!
+//! The directory belongs to the host alone (mode 0700). Only `workspace` and `harness-state` are
+//! ever shown to a box; whoever fills them makes them. A run is closed when its metadata is
+//! read-only: that file is written whole in one step, so a run is never half closed.
+
+mod find;
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use host::file::FileError;
+use jiff::Timestamp;
+use model::id::{BoxName, ProjectName, RunId};
+use model::redact::Redactor;
+use serde::Serialize;
+
+use crate::commands_log::COMMANDS_LOG;
+use crate::env_snapshot::ENV_SNAPSHOT;
+use crate::error::StoreError;
+use crate::metadata::{self, METADATA};
+use crate::operation_log::OPERATIONS;
+
+pub use find::{find, list};
+
+/// The copy of the repository that the agent works in.
+pub const WORKSPACE: &str = "workspace";
+/// What the agent keeps: its home, logs and answers.
+pub const HARNESS_STATE: &str = "harness-state";
+/// The host's own bare repository, into which commits are imported to be judged.
+pub const REPO: &str = "repo.git";
+/// Host-owned folders of the boxes of the run.
+pub const BOXES: &str = "boxes";
+
+const PRIVATE: u32 = 0o700;
+const FINAL: u32 = 0o444;
+const WRITE_BITS: u32 = 0o222;
+/// More starts of one project in one second than any machine manages.
+const MAX_ATTEMPTS: u32 = 1000;
+
+/// The directory of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    id: RunId,
+    path: PathBuf,
+}
+
+impl RunDir {
+    /// Makes `<runs_root>/<project>_<YYYYMMDD_HHMMSS>`, in UTC, with `-2`, `-3` and so on when that
+    /// name is taken. The directory is made and not looked for first, so two starts in one second
+    /// never get the same one.
+    pub fn create(
+        runs_root: &Path,
+        project: &ProjectName,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(PRIVATE)
+            .create(runs_root)
+            .map_err(StoreError::io("make the directory", runs_root))?;
+        let stamp = host::clock::stamp_utc(now);
+        for attempt in 1..=MAX_ATTEMPTS {
+            let id = RunId::new(project, &stamp, attempt)?;
+            let path = runs_root.join(id.as_str());
+            match host::file::create_dir_exclusive(&path) {
+                Ok(()) => return Ok(Self { id, path }),
+                Err(FileError::Exists { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let first = RunId::new(project, &stamp, 1)?.to_string();
+        Err(StoreError::Crowded { root: runs_root.to_path_buf(), first, attempts: MAX_ATTEMPTS })
+    }
+
+    /// Opens a run directory that is there already.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let not_a_run = |why| StoreError::NotARun { path: path.to_path_buf(), why };
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some(id) = find::parse_run_name(name) else {
+            return Err(not_a_run("its name is not <project>_<YYYYMMDD_HHMMSS>"));
+        };
+        // The link itself is asked: a run is a directory that we made, not a way to another one.
+        match fs::symlink_metadata(path) {
+            Ok(facts) if facts.is_dir() => Ok(Self { id, path: path.to_path_buf() }),
+            Ok(_) => Err(not_a_run("it is not a directory")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(not_a_run("nothing is there"))
+            }
+            Err(error) => Err(StoreError::io("look at", path)(error)),
+        }
+    }
+
+    /// The id, which is also the directory's name.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The copy of the repository that the agent works in.
+    pub fn workspace(&self) -> PathBuf {
+        self.path.join(WORKSPACE)
+    }
+
+    /// What the agent keeps.
+    pub fn harness_state(&self) -> PathBuf {
+        self.path.join(HARNESS_STATE)
+    }
+
+    /// The record of what the run was and how it ended.
+    pub fn metadata_path(&self) -> PathBuf {
+        self.path.join(METADATA)
+    }
+
+    /// The record of the commands that were run.
+    pub fn commands_log(&self) -> PathBuf {
+        self.path.join(COMMANDS_LOG)
+    }
+
+    /// The record of the tools that were found.
+    pub fn env_snapshot(&self) -> PathBuf {
+        self.path.join(ENV_SNAPSHOT)
+    }
+
+    /// The record of what was done to the world.
+    pub fn operations(&self) -> PathBuf {
+        self.path.join(OPERATIONS)
+    }
+
+    /// The host's own bare repository.
+    pub fn repo(&self) -> PathBuf {
+        self.path.join(REPO)
+    }
+
+    /// The host-owned folder of one box.
+    pub fn box_place(&self, name: &BoxName) -> PathBuf {
+        self.path.join(BOXES).join(name.as_str())
+    }
+
+    /// Writes the final metadata and makes all records read-only. Closing twice is an error.
+    ///
+    /// The metadata comes first because it is the mark: a crash after it leaves a closed run whose
+    /// other records are still writable by mode, and every writer here asks for the mark.
+    pub fn close<T: Serialize>(&self, redactor: &Redactor, last: &T) -> Result<(), StoreError> {
+        metadata::write(self, redactor, last, FINAL)?;
+        for record in [self.operations(), self.commands_log(), self.env_snapshot()] {
+            match fs::set_permissions(&record, Permissions::from_mode(FINAL)) {
+                Ok(()) => {}
+                // Not every run gets as far as each record.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io("make read-only", &record)(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the run is over. The mode is read, not tried: root may write to anything.
+    pub fn is_closed(&self) -> bool {
+        fs::symlink_metadata(self.metadata_path()).is_ok_and(|facts| facts.mode() & WRITE_BITS == 0)
+    }
+
+    /// Passes while records may still be written.
+    pub(crate) fn ensure_open(&self) -> Result<(), StoreError> {
+        if self.is_closed() {
+            return Err(StoreError::Closed { run: self.id.to_string() });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,2 @@
+need TMP_LIMIT
+fill_folder /dev/shm

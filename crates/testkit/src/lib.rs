@@ -1,0 +1,17 @@
+//! What the tests of every crate stand on. A dev-dependency only: nothing here is part of a product.
+//!
+//! - [`hermetic`] an environment of its own for every test, and output fit for snapshots
+//! - [`repo`] real git repositories whose SHAs repeat, forks in every state, hostile workspaces
+//! - [`abuse`] what a bad agent tries inside a box
+//! - [`part`] tests that need a program or an engine say so by name
+//!
+//! Everything here panics when it fails: a fixture that could not be built is a failed test.
+
+pub mod abuse;
+pub mod hermetic;
+pub mod part;
+mod program;
+pub mod repo;
+
+pub use hermetic::{Hermetic, Output, redact_snapshot};
+pub use repo::{Fork, Repo};

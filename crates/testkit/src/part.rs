@@ -1,0 +1,114 @@
+//! Parts of the machine that a test may need: programs and engines.
+//!
+//! A test that lacks its part says so by name and passes, so that one machine need not have everything; where a part
+//! is promised (as in CI), `REQUIRE_<PART>=1` makes the same test fail.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use crate::program;
+
+/// Something that not every machine has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Bubblewrap, on a kernel that lets the caller make user namespaces.
+    Bwrap,
+    /// A container engine that answers on its socket.
+    Docker,
+    /// The git program.
+    Git,
+    /// Perl, by which the abuse kit makes system calls.
+    Perl,
+    /// `setpriv`, by which a test that runs as root becomes an ordinary user.
+    Setpriv,
+}
+
+/// Where the part is (a program, or the socket of an engine); `None` after saying that it is missing.
+///
+/// # Panics
+/// When the part is missing and `REQUIRE_<PART>=1` is set.
+pub fn require(part: Part) -> Option<PathBuf> {
+    let found = part.find();
+    if found.is_none() {
+        let message = part.complaint();
+        let variable = part.variable();
+        assert!(program::variable(&variable).as_deref() != Some("1"), "{message}; {variable}=1");
+        // Not `eprintln`: the test harness would swallow it, and a test that did nothing must be seen.
+        writeln!(std::io::stderr(), "{message}").expect("stderr is open");
+    }
+    found
+}
+
+impl Part {
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bwrap => "bwrap",
+            Self::Docker => "docker",
+            Self::Git => "git",
+            Self::Perl => "perl",
+            Self::Setpriv => "setpriv",
+        }
+    }
+
+    /// The variable that makes the part obligatory.
+    pub fn variable(self) -> String {
+        format!("REQUIRE_{}", self.name().to_uppercase())
+    }
+
+    fn complaint(self) -> String {
+        let remedy = match self {
+            Self::Bwrap => "install bubblewrap and allow user namespaces",
+            Self::Docker => "set DOCKER_HOST or start an engine",
+            Self::Git => "install git",
+            Self::Perl => "install perl",
+            Self::Setpriv => "install util-linux",
+        };
+        format!("missing part: {} ({remedy})", self.name())
+    }
+
+    fn find(self) -> Option<PathBuf> {
+        match self {
+            Self::Bwrap => program::find("bwrap").filter(|bwrap| makes_namespaces(bwrap)),
+            Self::Docker => engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok()),
+            Self::Git | Self::Perl | Self::Setpriv => program::find(self.name()),
+        }
+    }
+}
+
+fn makes_namespaces(bwrap: &Path) -> bool {
+    let trial = program::command(bwrap).args(["--unshare-all", "--ro-bind", "/", "/", "true"]).output();
+    trial.is_ok_and(|output| output.status.success())
+}
+
+/// The socket that was asked for, or else the usual places.
+fn engine_sockets() -> Vec<PathBuf> {
+    if let Some(host) = program::variable("DOCKER_HOST") {
+        return host.strip_prefix("unix://").map(PathBuf::from).into_iter().collect();
+    }
+    let runtime = program::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let own = runtime.iter().flat_map(|dir| [dir.join("docker.sock"), dir.join("podman/podman.sock")]);
+    let shared = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"];
+    own.chain(shared.map(PathBuf::from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_part_is_named_with_its_remedy() {
+        assert_eq!(
+            Part::Docker.complaint(),
+            "missing part: docker (set DOCKER_HOST or start an engine)"
+        );
+        assert_eq!(Part::Docker.variable(), "REQUIRE_DOCKER");
+    }
+
+    #[test]
+    fn git_is_found_where_it_is() {
+        let git = require(Part::Git).expect("these tests need git");
+        assert!(git.ends_with("git") && git.is_absolute(), "{}", git.display());
+    }
+}
