@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use host::git::{GitError, RefName, SealedRepo, UserRepo};
+use host::git::{GitError, OldValue, RefName, SealedRepo, UserRepo};
 use model::id::{BoxName, BranchName, IdError, RunId, Sha};
 use model::verdict::Ended;
 use sandbox::spec::{Access, BoxSpec, Limits, MIB, Output};
@@ -79,18 +79,24 @@ pub enum ExportError {
     },
 }
 
-/// Makes the host's repository of a run: empty, with the user's objects lent to it.
-pub async fn make_import_repo(path: &Path, source: &UserRepo) -> Result<SealedRepo, GitError> {
-    if path.join("HEAD").exists() {
-        return Ok(SealedRepo::open(path, source.object_format()));
-    }
+/// Makes the host's repository of a run, anew if there was one: nothing in it but the pinned commits, with the user's
+/// objects lent to it.
+pub async fn make_import_repo(
+    path: &Path,
+    source: &UserRepo,
+    pins: &[&Sha],
+) -> Result<SealedRepo, ExportError> {
     if path.exists() {
-        // A crash came between the folder and the repository in it.
+        // The crash of an earlier attempt may have left anything here.
         host::file::remove_tree_safely(path)
             .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
     }
     let repo = SealedRepo::init_bare(path, source.object_format()).await?;
     repo.add_alternate(&source.objects_dir())?;
+    for (index, pin) in pins.iter().enumerate() {
+        let name = RefName::parse(&format!("refs/pins/{index}"))?;
+        repo.update_ref(&name, pin, OldValue::Missing).await?;
+    }
     Ok(repo)
 }
 

@@ -1,7 +1,7 @@
 //! The machine, seen from the rest of the house.
 //!
 //! Everything that touches the world outside the process goes through one of these modules:
-//! programs ([`process`]), git ([`git`]), files ([`file`], [`beneath`]), locks ([`lock`]), the
+//! programs ([`process`]), git ([`git`]), files ([`mod@file`], [`beneath`]), locks ([`lock`]), the
 //! environment ([`mod@env`], [`dirs`]), time ([`clock`]) and signals ([`signal`]). The lints in
 //! `clippy.toml` close the other ways, so that a reader who wants to know what the product can do
 //! to a machine has this one crate to read.
@@ -11,10 +11,12 @@ pub mod clock;
 pub mod cpu;
 pub mod dirs;
 pub mod env;
+pub mod failpoint;
 pub mod file;
 pub mod git;
 pub mod lock;
 pub mod mount;
+pub mod net;
 pub mod proc;
 pub mod process;
 mod readable;

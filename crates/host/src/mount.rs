@@ -26,7 +26,8 @@ pub struct StageError {
 pub fn stage(sources: &[&Path]) -> Result<Vec<PathBuf>, StageError> {
     let stage = Path::new(STAGE);
     fs::create_dir_all(stage).map_err(failed("create", stage))?;
-    unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| refused("leave the mount namespace at", stage, errno))?;
+    unshare(CloneFlags::CLONE_NEWNS)
+        .map_err(|errno| refused("leave the mount namespace at", stage, errno))?;
     let nothing: Option<&str> = None;
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
         .map_err(|errno| refused("make private", Path::new("/"), errno))?;

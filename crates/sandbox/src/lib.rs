@@ -7,6 +7,7 @@
 pub mod backend;
 mod boxdir;
 pub mod bwrap;
+pub mod choice;
 pub mod docker;
 pub mod error;
 pub mod seccomp;

@@ -71,14 +71,17 @@ impl Part {
     fn find(self) -> Option<PathBuf> {
         match self {
             Self::Bwrap => program::find("bwrap").filter(|bwrap| makes_namespaces(bwrap)),
-            Self::Docker => engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok()),
+            Self::Docker => {
+                engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
+            }
             Self::Git | Self::Perl | Self::Setpriv => program::find(self.name()),
         }
     }
 }
 
 fn makes_namespaces(bwrap: &Path) -> bool {
-    let trial = program::command(bwrap).args(["--unshare-all", "--ro-bind", "/", "/", "true"]).output();
+    let trial =
+        program::command(bwrap).args(["--unshare-all", "--ro-bind", "/", "/", "true"]).output();
     trial.is_ok_and(|output| output.status.success())
 }
 
@@ -88,7 +91,8 @@ fn engine_sockets() -> Vec<PathBuf> {
         return host.strip_prefix("unix://").map(PathBuf::from).into_iter().collect();
     }
     let runtime = program::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let own = runtime.iter().flat_map(|dir| [dir.join("docker.sock"), dir.join("podman/podman.sock")]);
+    let own =
+        runtime.iter().flat_map(|dir| [dir.join("docker.sock"), dir.join("podman/podman.sock")]);
     let shared = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"];
     own.chain(shared.map(PathBuf::from)).collect()
 }

@@ -1,7 +1,7 @@
 //! Reading files that hold secrets, and refusing the ones that other people can read too.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -37,18 +37,15 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, FileError> {
 /// A FIFO would otherwise hold the open until somebody writes to it. A link is followed: a person
 /// may well keep the real file elsewhere, and it is the real file's mode that is checked.
 fn open_without_waiting(path: &Path) -> Result<File, FileError> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).map_err(
-        |error| {
-            if error.raw_os_error()
-                == Some(io::Error::from(Errno::NXIO).raw_os_error().unwrap_or(0))
-            {
-                FileError::NotRegular { path: path.to_path_buf() }
-            } else {
-                FileError::io("open", path)(error)
-            }
-        },
-    )
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
+        // This is how the system answers for a socket.
+        if Errno::from_io_error(&error) == Some(Errno::NXIO) {
+            FileError::NotRegular { path: path.to_path_buf() }
+        } else {
+            FileError::io("open", path)(error)
+        }
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use jiff::Timestamp;
 use model::command::{CommandExit, CommandRecord, CommandSpec, render_command};
 
 use super::{GitError, GitLog};
-use crate::process::{Leftovers, Output, RunLimits, run_spec};
+use crate::process::{Input, Leftovers, Output, RunLimits, run_spec};
 use crate::signal::Cancel;
 use crate::{clock, tool};
 
@@ -46,7 +47,7 @@ impl fmt::Debug for Git {
 /// What is asked, and how much the answer may cost.
 pub(super) struct Call<'a> {
     pub(super) args: Vec<OsString>,
-    pub(super) input: Option<&'a [u8]>,
+    pub(super) input: Input<'a>,
     pub(super) timeout: Duration,
     pub(super) overflow: Overflow,
 }
@@ -62,11 +63,15 @@ pub(super) enum Overflow {
 
 impl Call<'_> {
     pub(super) fn new(args: Vec<OsString>) -> Self {
-        Self { args, input: None, timeout: LOCAL_LIMIT, overflow: Overflow::Refuse }
+        Self { args, input: Input::Nothing, timeout: LOCAL_LIMIT, overflow: Overflow::Refuse }
     }
 
     pub(super) fn within(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    pub(super) fn reading_file(self, file: File) -> Self {
+        Self { input: Input::File(file), ..self }
     }
 
     pub(super) fn cut_after(self, cap: usize) -> Self {
@@ -76,7 +81,7 @@ impl Call<'_> {
 
 impl<'a> Call<'a> {
     pub(super) fn reading(self, input: &'a [u8]) -> Self {
-        Self { input: Some(input), ..self }
+        Self { input: Input::Bytes(input), ..self }
     }
 }
 
@@ -113,13 +118,14 @@ impl Answer {
 impl Git {
     /// Asks git, and gives back whatever it answered.
     pub(super) async fn ask(&self, call: Call<'_>) -> Result<Answer, GitError> {
-        let shown = shown_args(&call.args);
-        let spec = self.spec(&call.args);
+        let Call { args, input, timeout, overflow } = call;
+        let shown = shown_args(&args);
+        let spec = self.spec(&args);
         let started_at = clock::now();
-        let ran = run_spec(&spec, call.input, &limits_of(&call), &self.cancel).await;
+        let ran = run_spec(&spec, input, &limits_of(timeout, overflow), &self.cancel).await;
         self.record(&spec, started_at, ran.as_ref().ok());
         let output = ran.map_err(|source| GitError::Start { args: shown.clone(), source })?;
-        read_output(shown, &call, output)
+        read_output(shown, output, timeout, overflow)
     }
 
     /// The whole command, also for those who talk to git while it runs.
@@ -182,13 +188,13 @@ fn record_of(spec: &CommandSpec, started_at: Timestamp, ran: Option<&Output>) ->
     record
 }
 
-fn limits_of(call: &Call<'_>) -> RunLimits {
-    let stdout_cap = match call.overflow {
+fn limits_of(timeout: Duration, overflow: Overflow) -> RunLimits {
+    let stdout_cap = match overflow {
         Overflow::Refuse => ANSWER_CAP,
         Overflow::Cut(cap) => cap,
     };
     RunLimits {
-        timeout: Some(call.timeout),
+        timeout: Some(timeout),
         stdout_cap,
         stderr_cap: STDERR_CAP,
         grace: Duration::from_secs(2),
@@ -196,14 +202,19 @@ fn limits_of(call: &Call<'_>) -> RunLimits {
     }
 }
 
-fn read_output(args: String, call: &Call<'_>, output: Output) -> Result<Answer, GitError> {
+fn read_output(
+    args: String,
+    output: Output,
+    timeout: Duration,
+    overflow: Overflow,
+) -> Result<Answer, GitError> {
     if let Some(reason) = output.cancelled {
         return Err(GitError::Cancelled { args, reason });
     }
     let status = match output.exit {
         CommandExit::Exited(status) => status,
         CommandExit::TimedOut => {
-            return Err(GitError::TimedOut { args, limit_secs: call.timeout.as_secs() });
+            return Err(GitError::TimedOut { args, limit_secs: timeout.as_secs() });
         }
         CommandExit::Signalled(_) | CommandExit::NotStarted => {
             let stderr = tail_of(&output.stderr);
@@ -211,7 +222,7 @@ fn read_output(args: String, call: &Call<'_>, output: Output) -> Result<Answer, 
         }
     };
     let truncated = output.stdout_dropped > 0;
-    if truncated && matches!(call.overflow, Overflow::Refuse) {
+    if truncated && matches!(overflow, Overflow::Refuse) {
         return Err(GitError::TooMuch { args, limit: ANSWER_CAP });
     }
     Ok(Answer { args, status, stdout: output.stdout, stderr: output.stderr, truncated })

@@ -10,6 +10,7 @@
 
 mod ancestry;
 mod blob;
+mod bundle;
 mod call;
 mod diff;
 mod history;
@@ -18,6 +19,7 @@ mod person;
 mod push;
 mod refname;
 mod remote;
+mod scratch;
 mod seal;
 mod sealed;
 mod user;
@@ -40,11 +42,12 @@ pub use history::{CommitFacts, Identity};
 pub use person::UserEnv;
 pub use push::PushOutcome;
 pub use refname::RefName;
+pub use scratch::check_out_fork;
 pub use seal::ObjectFormat;
 pub use sealed::{OldValue, SealedRepo};
 pub use user::UserRepo;
-pub use workspace::WorkspaceRepo;
 pub use version::{GitVersion, MINIMUM, check_version, version};
+pub use workspace::WorkspaceRepo;
 
 /// Gets the record of every git command of a handle.
 pub type GitLog = Arc<dyn Fn(CommandRecord) + Send + Sync>;
@@ -102,6 +105,14 @@ pub enum GitError {
         args: String,
         /// The most that would have been held.
         limit: usize,
+    },
+    /// A file that should be a bundle is none, or is one we do not take.
+    #[error("could not read the bundle {path}", path = path.display())]
+    Bundle {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
     },
     /// The directory belongs to no repository.
     #[error("{dir} is not in a git repository", dir = dir.display())]

@@ -16,7 +16,12 @@ impl UserRepo {
     /// Writes a pack with everything that `wants` reach and `haves` do not into the folder `packs`. Objects are found
     /// by reachability, so other branches, stashes and leftovers stay behind. Existing deltas are used again; none are
     /// looked for, since the copy is short-lived.
-    pub async fn pack_into(&self, packs: &Path, wants: &[Sha], haves: &[Sha]) -> Result<(), GitError> {
+    pub async fn pack_into(
+        &self,
+        packs: &Path,
+        wants: &[Sha],
+        haves: &[Sha],
+    ) -> Result<(), GitError> {
         let call = Call::new(args_pack(packs)).within(PACK_LIMIT);
         let input = render_revisions(wants, haves);
         self.git.ask(call.reading(input.as_bytes())).await?.success()?;
@@ -25,7 +30,8 @@ impl UserRepo {
 }
 
 fn args_pack(packs: &Path) -> Vec<OsString> {
-    let mut words = args(["pack-objects", "--revs", "--quiet", "--delta-base-offset", "--window=0"]);
+    let mut words =
+        args(["pack-objects", "--revs", "--quiet", "--delta-base-offset", "--window=0"]);
     words.push(packs.join("pack").into());
     words
 }
@@ -43,7 +49,7 @@ mod tests {
     #[test]
     fn what_is_there_already_is_left_out() {
         let (a, b) = (Sha::parse(&"a".repeat(40)).unwrap(), Sha::parse(&"b".repeat(40)).unwrap());
-        let text = render_revisions(&[a.clone()], &[b.clone()]);
+        let text = render_revisions(std::slice::from_ref(&a), std::slice::from_ref(&b));
         assert_eq!(text, format!("{a}\n^{b}\n"));
     }
 }

@@ -16,15 +16,12 @@ use super::{
 use crate::file;
 use crate::signal::Cancel;
 
-/// Taking a bundle in includes checking every object of it.
-const FETCH_LIMIT: Duration = Duration::from_secs(600);
-
 /// A bare repository that only we write to.
 #[derive(Clone, Debug)]
 pub struct SealedRepo {
     path: PathBuf,
     format: ObjectFormat,
-    git: Git,
+    pub(super) git: Git,
 }
 
 /// What a ref must be before it is changed.
@@ -100,8 +97,7 @@ impl SealedRepo {
         src_ref: &RefName,
         dst_ref: &RefName,
     ) -> Result<(), GitError> {
-        let call = Call::new(argv_fetch_bundle(bundle, src_ref, dst_ref)).within(FETCH_LIMIT);
-        self.git.ask(call).await?.success().map(|_| ())
+        self.git.fetch_bundle(bundle, src_ref, dst_ref).await
     }
 
     /// The commit that a revision means, if it means one.
@@ -212,14 +208,6 @@ fn argv_init(path: &Path, format: ObjectFormat) -> Vec<OsString> {
     argv
 }
 
-fn argv_fetch_bundle(bundle: &Path, src: &RefName, dst: &RefName) -> Vec<OsString> {
-    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
-    argv.extend(args(["--no-auto-maintenance", "--no-recurse-submodules", "--end-of-options"]));
-    argv.push(bundle.into());
-    argv.push(format!("+{src}:{dst}").into());
-    argv
-}
-
 fn argv_update_ref(
     name: &RefName,
     new: &Sha,
@@ -260,14 +248,6 @@ mod tests {
     fn a_repository_is_made_bare_and_without_a_template() {
         let argv = argv_init(Path::new("/r/host.git"), ObjectFormat::Sha256);
         insta::assert_snapshot!(shown(&argv), @"init --quiet --bare --template= --initial-branch=main --object-format=sha256 --end-of-options /r/host.git");
-    }
-
-    #[test]
-    fn a_bundle_is_fetched_by_an_explicit_refspec() {
-        let name = |text| RefName::parse(text).unwrap();
-        let (src, dst) = (name("refs/heads/main"), name("refs/bottle/r1/main"));
-        let argv = argv_fetch_bundle(Path::new("/r/out.bundle"), &src, &dst);
-        insta::assert_snapshot!(shown(&argv), @"fetch --quiet --no-tags --no-write-fetch-head --no-auto-maintenance --no-recurse-submodules --end-of-options /r/out.bundle +refs/heads/main:refs/bottle/r1/main");
     }
 
     #[test]

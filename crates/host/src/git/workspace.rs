@@ -152,6 +152,8 @@ mod tests {
     #[test]
     fn sha256_is_told_to_git() {
         let text = render_config(ObjectFormat::Sha256, ("a", "e"));
-        assert!(text.contains("repositoryformatversion = 1") && text.contains("objectFormat = sha256"));
+        assert!(
+            text.contains("repositoryformatversion = 1") && text.contains("objectFormat = sha256")
+        );
     }
 }

@@ -11,8 +11,8 @@ use super::ProcessError;
 use super::handle::ProcessHandle;
 use super::spawn::{ChildOptions, Group, KillOnDrop, spawn};
 
-/// Starts a process that goes on when we end. `stdin` is usually a locked file, so that the lock lives as
-/// long as the child; `stderr` is its log; its standard output goes nowhere.
+/// Starts a process that goes on when we end. `stdin` is usually a locked file, so that the lock lives
+/// as long as the child; `stderr` is its log; its standard output goes nowhere.
 ///
 /// The child stays in our process group until it calls [`become_session_leader`], which it should do
 /// first of all: making it leader of a group here would forbid it to lead a session.

@@ -27,7 +27,7 @@ pub use run::{Leftovers, LogOutput, Output, RunLimits, run, run_to_log, run_with
 pub use rustix::process::Signal;
 pub use spawn::{ChildOptions, Group, RunAs, spawn_child};
 
-pub(crate) use run::run_spec;
+pub(crate) use run::{Input, run_spec};
 
 /// What could not be done with which program.
 #[derive(Debug, Error)]

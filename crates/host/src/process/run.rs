@@ -1,5 +1,6 @@
 //! Running a program to its end: of itself, of its time, or because we were told to stop.
 
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
@@ -95,7 +96,7 @@ pub async fn run(
     limits: &RunLimits,
     cancel: &Cancel,
 ) -> Result<Output, ProcessError> {
-    run_spec(spec, None, limits, cancel).await
+    run_spec(spec, Input::Nothing, limits, cancel).await
 }
 
 /// Runs a program that reads `input`.
@@ -105,7 +106,7 @@ pub async fn run_with_input(
     limits: &RunLimits,
     cancel: &Cancel,
 ) -> Result<Output, ProcessError> {
-    run_spec(spec, Some(input), limits, cancel).await
+    run_spec(spec, Input::Bytes(input), limits, cancel).await
 }
 
 /// Runs a program whose standard output and error go to one log, in the order they were written. The
@@ -133,14 +134,26 @@ pub async fn run_to_log(
     Ok(LogOutput { exit, cancelled, duration: start.elapsed() })
 }
 
+/// What a program reads.
+pub(crate) enum Input<'a> {
+    Nothing,
+    Bytes(&'a [u8]),
+    /// From where the file stands.
+    File(File),
+}
+
 pub(crate) async fn run_spec(
     spec: &CommandSpec,
-    input: Option<&[u8]>,
+    input: Input<'_>,
     limits: &RunLimits,
     cancel: &Cancel,
 ) -> Result<Output, ProcessError> {
     let start = clock::monotonic();
-    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    let (stdin, bytes) = match input {
+        Input::Nothing => (Stdio::null(), None),
+        Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
+        Input::File(file) => (Stdio::from(file), None),
+    };
     let (stdout, stderr) = (Stdio::piped(), Stdio::piped());
     let options = ChildOptions { stdin, stdout, stderr, ..ChildOptions::default() };
     let mut child = spawn_child(spec, options)?;
@@ -148,7 +161,7 @@ pub(crate) async fn run_spec(
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let pumps = async {
         let (fed, read_out, read_err) = tokio::join!(
-            feed(stdin, input.unwrap_or_default()),
+            feed(stdin, bytes.unwrap_or_default()),
             pump(stdout, |chunk| out.push(chunk)),
             pump(stderr, |chunk| err.push(chunk)),
         );

@@ -33,7 +33,11 @@ impl Canaries {
     pub fn start(dir: &Path) -> Self {
         let file = dir.join("file-of-the-host");
         fs::write(&file, format!("{SECRET_MARK}in-a-file\n")).expect("the file");
-        let process = program::command("sleep").env("PATH", SYSTEM_PATH).arg(NAP).spawn().expect("the process");
+        let process = program::command("sleep")
+            .env("PATH", SYSTEM_PATH)
+            .arg(NAP)
+            .spawn()
+            .expect("the process");
         let port = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("the port");
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);

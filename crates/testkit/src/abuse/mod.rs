@@ -47,6 +47,8 @@ pub mod variable {
     pub const INODE_LIMIT: &str = "INODE_LIMIT";
     /// The process that attempts on the init aim at, instead of process 1.
     pub const TARGET_PID: &str = "TARGET_PID";
+    /// The folder that must stay as it is, instead of the box's own.
+    pub const GUEST_FOLDER: &str = "GUEST_FOLDER";
 }
 
 /// One thing that an agent may try.
@@ -99,10 +101,16 @@ impl Attempt {
             (Expect::Blocked, Some(Outcome::Blocked(_))) => true,
             (Expect::EndsBox(_), Some(Outcome::Blocked(_)) | None) => true,
             (Expect::EndsAtDeadline, None) => true,
-            (Expect::Daemons | Expect::HostSide, Some(Outcome::Planted(_) | Outcome::Blocked(_))) => true,
+            (
+                Expect::Daemons | Expect::HostSide,
+                Some(Outcome::Planted(_) | Outcome::Blocked(_)),
+            ) => true,
             (Expect::Blocked | Expect::Daemons | Expect::HostSide, None)
             | (Expect::EndsAtDeadline, Some(Outcome::Blocked(_)))
-            | (Expect::Blocked | Expect::EndsBox(_) | Expect::EndsAtDeadline, Some(Outcome::Planted(_)))
+            | (
+                Expect::Blocked | Expect::EndsBox(_) | Expect::EndsAtDeadline,
+                Some(Outcome::Planted(_)),
+            )
             | (_, Some(Outcome::Reached(_) | Outcome::Skipped(_))) => false,
         };
         if good {
@@ -140,8 +148,13 @@ mod tests {
     #[test]
     fn every_script_is_one_for_the_shell() {
         for attempt in ATTEMPTS {
-            let output = program::command("/bin/sh").args(["-n", "-c", attempt.script]).output().unwrap();
-            assert!(output.status.success() && output.stderr.is_empty(), "{}: {output:?}", attempt.name);
+            let output =
+                program::command("/bin/sh").args(["-n", "-c", attempt.script]).output().unwrap();
+            assert!(
+                output.status.success() && output.stderr.is_empty(),
+                "{}: {output:?}",
+                attempt.name
+            );
         }
     }
 

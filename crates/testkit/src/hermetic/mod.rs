@@ -38,7 +38,8 @@ impl Hermetic {
             path: SYSTEM_PATH.into(),
         };
         for (_, folder) in FOLDERS {
-            fs::create_dir_all(hermetic.root().join(folder)).expect("a folder in the temporary folder");
+            fs::create_dir_all(hermetic.root().join(folder))
+                .expect("a folder in the temporary folder");
         }
         fs::create_dir(hermetic.work()).expect("the work folder");
         // The specification of XDG_RUNTIME_DIR wants it private, and programs check.

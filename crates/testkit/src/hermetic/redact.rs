@@ -12,7 +12,9 @@ pub fn redact_snapshot(text: &str) -> String {
     let mut rest = text;
     let mut at_word_start = true;
     while let Some(next) = rest.chars().next() {
-        if let Some(length) = rest.strip_prefix(&temp).map(|after| temp.len() + run_of(after, is_word)) {
+        if let Some(length) =
+            rest.strip_prefix(&temp).map(|after| temp.len() + run_of(after, is_word))
+        {
             out.push_str("[TMP]");
             rest = &rest[length..];
         } else if let Some((name, length)) = volatile(rest).filter(|_| at_word_start) {
@@ -49,7 +51,9 @@ fn stamp(text: &str) -> Option<usize> {
 
 /// RFC 3339 with either separator, fraction and zone optional; git's default date; `1735689600 +0000`.
 fn time(text: &str) -> Option<usize> {
-    if let Some(length) = shape(text, "dddddddddd +dddd").or_else(|| shape(text, "dddddddddd -dddd")) {
+    if let Some(length) =
+        shape(text, "dddddddddd +dddd").or_else(|| shape(text, "dddddddddd -dddd"))
+    {
         return Some(length);
     }
     let mut length = shape(text, "dddd-dd-ddTdd:dd:dd")
@@ -59,7 +63,8 @@ fn time(text: &str) -> Option<usize> {
         length += 1 + run_of(fraction, |c| c.is_ascii_digit());
     }
     let zone = &text[length..];
-    let zone = ["Z", "+dd:dd", "-dd:dd", " +dddd", " -dddd"].iter().find_map(|form| shape(zone, form));
+    let zone =
+        ["Z", "+dd:dd", "-dd:dd", " +dddd", " -dddd"].iter().find_map(|form| shape(zone, form));
     Some(length + zone.unwrap_or(0))
 }
 
@@ -74,7 +79,8 @@ fn sha(text: &str) -> Option<usize> {
     let length = run_of(text, |c| matches!(c, '0'..='9' | 'a'..='f'));
     let word = &text[..length];
     let whole = !text[length..].starts_with(is_word);
-    let mixed = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_alphabetic());
+    let mixed =
+        word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_alphabetic());
     let full = length == 40 || length == 64;
     (whole && (full || (mixed && (7..64).contains(&length)))).then_some(length)
 }
@@ -117,9 +123,15 @@ mod tests {
 
     #[test]
     fn words_and_numbers_stay() {
-        for text in
-            ["defaced feedface", "12345678 bytes", "x0123abc4", "3 files, 2025-01-15", "é 0123abcg", "$1 – ü", ""]
-        {
+        for text in [
+            "defaced feedface",
+            "12345678 bytes",
+            "x0123abc4",
+            "3 files, 2025-01-15",
+            "é 0123abcg",
+            "$1 – ü",
+            "",
+        ] {
             check(text, text);
         }
     }

@@ -49,7 +49,8 @@ fn observe_commits(repo: &Repo, tips: &[&str]) -> BTreeMap<String, Commit> {
 
 fn render(commits: &BTreeMap<String, Commit>) -> Vec<u8> {
     let ids: Vec<&String> = commits.keys().collect();
-    let position = |id: &String| u32::try_from(ids.binary_search(&id).expect("known")).expect("few");
+    let position =
+        |id: &String| u32::try_from(ids.binary_search(&id).expect("known")).expect("few");
     let levels = levels(commits);
 
     let mut file = Vec::new();
@@ -60,7 +61,9 @@ fn render(commits: &BTreeMap<String, Commit>) -> Vec<u8> {
     let ids_at = fanout_at + FANOUT;
     let records_at = ids_at + ids.len() * ID;
     let end = records_at + ids.len() * RECORD;
-    for (name, at) in [(b"OIDF", fanout_at), (b"OIDL", ids_at), (b"CDAT", records_at), (&[0; 4], end)] {
+    for (name, at) in
+        [(b"OIDF", fanout_at), (b"OIDL", ids_at), (b"CDAT", records_at), (&[0; 4], end)]
+    {
         file.extend_from_slice(name);
         file.extend_from_slice(&(at as u64).to_be_bytes());
     }
@@ -92,7 +95,8 @@ fn levels(commits: &BTreeMap<String, Commit>) -> BTreeMap<&String, u64> {
     let mut levels: BTreeMap<&String, u64> = BTreeMap::new();
     while levels.len() < commits.len() {
         for (id, commit) in commits {
-            let parents: Option<Vec<u64>> = commit.parents.iter().map(|parent| levels.get(parent).copied()).collect();
+            let parents: Option<Vec<u64>> =
+                commit.parents.iter().map(|parent| levels.get(parent).copied()).collect();
             if let Some(parents) = parents {
                 levels.insert(id, 1 + parents.into_iter().max().unwrap_or(0));
             }

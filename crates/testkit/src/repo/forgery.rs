@@ -49,7 +49,9 @@ pub fn forge_merge(path: &Path, how: Forgery) -> String {
             }
         }
         Forgery::Replace => {
-            repo.git(&[&["replace", "--force", "--graft", &head], &parents[..], &[&upstream]].concat());
+            repo.git(
+                &[&["replace", "--force", "--graft", &head], &parents[..], &[&upstream]].concat(),
+            );
         }
         Forgery::Graft => {
             let info = repo.git_dir().join("info");
@@ -72,7 +74,8 @@ pub fn forge_merge(path: &Path, how: Forgery) -> String {
 /// The refs whose name says that they are upstream's (`refs/remotes/upstream/main`, `refs/upstream/main`, ...).
 pub fn upstream_refs(repo: &Repo) -> Vec<String> {
     let refs = repo.git(&["for-each-ref", "--format=%(refname)"]);
-    let is_upstream = |name: &&str| name.split('/').any(|part| part == "upstream") && !name.ends_with("/HEAD");
+    let is_upstream =
+        |name: &&str| name.split('/').any(|part| part == "upstream") && !name.ends_with("/HEAD");
     refs.lines().filter(is_upstream).map(str::to_owned).collect()
 }
 

@@ -161,7 +161,14 @@ impl Fork {
         let dir = self.checkout.dir();
         fs::remove_dir_all(dir).expect("the checkout goes");
         let target = dir.to_string_lossy();
-        self.origin.git(&["clone", "--quiet", "--depth=1", "--template=", &url(&self.origin), &target]);
+        self.origin.git(&[
+            "clone",
+            "--quiet",
+            "--depth=1",
+            "--template=",
+            &url(&self.origin),
+            &target,
+        ]);
         self.checkout.git(&["remote", "add", "upstream", &url(&self.upstream)]);
     }
 
@@ -296,7 +303,11 @@ mod tests {
         assert!(fork.checkout.dir().ends_with("my fork +1"));
         let fork = Fork::build(
             &hermetic,
-            ForkPlan { folder: "new hash", object_format: ObjectFormat::Sha256, ..ForkPlan::default() },
+            ForkPlan {
+                folder: "new hash",
+                object_format: ObjectFormat::Sha256,
+                ..ForkPlan::default()
+            },
         );
         assert_eq!(fork.clean_merge().checkout.head().len(), 64);
         let fork = Fork::build(
@@ -313,7 +324,9 @@ mod tests {
         let fork = Fork::unrelated(&hermetic);
         assert!(fork.checkout.try_git(&["merge-base", "HEAD", "upstream/main"]).is_err());
         let hermetic = Hermetic::new();
-        assert!(Fork::empty(&hermetic).checkout.try_git(&["rev-parse", "--verify", "HEAD"]).is_err());
+        assert!(
+            Fork::empty(&hermetic).checkout.try_git(&["rev-parse", "--verify", "HEAD"]).is_err()
+        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Real git repositories whose SHAs are the same on every machine and every day.
 
 mod commit_graph;
-mod fork;
 mod forgery;
+mod fork;
 mod hostile;
 
-pub use fork::{Depth, Fork, ForkPlan, History, ObjectFormat};
 pub use forgery::{Forgery, forge_merge, upstream_refs};
+pub use fork::{Depth, Fork, ForkPlan, History, ObjectFormat};
 pub use hostile::{HOOKS, hostile_workspace, markers};
 
 use std::fs;
@@ -120,7 +120,9 @@ impl Repo {
     pub fn git(&self, args: &[&str]) -> String {
         match self.try_git(args) {
             Ok(stdout) => stdout,
-            Err(complaint) => panic!("git {} in {}: {complaint}", args.join(" "), self.dir.display()),
+            Err(complaint) => {
+                panic!("git {} in {}: {complaint}", args.join(" "), self.dir.display())
+            }
         }
     }
 
@@ -141,13 +143,15 @@ impl Repo {
     }
 
     fn depth(&self, args: &[&str]) -> u64 {
-        let makes_commits = ["commit", "merge", "rebase", "cherry-pick", "revert", "commit-tree", "am"];
+        let makes_commits =
+            ["commit", "merge", "rebase", "cherry-pick", "revert", "commit-tree", "am"];
         if !args.first().is_some_and(|verb| makes_commits.contains(verb)) {
             return 0;
         }
         let mut command = plain_git(&self.dir);
         command.args(["-c", "core.commitGraph=false", "rev-list", "--count", "HEAD", "--"]);
-        let output = command.output().unwrap_or_else(|error| panic!("could not start git: {error}"));
+        let output =
+            command.output().unwrap_or_else(|error| panic!("could not start git: {error}"));
         String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0)
     }
 }
@@ -187,7 +191,10 @@ mod tests {
         let repo = Repo::init(temp.path());
         repo.commit("one");
         repo.commit("two");
-        assert_eq!(repo.git(&["log", "--format=%at %ct"]), "1735689660 1735689660\n1735689600 1735689600");
+        assert_eq!(
+            repo.git(&["log", "--format=%at %ct"]),
+            "1735689660 1735689660\n1735689600 1735689600"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@ perl_says 5 '
         qipcrtr => 42, x25 => 9, ax25 => 3, llc => 26, nfc => 39);
     for my $name (sort keys %families) {
         for my $type (1, 2, 3, 5) {
-            socket(my $socket, $families{$name}, $type, 0) and reached("AF_\U$name socket can be made");
+            socket(my $socket, $families{$name}, $type, 0) and reached("AF_\U$name\E socket can be made");
         }
     }
     blocked("no family beside Unix, IP and netlink");'

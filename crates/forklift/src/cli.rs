@@ -1,0 +1,174 @@
+//! The words and flags of `forklift`. The doc comments are the help texts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use model::verdict::ForkliftStatus;
+
+use crate::commands;
+use crate::exit::Outcome;
+use crate::ui::{self, Ui};
+
+/// Keep this fork up to date with its upstream
+///
+/// Run it anywhere inside a checkout whose remotes `origin` (your fork) and `upstream` are set. It fetches both, gives an
+/// agent a sealed copy of the repository to merge in, verifies the result against the commits it pinned itself and
+/// publishes a branch, or says what is needed. Your checkout is never touched.
+#[derive(Debug, Parser)]
+#[command(name = "forklift", version, about, after_help = after_help(), args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// How to talk.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct OutputArgs {
+    /// Print events and results as JSON, one object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say only what went wrong and the result
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// What a run may be told.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// Work on the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// The agent: opencode, codex, claude, pi or scripted
+    #[arg(long, value_name = "NAME", default_value = "opencode")]
+    pub(crate) provider: String,
+    /// What the scripted agent plays (see `forklift help script`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Where the box comes from: docker or bwrap [default: docker if an engine answers and holds the image, else bwrap]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// The image for docker
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    pub(crate) image: String,
+    /// Seconds of wall clock that the agent has
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: u64,
+    /// The branch to bring up to date, here and upstream
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    pub(crate) main_branch: String,
+    /// The model, instead of the configured one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The model's variant, instead of the configured one
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) variant: Option<String>,
+    /// The agent's profile, instead of the configured one
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+}
+
+/// The image that `docker/kitchen-sink` makes.
+pub(crate) const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
+
+/// Eight minutes.
+pub(crate) const DEFAULT_TIMEOUT_SECS: u64 = 480;
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Finish a run whose forklift was killed: wait for its box, import, verify, publish
+    Attach {
+        /// The run's name, or the start of it
+        run: String,
+    },
+    /// List runs, newest first
+    Runs,
+    /// Show one run
+    Show {
+        /// The run's name, or the start of it
+        run: String,
+    },
+    /// Say what this machine offers, which backend would be used and why
+    Doctor {
+        /// The image to look for
+        #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+        image: String,
+    },
+    /// Make a fork with a conflicting upstream in a temporary folder and bring it up to date, with no model
+    Demo {
+        /// Where the box comes from
+        #[arg(long, value_name = "NAME")]
+        backend: Option<String>,
+        /// The image for docker
+        #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+        image: String,
+    },
+    /// Print the reference of the scripted agent's language
+    Script,
+    /// Print completions for a shell
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// Reads the command line, runs the command and turns its outcome into a status.
+pub(crate) fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return ui::show_usage(&error),
+    };
+    let ui = Ui::new(cli.output);
+    let outcome = dispatch(cli, &ui);
+    ui.finish();
+    match outcome {
+        Ok(status) => ExitCode::from(status.code()),
+        Err(failure) => {
+            ui.failure(&failure);
+            ExitCode::from(failure.status.code())
+        }
+    }
+}
+
+fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
+    match cli.command {
+        None => commands::run::run(ui, &cli.run),
+        Some(Command::Attach { run }) => commands::attach::run(ui, &run),
+        Some(Command::Runs) => commands::runs::run(ui),
+        Some(Command::Show { run }) => commands::show::run(ui, &run),
+        Some(Command::Doctor { image }) => commands::doctor::run(ui, &image),
+        Some(Command::Demo { backend, image }) => commands::demo::run(ui, backend, image),
+        Some(Command::Script) => {
+            ui.page(include_str!("../../agent/SCRIPTED.md"));
+            Ok(ForkliftStatus::Success)
+        }
+        Some(Command::Completions { shell }) => {
+            let mut page = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "forklift", &mut page);
+            ui.page(&String::from_utf8_lossy(&page));
+            Ok(ForkliftStatus::Success)
+        }
+        Some(Command::Man) => commands::man::run(ui, Cli::command()),
+    }
+}
+
+fn after_help() -> String {
+    let rows = ForkliftStatus::ALL.map(|status| format!("  {}  {}", status.code(), status.meaning()));
+    format!("Exit status:\n{}", rows.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

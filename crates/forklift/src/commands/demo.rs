@@ -1,0 +1,118 @@
+//! `forklift demo`: the whole job on a fork made for the purpose, with the scripted agent in place of a model.
+
+use std::path::Path;
+
+use host::git::{ObjectFormat, SealedRepo, check_out_fork};
+use model::verdict::ForkliftStatus;
+
+use super::{Places, block_on};
+use crate::cli::{DEFAULT_TIMEOUT_SECS, RunArgs};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::ui::Ui;
+
+/// What the agent does: merge, meet the conflict, resolve it, commit.
+const SCRIPT: &str = include_str!("demo.toml");
+
+/// History before the fork, in git's import language.
+const COMMON: &str = "\
+commit refs/heads/main
+mark :1
+committer Upstream <upstream@example.invalid> 1700000000 +0000
+data <<END
+Start the greeter
+END
+M 100644 inline greeter.sh
+data <<END
+#!/bin/sh
+# Greets whoever runs it.
+echo \"Hello, world\"
+END
+M 100644 inline README.md
+data <<END
+# greeter
+END
+";
+
+/// What the fork changed: its own greeting.
+const FORKED: &str = "\
+commit refs/heads/main
+committer Fork <fork@example.invalid> 1700000100 +0000
+data <<END
+Greet the harbour
+END
+from :1
+M 100644 inline greeter.sh
+data <<END
+#!/bin/sh
+# Greets whoever runs it.
+echo \"Ahoy, harbour\"
+END
+";
+
+/// What upstream changed since: the same line, and a licence.
+const MOVED_ON: &str = "\
+commit refs/heads/main
+committer Upstream <upstream@example.invalid> 1700000200 +0000
+data <<END
+Greet by name
+END
+from :1
+M 100644 inline greeter.sh
+data <<END
+#!/bin/sh
+# Greets whoever runs it.
+echo \"Hello, ${1:-world}\"
+END
+M 100644 inline LICENSE
+data <<END
+Do as you like.
+END
+";
+
+/// Makes the fork and runs forklift in it. Everything stays below one temporary folder, to be looked at.
+pub(crate) fn run(ui: &Ui, backend: Option<String>, image: String) -> Outcome {
+    let folder = tempfile::Builder::new()
+        .prefix("forklift-demo-")
+        .tempdir()
+        .or_exit(ForkliftStatus::Machine)?
+        .keep();
+    ui.phase("demo", &format!("making a fork and its upstream in {}", folder.display()));
+    block_on(make_fork(&folder))?;
+    let script = folder.join("agent.toml");
+    std::fs::write(&script, SCRIPT).or_exit(ForkliftStatus::Machine)?;
+    let args = RunArgs {
+        directory: Some(folder.join("fork")),
+        provider: "scripted".to_owned(),
+        script: Some(script),
+        backend,
+        image,
+        timeout: DEFAULT_TIMEOUT_SECS,
+        main_branch: "main".to_owned(),
+        model: None,
+        variant: None,
+        agent: None,
+    };
+    let places = Places {
+        runs: folder.join("state/forklift/runs"),
+        cache: folder.join("cache/bottleworks"),
+        config: folder.join("config/forklift"),
+    };
+    let status = super::run::run_in(ui, &args, &places)?;
+    ui.result("look", &format!("git --git-dir={} log --graph --oneline --all", folder.join("origin.git").display()));
+    ui.result("clean up", &format!("rm -r {}", folder.display()));
+    Ok(status)
+}
+
+async fn make_fork(folder: &Path) -> Result<(), Failure> {
+    let upstream = bare(folder, "upstream.git", MOVED_ON).await?;
+    let origin = bare(folder, "origin.git", FORKED).await?;
+    check_out_fork(&folder.join("fork"), &origin, &upstream).await.or_exit(ForkliftStatus::Machine)
+}
+
+async fn bare(folder: &Path, name: &str, history: &str) -> Result<std::path::PathBuf, Failure> {
+    let path = folder.join(name);
+    let repo =
+        SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.or_exit(ForkliftStatus::Machine)?;
+    repo.fast_import(&format!("{COMMON}{history}")).await.or_exit(ForkliftStatus::Machine)?;
+    Ok(path)
+}

@@ -1,0 +1,47 @@
+//! One file per subcommand.
+
+pub(crate) mod attach;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod man;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod show;
+
+use std::path::PathBuf;
+
+use host::dirs::Dirs;
+use model::verdict::ForkliftStatus;
+
+use crate::exit::{Failure, OrExit};
+
+/// Where runs and caches are kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    pub(crate) runs: PathBuf,
+    pub(crate) cache: PathBuf,
+    pub(crate) config: PathBuf,
+}
+
+impl Places {
+    /// As the XDG variables say.
+    pub(crate) fn from_env() -> Result<Self, Failure> {
+        let dirs = Dirs::from_env().or_exit(ForkliftStatus::Usage)?;
+        Ok(Self {
+            runs: dirs.state_home().join("forklift/runs"),
+            cache: dirs.cache_home().join("bottleworks"),
+            config: dirs.config_home().join("forklift"),
+        })
+    }
+}
+
+/// One thread is enough, and boxes want their maker to stay on it.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .or_exit(ForkliftStatus::Machine)?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
+}

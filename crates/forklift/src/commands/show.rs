@@ -1,0 +1,35 @@
+//! `forklift show`: one run, with what is known about it.
+
+use model::verdict::ForkliftStatus;
+use store::metadata::load_metadata;
+use store::run_dir;
+
+use super::Places;
+use crate::exit::{OrExit, Outcome};
+use crate::flow::metadata::Metadata;
+use crate::flow::run::show_end;
+use crate::ui::Ui;
+
+/// Shows it; as JSON, the whole of its metadata.
+pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
+    let places = Places::from_env()?;
+    let dir = run_dir::find(&places.runs, name).or_exit(ForkliftStatus::Usage)?;
+    let meta: Metadata = load_metadata(&dir).or_exit(ForkliftStatus::Machine)?;
+    if ui.is_json() {
+        ui.document(&meta);
+        return Ok(ForkliftStatus::Success);
+    }
+    ui.result("fork", &meta.fork.path.display().to_string());
+    ui.result("started", &meta.started_at.to_string());
+    ui.result("base", meta.pins.base.as_str());
+    ui.result("upstream", meta.pins.upstream.as_str());
+    ui.result("agent", &format!("{} on {}", meta.settings.provider, meta.settings.backend));
+    match &meta.verdict {
+        Some(verdict) => show_end(ui, &dir, &meta, verdict),
+        None => {
+            ui.result("run", &dir.path().display().to_string());
+            ui.result("open", &format!("not finished; go on with: forklift attach {}", dir.id()));
+        }
+    }
+    Ok(ForkliftStatus::Success)
+}

@@ -1,0 +1,85 @@
+//! What is written down about a run. The file is replaced as the run goes on and closed at its end.
+
+use std::path::PathBuf;
+
+use engine::evidence::{Evidence, Pins};
+use engine::record::ExitRecord;
+use engine::workspace::WorkspaceNotes;
+use jiff::Timestamp;
+use model::id::{BranchName, RunId, Sha};
+use sandbox::backend::BackendKind;
+use serde::{Deserialize, Serialize};
+
+use crate::rules::judge::Verdict;
+
+/// The version of the file's shape.
+pub(crate) const VERSION: u32 = 1;
+
+/// Everything about a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) version: u32,
+    pub(crate) run: RunId,
+    /// How far it has come; a killed forklift goes on from here.
+    pub(crate) phase: Phase,
+    pub(crate) started_at: Timestamp,
+    pub(crate) finished_at: Option<Timestamp>,
+    pub(crate) fork: Fork,
+    pub(crate) pins: Pins,
+    pub(crate) settings: Settings,
+    pub(crate) workspace: Option<WorkspaceNotes>,
+    #[serde(rename = "box")]
+    pub(crate) agent_box: Option<ExitRecord>,
+    /// The start of the agent's note, if it left one.
+    pub(crate) stuck: Option<String>,
+    pub(crate) evidence: Option<Evidence>,
+    /// Why nothing could be imported, if so.
+    pub(crate) import_refused: Option<String>,
+    pub(crate) verdict: Option<Verdict>,
+    pub(crate) publication: Option<Publication>,
+    pub(crate) exit_status: Option<u8>,
+    /// The last entry of the operation log, so that its end cannot be cut off unseen.
+    pub(crate) operations_head: Option<String>,
+}
+
+/// The steps that a run has behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Phase {
+    Pinned,
+    Prepared,
+    Launched,
+    Ended,
+    Imported,
+    Judged,
+    Published,
+    Closed,
+}
+
+/// Where the fork is and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fork {
+    pub(crate) path: PathBuf,
+    pub(crate) origin: String,
+    pub(crate) upstream: String,
+    pub(crate) branch: BranchName,
+}
+
+/// How the run was to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) provider: String,
+    pub(crate) backend: BackendKind,
+    pub(crate) backend_reason: String,
+    pub(crate) image: Option<String>,
+    pub(crate) timeout_secs: u64,
+}
+
+/// What was made known to others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Publication {
+    pub(crate) branch: BranchName,
+    pub(crate) commit: Sha,
+    /// Why it was not published, if it was not.
+    pub(crate) problem: Option<String>,
+}

@@ -1,0 +1,6 @@
+//! What `forklift` does, in order: observe, seal, launch, import, judge, publish, record.
+
+pub(crate) mod metadata;
+pub(crate) mod observe;
+pub(crate) mod publish;
+pub(crate) mod run;

@@ -1,0 +1,46 @@
+//! Publishing a verified commit: pushed by the host, as a branch of its own, never by force.
+
+use std::time::Duration;
+
+use host::git::{GitError, PushOutcome, SealedRepo, UserEnv};
+use model::id::{BranchName, RunId, Sha};
+use store::operation_log::{Operation, OperationLog, Outcome};
+
+use super::metadata::Publication;
+use crate::exit::{Failure, OrExit};
+use model::verdict::ForkliftStatus;
+
+/// How long the remote may take.
+const PUSH_LIMIT: Duration = Duration::from_secs(300);
+
+/// The branch of a run.
+pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
+    BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftStatus::Internal)
+}
+
+/// Pushes `commit` to `url` as the run's branch. What is intended is written down first; pushing again what is there
+/// already changes nothing, so a run that was killed in between simply does it again.
+pub(crate) async fn publish(
+    repo: &SealedRepo,
+    log: &OperationLog,
+    url: &str,
+    run: &RunId,
+    commit: &Sha,
+) -> Result<Publication, Failure> {
+    let branch = branch_of(run)?;
+    let note = |outcome| Operation::new("push", format!("{branch} {commit}"), outcome);
+    log.append(&note(Outcome::Intended)).or_exit(ForkliftStatus::Machine)?;
+    let pushed = repo.push(url, commit, &branch, UserEnv::from_env(), PUSH_LIMIT).await;
+    let problem = problem_of(pushed);
+    let outcome = if problem.is_none() { Outcome::Done } else { Outcome::Failed };
+    log.append(&note(outcome)).or_exit(ForkliftStatus::Machine)?;
+    Ok(Publication { branch, commit: commit.clone(), problem })
+}
+
+fn problem_of(pushed: Result<PushOutcome, GitError>) -> Option<String> {
+    match pushed {
+        Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,
+        Ok(PushOutcome::Rejected { reason }) => Some(format!("origin rejected the branch: {reason}")),
+        Err(error) => Some(error.to_string()),
+    }
+}

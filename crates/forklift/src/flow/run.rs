@@ -1,0 +1,409 @@
+//! One run, phase by phase. Each phase leaves its mark in the metadata when it is done, so a forklift that was
+//! killed is followed by another one that goes on from the last mark.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::provider::AgentCommand;
+use engine::evidence::{self, Bounds};
+use engine::export::{ExportWish, Exported, export, make_import_repo};
+use engine::launch::{self, Launcher, Sighting};
+use engine::place::Place;
+use engine::record::ExitRecord;
+use engine::shim::SHIM_WORD;
+use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
+use host::git::{GitLog, SealedRepo, UserRepo};
+use host::signal::Cancel;
+use model::id::BoxName;
+use model::redact::Redactor;
+use model::secret::Secret;
+use model::verdict::{Ended, ForkliftStatus};
+use sandbox::backend::BackendKind;
+use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use store::commands_log::CommandsLog;
+use store::metadata::save_metadata;
+use store::operation_log::{Operation, OperationLog, Outcome as Done};
+use store::run_dir::RunDir;
+
+use super::metadata::{Metadata, Phase};
+use super::publish;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::judge::{Aftermath, Import, Verdict, judge};
+use crate::ui::Ui;
+
+/// The agent's log is cut after this much.
+const LOG_CAP: u64 = 16 * MIB;
+
+/// Between the polite signal and the final one.
+const GRACE_MS: u64 = 5000;
+
+/// Bytes of the agent's note that are read.
+const STUCK_CAP: usize = 64 * 1024;
+
+/// Lines of it that are shown.
+const STUCK_SHOWN: usize = 20;
+
+/// The agent's note, in the root of the workspace.
+pub(crate) const STUCK_FILE: &str = "STUCK.md";
+
+/// A run under way.
+pub(crate) struct Run<'a> {
+    pub(crate) ui: &'a Ui,
+    pub(crate) dir: RunDir,
+    pub(crate) meta: Metadata,
+    pub(crate) repo: UserRepo,
+    /// What is started in the box.
+    pub(crate) agent: AgentCommand,
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) cancel: Cancel,
+    /// Where mirrors of forks are kept.
+    pub(crate) cache: PathBuf,
+}
+
+impl Run<'_> {
+    /// Goes on from the last mark to the end.
+    pub(crate) async fn advance(mut self) -> Outcome {
+        let redactor = Arc::new(Redactor::new(self.secrets.clone()));
+        let commands = CommandsLog::open(&self.dir, Arc::clone(&redactor))
+            .map(Arc::new)
+            .or_exit(ForkliftStatus::Machine)?;
+        let open = if self.dir.operations().exists() { OperationLog::open } else { OperationLog::create };
+        let operations =
+            open(&self.dir, Arc::clone(&redactor)).or_exit(ForkliftStatus::Machine)?;
+        let log = commands.callback();
+        self.repo = self.repo.clone().logged(Arc::clone(&log));
+        while self.meta.phase < Phase::Closed {
+            let next = match self.meta.phase {
+                Phase::Pinned => self.prepare(&log).await?,
+                Phase::Prepared => self.launch(&operations)?,
+                Phase::Launched => self.wait(&operations).await?,
+                Phase::Ended => self.import(&log).await?,
+                Phase::Imported => self.judge(),
+                Phase::Judged => self.publish(&operations).await?,
+                Phase::Published | Phase::Closed => {
+                    return self.close(&redactor, &operations);
+                }
+            };
+            self.meta.phase = next;
+            save_metadata(&self.dir, &redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
+            host::failpoint::hit(&format!("{next:?}").to_lowercase());
+        }
+        Ok(ForkliftStatus::Success)
+    }
+
+    async fn prepare(&mut self, log: &GitLog) -> Result<Phase, Failure> {
+        self.ui.phase("prepare", "copying the fork into a workspace of its own");
+        // Half a workspace of a forklift that was killed is worth nothing.
+        for folder in [self.dir.workspace(), self.dir.harness_state()] {
+            if folder.exists() {
+                host::file::remove_tree_safely(&folder).or_exit(ForkliftStatus::Machine)?;
+            }
+        }
+        let owner = self.owner();
+        let (pins, branch) = (&self.meta.pins, &self.meta.fork.branch);
+        let wish = WorkspaceWish {
+            branch: branch.clone(),
+            base: pins.base.clone(),
+            others: vec![(format!("upstream/{branch}"), pins.upstream.clone())],
+            owner,
+        };
+        let workspace = self.dir.workspace();
+        let mirror = self.mirror();
+        let notes = make_workspace(&self.repo, &wish, &workspace, &mirror, Some(Arc::clone(log)));
+        let notes = notes.await.map_err(workspace_failure)?;
+        for submodule in &notes.submodules {
+            self.ui.note(&format!("submodule {submodule} stays empty in the workspace"));
+        }
+        if notes.lfs_pointers {
+            self.ui.note("large files (LFS) are in the workspace as pointers");
+        }
+        make_harness_state(&self.dir.harness_state(), owner).or_exit(ForkliftStatus::Machine)?;
+        self.meta.workspace = Some(notes);
+        Ok(Phase::Prepared)
+    }
+
+    fn launch(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
+        let settings = &self.meta.settings;
+        self.ui.phase(
+            "launch",
+            &format!(
+                "starting {} in a sealed {} box, {} s",
+                settings.provider, settings.backend, settings.timeout_secs
+            ),
+        );
+        let place = self.place()?;
+        let seen = launch::look(&place).or_exit(ForkliftStatus::Machine)?;
+        if seen == Sighting::NeverStarted {
+            self.write_guest_files(&place)?;
+            let spec = self.agent_box()?;
+            let sealed = json!({"backend": settings.backend, "argv": spec.argv, "limits": spec.limits});
+            let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
+            operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
+            self.launcher()?.launch(&spec).or_exit(ForkliftStatus::Machine)?;
+        }
+        Ok(Phase::Launched)
+    }
+
+    async fn wait(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
+        let place = self.place()?;
+        if launch::look(&place).or_exit(ForkliftStatus::Machine)? == Sighting::NeverStarted {
+            return Ok(Phase::Prepared);
+        }
+        let record = self.watch(&place).await?;
+        let ended = json!({"ended": record.ended, "wall_ms": record.wall_ms});
+        let operation = Operation::new("box", "agent", Done::Done).with_detail(ended);
+        operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
+        self.ui.event("box", &json!({"ended": record.ended, "ready_ms": record.ready_ms}));
+        self.meta.agent_box = Some(record);
+        Ok(Phase::Ended)
+    }
+
+    /// Waits for the box; a person who wants to stop gets it stopped, recorded and all.
+    async fn watch(&self, place: &Place) -> Result<ExitRecord, Failure> {
+        let mut waiting = std::pin::pin!(launch::attach(place));
+        let ended = tokio::select! {
+            ended = &mut waiting => ended,
+            reason = self.cancel.cancelled() => {
+                self.ui.note(&format!("{reason}: stopping the agent"));
+                launch::stop(place).or_exit(ForkliftStatus::Machine)?;
+                waiting.await
+            }
+        };
+        ended.or_exit(ForkliftStatus::Machine)
+    }
+
+    async fn import(&mut self, log: &GitLog) -> Result<Phase, Failure> {
+        self.meta.stuck = self.read_stuck().await?;
+        let done = self.meta.agent_box.as_ref().is_some_and(|record| {
+            matches!(record.ended, Ended::Exited { .. } | Ended::Signalled { .. })
+        });
+        if !done {
+            return Ok(Phase::Imported);
+        }
+        self.ui.phase("import", "taking the agent's commits out of the box");
+        let pins = self.meta.pins.clone();
+        let repo = make_import_repo(&self.dir.repo(), &self.repo, &[&pins.base, &pins.upstream])
+            .await
+            .or_exit(ForkliftStatus::Machine)?
+            .logged(Arc::clone(log));
+        let wish = ExportWish {
+            run: self.dir.id(),
+            agent_box: &self.agent_box()?,
+            branch: &self.meta.fork.branch,
+            known: &[pins.base.clone(), pins.upstream.clone()],
+        };
+        let attempt = self.next_export();
+        let exported = export(&self.launcher()?, &wish, &repo, attempt).await;
+        match exported.or_exit(ForkliftStatus::Machine)? {
+            Exported::Tip(tip) => {
+                let found =
+                    evidence::gather(&repo, &pins, &tip, AGENT_IDENTITY, Bounds::default()).await;
+                self.meta.evidence = Some(found.or_exit(ForkliftStatus::Machine)?);
+            }
+            Exported::NothingNew => {}
+            Exported::NoBranch => {
+                self.meta.import_refused = Some(format!("the branch '{}' is gone", wish.branch));
+            }
+            Exported::Refused(reason) => self.meta.import_refused = Some(reason),
+        }
+        Ok(Phase::Imported)
+    }
+
+    fn judge(&mut self) -> Phase {
+        self.ui.phase("judge", "verifying against the pinned commits");
+        let ended = match &self.meta.agent_box {
+            Some(record) => record.ended.clone(),
+            None => Ended::Infra { reason: "the box left no record".to_owned() },
+        };
+        let import = match (&self.meta.import_refused, &self.meta.evidence) {
+            (Some(reason), _) => Import::Refused(reason.clone()),
+            (None, Some(evidence)) => Import::Commits(Box::new(evidence.clone())),
+            (None, None) => Import::Nothing,
+        };
+        let stuck = self.meta.stuck.is_some();
+        self.meta.verdict = Some(judge(&Aftermath { ended, stuck, import }));
+        Phase::Judged
+    }
+
+    async fn publish(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
+        let tip = self.meta.evidence.as_ref().and_then(|evidence| evidence.tip.clone());
+        if let (Some(Verdict::Publish), Some(tip)) = (&self.meta.verdict, tip) {
+            self.ui.phase("publish", "pushing the branch to origin");
+            let repo = SealedRepo::open(&self.dir.repo(), self.repo.object_format());
+            let url = &self.meta.fork.origin;
+            let published = publish::publish(&repo, operations, url, self.dir.id(), &tip).await?;
+            self.meta.publication = Some(published);
+        }
+        Ok(Phase::Published)
+    }
+
+    /// Writes the last word and shows it.
+    fn close(mut self, redactor: &Redactor, operations: &OperationLog) -> Outcome {
+        let verdict = self.meta.verdict.clone().unwrap_or(Verdict::UpToDate);
+        let failed = self.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
+        let status = if failed { ForkliftStatus::PublishFailed } else { verdict.status() };
+        self.meta.phase = Phase::Closed;
+        self.meta.finished_at = Some(host::clock::now());
+        self.meta.exit_status = Some(status.code());
+        self.meta.operations_head = Some(operations.head().head);
+        self.dir.close(redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
+        show_end(self.ui, &self.dir, &self.meta, &verdict);
+        Ok(status)
+    }
+
+    /// The agent's note, read as what it is: a file of somebody who may have wanted to fool us. A note that the fork
+    /// itself carries is none.
+    async fn read_stuck(&self) -> Result<Option<String>, Failure> {
+        let read = host::beneath::read_beneath(&self.dir.workspace(), STUCK_FILE, STUCK_CAP);
+        let note = match read {
+            Ok(None) => return Ok(None),
+            Ok(Some(file)) => file.bytes,
+            Err(refused) => return Ok(Some(format!("({refused})"))),
+        };
+        let own = self.repo.read_blob(&self.meta.pins.base, STUCK_FILE, STUCK_CAP).await;
+        let own = own.or_exit(ForkliftStatus::Machine)?;
+        let same = own.is_some_and(|blob| blob.bytes == note);
+        Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
+    }
+
+    fn agent_box(&self) -> Result<BoxSpec, Failure> {
+        let settings = &self.meta.settings;
+        let root = match (settings.backend, &settings.image) {
+            (BackendKind::Docker, Some(image)) => Root::Image(image.clone()),
+            _ => Root::HostUsr,
+        };
+        let name = BoxName::parse("agent").or_exit(ForkliftStatus::Internal)?;
+        let mut env = base_env();
+        env.extend(self.agent.env.clone());
+        Ok(BoxSpec {
+            run: self.dir.id().clone(),
+            place: self.dir.box_place(&name),
+            name,
+            root,
+            workspace: self.dir.workspace(),
+            workspace_access: Access::ReadWrite,
+            harness_state: self.dir.harness_state(),
+            programs: Vec::new(),
+            argv: self.agent.argv.clone(),
+            env,
+            cwd: "/workspace".to_owned(),
+            relays: Vec::new(),
+            probe_addresses: probe_addresses(),
+            user: self.owner(),
+            limits: Limits::default(),
+            output: Output::Log { cap: LOG_CAP },
+            deadline_secs: settings.timeout_secs,
+            grace_ms: GRACE_MS,
+        })
+    }
+
+    fn write_guest_files(&self, place: &Place) -> Result<(), Failure> {
+        let folder = place.path().join("guest");
+        std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
+        for file in &self.agent.files {
+            host::file::write_atomic(&folder.join(&file.name), &file.bytes, 0o644)
+                .or_exit(ForkliftStatus::Machine)?;
+        }
+        Ok(())
+    }
+
+    fn launcher(&self) -> Result<Launcher, Failure> {
+        Ok(Launcher {
+            program: host::env::current_exe().or_exit(ForkliftStatus::Machine)?,
+            words: vec![SHIM_WORD.to_owned()],
+            backend: self.meta.settings.backend,
+            secrets: self.secrets.clone(),
+        })
+    }
+
+    fn place(&self) -> Result<Place, Failure> {
+        let name = BoxName::parse("agent").or_exit(ForkliftStatus::Internal)?;
+        Ok(Place::new(self.dir.box_place(&name)))
+    }
+
+    /// A box is never run twice: an import that was interrupted is done again in the next one.
+    fn next_export(&self) -> u32 {
+        let taken = |n: &u32| self.dir.path().join("boxes").join(format!("export-{n}")).exists();
+        (1..).find(|n| !taken(n)).unwrap_or(1)
+    }
+
+    fn owner(&self) -> BoxUser {
+        BoxUser::for_caller(host::env::uid(), host::env::gid())
+    }
+
+    fn mirror(&self) -> PathBuf {
+        let digest = Sha256::digest(self.repo.common_dir().as_os_str().as_encoded_bytes());
+        let name: String = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
+        self.cache.join("mirrors").join(format!("{name}.git"))
+    }
+}
+
+/// Shallow and partial clones are the person's to mend; everything else is the machine's fault.
+fn workspace_failure(error: engine::workspace::WorkspaceError) -> Failure {
+    use engine::workspace::WorkspaceError as E;
+    let status = match error {
+        E::Shallow { .. } | E::Partial { .. } => ForkliftStatus::Usage,
+        E::Mirror(_) | E::Git(_) | E::File(_) | E::Name(_) | E::Incomplete { .. } => {
+            ForkliftStatus::Machine
+        }
+    };
+    Err::<(), _>(error).or_exit(status).expect_err("it is an error")
+}
+
+/// What every agent's process has.
+fn base_env() -> BTreeMap<String, String> {
+    [
+        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/harness-state/home"),
+        ("USER", "forklift"),
+        ("LOGNAME", "forklift"),
+        ("SHELL", "/bin/bash"),
+        ("LANG", "C.UTF-8"),
+        ("TERM", "dumb"),
+        ("TMPDIR", "/tmp"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}
+
+/// This host, as the box must not be able to reach it.
+fn probe_addresses() -> Vec<SocketAddr> {
+    host::net::addresses().into_iter().map(|address| SocketAddr::new(address, 80)).collect()
+}
+
+/// The result, for people and for machines.
+pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict) {
+    ui.event(
+        "verdict",
+        &json!({
+            "run": dir.id(), "path": dir.path(), "verdict": verdict, "status": meta.exit_status,
+            "publication": meta.publication, "evidence": meta.evidence,
+        }),
+    );
+    ui.result("verdict", &verdict.words());
+    ui.result("run", &dir.path().display().to_string());
+    if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
+        ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
+        if !ui.is_json() {
+            let shown: Vec<_> = note.lines().take(STUCK_SHOWN).map(|line| format!("  | {line}\n")).collect();
+            ui.page(&shown.concat());
+        }
+    }
+    if let Some(sent) = &meta.publication {
+        match &sent.problem {
+            None => ui.result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
+            Some(problem) => {
+                ui.result("branch", &format!("not published: {problem}"));
+                ui.result("commit", &format!("{} is kept in {}", sent.commit, dir.repo().display()));
+            }
+        }
+    }
+    for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
+        ui.note(&format!("commit not by the box's own identity: {who}"));
+    }
+}

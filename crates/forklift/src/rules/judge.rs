@@ -1,0 +1,202 @@
+//! How a run ends: from what the host saw itself to a verdict, and from a verdict to a status.
+
+use engine::evidence::Evidence;
+use model::verdict::{Ended, ForkliftStatus};
+use serde::{Deserialize, Serialize};
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// Upstream was contained in the fork before the run, or nothing new came out of it.
+    UpToDate,
+    /// Everything holds: the commit may be published.
+    Publish,
+    /// The clock ran out.
+    TimedOut,
+    /// The agent asks for help.
+    Stuck,
+    /// The agent ended with a failure.
+    AgentFailed {
+        /// How it ended.
+        how: String,
+    },
+    /// The pinned upstream commit is not in the result.
+    NotIntegrated,
+    /// The fork's own history is not in the result.
+    ForkLost,
+    /// The result holds something that must not be published.
+    Refused {
+        /// What, item by item.
+        reasons: Vec<String>,
+    },
+    /// Somebody stopped the run.
+    Stopped,
+    /// What the run stands on failed.
+    Infra {
+        /// What failed.
+        reason: String,
+    },
+}
+
+/// What is known when the box has ended and its commits were imported.
+#[derive(Debug, Clone)]
+pub(crate) struct Aftermath {
+    /// How the agent's box ended.
+    pub(crate) ended: Ended,
+    /// Whether the agent left a note.
+    pub(crate) stuck: bool,
+    /// What came out.
+    pub(crate) import: Import,
+}
+
+/// What came out of the workspace.
+#[derive(Debug, Clone)]
+pub(crate) enum Import {
+    /// The branch stands where it stood.
+    Nothing,
+    /// The branch is gone, or what came out of the box was refused.
+    Refused(String),
+    /// Commits, and what the host found about them.
+    Commits(Box<Evidence>),
+}
+
+/// Decides how the run ends. The clock outranks the agent's note, the note outranks its status, and what the host
+/// found outranks every claim.
+pub(crate) fn judge(after: &Aftermath) -> Verdict {
+    match (&after.ended, after.stuck) {
+        (Ended::OutOfTime, _) => Verdict::TimedOut,
+        (Ended::Stopped | Ended::Frozen, _) => Verdict::Stopped,
+        (Ended::Infra { reason }, _) => Verdict::Infra { reason: reason.clone() },
+        (Ended::OutOfMemory, _) => failed("it used up its memory"),
+        (Ended::OutOfSpace, _) => failed("it used up its disk space"),
+        (Ended::Exited { .. } | Ended::Signalled { .. }, true) => Verdict::Stuck,
+        (Ended::Signalled { signal }, false) => failed(&format!("ended by signal {signal}")),
+        (Ended::Exited { code }, false) if *code != 0 => failed(&format!("status {code}")),
+        (Ended::Exited { .. }, false) => judge_import(&after.import),
+    }
+}
+
+fn failed(how: &str) -> Verdict {
+    Verdict::AgentFailed { how: how.to_owned() }
+}
+
+fn judge_import(import: &Import) -> Verdict {
+    match import {
+        Import::Nothing => Verdict::NotIntegrated,
+        Import::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
+        Import::Commits(evidence) if !evidence.base_reachable => Verdict::ForkLost,
+        Import::Commits(evidence) if !evidence.upstream_reachable => Verdict::NotIntegrated,
+        Import::Commits(evidence) => {
+            let reasons = objections(evidence);
+            if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
+        }
+    }
+}
+
+/// What stands against publishing. Foreign identities are told to the reviewer but do not block.
+fn objections(evidence: &Evidence) -> Vec<String> {
+    let list = |what: &str, items: &[String]| {
+        items.iter().map(|item| format!("{what}: {item}")).collect::<Vec<_>>()
+    };
+    [
+        list("a symbolic link leads out of the tree", &evidence.links_leaving),
+        list("a link to another repository was made", &evidence.gitlinks_made),
+        list("conflict markers were left", &evidence.markers_left),
+        list("too large", &evidence.oversize),
+    ]
+    .concat()
+}
+
+impl Verdict {
+    /// The status that a verdict is told by.
+    pub(crate) fn status(&self) -> ForkliftStatus {
+        match self {
+            Self::UpToDate | Self::Publish => ForkliftStatus::Success,
+            Self::TimedOut => ForkliftStatus::OutOfTime,
+            Self::Stuck => ForkliftStatus::Stuck,
+            Self::AgentFailed { .. } => ForkliftStatus::AgentFailed,
+            Self::NotIntegrated | Self::ForkLost | Self::Refused { .. } => {
+                ForkliftStatus::NotIntegrated
+            }
+            Self::Stopped | Self::Infra { .. } => ForkliftStatus::Machine,
+        }
+    }
+
+    /// What it means, for people.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::UpToDate => "up to date: upstream is contained in the fork".to_owned(),
+            Self::Publish => "verified: upstream is integrated and the fork's history is kept".to_owned(),
+            Self::TimedOut => "out of time: the agent was ended and nothing was published".to_owned(),
+            Self::Stuck => "stuck: the agent needs help; read its STUCK.md".to_owned(),
+            Self::AgentFailed { how } => format!("the agent failed ({how})"),
+            Self::NotIntegrated => "not integrated: the result lacks upstream's commit".to_owned(),
+            Self::ForkLost => "refused: the result lacks the fork's own history".to_owned(),
+            Self::Refused { reasons } => format!("refused: {}", reasons.join("; ")),
+            Self::Stopped => "stopped before the agent was done".to_owned(),
+            Self::Infra { reason } => format!("could not be run: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Evidence {
+        Evidence { upstream_reachable: true, base_reachable: true, ..Evidence::default() }
+    }
+
+    fn check(ended: Ended, stuck: bool, evidence: Evidence, expected: &Verdict) {
+        let import = Import::Commits(Box::new(evidence));
+        assert_eq!(judge(&Aftermath { ended, stuck, import }), *expected);
+    }
+
+    const DONE: Ended = Ended::Exited { code: 0 };
+
+    #[test]
+    fn the_clock_outranks_the_note() {
+        check(Ended::OutOfTime, true, good(), &Verdict::TimedOut);
+    }
+
+    #[test]
+    fn the_note_outranks_the_status_and_the_merge() {
+        check(DONE, true, good(), &Verdict::Stuck);
+        check(Ended::Exited { code: 4 }, true, good(), &Verdict::Stuck);
+    }
+
+    #[test]
+    fn a_status_of_zero_is_a_claim() {
+        check(DONE, false, good(), &Verdict::Publish);
+        let lying = Evidence { upstream_reachable: false, ..good() };
+        check(DONE, false, lying, &Verdict::NotIntegrated);
+        let lossy = Evidence { base_reachable: false, ..good() };
+        check(DONE, false, lossy, &Verdict::ForkLost);
+    }
+
+    #[test]
+    fn nothing_dangerous_is_published() {
+        let link = Evidence { links_leaving: vec!["a".to_owned()], ..good() };
+        let expected =
+            Verdict::Refused { reasons: vec!["a symbolic link leads out of the tree: a".to_owned()] };
+        check(DONE, false, link, &expected);
+        let marked = Evidence { markers_left: vec!["b".to_owned()], ..good() };
+        check(
+            DONE,
+            false,
+            marked,
+            &Verdict::Refused { reasons: vec!["conflict markers were left: b".to_owned()] },
+        );
+    }
+
+    #[test]
+    fn a_failing_agent_and_a_failing_machine_are_told_apart() {
+        let after = |ended| Aftermath { ended, stuck: false, import: Import::Nothing };
+        let status = |ended| judge(&after(ended)).status();
+        assert_eq!(status(Ended::Exited { code: 7 }), ForkliftStatus::AgentFailed);
+        assert_eq!(status(Ended::OutOfMemory), ForkliftStatus::AgentFailed);
+        assert_eq!(status(Ended::Infra { reason: "x".to_owned() }), ForkliftStatus::Machine);
+        assert_eq!(status(DONE), ForkliftStatus::NotIntegrated);
+    }
+}

@@ -1,0 +1,4 @@
+//! Decisions of `forklift`, each a pure function from facts: no I/O, no clock, no environment.
+
+pub(crate) mod judge;
+pub(crate) mod opencode_env;

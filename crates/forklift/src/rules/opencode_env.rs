@@ -1,0 +1,96 @@
+//! What `opencode.env` must hold, and which flags may override it.
+
+use model::env_file::{EnvFile, EnvFileError, MissingKeys};
+use model::id::{IdError, Override};
+use model::secret::Secret;
+
+/// Keys that must be there.
+pub(crate) const REQUIRED: [&str; 4] =
+    ["OPENCODE_API_KEY", "OPENCODE_MODEL", "OPENCODE_VARIANT", "OPENCODE_AGENT"];
+
+/// The agent's settings, checked.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentSettings {
+    /// The model's key. It stays on this host.
+    pub(crate) api_key: Secret,
+    pub(crate) model: Override,
+    pub(crate) variant: Override,
+    pub(crate) agent: Override,
+}
+
+/// Flags that outrank the file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Overrides {
+    pub(crate) model: Option<Override>,
+    pub(crate) variant: Option<Override>,
+    pub(crate) agent: Option<Override>,
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsFault {
+    #[error(transparent)]
+    Grammar(#[from] EnvFileError),
+    #[error(transparent)]
+    Missing(#[from] MissingKeys),
+    #[error(transparent)]
+    Value(#[from] IdError),
+}
+
+/// Checks the flags, whichever agent they are for.
+pub(crate) fn parse_overrides(
+    model: Option<&str>,
+    variant: Option<&str>,
+    agent: Option<&str>,
+) -> Result<Overrides, IdError> {
+    let parse = |value: Option<&str>| value.map(Override::parse).transpose();
+    Ok(Overrides { model: parse(model)?, variant: parse(variant)?, agent: parse(agent)? })
+}
+
+/// Reads the file's bytes and applies the flags.
+pub(crate) fn parse_settings(bytes: &[u8], flags: &Overrides) -> Result<AgentSettings, SettingsFault> {
+    let file = EnvFile::parse_bytes(bytes)?;
+    file.require(&REQUIRED)?;
+    let value = |key: &str| Override::parse(file.get(key).unwrap_or_default());
+    let pick = |flag: &Option<Override>, key| flag.clone().map_or_else(|| value(key), Ok);
+    Ok(AgentSettings {
+        api_key: Secret::new(file.get("OPENCODE_API_KEY").unwrap_or_default()),
+        model: pick(&flags.model, "OPENCODE_MODEL")?,
+        variant: pick(&flags.variant, "OPENCODE_VARIANT")?,
+        agent: pick(&flags.agent, "OPENCODE_AGENT")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "OPENCODE_API_KEY=sk-1\nOPENCODE_MODEL=a/b\nOPENCODE_VARIANT=high\nOPENCODE_AGENT=build\n";
+
+    #[test]
+    fn a_flag_outranks_the_file() {
+        let flags = parse_overrides(Some("claude-35-sonnet"), None, None).expect("legal");
+        let settings = parse_settings(FILE.as_bytes(), &flags).expect("good");
+        assert_eq!(settings.model.as_str(), "claude-35-sonnet");
+        assert_eq!(settings.variant.as_str(), "high");
+    }
+
+    #[test]
+    fn a_forbidden_character_is_named() {
+        let error = parse_overrides(Some("x;rm -rf"), None, None).unwrap_err().to_string();
+        assert!(error.contains("';'"), "{error}");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let error = parse_settings(b"OPENCODE_MODEL=a\n", &Overrides::default()).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("OPENCODE_API_KEY") && text.contains("OPENCODE_AGENT"), "{text}");
+    }
+
+    #[test]
+    fn a_bad_line_is_told_by_number() {
+        let error = parse_settings(b"A=1\nB=`x`\n", &Overrides::default()).unwrap_err().to_string();
+        assert!(error.starts_with("line 2"), "{error}");
+    }
+}

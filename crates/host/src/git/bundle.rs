@@ -1,0 +1,110 @@
+//! Taking in a bundle, with every object checked before it counts.
+//!
+//! Not every git that we support checks what it fetches from a bundle: 2.39 takes a tree with an entry
+//! named `.git` in, whatever `fetch.fsckObjects` says. So the pack inside goes through
+//! `index-pack --strict` first; then the fetch finds all objects there and only sets the ref.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use super::call::{Call, Git, args};
+use super::{GitError, RefName};
+
+/// Checking takes time with size.
+const LIMIT: Duration = Duration::from_secs(600);
+/// A header has a line for each ref and each commit it builds on; ours have a few.
+const HEADER_LIMIT: u64 = 1 << 20;
+
+impl Git {
+    pub(super) async fn fetch_bundle(
+        &self,
+        bundle: &Path,
+        src: &RefName,
+        dst: &RefName,
+    ) -> Result<(), GitError> {
+        let pack = open_pack(bundle)
+            .map_err(|source| GitError::Bundle { path: bundle.to_path_buf(), source })?;
+        let check = Call::new(argv_check_pack()).within(LIMIT).reading_file(pack);
+        self.ask(check).await?.success()?;
+        let fetch = Call::new(argv_fetch_bundle(bundle, src, dst)).within(LIMIT);
+        self.ask(fetch).await?.success().map(|_| ())
+    }
+}
+
+fn argv_check_pack() -> Vec<OsString> {
+    args(["index-pack", "--stdin", "--fix-thin", "--strict"])
+}
+
+fn argv_fetch_bundle(bundle: &Path, src: &RefName, dst: &RefName) -> Vec<OsString> {
+    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+    argv.extend(args(["--no-auto-maintenance", "--no-recurse-submodules", "--end-of-options"]));
+    argv.push(bundle.into());
+    argv.push(format!("+{src}:{dst}").into());
+    argv
+}
+
+/// Opens a bundle at the beginning of its pack.
+fn open_pack(bundle: &Path) -> io::Result<File> {
+    let mut file = File::open(bundle)?;
+    let mut header = Vec::new();
+    (&file).take(HEADER_LIMIT).read_to_end(&mut header)?;
+    let start = parse_header(&header)
+        .map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?;
+    file.seek(SeekFrom::Start(start as u64))?;
+    Ok(file)
+}
+
+/// Finds where the pack begins: after the first line and the lines about refs comes an empty one. A
+/// bundle that leaves objects out by a filter would be full of holes, so it is refused.
+fn parse_header(bytes: &[u8]) -> Result<usize, &'static str> {
+    let signed = |line: &&[u8]| bytes.starts_with(line);
+    let signature =
+        [b"# v2 git bundle\n".as_slice(), b"# v3 git bundle\n"].into_iter().find(signed);
+    let mut at = signature.ok_or("it does not begin like a bundle")?.len();
+    loop {
+        let rest = &bytes[at..];
+        let end = rest.iter().position(|&byte| byte == b'\n').ok_or("its header has no end")?;
+        match &rest[..end] {
+            b"" => return Ok(at + 1),
+            line if line.starts_with(b"@") && !line.starts_with(b"@object-format=") => {
+                return Err("it asks for something other than an object format");
+            }
+            _ => at += end + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_is_fetched_by_an_explicit_refspec() {
+        let name = |text| RefName::parse(text).unwrap();
+        let (src, dst) = (name("refs/heads/main"), name("refs/bottle/r1/main"));
+        let argv = argv_fetch_bundle(Path::new("/r/out.bundle"), &src, &dst).join(" ".as_ref());
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"fetch --quiet --no-tags --no-write-fetch-head --no-auto-maintenance --no-recurse-submodules --end-of-options /r/out.bundle +refs/heads/main:refs/bottle/r1/main");
+    }
+
+    #[test]
+    fn the_pack_begins_after_the_empty_line() {
+        for header in [
+            "# v2 git bundle\n-aaaa base\nbbbb refs/heads/main\n\n",
+            "# v3 git bundle\n@object-format=sha256\nbbbb refs/heads/main\n\n",
+        ] {
+            let bytes = format!("{header}PACK\n\nmore");
+            assert_eq!(parse_header(bytes.as_bytes()), Ok(header.len()), "{header}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_whole_bundle_is_refused() {
+        for text in ["", "PACK", "# v9 git bundle\n\n", "# v2 git bundle\nbbbb refs/heads/main\n"] {
+            assert!(parse_header(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(parse_header(b"# v3 git bundle\n@filter=blob:none\n\nPACK").is_err());
+    }
+}

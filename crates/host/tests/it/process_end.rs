@@ -1,0 +1,153 @@
+//! How programs end: with everything they started, when their time or our patience is over.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use host::process::{
+    Leftovers, ProcessHandle, RunLimits, Signal, run, send_signal, spawn_detached,
+};
+use host::signal::{Cancel, CancelReason};
+use model::command::{CommandExit, CommandSpec};
+
+const CHILD: &str = "BOTTLEWORKS_TEST_SESSION";
+
+fn sh(script: &str, dir: &Path) -> CommandSpec {
+    CommandSpec::new("/bin/sh").args(["-c", script]).env("PATH", "/usr/bin:/bin").cwd(dir)
+}
+
+/// A process that is forked twice, ignores being asked to end and beats until it is killed.
+const STUBBORN: &str =
+    "trap '' TERM; ( (while :; do echo x >> beat; sleep 0.05; done) & ) ; sleep 60";
+
+fn limits(timeout: Option<Duration>) -> RunLimits {
+    RunLimits { timeout, grace: Duration::from_millis(300), ..RunLimits::default() }
+}
+
+async fn is_still(path: &Path) -> bool {
+    let before = fs::metadata(path).unwrap().len();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    before == fs::metadata(path).unwrap().len()
+}
+
+#[tokio::test]
+async fn out_of_time_means_that_the_whole_group_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = Instant::now();
+    let limits = limits(Some(Duration::from_millis(500)));
+    let output = run(&sh(STUBBORN, dir.path()), &limits, &Cancel::new()).await.unwrap();
+    assert_eq!(output.exit, CommandExit::TimedOut);
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(is_still(&dir.path().join("beat")).await);
+}
+
+#[tokio::test]
+async fn a_program_that_wants_to_end_well_gets_the_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "trap 'echo tidy; exit 0' TERM; while :; do sleep 0.05; done";
+    let limits = RunLimits {
+        timeout: Some(Duration::from_millis(300)),
+        grace: Duration::from_secs(20),
+        ..RunLimits::default()
+    };
+    let start = Instant::now();
+    let output = run(&sh(script, dir.path()), &limits, &Cancel::new()).await.unwrap();
+    assert_eq!(
+        (output.exit, output.stdout.as_slice()),
+        (CommandExit::TimedOut, b"tidy\n".as_slice())
+    );
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn being_told_to_stop_ends_the_whole_group_and_keeps_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let cancel = Cancel::new();
+    let spec = sh(STUBBORN, dir.path());
+    let limits = limits(None);
+    let (output, ()) = tokio::join!(run(&spec, &limits, &cancel), async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        cancel.cancel(CancelReason::Asked("enough".into()));
+    });
+    let output = output.unwrap();
+    assert_eq!(output.cancelled, Some(CancelReason::Asked("enough".into())));
+    assert_eq!(output.exit, CommandExit::Signalled(9));
+    assert!(is_still(&dir.path().join("beat")).await);
+}
+
+#[tokio::test]
+async fn a_wait_that_is_given_up_leaves_nobody_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spec, limits, cancel) = (sh(STUBBORN, dir.path()), limits(None), Cancel::new());
+    let running = run(&spec, &limits, &cancel);
+    assert!(tokio::time::timeout(Duration::from_millis(400), running).await.is_err());
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(is_still(&dir.path().join("beat")).await);
+}
+
+#[tokio::test]
+async fn those_left_behind_are_killed_unless_they_may_stay() {
+    let script = "(while [ ! -e stop ]; do echo x >> beat; sleep 0.05; done) > /dev/null 2>&1 &
+                  while [ ! -e beat ]; do sleep 0.05; done";
+    for (leftovers, ended) in [(Leftovers::Kill, true), (Leftovers::Leave, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = RunLimits { leftovers, ..RunLimits::default() };
+        let output = run(&sh(script, dir.path()), &limits, &Cancel::new()).await.unwrap();
+        assert_eq!(output.exit, CommandExit::Exited(0));
+        assert_eq!(is_still(&dir.path().join("beat")).await, ended, "{leftovers:?}");
+        fs::write(dir.path().join("stop"), "").unwrap();
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+}
+
+#[tokio::test]
+async fn one_that_left_the_group_with_our_pipes_does_not_hold_us_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = Instant::now();
+    let script = "setsid sleep 20 & echo done";
+    let output = run(&sh(script, dir.path()), &limits(None), &Cancel::new()).await.unwrap();
+    assert_eq!(output.stdout, b"done\n");
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_detached_process_is_known_by_its_start_and_can_be_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| File::create(dir.path().join(name)).unwrap();
+    let spec = sh("exec sleep 60", dir.path());
+    let child = spawn_detached(&spec, file("in"), file("err")).unwrap();
+    assert!(child.is_alive().unwrap());
+    let namesake = ProcessHandle { start_ticks: child.start_ticks + 1, ..child };
+    assert!(!send_signal(&namesake, Signal::KILL).unwrap());
+    assert!(child.is_alive().unwrap());
+    assert!(send_signal(&child, Signal::KILL).unwrap());
+    while child.is_alive().unwrap() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!send_signal(&child, Signal::KILL).unwrap());
+}
+
+#[tokio::test]
+async fn a_detached_process_can_lead_a_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| File::create(dir.path().join(name)).unwrap();
+    let answer = dir.path().join("answer");
+    let spec = CommandSpec::new(host::env::current_exe().unwrap())
+        .args(["--exact", "process_end::as_a_child_it_leads_a_session"])
+        .env(CHILD, &answer);
+    let child = spawn_detached(&spec, file("in"), file("err")).unwrap();
+    while child.is_alive().unwrap() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(fs::read_to_string(answer).unwrap(), child.pid.to_string());
+}
+
+/// Does its part only when the test above starts it.
+#[test]
+fn as_a_child_it_leads_a_session() {
+    let Some(answer) = host::env::var_os(CHILD) else { return };
+    host::process::become_session_leader().unwrap();
+    host::process::become_session_leader().unwrap();
+    let session = rustix::process::getsid(None).unwrap();
+    fs::write(answer, session.as_raw_nonzero().to_string()).unwrap();
+}

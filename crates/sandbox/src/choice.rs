@@ -1,0 +1,140 @@
+//! Which backend a run uses: what was found on this machine, and the rule that picks.
+
+use std::path::PathBuf;
+
+use crate::backend::BackendKind;
+use crate::bwrap::Bwrap;
+use crate::docker::{Engine, EngineFacts};
+
+/// What this machine offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Bubblewrap, where it is.
+    pub bwrap: Option<PathBuf>,
+    /// The engine that answered.
+    pub engine: Option<EngineFacts>,
+    /// Whether that engine holds the wanted image.
+    pub has_image: bool,
+}
+
+/// The decision, with its reason in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Which backend.
+    pub kind: BackendKind,
+    /// Why this one.
+    pub reason: String,
+}
+
+/// No backend can serve.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoBackend(String);
+
+/// Looks for both backends and for `image`. When one was asked for by name, only that one is looked for.
+pub async fn observe(wanted: Option<BackendKind>, image: &str) -> Found {
+    let bwrap = match wanted {
+        Some(BackendKind::Docker) => None,
+        _ => Bwrap::find().ok().map(|bwrap| bwrap.program().to_path_buf()),
+    };
+    let engine = match wanted {
+        Some(BackendKind::Bwrap) => None,
+        _ => Engine::find().await.ok(),
+    };
+    let has_image = match &engine {
+        Some(engine) => engine.has_image(image).await,
+        None => false,
+    };
+    Found { bwrap, engine: engine.map(|engine| engine.facts().clone()), has_image }
+}
+
+/// What was asked for by name is used or refused, never replaced. Otherwise an engine that answers and holds the
+/// image comes first, because the kernel keeps its limits; bubblewrap is the default of a machine without one.
+pub fn choose(
+    wanted: Option<BackendKind>,
+    found: &Found,
+    image: &str,
+) -> Result<Choice, NoBackend> {
+    let engine = found.engine.as_ref().map(|engine| engine.version.as_str());
+    match (wanted, engine, found.has_image, &found.bwrap) {
+        (Some(BackendKind::Docker) | None, Some(version), true, _) => {
+            choice(BackendKind::Docker, format!("{version} answers and holds {image}"))
+        }
+        (Some(BackendKind::Docker), Some(version), false, _) => Err(NoBackend(format!(
+            "{version} answers but has no image '{image}'; build or load it, name another with --image, or use \
+             --backend bwrap"
+        ))),
+        (Some(BackendKind::Docker), None, ..) => Err(NoBackend(
+            "no container engine answers; start Docker or podman, set DOCKER_HOST, or use --backend bwrap"
+                .to_owned(),
+        )),
+        (None, Some(version), false, Some(_)) => {
+            choice(BackendKind::Bwrap, format!("{version} answers but has no image '{image}'"))
+        }
+        (None, None, _, Some(_)) => {
+            choice(BackendKind::Bwrap, "no container engine answers".to_owned())
+        }
+        (Some(BackendKind::Bwrap), .., Some(_)) => {
+            choice(BackendKind::Bwrap, "asked for by name".to_owned())
+        }
+        (Some(BackendKind::Bwrap), .., None) => Err(NoBackend(
+            "bwrap was not found; install it (Debian: apt-get install bubblewrap)".to_owned(),
+        )),
+        (None, Some(version), false, None) => Err(NoBackend(format!(
+            "{version} answers but has no image '{image}', and bwrap was not found; build the image or install \
+             bubblewrap (Debian: apt-get install bubblewrap)"
+        ))),
+        (None, None, _, None) => Err(NoBackend(
+            "neither a container engine nor bwrap was found; install bubblewrap (Debian: apt-get install \
+             bubblewrap) or start Docker"
+                .to_owned(),
+        )),
+    }
+}
+
+fn choice(kind: BackendKind, reason: String) -> Result<Choice, NoBackend> {
+    Ok(Choice { kind, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docker::Flavour;
+
+    fn found(bwrap: bool, engine: bool, has_image: bool) -> Found {
+        let facts = EngineFacts {
+            address: "unix:///x".to_owned(),
+            version: "Engine 1".to_owned(),
+            flavour: Flavour::Docker,
+        };
+        Found {
+            bwrap: bwrap.then(|| "/usr/bin/bwrap".into()),
+            engine: engine.then_some(facts),
+            has_image,
+        }
+    }
+
+    fn check(wanted: Option<BackendKind>, found: &Found, expected: Option<BackendKind>) {
+        let chosen = choose(wanted, found, "image:tag").ok().map(|choice| choice.kind);
+        assert_eq!(chosen, expected, "{wanted:?} {found:?}");
+    }
+
+    #[test]
+    fn an_engine_with_the_image_comes_first_and_bubblewrap_next() {
+        use BackendKind::{Bwrap, Docker};
+        check(None, &found(true, true, true), Some(Docker));
+        check(None, &found(true, true, false), Some(Bwrap));
+        check(None, &found(true, false, false), Some(Bwrap));
+        check(None, &found(false, true, false), None);
+        check(None, &found(false, false, false), None);
+    }
+
+    #[test]
+    fn what_was_asked_for_by_name_is_never_replaced() {
+        use BackendKind::{Bwrap, Docker};
+        check(Some(Docker), &found(true, false, false), None);
+        check(Some(Docker), &found(true, true, false), None);
+        check(Some(Bwrap), &found(true, true, true), Some(Bwrap));
+        check(Some(Bwrap), &found(false, true, true), None);
+    }
+}
