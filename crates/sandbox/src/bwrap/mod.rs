@@ -69,8 +69,9 @@ impl Backend for Bwrap {
         let mut child = self.spawn(&command, spec, &filters, &status_write)?;
         drop((filters, status_write));
         let output = pump_output(&mut child);
-        let control = BwrapBox { guest: read_guest(status_read).await? };
-        Ok(Started { control, exit: Box::pin(wait(child)), output })
+        let status = File::from(status_read);
+        let control = BwrapBox { guest: read_guest(&status).await? };
+        Ok(Started { control, exit: Box::pin(wait(child, status)), output })
     }
 }
 
@@ -185,10 +186,11 @@ fn reachable_paths(spec: &BoxSpec) -> Result<Paths, SandboxError> {
 
 /// Bubblewrap's first status line names the guest's process id on this host. No line means that it failed early; its
 /// exit says so then.
-async fn read_guest(status: OwnedFd) -> Result<Option<ProcessHandle>, SandboxError> {
+async fn read_guest(status: &File) -> Result<Option<ProcessHandle>, SandboxError> {
+    let status = status.try_clone().map_err(SandboxError::io("read bubblewrap's status"))?;
     let read = tokio::task::spawn_blocking(move || {
         let mut line = String::new();
-        BufReader::new(File::from(status)).read_line(&mut line).map(|_| line)
+        BufReader::new(status).read_line(&mut line).map(|_| line)
     });
     let line = read
         .await
@@ -203,9 +205,12 @@ fn parse_child_pid(line: &str) -> Option<i32> {
     value.get("child-pid")?.as_i64()?.try_into().ok()
 }
 
-async fn wait(mut child: Child) -> BoxExit {
+/// The status pipe stays open until the end: bubblewrap writes to it once more and would die of a closed one.
+async fn wait(mut child: Child, status: File) -> BoxExit {
     use std::os::unix::process::ExitStatusExt;
-    match child.wait().await {
+    let ended = child.wait().await;
+    drop(status);
+    match ended {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => BoxExit::Exited(code),
             (None, Some(signal)) => BoxExit::Signalled(signal),
