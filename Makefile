@@ -1,0 +1,46 @@
+# What a person types. `make help` lists it.
+
+CARGO ?= cargo
+PREFIX ?= $(HOME)/.local
+FORKLIFT = target/debug/forklift
+
+.PHONY: help demo test test-real test-rust check fmt lint doc bench install
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+demo: ## Bring a small fork up to date in a sealed box, with no model and no set-up
+	@scripts/packages demo
+	@$(CARGO) build --quiet --package forklift
+	@$(FORKLIFT) demo --backend bwrap
+
+test: ## Run the tests; parts that are missing are reported by name
+	@scripts/packages test
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_PERL=1 $(CARGO) test --workspace --quiet
+
+test-real: ## Run the suites with real parts: a container engine of our own, and every part required
+	@scripts/packages real
+	scripts/test-real
+
+check: fmt lint doc ## Format, lints and documentation, with warnings denied
+
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+
+bench: ## Measure what is promised, beside its yardstick, and print ratios
+	@scripts/packages bench
+	scripts/bench
+
+install: ## Install forklift, its manual page and completions below PREFIX (~/.local)
+	@scripts/packages demo
+	$(CARGO) build --release --package forklift
+	install -D -m 755 target/release/forklift $(PREFIX)/bin/forklift
+	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
+	target/release/forklift man > $(PREFIX)/share/man/man1/forklift.1
+	target/release/forklift completions bash > $(PREFIX)/share/bash-completion/completions/forklift

@@ -1,0 +1,8 @@
+//! `forklift` as people meet it: the real binary, real git, a real box, the scripted agent.
+
+mod crash;
+mod hostile;
+mod outcome;
+mod readme;
+mod support;
+mod usage;

@@ -1,0 +1,18 @@
+//! The README tells what the program does.
+
+use model::verdict::ForkliftStatus;
+
+const README: &str = include_str!("../../../../README.md");
+
+#[test]
+fn the_status_table_is_the_programs_own() {
+    for status in ForkliftStatus::ALL {
+        let row = format!("| {} | {} |", status.code(), status.meaning());
+        assert!(README.contains(&row), "{row} is not in the README");
+    }
+}
+
+#[test]
+fn the_two_commands_are_there() {
+    assert!(README.contains("make demo") && README.contains("make test"));
+}
