@@ -19,8 +19,17 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// What a `rules/` module may not mention: the machine, time, and whatever reaches them.
 const IMPURE: &[&str] = &[
-    "host::", "tokio", "std::fs", "std::env", "std::process", "std::net", "std::thread", "SystemTime",
-    "Instant", "clock", "async fn",
+    "host::",
+    "tokio",
+    "std::fs",
+    "std::env",
+    "std::process",
+    "std::net",
+    "std::thread",
+    "SystemTime",
+    "Instant",
+    "clock",
+    "async fn",
 ];
 
 #[test]
@@ -46,7 +55,12 @@ fn decisions_are_pure() {
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         for (number, line) in code.enumerate() {
             for word in IMPURE {
-                assert!(!line.contains(word), "{}:{}: {word} in a rule", file.display(), number + 1);
+                assert!(
+                    !line.contains(word),
+                    "{}:{}: {word} in a rule",
+                    file.display(),
+                    number + 1
+                );
             }
         }
     }
@@ -71,7 +85,11 @@ fn every_test_file_is_listed() {
             let has_code = entry.path().extension().is_some_and(|kind| kind == "rs")
                 || entry.path().join("mod.rs").exists();
             if has_code && stem != "main" {
-                assert!(main.contains(&format!("mod {stem};")), "{} is not listed", entry.path().display());
+                assert!(
+                    main.contains(&format!("mod {stem};")),
+                    "{} is not listed",
+                    entry.path().display()
+                );
             }
         }
     }
@@ -82,7 +100,10 @@ fn every_test_file_is_listed() {
 fn git_is_started_by_the_host_crate_alone() {
     for file in sources() {
         let inside = |name: &str| file.starts_with(root().join("crates").join(name));
-        if inside("host") || inside("testkit") || file.components().any(|part| part.as_os_str() == "tests") {
+        if inside("host")
+            || inside("testkit")
+            || file.components().any(|part| part.as_os_str() == "tests")
+        {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a source file");

@@ -44,7 +44,7 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
         let found = choice::observe(request.backend, &args.image).await;
         let choice = choice::choose(request.backend, &found, &args.image)
             .or_exit(ForkliftStatus::Usage)?;
-        let seen = observe(ui, &request.directory, &request.branch).await?;
+        let seen = observe(ui, &request.directory, &request.branch, &places.cache).await?;
         let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
             .or_exit(ForkliftStatus::Machine)?;
         let meta = first_metadata(&dir, &seen, args, choice);

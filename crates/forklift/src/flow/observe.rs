@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use engine::evidence::Pins;
 use host::git::{GitError, UserRepo};
+use host::lock::{FileLock, LockKind};
 use model::id::{BranchName, ProjectName, RemoteName};
 use model::verdict::ForkliftStatus;
+use sha2::{Digest, Sha256};
 
 use super::metadata::Fork;
 use crate::exit::{Failure, OrExit};
@@ -30,14 +32,17 @@ pub(crate) async fn observe(
     ui: &Ui,
     dir: &Path,
     branch: &BranchName,
+    cache: &Path,
 ) -> Result<Observation, Failure> {
     let repo = find_repo(dir).await?;
     let (origin, origin_url) = remote(&repo, "origin", "your fork").await?;
     let (upstream, upstream_url) = remote(&repo, "upstream", "the project it was forked from").await?;
     ui.phase("observe", "fetching origin and upstream");
+    let lock = lock_fork(&repo, cache).await?;
     for remote in [&origin, &upstream] {
         repo.fetch(remote, FETCH_LIMIT).await.or_exit(ForkliftStatus::Machine)?;
     }
+    drop(lock);
     let base = pin(&repo, &origin, branch).await?;
     let tip = pin(&repo, &upstream, branch).await?;
     let up_to_date = repo.is_ancestor(&tip, &base).await.or_exit(ForkliftStatus::Machine)?;
@@ -66,6 +71,21 @@ pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
         ))),
         other => other.or_exit(ForkliftStatus::Machine),
     }
+}
+
+/// Two forklifts that fetch into one repository at once would trip over each other's refs.
+async fn lock_fork(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> {
+    let folder = cache.join("forks");
+    std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
+    let path = folder.join(format!("{}.lock", fork_key(repo)));
+    let lock = FileLock::acquire(&path, LockKind::Exclusive { note: "fetch" }, FETCH_LIMIT * 2);
+    lock.await.or_exit(ForkliftStatus::Machine)
+}
+
+/// A name for a repository that fits into a file name, whatever its path is.
+pub(crate) fn fork_key(repo: &UserRepo) -> String {
+    let digest = Sha256::digest(repo.common_dir().as_os_str().as_encoded_bytes());
+    digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 }
 
 async fn remote(

@@ -23,13 +23,13 @@ use model::verdict::{Ended, ForkliftStatus};
 use sandbox::backend::BackendKind;
 use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use store::commands_log::CommandsLog;
 use store::metadata::save_metadata;
 use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
 
 use super::metadata::{Metadata, Phase};
+use super::observe::fork_key;
 use super::publish;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::judge::{Aftermath, Import, Verdict, judge};
@@ -336,9 +336,7 @@ impl Run<'_> {
     }
 
     fn mirror(&self) -> PathBuf {
-        let digest = Sha256::digest(self.repo.common_dir().as_os_str().as_encoded_bytes());
-        let name: String = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
-        self.cache.join("mirrors").join(format!("{name}.git"))
+        self.cache.join("mirrors").join(format!("{}.git", fork_key(&self.repo)))
     }
 }
 

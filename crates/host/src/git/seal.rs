@@ -66,7 +66,7 @@ const ENV: [(&str, &str); 16] = [
 ];
 
 /// Settings of every sealed call, which outrank those of any file.
-const SETTINGS: [&str; 18] = [
+const SETTINGS: [&str; 19] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
@@ -85,6 +85,8 @@ const SETTINGS: [&str; 18] = [
     "gpg.program=/bin/false",
     "log.showSignature=false",
     "core.symlinks=false",
+    // An empty graft file is named on purpose; git's advice about it would fill the logs.
+    "advice.graftFileDeprecated=false",
 ];
 
 /// Variables that keep a call from believing or running things, whoever's call it is. A push needs a
@@ -212,6 +214,7 @@ mod tests {
         -c gpg.program=/bin/false
         -c log.showSignature=false
         -c core.symlinks=false
+        -c advice.graftFileDeprecated=false
         ");
     }
 
