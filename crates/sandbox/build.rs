@@ -1,6 +1,11 @@
 //! Builds the guest program as a static binary, so that this crate can carry it inside itself: whoever has a
 //! Bottleworks command has the guest too, and no installation step can be forgotten.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a build script speaks with cargo by environment and standard output"
+)]
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;

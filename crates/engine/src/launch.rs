@@ -30,6 +30,12 @@ pub enum LaunchError {
     /// The shim could not be started or reached.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// There was a box in this folder before.
+    #[error("the box in {path} was started before; a box is never run twice", path = path.display())]
+    NotNew {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder of the box could not be made.
     #[error("could not create {path}", path = path.display())]
     Create {
@@ -75,6 +81,10 @@ impl Launcher {
         // The lock goes from us to the shim without ever being free: there is no moment in which the box seems
         // to be nobody's.
         let lock = FileLock::try_acquire(&place.lock(), LockKind::Exclusive { note: "launch" })?;
+        // What an earlier box left is its record, and nothing of it may be written over.
+        if place.load_shim()?.is_some() || place.load_exit()?.is_some() {
+            return Err(LaunchError::NotNew { path: place.path().to_path_buf() });
+        }
         place.save_order(&Order { spec: spec.clone(), backend: self.backend })?;
         let log = File::create(place.shim_log())
             .map_err(|source| LaunchError::Create { path: place.shim_log(), source })?;

@@ -78,8 +78,8 @@ impl Mirror {
         };
         let missing: Vec<Sha> = wants.iter().filter(|sha| !pins.contains(sha)).cloned().collect();
         if !missing.is_empty() {
-            source.pack_into(&path.join("objects/pack"), &missing, &pins).await?;
             save_pins(path, wants)?;
+            source.pack_into(&path.join("objects/pack"), &missing, &pins).await?;
         }
         Ok(Self { path: path.to_path_buf(), _lock: lock })
     }
@@ -157,7 +157,9 @@ fn load_pins(path: &Path) -> Vec<Sha> {
     text.lines().filter_map(|line| Sha::parse(line).ok()).collect()
 }
 
-/// Written last: after a crash in between, the next run packs once more.
+/// Written before the pack: after a crash in between, the pins name commits that are not there, and the next run makes
+/// the mirror anew. Written after it, they would not tell of a pack that is there, and what only that pack holds would
+/// get into a workspace that never wanted it.
 fn save_pins(path: &Path, wants: &[Sha]) -> Result<(), MirrorError> {
     let text: String = wants.iter().map(|sha| format!("{sha}\n")).collect();
     Ok(host::file::write_atomic(&path.join(PINS_FILE), text.as_bytes(), 0o600)?)

@@ -3,15 +3,19 @@
 //! - [`hermetic`] an environment of its own for every test, and output fit for snapshots
 //! - [`repo`] real git repositories whose SHAs repeat, forks in every state, hostile workspaces
 //! - [`abuse`] what a bad agent tries inside a box
+//! - [`model_server`] a model that plays scripts, for real agents to talk to
 //! - [`part`] tests that need a program or an engine say so by name
 //!
 //! Everything here panics when it fails: a fixture that could not be built is a failed test.
 
 pub mod abuse;
 pub mod hermetic;
+pub mod measure;
+pub mod model_server;
 pub mod part;
 mod program;
 pub mod repo;
 
 pub use hermetic::{Hermetic, Output, redact_snapshot};
+pub use model_server::{ModelScript, ModelServer, Turn};
 pub use repo::{Fork, Repo};

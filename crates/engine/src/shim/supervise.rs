@@ -1,7 +1,7 @@
 //! Watching over one box from its first process to its last: the deadline, the watchdogs, the orders from outside
 //! and the kill ladder.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,7 +123,10 @@ impl Watched {
         if let (None, Ok(report)) = (&self.report, signals.report.try_recv()) {
             self.report = report;
         }
-        control.remove().await?;
+        if let Err(error) = control.remove().await {
+            // How the box ended does not change by what is left of it, and that is the sweeper's business.
+            drop(writeln!(io::stderr(), "could not tidy up: {}", describe(&error)));
+        }
         Ok(judge(cause, &box_exit, self.report.as_ref()))
     }
 

@@ -72,7 +72,8 @@ pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &Machine) -> Vec<OsString> {
     for (mount, source) in spec.programs.iter().zip(&machine.paths.programs) {
         argv.bind("--ro-bind", source, Path::new(&mount.inside));
     }
-    argv.flags(&["--remount-ro", "/"]);
+    // `/dev` is a file system in memory that the box's user owns and that has no size of its own.
+    argv.flags(&["--remount-ro", "/dev", "--remount-ro", "/"]);
     for fd in &machine.seccomp_fds {
         argv.flags(&["--add-seccomp-fd", &fd.to_string()]);
     }

@@ -8,7 +8,7 @@ use bollard::models::ContainerSummary;
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 
 use super::create::{LABEL_BOOT, LABEL_DEADLINE, LABEL_LOCK, LABEL_RUN};
-use super::{Engine, in_time};
+use super::{Engine, in_time, is_gone};
 use crate::error::SandboxError;
 
 /// A container that was removed, and why.
@@ -48,8 +48,13 @@ pub async fn sweep(engine: &Engine) -> Result<Vec<Swept>, SandboxError> {
         let (Some(id), Some(run)) = (&container.id, label(&container, LABEL_RUN)) else { continue };
         if let Some(reason) = judge(&observe(&container), now) {
             let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-            in_time("remove an orphan", engine.client().remove_container(id, Some(options))).await?;
-            swept.push(Swept { run, reason });
+            let remove = engine.client().remove_container(id, Some(options));
+            match in_time("remove an orphan", remove).await {
+                Ok(()) => swept.push(Swept { run, reason }),
+                // Its shim or another sweeper was quicker.
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(swept)

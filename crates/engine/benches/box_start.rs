@@ -1,0 +1,90 @@
+//! What a sealed box costs beside a plain one: launching a shim whose agent is `true`, beside plain `bwrap` and
+//! `docker run --network none`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use engine::launch::{Launcher, attach};
+use engine::workspace::{give, make_harness_state};
+use model::id::{BoxName, RunId};
+use model::verdict::Ended;
+use sandbox::backend::BackendKind;
+use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
+use testkit::measure::{compare, row};
+
+const ROUNDS: usize = 15;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let comparison = compare(ROUNDS, || runtime.block_on(sealed(BackendKind::Bwrap, Root::HostUsr)), plain_bwrap);
+    comparison.print("sealed box, bwrap", "bwrap true", 1.3, Duration::from_millis(30));
+    match (host::env::var("DOCKER_HOST"), host::env::var("BOTTLEWORKS_TEST_IMAGE")) {
+        (Some(_), Some(image)) => {
+            let root = Root::Image(image.clone());
+            let ours = || runtime.block_on(sealed(BackendKind::Docker, root.clone()));
+            let comparison = compare(ROUNDS, ours, || plain_docker(&image));
+            comparison.print("sealed box, docker", "docker run --network none true", 1.2, Duration::ZERO);
+        }
+        _ => row("sealed box, docker: missing part: docker (set DOCKER_HOST and BOTTLEWORKS_TEST_IMAGE)"),
+    }
+}
+
+async fn sealed(backend: BackendKind, root: Root) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
+    let spec = spec(dir.path(), root, user);
+    std::fs::create_dir(&spec.workspace).expect("made");
+    give(&spec.workspace, user).expect("given");
+    make_harness_state(&spec.harness_state, user).expect("made");
+    let program = env!("CARGO_BIN_EXE_bottle-shim").into();
+    let launcher = Launcher { program, words: Vec::new(), backend, secrets: Vec::new() };
+    let place = launcher.launch(&spec).expect("launched");
+    let record = attach(&place).await.expect("a record");
+    assert_eq!(record.ended, Ended::Exited { code: 0 }, "{record:?}");
+}
+
+fn spec(dir: &Path, root: Root, user: BoxUser) -> BoxSpec {
+    BoxSpec {
+        run: RunId::parse("bench").expect("legal"),
+        name: BoxName::parse("agent").expect("legal"),
+        root,
+        workspace: dir.join("workspace"),
+        workspace_access: Access::ReadWrite,
+        harness_state: dir.join("harness-state"),
+        place: dir.join("boxes/agent"),
+        programs: Vec::new(),
+        argv: vec!["/bin/true".to_owned()],
+        env: BTreeMap::new(),
+        cwd: "/workspace".to_owned(),
+        relays: Vec::new(),
+        probe_addresses: Vec::new(),
+        user,
+        limits: Limits::default(),
+        output: Output::Log { cap: MIB },
+        deadline_secs: 60,
+        grace_ms: 1000,
+    }
+}
+
+fn plain_bwrap() {
+    run(
+        "bwrap",
+        &[
+            "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
+            "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev",
+            "--tmpfs", "/tmp", "true",
+        ],
+    );
+}
+
+fn plain_docker(image: &str) {
+    run("docker", &["run", "--rm", "--network", "none", image, "true"]);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a yardstick is run as a person would run it")]
+fn run(program: &str, args: &[&str]) {
+    let status = Command::new(program).args(args).stdout(Stdio::null()).status().expect("it starts");
+    assert!(status.success(), "{program} {args:?}: {status}");
+}
