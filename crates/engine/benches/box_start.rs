@@ -1,5 +1,5 @@
-//! What a sealed box costs beside a plain one: launching a shim whose agent is `true`, beside plain `bwrap` and
-//! `docker run --network none`.
+//! What a sealed box costs: from the order to the moment in which the agent starts, beside plain `bwrap true` and
+//! `docker run --network none true`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,26 +12,27 @@ use model::id::{BoxName, RunId};
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
-use testkit::measure::{compare, row};
+use testkit::measure::{compare, row, time};
 
 const ROUNDS: usize = 15;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let comparison = compare(ROUNDS, || runtime.block_on(sealed(BackendKind::Bwrap, Root::HostUsr)), plain_bwrap);
+    let comparison = compare(ROUNDS, || runtime.block_on(sealed(BackendKind::Bwrap, Root::HostUsr)), || time(plain_bwrap));
     comparison.print("sealed box, bwrap", "bwrap true", 1.3, Duration::from_millis(30));
     match (host::env::var("DOCKER_HOST"), host::env::var("BOTTLEWORKS_TEST_IMAGE")) {
         (Some(_), Some(image)) => {
             let root = Root::Image(image.clone());
             let ours = || runtime.block_on(sealed(BackendKind::Docker, root.clone()));
-            let comparison = compare(ROUNDS, ours, || plain_docker(&image));
+            let comparison = compare(ROUNDS, ours, || time(|| plain_docker(&image)));
             comparison.print("sealed box, docker", "docker run --network none true", 1.2, Duration::ZERO);
         }
         _ => row("sealed box, docker: missing part: docker (set DOCKER_HOST and BOTTLEWORKS_TEST_IMAGE)"),
     }
 }
 
-async fn sealed(backend: BackendKind, root: Root) {
+/// From the launch to the guest's word that it starts the agent.
+async fn sealed(backend: BackendKind, root: Root) -> Duration {
     let dir = tempfile::tempdir().expect("a folder");
     let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
     let spec = spec(dir.path(), root, user);
@@ -40,9 +41,12 @@ async fn sealed(backend: BackendKind, root: Root) {
     make_harness_state(&spec.harness_state, user).expect("made");
     let program = env!("CARGO_BIN_EXE_bottle-shim").into();
     let launcher = Launcher { program, words: Vec::new(), backend, secrets: Vec::new() };
+    let ordered = host::clock::now();
     let place = launcher.launch(&spec).expect("launched");
     let record = attach(&place).await.expect("a record");
     assert_eq!(record.ended, Ended::Exited { code: 0 }, "{record:?}");
+    let until_shim = record.started_at.duration_since(ordered).unsigned_abs();
+    until_shim + Duration::from_millis(record.ready_ms.expect("it was ready"))
 }
 
 fn spec(dir: &Path, root: Root, user: BoxUser) -> BoxSpec {

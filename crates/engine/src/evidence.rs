@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use host::git::{ChangedEntry, CommitFacts, GitError, SealedRepo};
+use host::git::{ChangedEntry, CommitFacts, GitError, Identity, SealedRepo};
+use model::escape::escape_line;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
@@ -207,13 +208,15 @@ async fn oversize(
     Ok(found)
 }
 
+/// Names whoever is foreign, the author before the committer.
 fn foreign(commits: &[CommitFacts], (name, email): (&str, &str)) -> Vec<String> {
-    let ours = |who: &host::git::Identity| who.name == name && who.email == email;
-    commits
-        .iter()
-        .filter(|commit| !ours(&commit.author) || !ours(&commit.committer))
-        .map(|commit| format!("{} by {} <{}>", commit.sha.short(), commit.author.name, commit.author.email))
-        .collect()
+    let is_foreign = |who: &&Identity| who.name != name || who.email != email;
+    let line = |commit: &CommitFacts| {
+        let who = [&commit.author, &commit.committer].into_iter().find(is_foreign)?;
+        let shown = format!("{} by {} <{}>", commit.sha.short(), who.name, who.email);
+        Some(escape_line(&shown).into_owned())
+    };
+    commits.iter().filter_map(line).collect()
 }
 
 fn short(commit: CommitFacts) -> NewCommit {
@@ -222,7 +225,7 @@ fn short(commit: CommitFacts) -> NewCommit {
 
 /// A path for people and records: escaped, never raw.
 fn shown(entry: &ChangedEntry) -> String {
-    model::escape::escape_line(&String::from_utf8_lossy(&entry.path)).into_owned()
+    escape_line(&String::from_utf8_lossy(&entry.path)).into_owned()
 }
 
 #[cfg(test)]

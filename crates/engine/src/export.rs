@@ -107,7 +107,18 @@ pub async fn export(
     repo: &SealedRepo,
     attempt: u32,
 ) -> Result<Exported, ExportError> {
-    let spec = export_box(wish, attempt)?;
+    export_within(BUNDLE_CAP, launcher, wish, repo, attempt).await
+}
+
+/// The same for a bundle of at most `cap` bytes.
+pub async fn export_within(
+    cap: u64,
+    launcher: &Launcher,
+    wish: &ExportWish<'_>,
+    repo: &SealedRepo,
+    attempt: u32,
+) -> Result<Exported, ExportError> {
+    let spec = export_box(wish, attempt, cap)?;
     let place = launcher.launch(&spec)?;
     let record = attach(&place).await?;
     match record.ended {
@@ -115,7 +126,7 @@ pub async fn export(
         Ended::Exited { code: NO_BRANCH } => return Ok(Exported::NoBranch),
         Ended::Exited { code: NOTHING_NEW } => return Ok(Exported::NothingNew),
         Ended::OutOfSpace => {
-            return Ok(Exported::Refused(format!("the bundle is larger than {BUNDLE_CAP} bytes")));
+            return Ok(Exported::Refused(format!("the bundle is larger than {cap} bytes")));
         }
         // A workspace that git cannot read is the agent's doing, and a box that takes too long over it as well.
         Ended::Exited { code } => {
@@ -147,7 +158,7 @@ pub fn import_ref(run: &RunId, branch: &BranchName) -> Result<RefName, IdError> 
     RefName::parse(&format!("refs/bottle/{run}/{branch}"))
 }
 
-fn export_box(wish: &ExportWish<'_>, attempt: u32) -> Result<BoxSpec, IdError> {
+fn export_box(wish: &ExportWish<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, IdError> {
     let agent = wish.agent_box;
     let name = BoxName::parse(&format!("export-{attempt}"))?;
     let mut argv = ["sh", "-c", SCRIPT, "export"].map(str::to_owned).to_vec();
@@ -161,8 +172,8 @@ fn export_box(wish: &ExportWish<'_>, attempt: u32) -> Result<BoxSpec, IdError> {
         argv,
         env: export_env(),
         relays: Vec::new(),
-        limits: Limits { file_bytes: BUNDLE_CAP, ..Limits::default() },
-        output: Output::Exact { cap: BUNDLE_CAP },
+        limits: Limits { file_bytes: cap, ..Limits::default() },
+        output: Output::Exact { cap },
         deadline_secs: EXPORT_SECS,
         grace_ms: 500,
         ..agent.clone()

@@ -14,6 +14,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use host::file::{FileError, write_atomic, write_transient};
 use sandbox::backend::BackendKind;
 use sandbox::spec::{BoxSpec, Output};
 use serde::de::DeserializeOwned;
@@ -81,9 +82,9 @@ impl Place {
         self.0.join("stderr.log")
     }
 
-    /// Writes the order.
+    /// Writes the order. No power failure leaves a box that needs it.
     pub fn save_order(&self, order: &Order) -> Result<(), PlaceError> {
-        self.save(ORDER_FILE, order)
+        self.save(ORDER_FILE, order, write_transient)
     }
 
     /// Reads the order.
@@ -95,7 +96,7 @@ impl Place {
 
     /// Writes who watches over the box.
     pub fn save_shim(&self, record: &ShimRecord) -> Result<(), PlaceError> {
-        self.save(SHIM_FILE, record)
+        self.save(SHIM_FILE, record, write_transient)
     }
 
     /// Who watches over the box, if anybody ever did.
@@ -105,7 +106,7 @@ impl Place {
 
     /// Writes how the box ended.
     pub fn save_exit(&self, record: &ExitRecord) -> Result<(), PlaceError> {
-        self.save(EXIT_FILE, record)
+        self.save(EXIT_FILE, record, write_atomic)
     }
 
     /// How the box ended, if it has.
@@ -113,11 +114,16 @@ impl Place {
         self.load(EXIT_FILE)
     }
 
-    fn save(&self, name: &str, value: &impl Serialize) -> Result<(), PlaceError> {
+    fn save(
+        &self,
+        name: &str,
+        value: &impl Serialize,
+        write: fn(&Path, &[u8], u32) -> Result<(), FileError>,
+    ) -> Result<(), PlaceError> {
         let path = self.0.join(name);
         let written = serde_json::to_vec_pretty(value)
             .map_err(io::Error::from)
-            .and_then(|bytes| host::file::write_atomic(&path, &bytes, 0o600).map_err(io::Error::other));
+            .and_then(|bytes| write(&path, &bytes, 0o600).map_err(io::Error::other));
         written.map_err(|source| PlaceError { doing: "write", path, source })
     }
 

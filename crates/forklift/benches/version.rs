@@ -5,15 +5,15 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use testkit::measure::{compare, row};
+use testkit::measure::{compare, row, time};
 
 const PROMISED: Duration = Duration::from_millis(10);
 
 fn main() {
     let comparison = compare(
         40,
-        || run(Command::new(env!("CARGO_BIN_EXE_forklift")).arg("--version")),
-        || run(&mut Command::new("true")),
+        || time(|| run(Command::new(env!("CARGO_BIN_EXE_forklift")).arg("--version"))),
+        || time(|| run(&mut Command::new("true"))),
     );
     let word = if comparison.ours < PROMISED { "ok" } else { "OVER" };
     row(&format!(

@@ -134,6 +134,8 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Growth of workspace and harness state together.
     pub workspace_bytes: u64,
+    /// Files, folders and links by which both may grow: empty ones take no bytes, but the host has only so many.
+    pub workspace_entries: u64,
     /// Free space that must stay on the host's file system.
     pub free_floor_bytes: u64,
     /// Open files per process.
@@ -153,6 +155,7 @@ impl Default for Limits {
             cpu_percent: 200,
             file_bytes: 1024 * MIB,
             workspace_bytes: 8192 * MIB,
+            workspace_entries: 2_000_000,
             free_floor_bytes: 512 * MIB,
             open_files: 4096,
             tmp_bytes: 256 * MIB,

@@ -102,7 +102,7 @@ fn git_is_started_by_the_host_crate_alone() {
         let inside = |name: &str| file.starts_with(root().join("crates").join(name));
         if inside("host")
             || inside("testkit")
-            || file.components().any(|part| part.as_os_str() == "tests")
+            || file.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches")
         {
             continue;
         }

@@ -15,7 +15,7 @@ use sandbox::spec::BoxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::output::{Pump, Seen, Signals};
-use super::watch::{Alarm, judge_memory, next_memory_look, watch_space};
+use super::watch::{Alarm, Look, begin_look, judge_memory, next_memory_look, watch_space};
 use crate::place::Place;
 use crate::record::ExitRecord;
 
@@ -107,12 +107,14 @@ impl Watched {
     ) -> Result<Ended, SuperviseError> {
         let place = Place::new(&spec.place);
         let (stdout, stderr) = (place.stdout(spec.output), place.stderr());
-        let (pump, mut signals) =
+        let (pump, signals) =
             Pump::open(&stdout, &stderr, spec.output, redactor).map_err(SuperviseError::Log)?;
-        let mut deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
+        let deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
+        let mut reasons = Reasons { orders, signals, deadline };
+        let disk = begin_look(spec);
         let Started { control, mut exit, output } = backend.start(spec).await?;
         let draining = tokio::spawn(pump.drain(output));
-        let first = self.watch(&control, &mut exit, spec, orders, &mut signals, &mut deadline).await;
+        let first = self.watch(&control, &mut exit, spec, &mut reasons, disk).await;
         let (cause, box_exit) = match first {
             Event::Ended(box_exit) => (None, box_exit),
             Event::Cause(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
@@ -120,7 +122,7 @@ impl Watched {
         if let Ok(Ok(Ok(seen))) = tokio::time::timeout(LAST_WORDS, draining).await {
             self.seen = seen;
         }
-        if let (None, Ok(report)) = (&self.report, signals.report.try_recv()) {
+        if let (None, Ok(report)) = (&self.report, reasons.signals.report.try_recv()) {
             self.report = report;
         }
         if let Err(error) = control.remove().await {
@@ -136,11 +138,11 @@ impl Watched {
         control: &impl BoxControl,
         exit: &mut (impl Future<Output = BoxExit> + Unpin),
         spec: &BoxSpec,
-        orders: &mut Orders,
-        signals: &mut Signals,
-        deadline: &mut BootTimer,
+        reasons: &mut Reasons<'_>,
+        disk: Look,
     ) -> Event {
-        let mut space = std::pin::pin!(watch_space(spec));
+        let Reasons { orders, signals, deadline } = reasons;
+        let mut space = std::pin::pin!(watch_space(spec, disk));
         let mut pause = Duration::ZERO;
         let (mut reporting, mut exact) = (true, true);
         loop {
@@ -175,6 +177,13 @@ impl Watched {
             }
         }
     }
+}
+
+/// From where an end may come, beside the box itself and what it uses up.
+struct Reasons<'a> {
+    orders: &'a mut Orders,
+    signals: Signals,
+    deadline: BootTimer,
 }
 
 enum Event {

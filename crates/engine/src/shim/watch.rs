@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sandbox::spec::{BoxSpec, Limits};
+use tokio::task::JoinHandle;
 
 /// Why a watchdog barks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +22,13 @@ const MEMORY_FAR: Duration = Duration::from_millis(400);
 /// Disk is looked at this often at most; a walk over a large tree makes the pauses longer.
 const SPACE_PAUSE: Duration = Duration::from_secs(1);
 
+/// After a walk that came to nothing the next one follows sooner.
+const SPACE_PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(100);
+
 /// A walk may take this share of the time at most: one in twenty.
 const WALK_SHARE: u32 = 20;
 
-/// A walk goes no further than this; a tree of so many entries is full in another way.
+/// A walk goes no further than this; what a tree grows by beyond it is not seen.
 const MOST_ENTRIES: u64 = 5_000_000;
 
 /// How long to wait before the next look at the memory.
@@ -37,45 +41,75 @@ pub(super) fn judge_memory(used: u64, limits: &Limits) -> Option<Alarm> {
     (used > limits.memory_bytes).then_some(Alarm::Memory)
 }
 
-/// What the disk looks like.
+/// What the disk looks like. A tree that changes under the walk cannot always be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Disk {
-    growth: u64,
+    taken: Option<Taken>,
     free: u64,
 }
 
-fn judge_space(disk: Disk, limits: &Limits) -> Option<Alarm> {
-    let full = disk.growth > limits.workspace_bytes || disk.free < limits.free_floor_bytes;
-    full.then_some(Alarm::Space)
+/// What workspace and harness state take up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Taken {
+    bytes: u64,
+    entries: u64,
 }
 
-/// Looks at the disk until it is too full. Walks happen on another thread.
-pub(super) async fn watch_space(spec: &BoxSpec) -> Alarm {
-    let places = [spec.workspace.clone(), spec.harness_state.clone()];
-    let limits = spec.limits.clone();
-    let mut first = None;
-    loop {
-        let begun = tokio::time::Instant::now();
-        let places = places.clone();
-        let walk = tokio::task::spawn_blocking(move || observe_disk(&places));
-        if let Ok((size, free)) = walk.await {
-            let base = *first.get_or_insert(size);
-            let disk = Disk { growth: size.saturating_sub(base), free };
-            if let Some(alarm) = judge_space(disk, &limits) {
-                return alarm;
-            }
+impl Taken {
+    fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            entries: self.entries.saturating_sub(before.entries),
         }
-        tokio::time::sleep((begun.elapsed() * WALK_SHARE).max(SPACE_PAUSE)).await;
     }
 }
 
-/// Bytes below all places, and free bytes where the first of them stands.
-fn observe_disk(places: &[PathBuf; 2]) -> (u64, u64) {
-    let size = places
-        .iter()
-        .map(|place| host::file::tree_size(place, MOST_ENTRIES).map_or(0, |tree| tree.bytes));
-    let free = host::file::free_space(&places[0]).unwrap_or(u64::MAX);
-    (size.sum(), free)
+fn judge_space(growth: Taken, free: u64, limits: &Limits) -> Option<Alarm> {
+    let full = growth.bytes > limits.workspace_bytes
+        || growth.entries > limits.workspace_entries
+        || free < limits.free_floor_bytes;
+    full.then_some(Alarm::Space)
+}
+
+/// A look at the disk that is under way on another thread.
+pub(super) struct Look(JoinHandle<Disk>);
+
+/// Begins to look at the disk. The first look is begun before the box is, or what an agent writes in its first moments
+/// would count as having been there before.
+pub(super) fn begin_look(spec: &BoxSpec) -> Look {
+    let places = [spec.workspace.clone(), spec.harness_state.clone()];
+    Look(tokio::task::spawn_blocking(move || observe_disk(&places)))
+}
+
+/// Looks at the disk until it is too full.
+pub(super) async fn watch_space(spec: &BoxSpec, first: Look) -> Alarm {
+    let mut look = first;
+    let mut before = None;
+    loop {
+        let begun = tokio::time::Instant::now();
+        let mut pause = SPACE_PAUSE_AFTER_FAILURE;
+        if let Ok(disk) = look.0.await {
+            let growth = disk.taken.map(|taken| taken.since(*before.get_or_insert(taken)));
+            let alarm = judge_space(growth.unwrap_or_default(), disk.free, &spec.limits);
+            if let Some(alarm) = alarm {
+                return alarm;
+            }
+            if growth.is_some() {
+                pause = SPACE_PAUSE;
+            }
+        }
+        tokio::time::sleep((begun.elapsed() * WALK_SHARE).max(pause)).await;
+        look = begin_look(spec);
+    }
+}
+
+/// What is below all places, and what is free where the first of them stands.
+fn observe_disk(places: &[PathBuf; 2]) -> Disk {
+    let taken = places.iter().try_fold(Taken::default(), |sum, place| {
+        let size = host::file::tree_size(place, MOST_ENTRIES).ok()?;
+        Some(Taken { bytes: sum.bytes + size.bytes, entries: sum.entries + size.entries })
+    });
+    Disk { taken, free: host::file::free_space(&places[0]).unwrap_or(u64::MAX) }
 }
 
 #[cfg(test)]
@@ -83,7 +117,13 @@ mod tests {
     use super::*;
 
     fn limits() -> Limits {
-        Limits { memory_bytes: 100, workspace_bytes: 1000, free_floor_bytes: 10, ..Limits::default() }
+        Limits {
+            memory_bytes: 100,
+            workspace_bytes: 1000,
+            workspace_entries: 50,
+            free_floor_bytes: 10,
+            ..Limits::default()
+        }
     }
 
     #[test]
@@ -96,11 +136,29 @@ mod tests {
 
     #[test]
     fn growth_and_a_low_floor_both_bark() {
-        let check = |growth, free, expected| {
-            assert_eq!(judge_space(Disk { growth, free }, &limits()), expected, "{growth} {free}");
+        let check = |bytes, entries, free, expected| {
+            let growth = Taken { bytes, entries };
+            assert_eq!(judge_space(growth, free, &limits()), expected, "{growth:?} {free}");
         };
-        check(1000, 10, None);
-        check(1001, 10, Some(Alarm::Space));
-        check(0, 9, Some(Alarm::Space));
+        check(1000, 50, 10, None);
+        check(1001, 0, 10, Some(Alarm::Space));
+        check(0, 51, 10, Some(Alarm::Space));
+        check(0, 0, 9, Some(Alarm::Space));
+    }
+
+    #[test]
+    fn what_was_there_before_does_not_count() {
+        let before = Taken { bytes: 500, entries: 7 };
+        let now = Taken { bytes: 600, entries: 5 };
+        assert_eq!(now.since(before), Taken { bytes: 100, entries: 0 });
+    }
+
+    /// A walk that failed is not a walk over nothing, by which all growth would be forgotten.
+    #[test]
+    fn a_tree_that_cannot_be_measured_is_not_empty() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (here, gone) = (dir.path().to_path_buf(), dir.path().join("gone"));
+        assert_eq!(observe_disk(&[here.clone(), gone]).taken, None);
+        assert_eq!(observe_disk(&[here.clone(), here]).taken, Some(Taken::default()));
     }
 }

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 pub use private::read_private;
 pub use tree::{TreeSize, lchown_tree, remove_tree_safely, tree_size};
-pub use write::{append_line, create_dir_exclusive, write_atomic};
+pub use write::{append_line, create_dir_exclusive, write_atomic, write_transient};
 
 /// What could not be done to which file.
 #[derive(Debug, Error)]
