@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 
-/// What starts an agent in a box.
+use crate::program::Program;
+use crate::request::{AgentError, AgentRequest, WireApi};
+use crate::{claude, codex, command, opencode, pi, scripted};
+
+/// What starts an agent in a box: in the workspace, with nothing on its stdin.
+///
+/// An open and silent stdin makes most agents wait for its end, so it has to be `/dev/null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCommand {
     /// The program, as the box sees it, and its arguments. Never a secret: arguments are public.
@@ -11,6 +17,8 @@ pub struct AgentCommand {
     pub env: BTreeMap<String, String>,
     /// Files that must be in the box's read-only folder before the command starts.
     pub files: Vec<GuestFile>,
+    /// Files that must be in the agent's home before the command starts, whatever was there.
+    pub home: Vec<HomeFile>,
 }
 
 /// A file for the read-only folder of a box.
@@ -22,9 +30,30 @@ pub struct GuestFile {
     pub bytes: Vec<u8>,
 }
 
+/// A file for the home of an agent, which may change it afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeFile {
+    /// Where, from the home. The folders above it may have to be made.
+    pub path: String,
+    /// What is in it. The agent can read it, so it holds no secret.
+    pub bytes: Vec<u8>,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
 /// The agents that can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
+    /// OpenCode.
+    OpenCode,
+    /// Codex.
+    Codex,
+    /// Claude Code.
+    Claude,
+    /// pi.
+    Pi,
+    /// A program of one's own, started by a template.
+    Command,
     /// Plays a script: no model, the same every time.
     Scripted,
 }
@@ -38,7 +67,8 @@ pub struct UnknownProvider {
 
 impl Provider {
     /// All of them, in the order in which they are offered.
-    pub const ALL: [Self; 1] = [Self::Scripted];
+    pub const ALL: [Self; 6] =
+        [Self::OpenCode, Self::Codex, Self::Claude, Self::Pi, Self::Command, Self::Scripted];
 
     /// Finds an agent by its name.
     pub fn parse(name: &str) -> Result<Self, UnknownProvider> {
@@ -49,9 +79,74 @@ impl Provider {
     /// The name that people give.
     pub fn name(self) -> &'static str {
         match self {
+            Self::OpenCode => "opencode",
+            Self::Codex => "codex",
+            Self::Claude => "claude",
+            Self::Pi => "pi",
+            Self::Command => "command",
             Self::Scripted => "scripted",
         }
     }
+
+    /// The ways in which this agent can talk to a model, its own choice first. The scripted one has none.
+    pub fn wire_apis(self) -> &'static [WireApi] {
+        match self {
+            Self::OpenCode | Self::Pi | Self::Command => {
+                &[WireApi::Chat, WireApi::Messages, WireApi::Responses]
+            }
+            Self::Codex => &[WireApi::Responses],
+            Self::Claude => &[WireApi::Messages],
+            Self::Scripted => &[],
+        }
+    }
+
+    /// The way to take when nothing speaks for another.
+    pub fn default_wire(self) -> Option<WireApi> {
+        self.wire_apis().first().copied()
+    }
+
+    /// Where its program comes from; nothing for those whose program is not ours to install.
+    pub fn program(self) -> Option<Program> {
+        match self {
+            Self::OpenCode => Some(opencode::PROGRAM),
+            Self::Codex => Some(codex::PROGRAM),
+            Self::Claude => Some(claude::PROGRAM),
+            Self::Pi => Some(pi::PROGRAM),
+            Self::Command | Self::Scripted => None,
+        }
+    }
+
+    /// What starts this agent with this request.
+    pub fn command(self, request: &AgentRequest) -> Result<AgentCommand, AgentError> {
+        request.check(self)?;
+        match self {
+            Self::OpenCode => opencode::command(request),
+            Self::Codex => codex::command(request),
+            Self::Claude => claude::command(request),
+            Self::Pi => pi::command(request),
+            Self::Command => command::command(request),
+            Self::Scripted => {
+                request.script.as_ref().map(scripted::command).ok_or(AgentError::NoScript)
+            }
+        }
+    }
+}
+
+impl AgentCommand {
+    /// The contents of a file for the read-only folder.
+    pub fn file(&self, name: &str) -> Option<&[u8]> {
+        self.files.iter().find(|file| file.name == name).map(|file| file.bytes.as_slice())
+    }
+}
+
+/// Where a file of the read-only folder stands for the agent.
+pub(crate) fn in_box(name: &str) -> String {
+    format!("{}/{name}", guest::BOX_DIR)
+}
+
+/// Variables from fixed names and values.
+pub(crate) fn variables<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn known_names() -> String {
@@ -75,7 +170,29 @@ mod tests {
             [("gpt", "gpt"), ("", ""), ("Scripted", "Scripted"), ("a\x1b", "a\\u{1b}")]
         {
             let error = Provider::parse(name).unwrap_err().to_string();
-            assert_eq!(error, format!("there is no agent \"{shown}\"; choose one of: scripted"));
+            assert_eq!(
+                error,
+                format!(
+                    "there is no agent \"{shown}\"; choose one of: \
+                     opencode, codex, claude, pi, command, scripted"
+                )
+            );
         }
+    }
+
+    #[test]
+    fn an_agent_talks_in_its_own_way_first() {
+        let wires = Provider::ALL.map(Provider::default_wire);
+        assert_eq!(
+            wires,
+            [
+                Some(WireApi::Chat),
+                Some(WireApi::Responses),
+                Some(WireApi::Messages),
+                Some(WireApi::Chat),
+                Some(WireApi::Chat),
+                None
+            ]
+        );
     }
 }

@@ -4,10 +4,16 @@
 //! a command may even print lines that look like them. A report is what the agent said, no more.
 
 use serde::Deserialize;
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::field::snippet;
+use crate::reader::Taken;
+use crate::report::Outcome;
 
 /// What a scripted agent said about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AgentReport {
+pub struct ScriptReport {
     /// The steps that were begun, in order.
     pub steps: Vec<StepReport>,
     /// The status of the script, or of its last finished step when the script did not end by itself.
@@ -32,8 +38,8 @@ pub struct StepReport {
 }
 
 /// Reads the lines of the player.
-pub fn read_events<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> AgentReport {
-    let mut report = AgentReport::default();
+pub fn read_events<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> ScriptReport {
+    let mut report = ScriptReport::default();
     for line in lines {
         let line = line.as_ref();
         match serde_json::from_str(line) {
@@ -54,7 +60,7 @@ enum Event {
     Result { status: i32 },
 }
 
-impl AgentReport {
+impl ScriptReport {
     fn take(&mut self, event: Event) {
         match event {
             Event::Step { index, kind, detail } => {
@@ -68,6 +74,46 @@ impl AgentReport {
             }
             Event::Clarification { question } => self.question = Some(question),
             Event::Result { status } => self.last_status = Some(status),
+        }
+    }
+}
+
+/// What is known so far, for the reader of all agents.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    question: Option<String>,
+    /// The status of the whole script.
+    status: Option<i32>,
+}
+
+impl Reading {
+    pub(crate) fn take(&mut self, event: Value, draft: &mut Draft) -> Taken {
+        let Ok(event) = serde_json::from_value(event) else { return Taken::Unknown };
+        match event {
+            Event::Step { index, kind, detail } => {
+                draft.open_call(&index.to_string(), &kind, snippet(&detail));
+            }
+            Event::StepDone { index, status } => {
+                draft.close_call(&index.to_string(), status == 0);
+            }
+            Event::Clarification { question } => {
+                draft.say(&question);
+                self.question = Some(question);
+            }
+            Event::Result { status } => self.status = Some(status),
+        }
+        Taken::Known
+    }
+
+    /// The script tells its own status, so that of the process adds nothing.
+    pub(crate) fn judge(&self) -> Outcome {
+        match (self.status, &self.question) {
+            (Some(0), Some(question)) => Outcome::NeedsClarification { question: question.clone() },
+            (Some(0), None) => Outcome::Finished,
+            (Some(status), _) => {
+                Outcome::Failed { reason: format!("the script ended with status {status}") }
+            }
+            (None, _) => Outcome::Interrupted,
         }
     }
 }
@@ -124,7 +170,7 @@ On branch main
         let report = read_events(lines);
         assert_eq!(
             report,
-            AgentReport { unknown: lines.map(str::to_owned).to_vec(), ..report.clone() }
+            ScriptReport { unknown: lines.map(str::to_owned).to_vec(), ..report.clone() }
         );
         assert_eq!((report.last_status, report.steps.len()), (None, 0));
     }
@@ -137,6 +183,6 @@ On branch main
 
     #[test]
     fn silence_says_nothing() {
-        assert_eq!(read_events([] as [&str; 0]), AgentReport::default());
+        assert_eq!(read_events([] as [&str; 0]), ScriptReport::default());
     }
 }

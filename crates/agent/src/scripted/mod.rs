@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 
 use guest::script::Script;
 
-use crate::provider::{AgentCommand, GuestFile};
+use crate::provider::{AgentCommand, GuestFile, in_box};
 
-pub use event::{AgentReport, StepReport, read_events};
+pub(crate) use event::Reading;
+pub use event::{ScriptReport, StepReport, read_events};
 pub use parse::{ScriptError, parse_script};
 
 /// The script in the read-only folder of the box.
@@ -26,11 +27,8 @@ pub fn command(script: &Script) -> AgentCommand {
         argv: vec![in_box(guest::BINARY_FILE), "play".to_owned(), in_box(SCRIPT_FILE)],
         env: BTreeMap::new(),
         files: vec![GuestFile { name: SCRIPT_FILE.to_owned(), bytes }],
+        home: Vec::new(),
     }
-}
-
-fn in_box(name: &str) -> String {
-    format!("{}/{name}", guest::BOX_DIR)
 }
 
 #[cfg(test)]

@@ -1,0 +1,138 @@
+//! Reads Claude Code's events: `system`, `assistant`, `user`, `result`.
+//!
+//! Tokens are counted from `result` alone: an `assistant` line has the numbers of a message that has only begun.
+//! The subtype `success` stands also on results that are errors.
+
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::field::{block_texts, count, flag, input_summary, list, number, status, text};
+use crate::reader::Taken;
+use crate::refusal;
+use crate::report::{Outcome, Until, Usage};
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// How it ended, if the last event is a result.
+    end: Option<Outcome>,
+    /// When the quota that has run out is filled up again.
+    resets_at: Option<u64>,
+}
+
+impl Reading {
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
+        match text(event, "/type") {
+            Some("system") => self.take_system(event, draft),
+            Some("assistant") => self.take_assistant(event, draft),
+            Some("user") => self.take_user(event, draft),
+            Some("result") => self.take_result(event, draft),
+            Some("rate_limit_event") => {
+                if text(event, "/rate_limit_info/status") == Some("rejected") {
+                    self.resets_at =
+                        event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_u64);
+                }
+            }
+            _ => return Taken::Unknown,
+        }
+        Taken::Known
+    }
+
+    /// Success is a last line `result` that is no error and has no denials.
+    pub(crate) fn judge(&self, draft: &Draft) -> Outcome {
+        match &self.end {
+            Some(Outcome::Finished) if !draft.denials.is_empty() => Outcome::PermissionDenied,
+            Some(end) => end.clone(),
+            None => Outcome::Interrupted,
+        }
+    }
+
+    fn take_system(&mut self, event: &Value, draft: &mut Draft) {
+        self.end = None;
+        draft.name_session(text(event, "/session_id"));
+        if text(event, "/subtype") == Some("api_retry") {
+            let reason = text(event, "/error").unwrap_or("unknown");
+            match status(event, "/error_status") {
+                Some(status) => draft.tell_retry(&format!("{status} {reason}")),
+                None => draft.tell_retry(reason),
+            }
+        }
+    }
+
+    fn take_assistant(&mut self, event: &Value, draft: &mut Draft) {
+        self.end = None;
+        for block in list(event, "/message/content") {
+            if text(block, "/type") == Some("tool_use") {
+                let name = text(block, "/name").unwrap_or("tool");
+                let id = text(block, "/id").unwrap_or_default();
+                draft.open_call(id, name, input_summary(block.pointer("/input")));
+            }
+        }
+        // What it makes up for an error of the model is not an answer, nor is what a subagent says.
+        let made_up = text(event, "/message/model") == Some("<synthetic>");
+        let from_subagent = text(event, "/parent_tool_use_id").is_some();
+        if let Some(said) = event.pointer("/message").and_then(block_texts)
+            && !made_up
+            && !from_subagent
+        {
+            draft.say(&said);
+            draft.answer = Some(said);
+        }
+    }
+
+    fn take_user(&mut self, event: &Value, draft: &mut Draft) {
+        self.end = None;
+        for block in list(event, "/message/content") {
+            if let Some(id) = text(block, "/tool_use_id") {
+                draft.close_call(id, !flag(block, "/is_error"));
+            }
+        }
+    }
+
+    fn take_result(&mut self, event: &Value, draft: &mut Draft) {
+        draft.name_session(text(event, "/session_id"));
+        draft.usage = Usage {
+            input: count(event, "/usage/input_tokens"),
+            output: count(event, "/usage/output_tokens"),
+            cache_read: count(event, "/usage/cache_read_input_tokens"),
+            cache_write: count(event, "/usage/cache_creation_input_tokens"),
+            reasoning: 0,
+        };
+        draft.cost_usd = number(event, "/total_cost_usd");
+        draft.tell_tokens();
+        draft.denials.clear();
+        for denial in list(event, "/permission_denials") {
+            let tool = text(denial, "/tool_name").unwrap_or("tool");
+            draft.deny(tool, input_summary(denial.pointer("/tool_input")));
+        }
+        let end = self.judge_result(event);
+        if end.is_finished()
+            && let Some(answer) = text(event, "/result")
+        {
+            draft.answer = Some(answer.to_owned());
+        }
+        self.end = Some(end);
+    }
+
+    fn judge_result(&self, event: &Value) -> Outcome {
+        if event.pointer("/is_error").and_then(Value::as_bool) == Some(false) {
+            return Outcome::Finished;
+        }
+        if text(event, "/terminal_reason").is_some_and(|reason| reason.starts_with("aborted")) {
+            return Outcome::Interrupted;
+        }
+        match text(event, "/subtype") {
+            Some("success") | None => refusal::judge(
+                status(event, "/api_error_status"),
+                text(event, "/result").unwrap_or("the model did not answer"),
+                self.resets_at.map(Until::UnixSecs),
+            ),
+            Some(subtype) => Outcome::Failed { reason: reason_of(event, subtype) },
+        }
+    }
+}
+
+fn reason_of(event: &Value, subtype: &str) -> String {
+    let errors: Vec<_> = list(event, "/errors").iter().filter_map(Value::as_str).collect();
+    if errors.is_empty() { subtype.to_owned() } else { errors.join("; ") }
+}

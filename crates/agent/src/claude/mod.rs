@@ -1,0 +1,173 @@
+//! Claude Code: variables and flags, and a conversation whose id we choose.
+
+mod event;
+
+use serde_json::{Map, Value, json};
+
+use crate::program::{Entries, Program, Runtime};
+use crate::provider::{AgentCommand, GuestFile, in_box, variables};
+use crate::request::{AgentError, AgentRequest, McpServer, SessionWish, Transport};
+
+pub(crate) use event::Reading;
+
+/// Where Claude Code comes from.
+pub const PROGRAM: Program = Program {
+    name: "claude",
+    package: "@anthropic-ai/claude-code",
+    version: "2.1.197",
+    runtime: Runtime::Gnu,
+    entries: Entries {
+        x64: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
+        x64_baseline: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
+        arm64: "node_modules/@anthropic-ai/claude-code-linux-arm64/claude",
+    },
+};
+
+/// The tool servers, in the read-only folder of the box.
+pub(crate) const MCP_FILE: &str = "mcp.json";
+
+const UUID_RULE: &str = "Claude Code takes a version 4 UUID";
+
+pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
+    Ok(AgentCommand {
+        argv: argv(request)?,
+        env: variables([
+            ("ANTHROPIC_BASE_URL", request.model_route.root()),
+            ("ANTHROPIC_API_KEY", &request.model_route.dummy_key),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("CLAUDE_CODE_MAX_RETRIES", "2"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            // It refuses to skip its permissions as root, unless it is told that this is a sandbox.
+            ("IS_SANDBOX", "1"),
+        ]),
+        files: mcp_file(&request.mcp).into_iter().collect(),
+        home: Vec::new(),
+    })
+}
+
+/// The tool servers as a file, if there are any.
+pub(crate) fn mcp_file(servers: &[McpServer]) -> Option<GuestFile> {
+    let entry = |server: &McpServer| match &server.transport {
+        Transport::Http { url } => json!({ "type": "http", "url": url, "headers": {} }),
+        Transport::Stdio { command, args } => {
+            json!({ "type": "stdio", "command": command, "args": args, "env": {} })
+        }
+    };
+    let servers: Map<String, Value> =
+        servers.iter().map(|server| (server.name.clone(), entry(server))).collect();
+    (!servers.is_empty()).then(|| GuestFile {
+        name: MCP_FILE.to_owned(),
+        bytes: json!({ "mcpServers": servers }).to_string().into_bytes(),
+    })
+}
+
+fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
+    let mut argv = request.program(PROGRAM.name);
+    argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
+    argv.push("--dangerously-skip-permissions".to_owned());
+    for (flag, value) in
+        [("--model", &request.model), ("--effort", &request.variant), ("--agent", &request.agent)]
+    {
+        if let Some(value) = value {
+            argv.extend([flag.to_owned(), value.clone()]);
+        }
+    }
+    // Hooks and tool servers of the repository would run before the first word of the model.
+    argv.extend(["--setting-sources", "user", "--strict-mcp-config"].map(str::to_owned));
+    if !request.mcp.is_empty() {
+        argv.extend(["--mcp-config".to_owned(), in_box(MCP_FILE)]);
+    }
+    match &request.session {
+        SessionWish::Fresh { id: None } => {}
+        SessionWish::Fresh { id: Some(id) } => {
+            argv.extend(["--session-id".to_owned(), check_uuid(id)?]);
+        }
+        SessionWish::Resume(id) => argv.extend(["--resume".to_owned(), id.clone()]),
+    }
+    argv.extend(["--".to_owned(), request.prompt.clone()]);
+    Ok(argv)
+}
+
+fn check_uuid(id: &str) -> Result<String, AgentError> {
+    let shape = id.char_indices().all(|(index, c)| match index {
+        8 | 13 | 18 | 23 => c == '-',
+        14 => c == '4',
+        _ => c.is_ascii_hexdigit(),
+    });
+    if id.len() == 36 && shape {
+        return Ok(id.to_owned());
+    }
+    Err(AgentError::BadValue { what: "a session id", value: id.to_owned(), rule: UUID_RULE })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Provider;
+    use crate::request::{WireApi, sample, sample_servers};
+
+    const UUID: &str = "7eba301b-919a-408e-bf63-0965e7fc3b8d";
+
+    #[test]
+    fn the_line_keeps_the_repositorys_settings_out() {
+        let mut request = sample(WireApi::Messages);
+        request.session = SessionWish::Fresh { id: Some(UUID.to_owned()) };
+        request.variant = Some("high".to_owned());
+        request.agent = Some("reviewer".to_owned());
+        let command = Provider::Claude.command(&request).unwrap();
+        assert_eq!(
+            command.argv.join(" "),
+            format!(
+                "claude -p --output-format stream-json --verbose --dangerously-skip-permissions \
+                 --model scripted --effort high --agent reviewer --setting-sources user \
+                 --strict-mcp-config --session-id {UUID} -- Merge upstream"
+            )
+        );
+        let env: Vec<_> =
+            command.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            env,
+            [
+                "ANTHROPIC_API_KEY=dummy-1",
+                "ANTHROPIC_BASE_URL=http://127.0.0.1:3128/-/model",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+                "CLAUDE_CODE_MAX_RETRIES=2",
+                "DISABLE_AUTOUPDATER=1",
+                "DISABLE_ERROR_REPORTING=1",
+                "DISABLE_TELEMETRY=1",
+                "IS_SANDBOX=1",
+            ]
+        );
+        assert!(command.files.is_empty() && command.home.is_empty());
+    }
+
+    #[test]
+    fn tool_servers_stand_in_a_file_of_the_box() {
+        let mut request = sample(WireApi::Messages);
+        request.mcp = sample_servers();
+        request.session = SessionWish::Resume(UUID.to_owned());
+        let command = Provider::Claude.command(&request).unwrap();
+        assert!(command.argv.join(" ").ends_with(&format!(
+            "--strict-mcp-config --mcp-config /harness-state/run/mcp.json --resume {UUID} \
+             -- Merge upstream"
+        )));
+        assert_eq!(
+            String::from_utf8_lossy(command.file("mcp.json").unwrap()),
+            r#"{"mcpServers":{"forge":{"headers":{},"type":"http","url":"http://127.0.0.1:3129/mcp"},"probe":{"args":["arg"],"command":"prog","env":{},"type":"stdio"}}}"#
+        );
+    }
+
+    #[test]
+    fn a_chosen_session_is_a_random_uuid() {
+        for id in
+            ["x", "7eba301b-919a-108e-bf63-0965e7fc3b8d", "7eba301b-919a-408e-bf63-0965e7fc3b8g"]
+        {
+            let mut request = sample(WireApi::Messages);
+            request.session = SessionWish::Fresh { id: Some(id.to_owned()) };
+            let error = Provider::Claude.command(&request).unwrap_err().to_string();
+            assert!(error.ends_with(UUID_RULE), "{error}");
+        }
+    }
+}

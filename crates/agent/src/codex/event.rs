@@ -1,0 +1,137 @@
+//! Reads Codex's events: `thread.started`, `turn.*`, `item.*` and `error`.
+//!
+//! An `error` line is a retry that goes on, and an `error` *item* is a warning: only `turn.failed` is the end.
+
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::field::{count, input_summary, snippet, text};
+use crate::reader::Taken;
+use crate::refusal;
+use crate::report::{Outcome, Usage};
+
+/// What is known so far.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    earlier: Usage,
+    end: Option<Ended>,
+}
+
+/// The last event, where it is an end.
+#[derive(Debug)]
+enum Ended {
+    Completed,
+    Failed(String),
+}
+
+impl Reading {
+    /// For a thread that has used this much before.
+    pub(crate) fn after(earlier: Usage) -> Self {
+        Self { earlier, end: None }
+    }
+
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
+        let Some(kind) = text(event, "/type") else { return Taken::Unknown };
+        let mut end = None;
+        match kind {
+            "thread.started" => draft.name_session(text(event, "/thread_id")),
+            "turn.started" | "item.updated" => {}
+            "item.started" => take_item(event, draft),
+            "item.completed" => take_item_end(event, draft),
+            "turn.completed" => {
+                self.take_usage(event, draft);
+                end = Some(Ended::Completed);
+            }
+            "turn.failed" => {
+                let message = text(event, "/error/message").unwrap_or("the turn failed");
+                end = Some(Ended::Failed(message.to_owned()));
+            }
+            "error" => take_notice(event, draft),
+            _ => return Taken::Unknown,
+        }
+        self.end = end;
+        Taken::Known
+    }
+
+    /// Success is status 0 and a last event that says the turn is complete.
+    pub(crate) fn judge(&self, exit: Option<i32>) -> Outcome {
+        match (&self.end, exit) {
+            (Some(Ended::Completed), Some(0)) => Outcome::Finished,
+            (Some(Ended::Completed), Some(code)) => {
+                Outcome::Failed { reason: format!("its turn ended well, but its status is {code}") }
+            }
+            (Some(Ended::Failed(message)), _) if refusal::speaks_of_model(message) => {
+                refusal::judge(None, message, None)
+            }
+            (Some(Ended::Failed(message)), _) => Outcome::Failed { reason: message.clone() },
+            (Some(Ended::Completed), None) | (None, _) => Outcome::Interrupted,
+        }
+    }
+
+    /// Codex counts the whole thread, earlier runs included; cached input is part of its input, and reasoning part
+    /// of its output.
+    fn take_usage(&self, event: &Value, draft: &mut Draft) {
+        let cache_read = count(event, "/usage/cached_input_tokens");
+        let reasoning = count(event, "/usage/reasoning_output_tokens");
+        let thread = Usage {
+            input: count(event, "/usage/input_tokens").saturating_sub(cache_read),
+            output: count(event, "/usage/output_tokens").saturating_sub(reasoning),
+            cache_read,
+            cache_write: count(event, "/usage/cache_write_input_tokens"),
+            reasoning,
+        };
+        draft.thread_usage = Some(thread);
+        draft.usage = thread - self.earlier;
+        draft.tell_tokens();
+    }
+}
+
+/// The beginning of an item, where it is the use of a tool.
+fn take_item(event: &Value, draft: &mut Draft) {
+    if let (Some(id), Some((name, detail))) = (text(event, "/item/id"), tool_of(event)) {
+        draft.open_call(id, &name, detail);
+    }
+}
+
+fn take_item_end(event: &Value, draft: &mut Draft) {
+    if text(event, "/item/type") == Some("agent_message") {
+        let said = text(event, "/item/text").unwrap_or_default();
+        draft.answer = Some(said.to_owned());
+        draft.say(said);
+        return;
+    }
+    let Some((name, detail)) = tool_of(event) else { return };
+    let ok = text(event, "/item/status").is_none_or(|status| status == "completed");
+    let id = text(event, "/item/id").unwrap_or_default();
+    if !draft.close_call(id, ok) {
+        draft.add_call(&name, detail, ok);
+    }
+}
+
+/// The tool that an item uses, and what for.
+fn tool_of(event: &Value) -> Option<(String, String)> {
+    let item = event.pointer("/item")?;
+    match text(item, "/type")? {
+        "agent_message" | "reasoning" | "error" | "todo_list" => None,
+        "mcp_tool_call" => {
+            let server = text(item, "/server").unwrap_or_default();
+            let tool = text(item, "/tool").unwrap_or_default();
+            Some((format!("mcp__{server}__{tool}"), input_summary(item.pointer("/arguments"))))
+        }
+        "file_change" => {
+            let changes = item.pointer("/changes").map(Value::to_string).unwrap_or_default();
+            Some(("file_change".to_owned(), snippet(&changes)))
+        }
+        "web_search" => {
+            Some(("web_search".to_owned(), snippet(text(item, "/query").unwrap_or_default())))
+        }
+        other => Some((other.to_owned(), snippet(text(item, "/command").unwrap_or_default()))),
+    }
+}
+
+fn take_notice(event: &Value, draft: &mut Draft) {
+    let message = text(event, "/message").unwrap_or_default();
+    if message.starts_with("Reconnecting") {
+        draft.tell_retry(message);
+    }
+}

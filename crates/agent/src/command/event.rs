@@ -1,0 +1,32 @@
+//! Reads the text of a program that has no events.
+
+use crate::draft::Draft;
+use crate::reader::Taken;
+use crate::report::Outcome;
+
+/// How much of the text is surely kept as the answer: its end, in bytes.
+const ANSWER_LIMIT: usize = 64 * 1024;
+
+/// Takes a line as part of the answer.
+pub(crate) fn take(line: &str, draft: &mut Draft) -> Taken {
+    let answer = draft.answer.get_or_insert_default();
+    if !answer.is_empty() {
+        answer.push('\n');
+    }
+    answer.push_str(&line[line.ceil_char_boundary(line.len().saturating_sub(ANSWER_LIMIT))..]);
+    // Cut now and then rather than at each line, so that a long text stays cheap.
+    if answer.len() > 2 * ANSWER_LIMIT {
+        answer.drain(..answer.ceil_char_boundary(answer.len() - ANSWER_LIMIT));
+    }
+    draft.say(line);
+    Taken::Known
+}
+
+/// There is nothing but the status to go by.
+pub(crate) fn judge(exit: Option<i32>) -> Outcome {
+    match exit {
+        Some(0) => Outcome::Finished,
+        Some(code) => Outcome::Failed { reason: format!("it ended with status {code}") },
+        None => Outcome::Interrupted,
+    }
+}

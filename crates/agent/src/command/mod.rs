@@ -1,0 +1,116 @@
+//! A program of one's own: a template of arguments, with the prompt in one of them or in a file.
+//!
+//! Nothing is known about what it prints, so its text is the answer and its status all there is to judge by.
+
+mod event;
+mod template;
+
+use crate::claude;
+use crate::provider::{AgentCommand, GuestFile, Provider, in_box, variables};
+use crate::request::{AgentError, AgentRequest, SessionWish, WireApi};
+
+pub(crate) use event::{judge, take};
+
+/// The prompt, in the read-only folder of the box.
+pub const PROMPT_FILE: &str = "prompt.txt";
+
+/// Tool servers, where there are any, stand in `mcp.json` beside the prompt, in the form that Claude Code reads.
+/// The model route is told by the variables that most programs know.
+pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
+    let unsupported = |what| AgentError::Unsupported { provider: Provider::Command, what };
+    match request {
+        AgentRequest { session: SessionWish::Resume(_), .. } => {
+            Err(unsupported("a session to resume"))
+        }
+        AgentRequest { variant: Some(_), .. } => Err(unsupported("a variant")),
+        AgentRequest { agent: Some(_), .. } => Err(unsupported("an agent")),
+        _ => Ok(()),
+    }?;
+    let route = &request.model_route;
+    let env = match route.wire {
+        WireApi::Messages => variables([
+            ("ANTHROPIC_BASE_URL", route.root()),
+            ("ANTHROPIC_API_KEY", &route.dummy_key),
+        ]),
+        WireApi::Chat | WireApi::Responses => {
+            variables([("OPENAI_BASE_URL", &route.v1()), ("OPENAI_API_KEY", &route.dummy_key)])
+        }
+    };
+    let prompt =
+        GuestFile { name: PROMPT_FILE.to_owned(), bytes: request.prompt.clone().into_bytes() };
+    let files = std::iter::once(prompt).chain(claude::mcp_file(&request.mcp)).collect();
+    Ok(AgentCommand { argv: argv(request)?, env, files, home: Vec::new() })
+}
+
+fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
+    let template = request.template.as_deref().unwrap_or_default();
+    if template.first().is_none_or(String::is_empty) {
+        return Err(AgentError::NoTemplate);
+    }
+    let prompt_file = in_box(PROMPT_FILE);
+    let value = |name: &str| match name {
+        "prompt" => Ok(request.prompt.as_str()),
+        "prompt_file" => Ok(prompt_file.as_str()),
+        "workspace" => Ok(request.workspace.as_str()),
+        "model" => request.model_for(Provider::Command),
+        _ => Err(AgentError::UnknownPlaceholder { name: name.to_owned() }),
+    };
+    template.iter().map(|word| template::fill(word, value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{sample, sample_servers};
+
+    fn request(words: &[&str]) -> AgentRequest {
+        let template = Some(words.iter().map(|&word| word.to_owned()).collect());
+        AgentRequest { template, ..sample(WireApi::Chat) }
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_one_pass() {
+        let mut request = request(&["aider", "--model={model}", "-C", "{workspace}", "{prompt}"]);
+        request.prompt = "keep {model} as it is".to_owned();
+        let argv = Provider::Command.command(&request).unwrap().argv;
+        assert_eq!(
+            argv,
+            ["aider", "--model=scripted", "-C", "/workspace", "keep {model} as it is"]
+        );
+    }
+
+    #[test]
+    fn the_prompt_is_also_a_file() {
+        let command = Provider::Command.command(&request(&["x", "{prompt_file}"])).unwrap();
+        assert_eq!(command.argv[1], "/harness-state/run/prompt.txt");
+        assert_eq!(command.file("prompt.txt"), Some("Merge upstream".as_bytes()));
+        assert_eq!(command.env["OPENAI_BASE_URL"], "http://127.0.0.1:3128/-/model/v1");
+    }
+
+    #[test]
+    fn the_model_route_has_the_names_of_its_kind() {
+        let mut request = request(&["x"]);
+        request.model_route.wire = WireApi::Messages;
+        request.mcp = sample_servers();
+        let command = Provider::Command.command(&request).unwrap();
+        assert_eq!(command.env["ANTHROPIC_BASE_URL"], "http://127.0.0.1:3128/-/model");
+        assert!(command.file("mcp.json").is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_filled_in_is_an_error() {
+        let error = |request: &AgentRequest| Provider::Command.command(request).unwrap_err();
+        assert_eq!(
+            error(&request(&["x", "{prmpt}"])).to_string(),
+            "there is no placeholder {prmpt}; choose one of: {prompt}, {prompt_file}, {workspace}, {model}"
+        );
+        assert_eq!(error(&request(&[])), AgentError::NoTemplate);
+        assert_eq!(error(&sample(WireApi::Chat)), AgentError::NoTemplate);
+        let mut no_model = request(&["x", "{model}"]);
+        no_model.model = None;
+        assert_eq!(error(&no_model), AgentError::NoModel { provider: Provider::Command });
+        let mut resumed = request(&["x"]);
+        resumed.session = SessionWish::Resume("1".to_owned());
+        assert_eq!(error(&resumed).to_string(), "command cannot be given a session to resume");
+    }
+}

@@ -1,0 +1,119 @@
+//! A report in the making, and the news that fall off on the way.
+
+use crate::field::snippet;
+use crate::reader::Progress;
+use crate::report::{Denial, TOOL_CALLS_KEPT, ToolCall, Usage};
+
+/// What the lines so far have said.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) answer: Option<String>,
+    pub(crate) usage: Usage,
+    pub(crate) thread_usage: Option<Usage>,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) session_id: Option<String>,
+    pub(crate) tool_calls: Vec<ToolCall>,
+    pub(crate) denials: Vec<Denial>,
+    /// The agent's own names for the calls that have not ended.
+    open_calls: Vec<(String, usize)>,
+    news: Vec<Progress>,
+}
+
+impl Draft {
+    pub(crate) fn take_news(&mut self) -> Vec<Progress> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Keeps the id of the conversation; the first one counts.
+    pub(crate) fn name_session(&mut self, id: Option<&str>) {
+        if let (None, Some(id)) = (&self.session_id, id) {
+            self.session_id = Some(id.to_owned());
+            self.news.push(Progress::SessionStarted { id: snippet(id) });
+        }
+    }
+
+    pub(crate) fn say(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.news.push(Progress::Text(snippet(text)));
+        }
+    }
+
+    pub(crate) fn tell_retry(&mut self, reason: &str) {
+        self.news.push(Progress::Retrying { reason: snippet(reason) });
+    }
+
+    pub(crate) fn tell_tokens(&mut self) {
+        self.news.push(Progress::Tokens(self.usage));
+    }
+
+    pub(crate) fn add_usage(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.usage += usage;
+        if let Some(cost) = cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+        self.tell_tokens();
+    }
+
+    /// A call that the agent tells of only once, when it is over.
+    pub(crate) fn add_call(&mut self, name: &str, detail: String, ok: bool) {
+        self.push_call(name, detail, Some(ok));
+    }
+
+    /// A call whose end will be told by the same id.
+    pub(crate) fn open_call(&mut self, id: &str, name: &str, detail: String) {
+        if let Some(index) = self.push_call(name, detail, None) {
+            self.open_calls.push((id.to_owned(), index));
+        }
+    }
+
+    /// The end of a call; whether it had begun.
+    pub(crate) fn close_call(&mut self, id: &str, ok: bool) -> bool {
+        let Some(place) = self.open_calls.iter().position(|(open, _)| open == id) else {
+            return false;
+        };
+        let (_, index) = self.open_calls.swap_remove(place);
+        self.tool_calls[index].ok = Some(ok);
+        true
+    }
+
+    pub(crate) fn deny(&mut self, tool: &str, detail: String) {
+        if self.denials.len() < TOOL_CALLS_KEPT {
+            self.denials.push(Denial { tool: snippet(tool), detail });
+        }
+    }
+
+    fn push_call(&mut self, name: &str, detail: String, ok: Option<bool>) -> Option<usize> {
+        let name = snippet(name);
+        self.news.push(Progress::ToolCall { name: name.clone(), summary: detail.clone() });
+        if self.tool_calls.len() == TOOL_CALLS_KEPT {
+            return None;
+        }
+        self.tool_calls.push(ToolCall { name, ok, detail });
+        Some(self.tool_calls.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_ends_once_and_only_if_it_began() {
+        let mut draft = Draft::default();
+        draft.open_call("1", "bash", "ls".to_owned());
+        assert!(draft.close_call("1", true));
+        assert!(!draft.close_call("1", false));
+        assert!(!draft.close_call("2", false));
+        assert_eq!(draft.tool_calls[0].ok, Some(true));
+    }
+
+    #[test]
+    fn an_agent_without_end_does_not_fill_the_memory() {
+        let mut draft = Draft::default();
+        for index in 0..TOOL_CALLS_KEPT + 5 {
+            draft.open_call(&index.to_string(), "bash", String::new());
+            draft.take_news();
+        }
+        assert_eq!(draft.tool_calls.len(), TOOL_CALLS_KEPT);
+    }
+}

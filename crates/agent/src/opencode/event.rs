@@ -1,0 +1,122 @@
+//! Reads OpenCode's events: `step_start`, `tool_use`, `text`, `step_finish`, `error`.
+//!
+//! It prints nothing while it asks the model again, and tells of a tool only when that has ended.
+
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::field::{count, input_summary, number, text};
+use crate::reader::{LINE_LIMIT, Taken};
+use crate::refusal;
+use crate::report::{Outcome, Until, Usage};
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    last_reason: Option<String>,
+    error: Option<Outcome>,
+    step: StepText,
+}
+
+/// Whether the current step has said something; its texts belong together.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum StepText {
+    #[default]
+    None,
+    Some,
+}
+
+impl Reading {
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
+        let Some(kind) = text(event, "/type") else { return Taken::Unknown };
+        match kind {
+            "step_start" => {
+                self.step = StepText::None;
+                self.last_reason = None;
+            }
+            "tool_use" => take_tool(event, draft),
+            "text" => self.take_text(event, draft),
+            "step_finish" => self.take_finish(event, draft),
+            "error" => self.error = Some(judge_error(event)),
+            "reasoning" => {}
+            _ => return Taken::Unknown,
+        }
+        draft.name_session(text(event, "/sessionID"));
+        Taken::Known
+    }
+
+    /// Success is status 0, no error, and a last step that ended with `stop`. A refused permission ends the run
+    /// after a step that ended with `tool-calls`, with status 0 and without a word.
+    pub(crate) fn judge(&self, exit: Option<i32>, draft: &Draft) -> Outcome {
+        match (&self.error, self.last_reason.as_deref(), exit) {
+            (Some(error), _, _) => error.clone(),
+            (None, Some("stop"), Some(0)) => Outcome::Finished,
+            (None, Some("stop"), Some(code)) => Outcome::Failed {
+                reason: format!("its last step ended well, but its status is {code}"),
+            },
+            (None, Some("tool-calls"), Some(_)) if !draft.denials.is_empty() => {
+                Outcome::PermissionDenied
+            }
+            (None, None | Some("stop" | "tool-calls"), _) => Outcome::Interrupted,
+            (None, Some(reason), _) => {
+                Outcome::Failed { reason: format!("its last step ended with `{reason}`") }
+            }
+        }
+    }
+
+    fn take_text(&mut self, event: &Value, draft: &mut Draft) {
+        let Some(said) = text(event, "/part/text") else { return };
+        match (&self.step, &mut draft.answer) {
+            (StepText::Some, Some(answer)) if answer.len() > LINE_LIMIT => {}
+            (StepText::Some, Some(answer)) => {
+                answer.push('\n');
+                answer.push_str(said);
+            }
+            (StepText::None | StepText::Some, answer) => *answer = Some(said.to_owned()),
+        }
+        self.step = StepText::Some;
+        draft.say(said);
+    }
+
+    fn take_finish(&mut self, event: &Value, draft: &mut Draft) {
+        self.last_reason = text(event, "/part/reason").map(str::to_owned);
+        let usage = Usage {
+            input: count(event, "/part/tokens/input"),
+            output: count(event, "/part/tokens/output"),
+            cache_read: count(event, "/part/tokens/cache/read"),
+            cache_write: count(event, "/part/tokens/cache/write"),
+            reasoning: count(event, "/part/tokens/reasoning"),
+        };
+        draft.add_usage(usage, number(event, "/part/cost"));
+    }
+}
+
+fn take_tool(event: &Value, draft: &mut Draft) {
+    let name = text(event, "/part/tool").unwrap_or("tool");
+    let detail = input_summary(event.pointer("/part/state/input"));
+    if text(event, "/part/state/error").is_some_and(|error| error.contains("rejected permission")) {
+        draft.deny(name, detail.clone());
+    }
+    // A command that failed is a call that completed, with the status beside it.
+    let completed = text(event, "/part/state/status") == Some("completed");
+    let exit = event.pointer("/part/state/metadata/exit").and_then(Value::as_i64);
+    draft.add_call(name, detail, completed && exit.unwrap_or(0) == 0);
+}
+
+fn judge_error(event: &Value) -> Outcome {
+    let name = text(event, "/error/name").unwrap_or("error");
+    let message = text(event, "/error/data/message").unwrap_or(name);
+    match name {
+        "APIError" | "ProviderAuthError" => {
+            let status = crate::field::status(event, "/error/data/statusCode");
+            refusal::judge(status, message, retry_after(event))
+        }
+        "MessageAbortedError" => Outcome::Interrupted,
+        _ => Outcome::Failed { reason: message.to_owned() },
+    }
+}
+
+fn retry_after(event: &Value) -> Option<Until> {
+    let seconds = text(event, "/error/data/responseHeaders/retry-after")?;
+    seconds.trim().parse().ok().map(Until::InSecs)
+}

@@ -1,0 +1,142 @@
+//! OpenCode: configuration by one variable, so that nothing the repository brings along is read.
+
+mod config;
+mod event;
+
+use crate::program::{Entries, Program, Runtime};
+use crate::provider::{AgentCommand, HomeFile, Provider, variables};
+use crate::request::{AgentError, AgentRequest, SessionWish};
+
+pub(crate) use event::Reading;
+
+/// Where OpenCode comes from.
+pub const PROGRAM: Program = Program {
+    name: "opencode",
+    package: "opencode-ai",
+    version: "1.18.33",
+    runtime: Runtime::Gnu,
+    entries: Entries {
+        x64: "node_modules/opencode-linux-x64/bin/opencode",
+        x64_baseline: "node_modules/opencode-linux-x64-baseline/bin/opencode",
+        arm64: "node_modules/opencode-linux-arm64/bin/opencode",
+    },
+};
+
+/// What the configuration names as the place of the key.
+const KEY_VARIABLE: &str = "MODEL_KEY";
+
+/// Where OpenCode looks for its own packages, from the home.
+const CONFIG_DIR: &str = ".config/opencode";
+
+pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
+    let model = request.model_for(Provider::OpenCode)?;
+    let mut env = variables([
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+        ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
+        (KEY_VARIABLE, &request.model_route.dummy_key),
+    ]);
+    env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config::render(request, model)?);
+    Ok(AgentCommand { argv: argv(request, model), env, files: Vec::new(), home: seed() })
+}
+
+fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
+    let mut argv = request.program(PROGRAM.name);
+    argv.extend(["run", "--format", "json", "--dir", &request.workspace].map(str::to_owned));
+    argv.extend(["-m".to_owned(), format!("{}/{model}", config::PROVIDER)]);
+    if let Some(variant) = &request.variant {
+        argv.extend(["--variant".to_owned(), variant.clone()]);
+    }
+    if let Some(agent) = &request.agent {
+        argv.extend(["--agent".to_owned(), agent.clone()]);
+    }
+    // A title of ours spares the extra question to the model that would find one.
+    argv.extend(["--title".to_owned(), request.run_title.clone()]);
+    if let SessionWish::Resume(id) = &request.session {
+        argv.extend(["--session".to_owned(), id.clone()]);
+    }
+    argv.push("--".to_owned());
+    // An argument with a space in it would reach the model in quotes, with its own quotes escaped. OpenCode joins
+    // its arguments by spaces, so the words of the prompt arrive as they were written.
+    argv.extend(request.prompt.split(' ').map(str::to_owned));
+    argv
+}
+
+/// What makes OpenCode believe that its plugin package is installed. It would otherwise ask the npm registry for it
+/// at every start.
+fn seed() -> Vec<HomeFile> {
+    let lock = format!(
+        r#"{{"packages":{{"":{{"dependencies":{{"@opencode-ai/plugin":"{}"}}}}}}}}"#,
+        PROGRAM.version
+    );
+    [("package-lock.json", lock), ("node_modules/.keep", String::new())]
+        .map(|(name, text)| HomeFile {
+            path: format!("{CONFIG_DIR}/{name}"),
+            bytes: text.into_bytes(),
+            mode: 0o644,
+        })
+        .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{WireApi, sample};
+
+    #[test]
+    fn the_line_names_folder_model_and_title() {
+        let mut request = sample(WireApi::Chat);
+        let argv = Provider::OpenCode.command(&request).unwrap().argv;
+        assert_eq!(
+            argv.join(" "),
+            "opencode run --format json --dir /workspace -m local/scripted --title run-1 \
+             -- Merge upstream"
+        );
+        request.variant = Some("high".to_owned());
+        request.agent = Some("build".to_owned());
+        request.session = SessionWish::Resume("ses_1".to_owned());
+        request.launcher = vec!["/opt/agents/opencode/x".to_owned()];
+        let argv = Provider::OpenCode.command(&request).unwrap().argv;
+        assert_eq!(
+            argv.join(" "),
+            "/opt/agents/opencode/x run --format json --dir /workspace -m local/scripted \
+             --variant high --agent build --title run-1 --session ses_1 -- Merge upstream"
+        );
+    }
+
+    #[test]
+    fn a_prompt_is_put_together_again_as_it_was() {
+        let mut request = sample(WireApi::Chat);
+        request.prompt = "--help \"me\"  with\n - two  spaces ".to_owned();
+        let argv = Provider::OpenCode.command(&request).unwrap().argv;
+        let start = argv.iter().position(|word| word == "--").unwrap() + 1;
+        assert_eq!(argv[start..].join(" "), request.prompt);
+    }
+
+    #[test]
+    fn nothing_is_fetched_and_nothing_of_the_repository_is_read() {
+        let command = Provider::OpenCode.command(&sample(WireApi::Chat)).unwrap();
+        let off = command.env.keys().filter(|name| name.starts_with("OPENCODE_DISABLE_")).count();
+        assert_eq!(off, 5);
+        assert_eq!(command.env["MODEL_KEY"], "dummy-1");
+        let paths: Vec<_> = command.home.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [".config/opencode/package-lock.json", ".config/opencode/node_modules/.keep"]
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&command.home[0].bytes),
+            r#"{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"1.18.33"}}}}"#
+        );
+    }
+
+    #[test]
+    fn there_is_no_model_to_fall_back_on() {
+        let mut request = sample(WireApi::Chat);
+        request.model = None;
+        let error = Provider::OpenCode.command(&request).unwrap_err();
+        assert_eq!(error.to_string(), "opencode needs the name of a model");
+    }
+}

@@ -1,0 +1,100 @@
+//! Reads pi's events. Only `message_end` counts: other events repeat its numbers, and there may be several
+//! `agent_end` where the model is asked again.
+
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::field::{block_texts, count, flag, input_summary, number, text};
+use crate::reader::Taken;
+use crate::refusal;
+use crate::report::{Outcome, Usage};
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// Why the last message of the model ended.
+    stop: Option<Stop>,
+}
+
+#[derive(Debug)]
+struct Stop {
+    reason: String,
+    error: Option<String>,
+}
+
+/// Whether a line only repeats a message that is still growing. It may be very long, so nobody looks into it.
+pub(crate) fn is_repetition(line: &str) -> bool {
+    line.starts_with(r#"{"type":"message_update""#)
+}
+
+impl Reading {
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
+        match text(event, "/type") {
+            Some("session") => draft.name_session(text(event, "/id")),
+            Some("message_end") => self.take_message(event, draft),
+            Some("tool_execution_start") => {
+                let id = text(event, "/toolCallId").unwrap_or_default();
+                let name = text(event, "/toolName").unwrap_or("tool");
+                draft.open_call(id, name, input_summary(event.pointer("/args")));
+            }
+            Some("tool_execution_end") => {
+                let id = text(event, "/toolCallId").unwrap_or_default();
+                draft.close_call(id, !flag(event, "/isError"));
+            }
+            Some("auto_retry_start") => {
+                draft.tell_retry(text(event, "/errorMessage").unwrap_or("unknown"));
+            }
+            Some(
+                "agent_start"
+                | "agent_end"
+                | "turn_start"
+                | "turn_end"
+                | "message_start"
+                | "message_update"
+                | "tool_execution_update"
+                | "auto_retry_end"
+                | "queue_update"
+                | "compaction_start"
+                | "compaction_end",
+            ) => {}
+            Some(_) | None => return Taken::Unknown,
+        }
+        Taken::Known
+    }
+
+    /// Success is a last message of the model that ended with `stop`.
+    pub(crate) fn judge(&self) -> Outcome {
+        let Some(Stop { reason, error }) = &self.stop else { return Outcome::Interrupted };
+        match reason.as_str() {
+            "stop" => Outcome::Finished,
+            "error" => {
+                refusal::judge(None, error.as_deref().unwrap_or("the model did not answer"), None)
+            }
+            "toolUse" | "aborted" => Outcome::Interrupted,
+            other => Outcome::Failed { reason: format!("its last message ended with `{other}`") },
+        }
+    }
+
+    fn take_message(&mut self, event: &Value, draft: &mut Draft) {
+        let Some(message) = event.pointer("/message") else { return };
+        if text(message, "/role") != Some("assistant") {
+            return;
+        }
+        let usage = Usage {
+            input: count(message, "/usage/input"),
+            output: count(message, "/usage/output"),
+            cache_read: count(message, "/usage/cacheRead"),
+            cache_write: count(message, "/usage/cacheWrite"),
+            reasoning: 0,
+        };
+        draft.add_usage(usage, number(message, "/usage/cost/total"));
+        if let Some(said) = block_texts(message) {
+            draft.say(&said);
+            draft.answer = Some(said);
+        }
+        self.stop = Some(Stop {
+            reason: text(message, "/stopReason").unwrap_or("nothing").to_owned(),
+            error: text(message, "/errorMessage").map(str::to_owned),
+        });
+    }
+}

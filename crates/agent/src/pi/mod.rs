@@ -1,0 +1,226 @@
+//! pi: a list of models in its home, and tool servers through a small extension of ours.
+
+mod event;
+
+use serde_json::{Value, json};
+
+use crate::claude;
+use crate::program::{Entries, Program, Runtime};
+use crate::provider::{AgentCommand, GuestFile, HomeFile, Provider, in_box, variables};
+use crate::request::{AgentError, AgentRequest, SessionWish, WireApi};
+
+pub(crate) use event::{Reading, is_repetition};
+
+/// Where pi comes from.
+pub const PROGRAM: Program = Program {
+    name: "pi",
+    package: "@mariozechner/pi-coding-agent",
+    version: "0.73.1",
+    runtime: Runtime::Node { major: 20, minor: 6 },
+    entries: Entries::everywhere("node_modules/@mariozechner/pi-coding-agent/dist/cli.js"),
+};
+
+/// The extension that gives pi the tools of tool servers, in the read-only folder of the box. It reads the file of
+/// servers beside it.
+const BRIDGE_FILE: &str = "bridge.ts";
+
+/// The name under which pi knows our model route.
+const PROVIDER: &str = "local";
+
+/// Where the key is, by name.
+const KEY_VARIABLE: &str = "LOCAL_KEY";
+
+const THINKING: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
+
+pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
+    if request.agent.is_some() {
+        return Err(AgentError::Unsupported { provider: Provider::Pi, what: "an agent" });
+    }
+    let model = request.model_for(Provider::Pi)?;
+    check_thinking(request.variant.as_deref())?;
+    Ok(AgentCommand {
+        argv: argv(request, model),
+        env: variables([
+            ("PI_OFFLINE", "1"),
+            ("PI_SKIP_VERSION_CHECK", "1"),
+            ("PI_TELEMETRY", "0"),
+            (KEY_VARIABLE, &request.model_route.dummy_key),
+        ]),
+        files: files(request),
+        home: vec![
+            home_file("models.json", &models(request, model)),
+            home_file("settings.json", &settings()),
+        ],
+    })
+}
+
+fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
+    let mut argv = request.program(PROGRAM.name);
+    argv.extend(["-p", "--mode", "json", "--provider", PROVIDER].map(str::to_owned));
+    argv.extend(["--model".to_owned(), model.to_owned()]);
+    if let Some(variant) = &request.variant {
+        argv.extend(["--thinking".to_owned(), variant.clone()]);
+    }
+    // Extensions of the repository would run before the first word of the model. One that is named still loads.
+    argv.extend(
+        ["--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes"]
+            .map(str::to_owned),
+    );
+    if !request.mcp.is_empty() {
+        argv.extend(["-e".to_owned(), in_box(BRIDGE_FILE)]);
+    }
+    if let SessionWish::Resume(id) = &request.session {
+        argv.extend(["--session".to_owned(), id.clone()]);
+    }
+    argv.push(prompt(&request.prompt));
+    argv
+}
+
+/// pi has no mark for the end of options, and reads `@name` as a file to send along.
+fn prompt(prompt: &str) -> String {
+    if prompt.starts_with(['-', '@']) { format!("\n{prompt}") } else { prompt.to_owned() }
+}
+
+fn files(request: &AgentRequest) -> Vec<GuestFile> {
+    let Some(servers) = claude::mcp_file(&request.mcp) else { return Vec::new() };
+    let bridge = include_bytes!("bridge.ts").to_vec();
+    vec![servers, GuestFile { name: BRIDGE_FILE.to_owned(), bytes: bridge }]
+}
+
+fn home_file(name: &str, value: &Value) -> HomeFile {
+    let path = format!(".pi/agent/{name}");
+    HomeFile { path, bytes: value.to_string().into_bytes(), mode: 0o600 }
+}
+
+fn models(request: &AgentRequest, model: &str) -> Value {
+    let route = &request.model_route;
+    let (api, base_url) = match route.wire {
+        WireApi::Chat => ("openai-completions", route.v1()),
+        WireApi::Responses => ("openai-responses", route.v1()),
+        WireApi::Messages => ("anthropic-messages", route.root().to_owned()),
+    };
+    let mut entry = json!({
+        "id": model, "reasoning": true, "input": ["text"], "contextWindow": 200_000, "maxTokens": 8192
+    });
+    if let Some(price) = request.price {
+        // What goes into the cache is not priced apart, so it counts as what is read.
+        entry["cost"] = json!({
+            "input": price.input,
+            "output": price.output,
+            "cacheRead": price.cache_read,
+            "cacheWrite": price.input,
+        });
+    }
+    json!({ "providers": { PROVIDER: {
+        "baseUrl": base_url, "api": api, "apiKey": KEY_VARIABLE, "models": [entry]
+    } } })
+}
+
+/// Few retries, and only pi's own: those of its model clients are silent, multiply pi's, and wait as long as a server
+/// asks them to.
+fn settings() -> Value {
+    json!({ "retry": {
+        "enabled": true, "maxRetries": 2, "baseDelayMs": 1000, "provider": { "maxRetries": 0 }
+    } })
+}
+
+fn check_thinking(variant: Option<&str>) -> Result<(), AgentError> {
+    match variant {
+        Some(variant) if !THINKING.contains(&variant) => Err(AgentError::BadValue {
+            what: "a variant",
+            value: variant.to_owned(),
+            rule: "choose one of: off, minimal, low, medium, high, xhigh",
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Price, sample, sample_servers};
+
+    fn models_of(command: &AgentCommand) -> Value {
+        assert_eq!(command.home[0].path, ".pi/agent/models.json");
+        serde_json::from_slice(&command.home[0].bytes).unwrap()
+    }
+
+    #[test]
+    fn the_line_keeps_the_repositorys_extensions_out() {
+        let mut request = sample(WireApi::Chat);
+        request.variant = Some("high".to_owned());
+        request.session = SessionWish::Resume("01a1-x".to_owned());
+        let command = Provider::Pi.command(&request).unwrap();
+        assert_eq!(
+            command.argv.join(" "),
+            "pi -p --mode json --provider local --model scripted --thinking high --no-extensions \
+             --no-skills --no-prompt-templates --no-themes --session 01a1-x Merge upstream"
+        );
+        let env: Vec<_> =
+            command.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            env,
+            ["LOCAL_KEY=dummy-1", "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0"]
+        );
+    }
+
+    #[test]
+    fn the_model_route_is_the_only_provider() {
+        let mut request = sample(WireApi::Chat);
+        request.price = Some(Price { input: 3.0, output: 15.0, cache_read: 0.3 });
+        let command = Provider::Pi.command(&request).unwrap();
+        assert_eq!(
+            models_of(&command),
+            json!({"providers": {"local": {
+                "baseUrl": "http://127.0.0.1:3128/-/model/v1",
+                "api": "openai-completions",
+                "apiKey": "LOCAL_KEY",
+                "models": [{
+                    "id": "scripted", "reasoning": true, "input": ["text"],
+                    "contextWindow": 200000, "maxTokens": 8192,
+                    "cost": {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.0}
+                }]
+            }}})
+        );
+    }
+
+    #[test]
+    fn each_way_to_talk_has_its_own_base() {
+        for (wire, api, url) in [
+            (WireApi::Responses, "openai-responses", "http://127.0.0.1:3128/-/model/v1"),
+            (WireApi::Messages, "anthropic-messages", "http://127.0.0.1:3128/-/model"),
+        ] {
+            let models = models_of(&Provider::Pi.command(&sample(wire)).unwrap());
+            assert_eq!(models["providers"]["local"]["api"], api);
+            assert_eq!(models["providers"]["local"]["baseUrl"], url);
+        }
+    }
+
+    #[test]
+    fn tool_servers_come_through_the_bridge() {
+        let mut request = sample(WireApi::Chat);
+        request.mcp = sample_servers();
+        let command = Provider::Pi.command(&request).unwrap();
+        let argv = command.argv.join(" ");
+        assert!(argv.contains("--no-themes -e /harness-state/run/bridge.ts Merge"), "{argv}");
+        assert!(command.file("bridge.ts").is_some() && command.file("mcp.json").is_some());
+    }
+
+    #[test]
+    fn a_prompt_is_never_an_option_or_a_file() {
+        for text in ["--help", "-", "@etc"] {
+            let mut request = sample(WireApi::Chat);
+            request.prompt = text.to_owned();
+            let argv = Provider::Pi.command(&request).unwrap().argv;
+            assert_eq!(argv.last(), Some(&format!("\n{text}")));
+        }
+    }
+
+    #[test]
+    fn an_unknown_way_to_think_is_refused_rather_than_forgotten() {
+        let mut request = sample(WireApi::Chat);
+        request.variant = Some("hard".to_owned());
+        let error = Provider::Pi.command(&request).unwrap_err().to_string();
+        assert!(error.contains("\"hard\" cannot be a variant"), "{error}");
+    }
+}

@@ -1,0 +1,376 @@
+//! What is asked of an agent, and what cannot be asked.
+//!
+//! Everything that reaches an argument list is checked here, once for all agents: a value that begins with a dash
+//! would be read as an option, and a session id comes from an agent's own words.
+
+use guest::script::Script;
+
+use crate::provider::Provider;
+
+/// The longest prompt in bytes. Linux takes no argument above 128 KiB, its closing zero included, and some agents
+/// want theirs in one piece; the rest is room for a mark before it.
+pub const PROMPT_LIMIT: usize = 128 * 1024 - 16;
+
+/// What one run asks of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentRequest {
+    /// How the program is started in the box, as [`crate::Program::launcher`] says; empty for its name on the PATH.
+    pub launcher: Vec<String>,
+    /// What to do.
+    pub prompt: String,
+    /// The model, by the name that the model route knows.
+    pub model: Option<String>,
+    /// How hard the model shall think, in the agent's own word, such as `high`.
+    pub variant: Option<String>,
+    /// Which of the agent's own personas shall work.
+    pub agent: Option<String>,
+    /// Whether this begins a conversation or goes on with one.
+    pub session: SessionWish,
+    /// Where the model is.
+    pub model_route: ModelRoute,
+    /// Tool servers for the agent.
+    pub mcp: Vec<McpServer>,
+    /// The folder to work in, as the box sees it; the command is started there.
+    pub workspace: String,
+    /// What the agent may call its conversation.
+    pub run_title: String,
+    /// What the model costs, for agents that add it up.
+    pub price: Option<Price>,
+    /// What [`Provider::Scripted`] plays.
+    pub script: Option<Script>,
+    /// What [`Provider::Command`] starts.
+    pub template: Option<Vec<String>>,
+}
+
+/// Whether a run begins a conversation or goes on with one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionWish {
+    /// A new one. Agents that let it be chosen take the id, which is a version 4 UUID.
+    Fresh {
+        /// The id to take, if any.
+        id: Option<String>,
+    },
+    /// An earlier one, by the id that the agent told.
+    Resume(String),
+}
+
+/// Where the model is, as the box sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelRoute {
+    /// Such as `http://127.0.0.1:3128/-/model`: without `/v1`.
+    pub base_url: String,
+    /// How it is talked to.
+    pub wire: WireApi,
+    /// What stands for the key in the box. The real one is added outside.
+    pub dummy_key: String,
+}
+
+impl ModelRoute {
+    /// The base that OpenAI-like clients want.
+    pub(crate) fn v1(&self) -> String {
+        format!("{}/v1", self.base_url.trim_end_matches('/'))
+    }
+
+    /// The base that Anthropic's clients want.
+    pub(crate) fn root(&self) -> &str {
+        self.base_url.trim_end_matches('/')
+    }
+}
+
+/// The ways to talk to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WireApi {
+    /// Anthropic's `/v1/messages`.
+    Messages,
+    /// OpenAI's `/v1/chat/completions`.
+    Chat,
+    /// OpenAI's `/v1/responses`.
+    Responses,
+}
+
+impl WireApi {
+    /// The name that people give.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+        }
+    }
+}
+
+/// A server of tools, spoken to by the Model Context Protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServer {
+    /// Its name, part of the names of its tools: letters, digits, `-` and `_`.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+}
+
+/// How a tool server is reached from inside the box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// Streamable HTTP.
+    Http {
+        /// Its address.
+        url: String,
+    },
+    /// A program in the box, started by the agent.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+}
+
+/// What a model costs, in dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Tokens that are read.
+    pub input: f64,
+    /// Tokens that are written.
+    pub output: f64,
+    /// Tokens that are read from the cache.
+    pub cache_read: f64,
+}
+
+/// What cannot be asked of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AgentError {
+    /// The agent cannot talk to a model in this way.
+    #[error("{provider} does not talk to models by `{wire}`; it takes: {known}", provider = provider.name(),
+        wire = wire.name(), known = wire_names(*provider))]
+    WrongWire {
+        /// The agent.
+        provider: Provider,
+        /// The way that was asked for.
+        wire: WireApi,
+    },
+    /// The agent has no model of its own to fall back on.
+    #[error("{provider} needs the name of a model", provider = provider.name())]
+    NoModel {
+        /// The agent.
+        provider: Provider,
+    },
+    /// The agent knows no such thing.
+    #[error("{provider} cannot be given {what}", provider = provider.name())]
+    Unsupported {
+        /// The agent.
+        provider: Provider,
+        /// What it cannot be given.
+        what: &'static str,
+    },
+    /// A word that would be read as something else.
+    #[error("\"{value}\" cannot be {what}: {rule}", value = value.escape_debug())]
+    BadValue {
+        /// What it was meant for.
+        what: &'static str,
+        /// The word.
+        value: String,
+        /// What is wrong with it.
+        rule: &'static str,
+    },
+    /// A prompt that does not fit into an argument.
+    #[error("the prompt has {bytes} bytes; an agent takes at most {PROMPT_LIMIT}")]
+    PromptTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A prompt with nothing in it.
+    #[error("the prompt is empty")]
+    NoPrompt,
+    /// A zero byte, which no argument can hold.
+    #[error("the prompt has a zero byte in it")]
+    ZeroInPrompt,
+    /// The scripted agent has nothing to play.
+    #[error("the scripted agent needs a script")]
+    NoScript,
+    /// There is no program to start.
+    #[error("the agent `command` needs a program to start")]
+    NoTemplate,
+    /// A placeholder that does not exist.
+    #[error("there is no placeholder {{{name}}}; choose one of: {{prompt}}, {{prompt_file}}, {{workspace}}, {{model}}",
+        name = name.escape_debug())]
+    UnknownPlaceholder {
+        /// What stands between the braces.
+        name: String,
+    },
+}
+
+const NO_OPTION: &str = "it is empty, begins with a dash or has control characters";
+const NAME_RULE: &str =
+    "only letters, digits, `-` and `_`, at most 128 of them, no dash at the beginning";
+
+impl AgentRequest {
+    /// Refuses what this agent cannot be asked, before anything is made of it.
+    pub(crate) fn check(&self, provider: Provider) -> Result<(), AgentError> {
+        if provider == Provider::Scripted {
+            return Ok(());
+        }
+        if !provider.wire_apis().contains(&self.model_route.wire) {
+            return Err(AgentError::WrongWire { provider, wire: self.model_route.wire });
+        }
+        check_prompt(&self.prompt)?;
+        for (what, value) in
+            [("a model", &self.model), ("a variant", &self.variant), ("an agent", &self.agent)]
+        {
+            if let Some(value) = value {
+                check_word(what, value)?;
+            }
+        }
+        check_word("a title", &self.run_title)?;
+        if let SessionWish::Resume(id) | SessionWish::Fresh { id: Some(id) } = &self.session {
+            check_name("a session id", id)?;
+        }
+        self.mcp.iter().try_for_each(|server| check_name("the name of a tool server", &server.name))
+    }
+
+    /// The model, where there must be one.
+    pub(crate) fn model_for(&self, provider: Provider) -> Result<&str, AgentError> {
+        self.model.as_deref().ok_or(AgentError::NoModel { provider })
+    }
+
+    /// The words that start the program.
+    pub(crate) fn program(&self, name: &str) -> Vec<String> {
+        if self.launcher.is_empty() { vec![name.to_owned()] } else { self.launcher.clone() }
+    }
+}
+
+fn check_prompt(prompt: &str) -> Result<(), AgentError> {
+    match prompt {
+        _ if prompt.trim().is_empty() => Err(AgentError::NoPrompt),
+        _ if prompt.contains('\0') => Err(AgentError::ZeroInPrompt),
+        _ if prompt.len() > PROMPT_LIMIT => Err(AgentError::PromptTooLong { bytes: prompt.len() }),
+        _ => Ok(()),
+    }
+}
+
+fn check_word(what: &'static str, value: &str) -> Result<(), AgentError> {
+    if value.is_empty() || value.starts_with('-') || value.chars().any(char::is_control) {
+        return Err(AgentError::BadValue { what, value: value.to_owned(), rule: NO_OPTION });
+    }
+    Ok(())
+}
+
+fn check_name(what: &'static str, value: &str) -> Result<(), AgentError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if value.is_empty() || value.len() > 128 || value.starts_with('-') || !value.chars().all(plain)
+    {
+        return Err(AgentError::BadValue { what, value: value.to_owned(), rule: NAME_RULE });
+    }
+    Ok(())
+}
+
+fn wire_names(provider: Provider) -> String {
+    let names: Vec<_> = provider.wire_apis().iter().map(|wire| wire.name()).collect();
+    names.join(", ")
+}
+
+/// A request as most tests want it.
+#[cfg(test)]
+pub(crate) fn sample(wire: WireApi) -> AgentRequest {
+    AgentRequest {
+        launcher: Vec::new(),
+        prompt: "Merge upstream".to_owned(),
+        model: Some("scripted".to_owned()),
+        variant: None,
+        agent: None,
+        session: SessionWish::Fresh { id: None },
+        model_route: ModelRoute {
+            base_url: "http://127.0.0.1:3128/-/model".to_owned(),
+            wire,
+            dummy_key: "dummy-1".to_owned(),
+        },
+        mcp: Vec::new(),
+        workspace: guest::WORKSPACE.to_owned(),
+        run_title: "run-1".to_owned(),
+        price: None,
+        script: None,
+        template: None,
+    }
+}
+
+/// One tool server of each kind.
+#[cfg(test)]
+pub(crate) fn sample_servers() -> Vec<McpServer> {
+    vec![
+        McpServer {
+            name: "forge".to_owned(),
+            transport: Transport::Http { url: "http://127.0.0.1:3129/mcp".to_owned() },
+        },
+        McpServer {
+            name: "probe".to_owned(),
+            transport: Transport::Stdio {
+                command: "prog".to_owned(),
+                args: vec!["arg".to_owned()],
+            },
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(change: impl FnOnce(&mut AgentRequest), words: &str) {
+        let mut request = sample(WireApi::Messages);
+        change(&mut request);
+        let error = Provider::Claude.command(&request).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+
+    #[test]
+    fn a_way_to_talk_that_the_agent_lacks_is_named() {
+        refused(
+            |request| request.model_route.wire = WireApi::Chat,
+            "claude does not talk to models by `chat`; it takes: messages",
+        );
+    }
+
+    #[test]
+    fn a_prompt_must_fit_into_an_argument() {
+        refused(|request| request.prompt = " \n".to_owned(), "the prompt is empty");
+        refused(|request| request.prompt = "a\0b".to_owned(), "zero byte");
+        refused(|request| request.prompt = "x".repeat(PROMPT_LIMIT + 1), "has 131057 bytes");
+        let mut request = sample(WireApi::Messages);
+        request.prompt = "x".repeat(PROMPT_LIMIT);
+        assert!(Provider::Claude.command(&request).is_ok());
+    }
+
+    #[test]
+    fn no_value_passes_for_an_option() {
+        refused(|request| request.model = Some("-c".to_owned()), "\"-c\" cannot be a model");
+        refused(|request| request.variant = Some(String::new()), "cannot be a variant");
+        refused(|request| request.agent = Some("a\nb".to_owned()), "\"a\\nb\" cannot be an agent");
+        refused(|request| request.run_title = "--x".to_owned(), "cannot be a title");
+        for id in ["--help", "../x", "a b", ""] {
+            refused(
+                |request| request.session = SessionWish::Resume(id.to_owned()),
+                "cannot be a session id",
+            );
+        }
+    }
+
+    #[test]
+    fn a_tool_server_has_a_plain_name() {
+        refused(
+            |request| {
+                request.mcp = sample_servers();
+                request.mcp[1].name = "a.b".to_owned();
+            },
+            "\"a.b\" cannot be the name of a tool server",
+        );
+    }
+
+    #[test]
+    fn the_scripted_agent_needs_only_its_script() {
+        let mut request = sample(WireApi::Chat);
+        request.prompt = String::new();
+        assert_eq!(Provider::Scripted.command(&request), Err(AgentError::NoScript));
+        request.script = Some(Script::default());
+        assert!(Provider::Scripted.command(&request).is_ok());
+    }
+}
