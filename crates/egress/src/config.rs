@@ -1,0 +1,52 @@
+//! What a run's egress is told, and what it tells in the end.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::model_route::{ModelRouteSpec, ModelUsage, SpecError, TlsError};
+use crate::policy::EgressPolicy;
+use crate::record::{EgressSummary, JournalError};
+
+/// The egress of one run, as data without secrets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EgressConfig {
+    /// The run, by its id.
+    pub run: String,
+    /// What it may reach.
+    pub policy: EgressPolicy,
+    /// Its way to the model, if it has one.
+    #[serde(default)]
+    pub model: Option<ModelRouteSpec>,
+    /// Where the log goes.
+    pub log_path: PathBuf,
+}
+
+/// What came of a run's egress.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EgressReport {
+    /// Who was reached, who was not, and how much was moved.
+    pub summary: EgressSummary,
+    /// What was used of the model.
+    pub usage: ModelUsage,
+}
+
+/// Why a run's egress cannot be served.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EgressError {
+    /// The log cannot be kept.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The model route contradicts itself.
+    #[error("the model route cannot work")]
+    Model(#[from] SpecError),
+    /// TLS towards the model cannot be set up.
+    #[error("the model route has no TLS")]
+    Tls(#[from] TlsError),
+    /// Our own runtime was ended meanwhile.
+    #[error("stopped while setting up the egress")]
+    Stopped,
+}

@@ -1,0 +1,83 @@
+//! The way out of a box.
+//!
+//! A box has no network interface. Inside it one address leads, byte for byte, to one Unix socket on
+//! the host, and this crate is what answers there: a proxy for tunnels and plain requests that lets
+//! through what the [`policy`] of the run allows, and the [`model_route`], which puts the real key
+//! into calls to the model. What happened is in the [`record`].
+//!
+//! Making the socket, relaying to it and choosing a policy are for others.
+
+mod config;
+mod env;
+pub mod model_route;
+pub mod policy;
+mod proxy;
+pub mod record;
+mod resolve;
+mod state;
+
+use std::sync::Arc;
+
+use tokio::net::UnixListener;
+
+pub use config::{EgressConfig, EgressError, EgressReport};
+pub use env::{model_base_url, proxy_env};
+pub use model_route::{KeySource, KeyStore, ModelRouteSpec, ModelUsage};
+pub use policy::{AllowRule, EgressPolicy, Limits, Profile, is_public};
+pub use record::{EgressSummary, render_summary};
+pub use resolve::{Resolved, Resolver, SystemResolver};
+pub use state::EgressState;
+
+use proxy::Shared;
+
+/// The egress of one run, ready to serve.
+#[derive(Debug)]
+pub struct Egress {
+    shared: Arc<Shared>,
+}
+
+impl Egress {
+    /// Opens the log, goes on with it if the run is an old one, and makes ready to serve.
+    pub async fn open(config: EgressConfig, keys: KeyStore) -> Result<Self, EgressError> {
+        Self::open_with(config, keys, Arc::new(SystemResolver)).await
+    }
+
+    /// Like [`Egress::open`], with somebody else to ask for addresses.
+    pub async fn open_with(
+        config: EgressConfig,
+        keys: KeyStore,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, EgressError> {
+        Ok(Self { shared: Arc::new(Shared::open(config, keys, resolver).await?) })
+    }
+
+    /// The counters, which go on changing while the run is served.
+    #[must_use]
+    pub fn state(&self) -> Arc<EgressState> {
+        Arc::clone(&self.shared.state)
+    }
+
+    /// The summary as it stands.
+    #[must_use]
+    pub fn summary(&self) -> EgressSummary {
+        self.shared.journal.summary()
+    }
+
+    /// Serves `listener` until `stop` comes to pass, cuts what is still open, and tells what happened.
+    pub async fn serve(self, listener: UnixListener, stop: impl Future) -> EgressReport {
+        proxy::accept_until(&self.shared, &listener, stop).await;
+        let summary = self.shared.journal.finish().await;
+        EgressReport { summary, usage: self.shared.state.usage() }
+    }
+}
+
+/// Serves the egress of one run until `stop` comes to pass. Whoever wants to watch the counters
+/// meanwhile uses [`Egress`].
+pub async fn serve(
+    listener: UnixListener,
+    config: EgressConfig,
+    keys: KeyStore,
+    stop: impl Future,
+) -> Result<EgressReport, EgressError> {
+    Ok(Egress::open(config, keys).await?.serve(listener, stop).await)
+}

@@ -1,0 +1,129 @@
+//! The exchange of keys in the headers of a call.
+
+use hyper::header::{
+    AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
+};
+use model::secret::Secret;
+
+use super::spec::AuthStyle;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const API_KEY: HeaderName = HeaderName::from_static("api-key");
+
+/// Headers by which a client could speak in its own name, or have somebody else pay.
+const STRIPPED: [HeaderName; 11] = [
+    AUTHORIZATION,
+    PROXY_AUTHORIZATION,
+    COOKIE,
+    X_API_KEY,
+    API_KEY,
+    HeaderName::from_static("x-goog-api-key"),
+    HeaderName::from_static("x-auth-token"),
+    HeaderName::from_static("x-amz-security-token"),
+    HeaderName::from_static("openai-organization"),
+    HeaderName::from_static("openai-project"),
+    HeaderName::from_static("x-forwarded-for"),
+];
+
+/// Whether a call shows the key that the box was given, in any of the usual places.
+pub(super) fn shows_key(headers: &HeaderMap, dummy: &str) -> bool {
+    let bearer = headers.get_all(AUTHORIZATION).into_iter().filter_map(bearer_of);
+    let plain = [X_API_KEY, API_KEY];
+    let plain = plain.iter().flat_map(|name| headers.get_all(name)).map(HeaderValue::as_bytes);
+    bearer.chain(plain).any(|shown| is_same(shown, dummy.as_bytes()))
+}
+
+fn bearer_of(value: &HeaderValue) -> Option<&[u8]> {
+    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+}
+
+/// Compares without stopping at the first difference.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+}
+
+/// Takes away every key the client sent and puts in the real one. A key that no header can carry is
+/// left out; the store has refused such a one already.
+pub(super) fn exchange_key(headers: &mut HeaderMap, style: AuthStyle, key: Option<&Secret>) {
+    for name in &STRIPPED {
+        headers.remove(name);
+    }
+    let Some(key) = key else { return };
+    let plain = |text: &str| {
+        let mut value = HeaderValue::from_str(text).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    };
+    let bearer = || plain(&format!("Bearer {}", key.expose()));
+    let added = match style {
+        AuthStyle::XApiKey => vec![(X_API_KEY, plain(key.expose()))],
+        AuthStyle::ApiKey => vec![(API_KEY, plain(key.expose()))],
+        AuthStyle::Bearer => vec![(AUTHORIZATION, bearer())],
+        AuthStyle::Both => vec![(X_API_KEY, plain(key.expose())), (AUTHORIZATION, bearer())],
+    };
+    for (name, value) in added {
+        if let Some(value) = value {
+            headers.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(HeaderName::from_static(name), value.parse().unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn the_dummy_is_found_wherever_clients_put_it() {
+        let shows = |pairs: &[(&'static str, &str)]| shows_key(&headers(pairs), "dummy-1");
+        assert!(shows(&[("authorization", "Bearer dummy-1")]));
+        assert!(shows(&[("authorization", "bearer  dummy-1")]));
+        assert!(shows(&[("x-api-key", "dummy-1")]));
+        assert!(shows(&[("api-key", "dummy-1")]));
+        assert!(shows(&[("x-api-key", "forged"), ("x-api-key", "dummy-1")]));
+        assert!(!shows(&[("x-api-key", "dummy-2")]));
+        assert!(!shows(&[("authorization", "dummy-1")]));
+        assert!(!shows(&[("cookie", "dummy-1")]));
+        assert!(!shows(&[]));
+    }
+
+    #[test]
+    fn every_key_of_the_client_goes_and_the_real_one_comes() {
+        let check = |style, expected: &[(&str, &str)]| {
+            let mut map = headers(&[
+                ("authorization", "Bearer forged"),
+                ("x-api-key", "forged"),
+                ("x-api-key", "forged too"),
+                ("api-key", "forged"),
+                ("cookie", "a=forged"),
+                ("proxy-authorization", "Basic forged"),
+                ("openai-organization", "somebody-else"),
+            ]);
+            exchange_key(&mut map, style, Some(&Secret::new("real")));
+            let mut left: Vec<_> =
+                map.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+            left.sort_unstable();
+            assert_eq!(left, expected);
+            assert!(!format!("{map:?}").contains("real"));
+        };
+        check(AuthStyle::XApiKey, &[("x-api-key", "real")]);
+        check(AuthStyle::ApiKey, &[("api-key", "real")]);
+        check(AuthStyle::Bearer, &[("authorization", "Bearer real")]);
+        check(AuthStyle::Both, &[("authorization", "Bearer real"), ("x-api-key", "real")]);
+    }
+
+    #[test]
+    fn without_a_key_nothing_is_added() {
+        let mut map = headers(&[("x-api-key", "dummy"), ("accept", "*/*")]);
+        exchange_key(&mut map, AuthStyle::Both, None);
+        assert_eq!(map.len(), 1);
+    }
+}

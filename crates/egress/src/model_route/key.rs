@@ -1,0 +1,258 @@
+//! The real key: where it comes from, and one place that fetches it.
+//!
+//! Many calls may learn at once that the key has expired. One of them fetches the new one and the
+//! others wait for it, since a source that rotates tokens would log out all but the last.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::process::{RunLimits, run};
+use host::signal::Cancel;
+use model::command::{CommandExit, CommandSpec};
+use model::secret::Secret;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::Mutex;
+
+/// Where a key is found on this host. It names the place and never holds the key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeySource {
+    /// A variable of our own environment.
+    Env(String),
+    /// A file that only its owner can read.
+    File(PathBuf),
+    /// A program, with its arguments, that prints the key.
+    Command(Vec<String>),
+    /// The server wants none.
+    None,
+}
+
+/// Why there is no key.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The variable is not set.
+    #[error("the variable {0} with the model key is not set")]
+    Unset(String),
+    /// The file is missing, or others can read it.
+    #[error("could not read the model key")]
+    File(#[from] host::file::FileError),
+    /// The program did not start.
+    #[error("could not ask {program} for the model key")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: host::process::ProcessError,
+    },
+    /// The program failed. What it printed may hold secrets and is not shown.
+    #[error("{program} gave no model key: it ended with {exit:?}")]
+    Command {
+        /// The program.
+        program: String,
+        /// How it ended.
+        exit: CommandExit,
+    },
+    /// There is something, and it is no key.
+    #[error("the model key is empty or holds characters that no header can carry")]
+    Malformed,
+    /// Our own runtime was ended meanwhile.
+    #[error("stopped while reading the model key")]
+    Stopped,
+}
+
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The key of a run, fetched when first asked for.
+#[derive(Clone)]
+pub struct KeyStore {
+    source: KeySource,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    generation: u64,
+    key: Option<Secret>,
+}
+
+/// A key, and which fetching it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) secret: Option<Secret>,
+    generation: u64,
+}
+
+impl KeyStore {
+    /// A store that fetches from `source`.
+    #[must_use]
+    pub fn new(source: KeySource) -> Self {
+        Self { source, held: Arc::default() }
+    }
+
+    /// The key, fetched if it never was.
+    pub(crate) async fn current(&self) -> Result<Key, KeyError> {
+        let mut held = self.held.lock().await;
+        if held.generation == 0 {
+            self.fetch_into(&mut held).await?;
+        }
+        Ok(Key { secret: held.key.clone(), generation: held.generation })
+    }
+
+    /// A key that differs from `refused`, if the source has one by now. Whoever comes while another
+    /// fetches gets what that one fetched.
+    pub(crate) async fn replace(&self, refused: &Key) -> Result<Option<Key>, KeyError> {
+        let mut held = self.held.lock().await;
+        if held.generation == refused.generation {
+            self.fetch_into(&mut held).await?;
+        }
+        let shown = |key: &Option<Secret>| key.as_ref().map(|key| key.expose().to_owned());
+        let is_new = shown(&held.key) != shown(&refused.secret);
+        Ok(is_new.then(|| Key { secret: held.key.clone(), generation: held.generation }))
+    }
+
+    async fn fetch_into(&self, held: &mut Held) -> Result<(), KeyError> {
+        held.key = fetch(&self.source).await?;
+        held.generation += 1;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for KeyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyStore").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+async fn fetch(source: &KeySource) -> Result<Option<Secret>, KeyError> {
+    match source {
+        KeySource::None => Ok(None),
+        KeySource::Env(name) => {
+            let value = host::env::var(name).ok_or_else(|| KeyError::Unset(name.clone()))?;
+            read_key(value.as_bytes()).map(Some)
+        }
+        KeySource::File(path) => {
+            let path = path.clone();
+            let read = tokio::task::spawn_blocking(move || host::file::read_private(&path));
+            let Ok(bytes) = read.await else { return Err(KeyError::Stopped) };
+            read_key(&bytes?).map(Some)
+        }
+        KeySource::Command(argv) => read_key(&ask_program(argv).await?).map(Some),
+    }
+}
+
+async fn ask_program(argv: &[String]) -> Result<Vec<u8>, KeyError> {
+    let (program, args) = argv.split_first().ok_or(KeyError::Malformed)?;
+    let mut spec = CommandSpec::new(program).args(args);
+    // It is the person's own program and needs their world: keyrings, agents, configuration.
+    for (name, value) in host::env::vars_os() {
+        spec = spec.env(name, value);
+    }
+    let limits = RunLimits { timeout: Some(COMMAND_TIMEOUT), ..RunLimits::default() };
+    let output = run(&spec, &limits, &Cancel::new())
+        .await
+        .map_err(|source| KeyError::Start { program: program.clone(), source })?;
+    if output.exit == CommandExit::Exited(0) {
+        Ok(output.stdout)
+    } else {
+        Err(KeyError::Command { program: program.clone(), exit: output.exit })
+    }
+}
+
+/// A key is one word of visible ASCII; white space around it is the editor's.
+fn read_key(bytes: &[u8]) -> Result<Secret, KeyError> {
+    let bytes = bytes.trim_ascii();
+    if bytes.is_empty() || !bytes.iter().all(u8::is_ascii_graphic) {
+        return Err(KeyError::Malformed);
+    }
+    Ok(Secret::new(String::from_utf8_lossy(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn private(path: &std::path::Path, text: &str) {
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+    }
+
+    fn shown(key: &Key) -> &str {
+        key.secret.as_ref().unwrap().expose()
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_once_and_again_when_the_key_was_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        private(&path, "first\n");
+        let store = KeyStore::new(KeySource::File(path.clone()));
+        let first = store.current().await.unwrap();
+        private(&path, "second\n");
+        assert_eq!(shown(&store.current().await.unwrap()), "first");
+        let second = store.replace(&first).await.unwrap().unwrap();
+        assert_eq!(shown(&second), "second");
+        // A second caller who was refused with the old key gets the new one without a fetch.
+        private(&path, "third\n");
+        assert_eq!(shown(&store.replace(&first).await.unwrap().unwrap()), "second");
+    }
+
+    #[tokio::test]
+    async fn a_key_that_stays_the_same_is_not_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        private(&path, "same");
+        let store = KeyStore::new(KeySource::File(path));
+        let key = store.current().await.unwrap();
+        assert!(store.replace(&key).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        fs::write(&path, "k").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let error = KeyStore::new(KeySource::File(path)).current().await.unwrap_err();
+        assert!(matches!(error, KeyError::File(_)));
+    }
+
+    #[tokio::test]
+    async fn a_program_prints_the_key() {
+        let argv = ["/bin/sh", "-c", "echo from-a-program"].map(str::to_owned).to_vec();
+        let store = KeyStore::new(KeySource::Command(argv));
+        assert_eq!(shown(&store.current().await.unwrap()), "from-a-program");
+        let argv = ["/bin/sh", "-c", "echo k; exit 3"].map(str::to_owned).to_vec();
+        let error = KeyStore::new(KeySource::Command(argv)).current().await.unwrap_err();
+        assert!(matches!(error, KeyError::Command { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_missing_variable_is_named_and_no_key_is_ever_shown() {
+        let source = KeySource::Env("BOTTLEWORKS_SURELY_UNSET".to_owned());
+        let error = KeyStore::new(source).current().await.unwrap_err();
+        assert!(error.to_string().contains("BOTTLEWORKS_SURELY_UNSET"));
+        let argv = ["/bin/echo", "hunter2"].map(str::to_owned).to_vec();
+        let store = KeyStore::new(KeySource::Command(argv[..1].to_vec()));
+        assert!(store.current().await.is_err());
+        let store = KeyStore::new(KeySource::None);
+        let key = store.current().await.unwrap();
+        assert!(key.secret.is_none());
+        let held = Key { secret: Some(Secret::new("hunter2")), generation: 1 };
+        assert!(!format!("{store:?} {held:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_key_is_one_word() {
+        assert!(read_key(b" sk-1 \n").is_ok());
+        for bytes in [&b""[..], b" \n", b"two words", b"a\nb", b"\xff"] {
+            assert!(read_key(bytes).is_err());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Which calls the route passes on.
+
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+
+/// The languages that agents speak to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireApi {
+    /// `POST /v1/messages`
+    Messages,
+    /// `POST /v1/chat/completions`
+    Chat,
+    /// `POST /v1/responses`
+    Responses,
+}
+
+impl WireApi {
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        vec![Self::Messages, Self::Chat, Self::Responses]
+    }
+}
+
+/// One call that is passed on.
+#[derive(Clone, Debug)]
+pub struct AllowedPath {
+    /// Its method.
+    pub method: Method,
+    /// Its path below the route, without the version in front.
+    pub path: &'static str,
+    /// The API it belongs to; without one it belongs to all.
+    pub api: Option<WireApi>,
+    /// Whether the model answers, so that tokens are used up.
+    pub generates: bool,
+}
+
+/// Everything that is ever passed on.
+pub const ALLOWED_PATHS: &[AllowedPath] = &[
+    post("/messages", WireApi::Messages, true),
+    post("/messages/count_tokens", WireApi::Messages, false),
+    post("/chat/completions", WireApi::Chat, true),
+    post("/responses", WireApi::Responses, true),
+    AllowedPath { method: Method::GET, path: "/models", api: None, generates: false },
+    // Agents ask in this way whether anybody is there.
+    AllowedPath { method: Method::HEAD, path: "", api: None, generates: false },
+];
+
+const fn post(path: &'static str, api: WireApi, generates: bool) -> AllowedPath {
+    AllowedPath { method: Method::POST, path, api: Some(api), generates }
+}
+
+/// Finds the call that `path`, the part below the route, stands for. The version in front may be
+/// missing, since some servers have it in their base address.
+pub(super) fn find_path(
+    apis: &[WireApi],
+    method: &Method,
+    path: &str,
+) -> Option<&'static AllowedPath> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let path = match path.strip_prefix("/v1") {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
+        _ => path,
+    };
+    // One model by its name is as harmless as the list of them.
+    let is_same = |known: &str| {
+        known == path
+            || known == "/models"
+                && path.strip_prefix("/models/").is_some_and(|name| name.bytes().all(is_plain))
+    };
+    ALLOWED_PATHS.iter().find(|known| {
+        known.method == *method
+            && is_same(known.path)
+            && known.api.is_none_or(|api| apis.contains(&api))
+    })
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_:@".contains(&byte) || byte == b'.'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: &Method, path: &str, expected: bool) {
+        let found = find_path(&WireApi::all(), method, path).is_some();
+        assert_eq!(found, expected, "{method} {path}");
+    }
+
+    #[test]
+    fn the_calls_of_the_three_apis_are_known() {
+        for path in ["/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions"] {
+            check(&Method::POST, path, true);
+        }
+        check(&Method::POST, "/v1/responses", true);
+        check(&Method::POST, "/responses", true);
+        check(&Method::GET, "/v1/models", true);
+        check(&Method::GET, "/v1/models/some-model-4.5", true);
+        for path in ["", "/", "/v1", "/v1/"] {
+            check(&Method::HEAD, path, true);
+        }
+    }
+
+    #[test]
+    fn everything_else_is_not() {
+        check(&Method::GET, "/v1/messages", false);
+        check(&Method::DELETE, "/v1/models/x", false);
+        for path in ["/v1/files", "/v1/organizations", "/v1/messages/batches", "/v1x/messages"] {
+            check(&Method::POST, path, false);
+        }
+        for path in ["/v1/../v1/messages", "/v1//messages", "/v1/messages%2f", "/v1/v1/messages"] {
+            check(&Method::POST, path, false);
+        }
+        check(&Method::GET, "/v1/models/../files", false);
+        check(&Method::GET, "/v1/models/a/b", false);
+        check(&Method::GET, "", false);
+    }
+
+    #[test]
+    fn an_api_that_was_not_chosen_is_not_passed_on() {
+        let only = [WireApi::Messages];
+        assert!(find_path(&only, &Method::POST, "/v1/responses").is_none());
+        assert!(find_path(&only, &Method::GET, "/v1/models").is_some());
+    }
+}

@@ -1,0 +1,90 @@
+//! What tokens cost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::usage::TokenCount;
+
+/// Dollars for a million tokens of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Read by the model for the first time.
+    pub input: f64,
+    /// Written by the model.
+    pub output: f64,
+    /// Read from its cache.
+    #[serde(default)]
+    pub cache_read: f64,
+    /// Put into its cache.
+    #[serde(default)]
+    pub cache_write: f64,
+}
+
+/// Prices by the name of the model, or by what its name begins with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Prices(pub BTreeMap<String, Price>);
+
+impl Prices {
+    /// Whether nothing has a price.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The cost of `tokens` in dollars. A model without a price counts as the dearest one, so that a
+    /// cap holds whatever a server calls its models.
+    #[must_use]
+    pub fn cost(&self, model: &str, tokens: &TokenCount) -> f64 {
+        let by_name = self.0.iter().filter(|(name, _)| model.starts_with(name.as_str()));
+        let longest = by_name.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price);
+        longest.map_or_else(
+            || self.0.values().map(|price| price.of(tokens)).fold(0.0, f64::max),
+            |price| price.of(tokens),
+        )
+    }
+}
+
+impl Price {
+    #[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
+    fn of(&self, tokens: &TokenCount) -> f64 {
+        let parts = [
+            (tokens.input, self.input),
+            (tokens.output, self.output),
+            (tokens.cache_read, self.cache_read),
+            (tokens.cache_write, self.cache_write),
+        ];
+        parts.into_iter().map(|(count, price)| count as f64 * price / 1e6).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prices() -> Prices {
+        let price = |input, output| Price { input, output, cache_read: 0.5, cache_write: 6.0 };
+        let known = [("large", price(5.0, 25.0)), ("large-mini", price(1.0, 5.0))];
+        Prices(known.into_iter().map(|(name, price)| (name.to_owned(), price)).collect())
+    }
+
+    fn check(model: &str, expected: f64) {
+        let tokens = TokenCount { input: 1000, output: 100, cache_read: 2000, cache_write: 500 };
+        let cost = prices().cost(model, &tokens);
+        assert!((cost - expected).abs() < 1e-9, "{model}: {cost}");
+    }
+
+    #[test]
+    fn the_longest_name_that_fits_gives_the_price() {
+        check("large-2025", 0.005 + 0.0025 + 0.001 + 0.003);
+        check("large-mini-2025", 0.001 + 0.0005 + 0.001 + 0.003);
+    }
+
+    #[test]
+    fn an_unknown_model_is_as_dear_as_the_dearest() {
+        check("other", 0.005 + 0.0025 + 0.001 + 0.003);
+        assert!(Prices::default().cost("other", &TokenCount::default()) < 1e-12);
+    }
+}

@@ -1,0 +1,265 @@
+//! One call to the model, from the client's request to the last byte of the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::clock;
+use http_body_util::Either;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::http::request;
+use hyper::http::uri::PathAndQuery;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use rustls::ClientConfig;
+
+use super::MODEL_PREFIX;
+use super::auth::{exchange_key, shows_key};
+use super::key::{Key, KeyStore};
+use super::path::{AllowedPath, WireApi, find_path};
+use super::quota::waiting_until;
+use super::spec::ModelRouteSpec;
+use super::tap::{Form, Tap};
+use super::tls::load_client_config;
+use super::usage::{Spend, TokenCount};
+use crate::config::EgressError;
+use crate::policy::{Profile, Refusal};
+use crate::proxy::{
+    Answer, Attempt, Download, Failure, Obstacle, Place, Reached, Shared, Upload, Way,
+    model_refusal, strip_hop_by_hop,
+};
+use crate::record::Kind;
+
+/// The route of a run, ready for calls.
+#[derive(Debug)]
+pub(crate) struct ModelRoute {
+    spec: ModelRouteSpec,
+    keys: KeyStore,
+    way: Way,
+}
+
+impl ModelRoute {
+    pub(crate) async fn open(spec: ModelRouteSpec, keys: KeyStore) -> Result<Self, EgressError> {
+        spec.check()?;
+        let tls = if spec.upstream.tls { Some(load_tls(&spec).await?) } else { None };
+        let place = Place::Chosen(spec.upstream.host_text(), spec.upstream.port);
+        Ok(Self { spec, keys, way: Way { place, tls } })
+    }
+}
+
+async fn load_tls(spec: &ModelRouteSpec) -> Result<Arc<ClientConfig>, EgressError> {
+    let ca_file = spec.ca_file.clone();
+    let load = tokio::task::spawn_blocking(move || load_client_config(ca_file.as_deref()));
+    let Ok(loaded) = load.await else { return Err(EgressError::Stopped) };
+    Ok(loaded?)
+}
+
+/// Answers a request below the route's prefix.
+pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+    let (host, port) = match &shared.model {
+        Some(route) => (route.spec.upstream.host_text(), route.spec.upstream.port),
+        None => ("the model".to_owned(), 0),
+    };
+    let mut attempt = match shared.begin(Kind::Model, &host, port) {
+        Ok(attempt) => attempt,
+        Err(refusal) => return model_refusal(&refusal.into(), (&host, port)),
+    };
+    match call(shared, request, &mut attempt).await {
+        Ok(reached) => relay(shared, reached, attempt),
+        Err(obstacle) => {
+            // A call that was cut for its size looks like a broken connection from outside.
+            let obstacle = attempt.meter.refusal().map_or(obstacle, Obstacle::from);
+            if obstacle != Obstacle::Failed(Failure::BrokenOff) {
+                // The server never had the whole call, so that nothing was used up.
+                attempt.call = None;
+            }
+            attempt.stopped_by(&obstacle);
+            model_refusal(&obstacle, attempt.target())
+        }
+    }
+}
+
+/// Judges a call, sends it with the real key, and once more with a new key if the server does not
+/// know this one any longer.
+async fn call(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+    attempt: &mut Attempt,
+) -> Result<Reached, Obstacle> {
+    let route = shared.model.as_ref().ok_or(Refusal::NoModel)?;
+    let known = judge(shared, route, &request)?;
+    let (mut head, body) = request.into_parts();
+    let limits = &shared.policy.limits;
+    let body_limit = route.spec.max_body_bytes;
+    let idle = Duration::from_secs(limits.idle_secs);
+    let (body, kept) = Upload::new(body, attempt, idle, body_limit).keep(&shared.state);
+    prepare_head(&mut head, route)?;
+
+    let key = current_key(route).await?;
+    shared.state.usage_mut().requests += 1;
+    attempt.call = known.api.filter(|_| known.generates).map(Call::new);
+    let patience = Duration::from_secs(limits.total_secs);
+    let first = keyed(&head, route, &key, body);
+    let reached = shared.send(&route.way, first, &attempt.meter, patience).await?;
+    if reached.response.status() != StatusCode::UNAUTHORIZED {
+        return Ok(reached);
+    }
+    // Where nothing better is known, the server's own words are the best answer.
+    let Ok(Some(fresh)) = route.keys.replace(&key).await else { return Ok(reached) };
+    match kept.take() {
+        Some(body) => {
+            note_answer(shared, &reached.response);
+            let again = keyed(&head, route, &fresh, body);
+            shared.send(&route.way, again, &attempt.meter, patience).await
+        }
+        None => Ok(reached),
+    }
+}
+
+async fn current_key(route: &ModelRoute) -> Result<Key, Obstacle> {
+    match route.keys.current().await {
+        Ok(key) => Ok(key),
+        Err(_) => Err(Failure::NoKey.into()),
+    }
+}
+
+fn judge(
+    shared: &Shared,
+    route: &ModelRoute,
+    request: &Request<Incoming>,
+) -> Result<&'static AllowedPath, Refusal> {
+    if shared.policy.profile == Profile::None {
+        return Err(Refusal::ProfileNone);
+    }
+    let path = request.uri().path();
+    let below = path.strip_prefix(MODEL_PREFIX).unwrap_or(path);
+    let known = find_path(&route.spec.apis, request.method(), below).ok_or(Refusal::ModelPath)?;
+    // Whether anybody is there may be asked without a key; agents do so before anything else.
+    let needs_key = *request.method() != Method::HEAD && !route.spec.dummy_key.is_empty();
+    if needs_key && !shows_key(request.headers(), &route.spec.dummy_key) {
+        return Err(Refusal::ModelKey);
+    }
+    let limit = route.spec.max_body_bytes;
+    if hyper::body::Body::size_hint(request.body()).lower() > limit {
+        return Err(Refusal::ModelBody { limit });
+    }
+    let mut usage = shared.state.usage_mut();
+    match usage.reached(&route.spec.caps) {
+        Some(what) => {
+            usage.cap_hit = Some(what.clone());
+            Err(Refusal::ModelCap { what })
+        }
+        None => Ok(known),
+    }
+}
+
+/// Makes the head of the client's request into that of ours, all but the key.
+fn prepare_head(head: &mut request::Parts, route: &ModelRoute) -> Result<(), Refusal> {
+    strip_hop_by_hop(&mut head.headers);
+    // What is packed cannot be counted on its way, and events are hardly smaller for it.
+    head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    if let Ok(host) = HeaderValue::try_from(route.spec.upstream.authority()) {
+        head.headers.insert(HOST, host);
+    }
+    let asked = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let below = asked.strip_prefix(MODEL_PREFIX).unwrap_or(asked);
+    let slash = if below.starts_with('/') { "" } else { "/" };
+    let target = format!("{}{slash}{below}", route.spec.upstream.path);
+    let Ok(target) = PathAndQuery::try_from(target) else { return Err(Refusal::BadTarget) };
+    head.uri = Uri::from(target);
+    head.extensions.clear();
+    Ok(())
+}
+
+fn keyed(head: &request::Parts, route: &ModelRoute, key: &Key, body: Upload) -> Request<Upload> {
+    let mut request = Request::new(body);
+    *request.method_mut() = head.method.clone();
+    *request.uri_mut() = head.uri.clone();
+    *request.headers_mut() = head.headers.clone();
+    exchange_key(request.headers_mut(), route.spec.auth, key.secret.as_ref());
+    request
+}
+
+/// Passes an answer on as it comes.
+fn relay(shared: &Arc<Shared>, reached: Reached, mut attempt: Attempt) -> Answer {
+    let Reached { response, lease } = reached;
+    note_answer(shared, &response);
+    attempt.reached(Some(lease.address));
+    attempt.status = Some(response.status().as_u16());
+    if let Some(call) = &mut attempt.call {
+        call.answered(response.status(), response.headers());
+    }
+    let (mut head, body) = response.into_parts();
+    strip_hop_by_hop(&mut head.headers);
+    let idle = Duration::from_secs(shared.policy.limits.idle_secs);
+    let body = Download::new(body, attempt, idle, shared, lease);
+    Response::from_parts(head, Either::Right(body))
+}
+
+fn note_answer(shared: &Shared, response: &Response<Incoming>) {
+    let until = waiting_until(response.status(), response.headers(), clock::now());
+    let mut usage = shared.state.usage_mut();
+    *usage.by_status.entry(response.status().as_u16()).or_default() += 1;
+    if until.is_some() || response.status().is_success() {
+        usage.waiting_until = until;
+    }
+}
+
+/// What is known of one call that makes the model work.
+#[derive(Debug)]
+pub(crate) struct Call {
+    api: WireApi,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Sent; the server may have begun to work.
+    Sent,
+    /// The server would not.
+    Refused,
+    /// The answer is going by.
+    Answering(Tap),
+}
+
+impl Call {
+    fn new(api: WireApi) -> Self {
+        Self { api, stage: Stage::Sent }
+    }
+
+    fn answered(&mut self, status: StatusCode, headers: &HeaderMap) {
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let form = if is_stream { Form::Events } else { Form::Document };
+        self.stage = if status.is_success() {
+            Stage::Answering(Tap::new(self.api, form))
+        } else {
+            Stage::Refused
+        };
+    }
+
+    /// Watches a piece of the answer go by.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        if let Stage::Answering(tap) = &mut self.stage {
+            tap.push(piece);
+        }
+    }
+
+    /// Adds what the call used up to the run's account. A call that was cut off before the answer
+    /// has been paid for as well, as far as anybody can tell.
+    pub(crate) fn finish(self, bytes_up: u64, shared: &Shared) -> Option<Spend> {
+        let route = shared.model.as_ref()?;
+        let tap = match self.stage {
+            Stage::Refused => return None,
+            // Nothing left this host: there was no connection to send it over.
+            Stage::Sent if bytes_up == 0 => return None,
+            Stage::Sent => Tap::new(self.api, Form::Events),
+            Stage::Answering(tap) => tap,
+        };
+        let tapped = tap.finish(bytes_up);
+        let tokens: TokenCount = tapped.tokens;
+        let usd = route.spec.prices.cost(&tapped.model, &tokens);
+        let spend = Spend { tokens, usd, estimated: tapped.estimated };
+        shared.state.usage_mut().add(&spend);
+        Some(spend)
+    }
+}

@@ -1,0 +1,238 @@
+//! What a model route is, as data without secrets.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use hyper::Uri;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::key::KeySource;
+use super::path::WireApi;
+use super::price::Prices;
+use crate::policy::{HostFault, HostName};
+
+/// Where calls to the model go, and under which conditions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRouteSpec {
+    /// The base address, as in `https://api.example.com`; what follows `/-/model` is appended.
+    pub upstream: Upstream,
+    /// How the server wants the key.
+    pub auth: AuthStyle,
+    /// Where the key is found on this host.
+    pub key: KeySource,
+    /// The key that the box was given, and that every call must show; empty means none is asked for.
+    #[serde(default)]
+    pub dummy_key: String,
+    /// The wire APIs whose calls are passed on.
+    #[serde(default = "WireApi::all")]
+    pub apis: Vec<WireApi>,
+    /// Where to stop.
+    #[serde(default)]
+    pub caps: Caps,
+    /// What tokens cost.
+    #[serde(default)]
+    pub prices: Prices,
+    /// The largest call, in bytes.
+    #[serde(default = "default_body_bytes")]
+    pub max_body_bytes: u64,
+    /// Certificates to trust besides those of the system, in PEM; for a server with its own authority.
+    #[serde(default)]
+    pub ca_file: Option<PathBuf>,
+}
+
+/// How a server wants the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuthStyle {
+    /// `x-api-key: KEY`
+    XApiKey,
+    /// `authorization: Bearer KEY`
+    Bearer,
+    /// `api-key: KEY`
+    ApiKey,
+    /// Both `x-api-key` and `authorization`.
+    Both,
+}
+
+/// Where the use of the model stops. Each is looked at before a call, so that one call may go over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Caps {
+    /// Cost in dollars; needs prices.
+    pub max_usd: Option<f64>,
+    /// Tokens of all kinds.
+    pub max_tokens: Option<u64>,
+    /// Calls.
+    pub max_requests: Option<u64>,
+}
+
+fn default_body_bytes() -> u64 {
+    64 << 20
+}
+
+/// Why a route cannot work as described.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// The base address is none.
+    #[error("{0:?} is not the base address of a model server, such as https://api.example.com")]
+    Upstream(String),
+    /// The base address names no usable host.
+    #[error("{text:?} has no usable host: {fault}")]
+    Host {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        fault: HostFault,
+    },
+    /// A limit in money without a price for anything would never be reached.
+    #[error("a cap in dollars needs prices")]
+    Prices,
+}
+
+impl ModelRouteSpec {
+    /// A route with all wire APIs, no caps and no prices.
+    #[must_use]
+    pub fn new(upstream: Upstream, auth: AuthStyle, key: KeySource, dummy_key: &str) -> Self {
+        Self {
+            upstream,
+            auth,
+            key,
+            dummy_key: dummy_key.to_owned(),
+            apis: WireApi::all(),
+            caps: Caps::default(),
+            prices: Prices::default(),
+            max_body_bytes: default_body_bytes(),
+            ca_file: None,
+        }
+    }
+
+    /// Looks for what contradicts itself.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if self.caps.max_usd.is_some() && self.prices.is_empty() {
+            return Err(SpecError::Prices);
+        }
+        Ok(())
+    }
+}
+
+/// The base address of a model server: scheme, host, port and a path in front.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Upstream {
+    pub(crate) tls: bool,
+    pub(crate) host: UpstreamHost,
+    pub(crate) port: u16,
+    /// Empty, or a path without a slash at its end.
+    pub(crate) path: String,
+}
+
+/// The person outside may name an address; inside a box nobody may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum UpstreamHost {
+    Name(HostName),
+    Address(IpAddr),
+}
+
+impl Upstream {
+    /// Reads `https://host[:port][/path]`, or the same with `http`.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let wrong = || SpecError::Upstream(text.to_owned());
+        let Ok(uri) = text.parse::<Uri>() else { return Err(wrong()) };
+        let tls = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(wrong()),
+        };
+        let authority = uri.authority().ok_or_else(wrong)?;
+        if authority.as_str().contains('@') || uri.query().is_some() {
+            return Err(wrong());
+        }
+        let host = authority.host();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let host = match bare.parse() {
+            Ok(address) => UpstreamHost::Address(address),
+            Err(_) => UpstreamHost::Name(
+                HostName::parse(host)
+                    .map_err(|fault| SpecError::Host { text: text.to_owned(), fault })?,
+            ),
+        };
+        let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        Ok(Self { tls, host, port, path: uri.path().trim_end_matches('/').to_owned() })
+    }
+
+    /// The host as it stands in a certificate, a log line and a `Host` header without a port.
+    pub(crate) fn host_text(&self) -> String {
+        match &self.host {
+            UpstreamHost::Name(name) => name.to_string(),
+            UpstreamHost::Address(address) => address.to_string(),
+        }
+    }
+
+    /// The value of the `Host` header.
+    pub(crate) fn authority(&self) -> String {
+        let host = match &self.host {
+            UpstreamHost::Name(name) => name.to_string(),
+            UpstreamHost::Address(IpAddr::V4(address)) => address.to_string(),
+            UpstreamHost::Address(IpAddr::V6(address)) => format!("[{address}]"),
+        };
+        let is_usual = self.port == if self.tls { 443 } else { 80 };
+        if is_usual { host } else { format!("{host}:{}", self.port) }
+    }
+}
+
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+impl TryFrom<String> for Upstream {
+    type Error = SpecError;
+
+    fn try_from(text: String) -> Result<Self, SpecError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Upstream> for String {
+    fn from(upstream: Upstream) -> Self {
+        upstream.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_address_is_brought_to_one_spelling() {
+        let shown = |text: &str| Upstream::parse(text).unwrap().to_string();
+        assert_eq!(shown("https://API.example.com/"), "https://api.example.com");
+        assert_eq!(shown("https://api.example.com:443/a/v1/"), "https://api.example.com/a/v1");
+        assert_eq!(shown("http://127.0.0.1:8080/s/x"), "http://127.0.0.1:8080/s/x");
+        assert_eq!(shown("http://[::1]:8080"), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn what_is_no_base_address_is_refused() {
+        let bad = ["api.example.com", "ftp://x.example", "https://u:p@x.example", "https://", ""];
+        for text in bad.into_iter().chain(["https://x.example/?a=b"]) {
+            assert!(Upstream::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_spec_is_data_and_a_cap_in_money_needs_prices() {
+        let text = r#"{"upstream":"https://api.example.com","auth":"x-api-key",
+            "key":{"env":"MODEL_KEY"},"dummy_key":"d","caps":{"max_usd":2.5}}"#;
+        let spec: ModelRouteSpec = serde_json::from_str(text).unwrap();
+        assert_eq!(spec.check(), Err(SpecError::Prices));
+        let again: ModelRouteSpec =
+            serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
+        assert_eq!(again, spec);
+    }
+}

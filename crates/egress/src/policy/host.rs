@@ -1,0 +1,151 @@
+//! A host name, brought to one spelling and checked once.
+//!
+//! Numbers are not names. That includes the old spellings that resolvers still understand, such as
+//! `127.1` or `0x7f000001`: a name whose last label is a number is an address in disguise.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+/// A DNS name: lower case, ASCII, no trailing dot.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostName(String);
+
+/// Why a text is no host name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum HostFault {
+    /// Nothing is there.
+    #[error("it is empty")]
+    Empty,
+    /// It is an address, in whatever spelling.
+    #[error("it is an address, not a name")]
+    Address,
+    /// It, or one of its labels, is longer than DNS can carry.
+    #[error("it is too long for a name")]
+    TooLong,
+    /// It holds what no name holds.
+    #[error("it is not a valid name")]
+    Malformed,
+}
+
+const NAME_MAX: usize = 253;
+const LABEL_MAX: usize = 63;
+
+impl HostName {
+    /// Reads a name in any case, in Unicode or in its ASCII form, with or without a trailing dot.
+    pub fn parse(text: &str) -> Result<Self, HostFault> {
+        if text.is_empty() {
+            return Err(HostFault::Empty);
+        }
+        if text.len() > 4 * NAME_MAX {
+            return Err(HostFault::TooLong);
+        }
+        if text.starts_with('[') || text.parse::<IpAddr>().is_ok() {
+            return Err(HostFault::Address);
+        }
+        let Ok(ascii) = idna::domain_to_ascii(text) else { return Err(HostFault::Malformed) };
+        let name = ascii.strip_suffix('.').unwrap_or(&ascii);
+        check(name)?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it lies below `suffix`, on a label boundary; no name lies below itself.
+    #[must_use]
+    pub fn is_below(&self, suffix: &Self) -> bool {
+        self.0.strip_suffix(&suffix.0).is_some_and(|front| front.len() > 1 && front.ends_with('.'))
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn check(name: &str) -> Result<(), HostFault> {
+    if name.is_empty() {
+        return Err(HostFault::Empty);
+    }
+    if name.len() > NAME_MAX || name.split('.').any(|label| label.len() > LABEL_MAX) {
+        return Err(HostFault::TooLong);
+    }
+    // Underscores are in no host name by the book, and in some by use.
+    let is_letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.bytes().all(is_letter)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    if !name.split('.').all(is_label) {
+        return Err(HostFault::Malformed);
+    }
+    if name.rsplit('.').next().is_some_and(is_number) { Err(HostFault::Address) } else { Ok(()) }
+}
+
+fn is_number(label: &str) -> bool {
+    let hex = label.strip_prefix("0x").map(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+    label.bytes().all(|b| b.is_ascii_digit()) || hex == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&str, HostFault>) {
+        let parsed = HostName::parse(text);
+        assert_eq!(parsed.as_ref().map(HostName::as_str).map_err(|f| *f), expected, "{text}");
+    }
+
+    #[test]
+    fn names_come_to_one_spelling() {
+        check("example.org", Ok("example.org"));
+        check("EXAMPLE.Org.", Ok("example.org"));
+        check("bücher.example", Ok("xn--bcher-kva.example"));
+        check("XN--BCHER-KVA.example", Ok("xn--bcher-kva.example"));
+        check("ｅｘａｍｐｌｅ.org", Ok("example.org"));
+        check("_dmarc.example.org", Ok("_dmarc.example.org"));
+        check("localhost", Ok("localhost"));
+    }
+
+    #[test]
+    fn addresses_are_no_names_in_any_spelling() {
+        for text in ["127.0.0.1", "::1", "[::1]", "2130706433", "0x7f000001", "127.1", "0177.0.0.1"]
+        {
+            check(text, Err(HostFault::Address));
+        }
+        for text in ["169.254.169.254.", "1.0x7f", "a.b.7", "１２７.0.0.1"] {
+            check(text, Err(HostFault::Address));
+        }
+        check("7.example", Ok("7.example"));
+    }
+
+    #[test]
+    fn what_dns_cannot_carry_is_refused() {
+        check("", Err(HostFault::Empty));
+        check(".", Err(HostFault::Empty));
+        check(&"a".repeat(64), Err(HostFault::TooLong));
+        check(&["a"; 200].join("."), Err(HostFault::TooLong));
+        for text in
+            ["a..b", "a b", "a/b", "a@b", "a\nb", "-a.b", "a-.b", "a:1", "..", "a\0.b", "*.b"]
+        {
+            check(text, Err(HostFault::Malformed));
+        }
+    }
+
+    #[test]
+    fn below_means_on_a_label_boundary() {
+        let name = |text| HostName::parse(text).unwrap();
+        assert!(name("a.example.org").is_below(&name("example.org")));
+        assert!(name("a.b.example.org").is_below(&name("example.org")));
+        assert!(!name("example.org").is_below(&name("example.org")));
+        assert!(!name("badexample.org").is_below(&name("example.org")));
+    }
+}

@@ -1,0 +1,168 @@
+//! Policy: who may be reached, decided from data alone.
+//!
+//! The order is fixed: the deny-list, the allow-list of the profile, the port, and once the name
+//! has been resolved, every one of its addresses. Asking the resolver, connecting and looking at
+//! the first bytes of TLS is for the proxy.
+
+mod address;
+mod host;
+mod profile;
+mod refusal;
+mod registry;
+mod rule;
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+pub use address::is_public;
+pub use host::{HostFault, HostName};
+pub use profile::{Profile, ProfileError};
+pub use refusal::Refusal;
+pub use registry::{REGISTRIES, Registry};
+pub use rule::{AllowRule, RuleError};
+
+/// The ports that may be asked for at any address.
+pub const PORTS: [u16; 2] = [80, 443];
+
+/// What a run may reach.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EgressPolicy {
+    /// The base that the rules add to or take from.
+    pub profile: Profile,
+    /// Hosts that the person allows on top of the profile; of no effect in [`Profile::None`].
+    #[serde(default)]
+    pub allow: Vec<AllowRule>,
+    /// Hosts that stay closed whatever else allows them.
+    #[serde(default)]
+    pub deny: Vec<AllowRule>,
+    /// Registries of this host's own npm, pip or cargo configuration; they count in
+    /// [`Profile::Packages`] only.
+    #[serde(default)]
+    pub extra_package_hosts: Vec<AllowRule>,
+    /// Exact addresses that count as public although they are not: a package mirror or a model
+    /// server on this host or its network. The port of such an address may be asked for as well.
+    /// It is for the person outside the box to choose; the name must still be allowed by a rule.
+    #[serde(default)]
+    pub permit_private: Vec<SocketAddr>,
+    /// What may be used up.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// What a run may use up on its way out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Connections open at the same time.
+    pub connections: usize,
+    /// Requests and tunnels in the whole run, refused ones included.
+    pub requests: u64,
+    /// Bytes of the head of one request.
+    pub header_bytes: usize,
+    /// Seconds until the head of a request, or the first bytes in a tunnel, must have come.
+    pub header_secs: u64,
+    /// Seconds to reach the other side.
+    pub connect_secs: u64,
+    /// Seconds in which a byte must move in one direction or the other.
+    pub idle_secs: u64,
+    /// Seconds that one connection may last.
+    pub total_secs: u64,
+    /// Bytes that may go out in the whole run, the model route apart.
+    pub bytes_up: u64,
+    /// Bytes that may come in during the whole run, the model route apart.
+    pub bytes_down: u64,
+    /// Seconds for which the answer of the resolver is kept.
+    pub dns_cache_secs: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            requests: 100_000,
+            header_bytes: 64 << 10,
+            header_secs: 30,
+            connect_secs: 15,
+            idle_secs: 600,
+            total_secs: 6 * 60 * 60,
+            bytes_up: 64 << 20,
+            bytes_down: 32 << 30,
+            dns_cache_secs: 30,
+        }
+    }
+}
+
+impl EgressPolicy {
+    /// A profile with nothing added and nothing taken away.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            extra_package_hosts: Vec::new(),
+            permit_private: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Decides about a name and a port, before anybody asks a resolver.
+    pub fn judge_name(&self, host: &HostName, port: u16) -> Result<(), Refusal> {
+        if self.profile == Profile::None {
+            return Err(Refusal::ProfileNone);
+        }
+        if let Some(rule) = self.deny.iter().find(|rule| rule.covers(host, port)) {
+            return Err(Refusal::DenyRule { rule: rule.to_string() });
+        }
+        if !self.allows(host, port) {
+            return Err(Refusal::NotAllowed { profile: self.profile });
+        }
+        let may_be_permitted = self.permit_private.iter().any(|address| address.port() == port);
+        if PORTS.contains(&port) || may_be_permitted { Ok(()) } else { Err(Refusal::Port) }
+    }
+
+    /// Decides about all the addresses of a name that was allowed at a port.
+    pub fn judge_addresses(&self, port: u16, addresses: &[SocketAddr]) -> Result<(), Refusal> {
+        self.judge_public(addresses)?;
+        let is_permitted = |address| self.permit_private.contains(address);
+        if PORTS.contains(&port) || addresses.iter().all(is_permitted) {
+            Ok(())
+        } else {
+            Err(Refusal::Port)
+        }
+    }
+
+    /// Decides about addresses alone. One that is not public spoils the others, since a name that
+    /// means two things is what rebinding looks like.
+    pub fn judge_public(&self, addresses: &[SocketAddr]) -> Result<(), Refusal> {
+        if addresses.is_empty() {
+            return Err(Refusal::NoAddress);
+        }
+        let is_closed = |address: &&SocketAddr| {
+            !self.permit_private.contains(address) && !is_public(address.ip())
+        };
+        match addresses.iter().find(is_closed) {
+            Some(address) => Err(Refusal::NotPublic { address: *address }),
+            None => Ok(()),
+        }
+    }
+
+    fn allows(&self, host: &HostName, port: u16) -> bool {
+        let covers = |rules: &[AllowRule]| rules.iter().any(|rule| rule.covers(host, port));
+        match self.profile {
+            Profile::None => false,
+            Profile::Open => true,
+            Profile::ModelOnly => covers(&self.allow),
+            Profile::Packages => {
+                covers(&self.allow)
+                    || covers(&self.extra_package_hosts)
+                    || registry::is_registry(host)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The four bases a policy can start from.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How far a run may see by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Nothing at all, not even the model.
+    None,
+    /// The model route, and what the allow rules name.
+    ModelOnly,
+    /// Like [`Profile::ModelOnly`], and the registries of the usual languages and systems.
+    Packages,
+    /// Any public host. Whatever is in the box can be sent anywhere.
+    Open,
+}
+
+/// A word that names no profile.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no egress profile is called {0:?}; choose none, model-only, packages or open")]
+pub struct ProfileError(String);
+
+impl Profile {
+    /// All of them, from closed to open.
+    pub const ALL: [Self; 4] = [Self::None, Self::ModelOnly, Self::Packages, Self::Open];
+
+    /// The word for it in configuration and on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ModelOnly => "model-only",
+            Self::Packages => "packages",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl FromStr for Profile {
+    type Err = ProfileError;
+
+    fn from_str(text: &str) -> Result<Self, ProfileError> {
+        let known = Self::ALL.into_iter().find(|profile| profile.as_str() == text);
+        known.ok_or_else(|| ProfileError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_is_read_back_from_its_word() {
+        for profile in Profile::ALL {
+            assert_eq!(profile.as_str().parse(), Ok(profile));
+            let quoted = format!("\"{profile}\"");
+            assert_eq!(serde_json::from_str::<Profile>(&quoted).unwrap(), profile);
+        }
+    }
+
+    #[test]
+    fn an_unknown_word_is_told_the_four() {
+        let error = "full".parse::<Profile>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no egress profile is called \"full\"; choose none, model-only, packages or open"
+        );
+    }
+}

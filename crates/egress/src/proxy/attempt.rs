@@ -1,0 +1,181 @@
+//! One connection or request from its beginning to its line in the log.
+//!
+//! The line is written when the attempt is dropped, so that nothing can end without one: not a
+//! client that goes away, not a supervisor that is told to stop.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use host::clock;
+use jiff::Timestamp;
+
+use super::shared::Shared;
+use super::upstream::{Failure, Obstacle};
+use crate::model_route::route::Call;
+use crate::policy::Refusal;
+use crate::record::{Entry, Kind, Verdict};
+
+/// No name that DNS can carry is longer; what a box sends beyond that is not worth a place.
+const HOST_MAX: usize = 255;
+
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    shared: Arc<Shared>,
+    started: Instant,
+    kind: Kind,
+    host: String,
+    port: u16,
+    address: Option<SocketAddr>,
+    verdict: Verdict,
+    reason: Option<&'static str>,
+    pub(crate) status: Option<u16>,
+    /// What is known of a call to the model.
+    pub(crate) call: Option<Call>,
+    pub(crate) meter: Arc<Meter>,
+}
+
+impl Attempt {
+    pub(super) fn new(shared: &Arc<Shared>, kind: Kind, host: &str, port: u16) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            started: clock::monotonic(),
+            kind,
+            host: host.chars().take(HOST_MAX).collect(),
+            port,
+            address: None,
+            verdict: Verdict::Failed,
+            reason: Some("cut_off"),
+            status: None,
+            call: None,
+            meter: Arc::new(Meter::new(shared, kind)),
+        }
+    }
+
+    /// The other side was reached, and what follows is traffic.
+    pub(crate) fn reached(&mut self, address: Option<SocketAddr>) {
+        self.address = address;
+        self.verdict = Verdict::Allowed;
+        self.reason = None;
+    }
+
+    pub(crate) fn denied(&mut self, refusal: &Refusal) {
+        if let Refusal::NotPublic { address } = refusal {
+            self.address = Some(*address);
+        }
+        self.verdict = Verdict::Denied;
+        self.reason = Some(refusal.code());
+    }
+
+    pub(crate) fn failed(&mut self, failure: Failure) {
+        self.verdict = Verdict::Failed;
+        self.reason = Some(failure.code());
+    }
+
+    pub(crate) fn stopped_by(&mut self, obstacle: &Obstacle) {
+        match obstacle {
+            Obstacle::Refused(refusal) => self.denied(refusal),
+            Obstacle::Failed(failure) => self.failed(*failure),
+        }
+    }
+
+    /// What was asked for, as it is shown to whoever asked.
+    pub(crate) fn target(&self) -> (&str, u16) {
+        (&self.host, self.port)
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(refusal) = self.meter.refusal() {
+            self.denied(&refusal);
+        }
+        let call = self.call.take();
+        let spend = call.and_then(|call| call.finish(self.meter.up(), &self.shared));
+        self.shared.journal.add(Entry {
+            // The journal fills in the first three and the last.
+            run: String::new(),
+            seq: 0,
+            ts: Timestamp::UNIX_EPOCH,
+            kind: self.kind,
+            host: std::mem::take(&mut self.host),
+            port: self.port,
+            address: self.address,
+            verdict: self.verdict,
+            reason: self.reason.map(str::to_owned),
+            bytes_up: self.meter.up(),
+            bytes_down: self.meter.down(),
+            ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            status: self.status,
+            spend,
+            prev: String::new(),
+        });
+    }
+}
+
+/// Counts the bytes of one attempt and of the run, and says stop when the run has had enough.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    shared: Arc<Shared>,
+    kind: Kind,
+    up: AtomicU64,
+    down: AtomicU64,
+    refused: OnceLock<Refusal>,
+}
+
+impl Meter {
+    fn new(shared: &Arc<Shared>, kind: Kind) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            kind,
+            up: AtomicU64::new(0),
+            down: AtomicU64::new(0),
+            refused: OnceLock::new(),
+        }
+    }
+
+    /// Counts bytes before they go out; refused ones do not go out and are not counted.
+    pub(crate) fn count_up(&self, bytes: u64) -> Result<(), Refusal> {
+        self.shared.state.touch();
+        let limit = self.shared.policy.limits.bytes_up;
+        if self.kind != Kind::Model && self.shared.state.count_up(bytes) > limit {
+            return Err(self.refuse(Refusal::UploadCap { limit }));
+        }
+        self.up.fetch_add(bytes, Relaxed);
+        Ok(())
+    }
+
+    /// Counts bytes that came in.
+    pub(crate) fn count_down(&self, bytes: u64) -> Result<(), Refusal> {
+        self.shared.state.touch();
+        let limit = self.shared.policy.limits.bytes_down;
+        if self.kind != Kind::Model && self.shared.state.count_down(bytes) > limit {
+            return Err(self.refuse(Refusal::DownloadCap { limit }));
+        }
+        self.down.fetch_add(bytes, Relaxed);
+        Ok(())
+    }
+
+    /// Remembers why the bytes stopped, for the line in the log and the answer.
+    pub(crate) fn refuse(&self, refusal: Refusal) -> Refusal {
+        self.refused.get_or_init(|| refusal).clone()
+    }
+
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.refused.get().cloned()
+    }
+
+    pub(crate) fn up(&self) -> u64 {
+        self.up.load(Relaxed)
+    }
+
+    pub(crate) fn down(&self) -> u64 {
+        self.down.load(Relaxed)
+    }
+
+    /// Bytes in both directions; it stands still when nothing moves.
+    pub(crate) fn moved(&self) -> u64 {
+        self.up() + self.down()
+    }
+}

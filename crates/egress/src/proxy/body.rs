@@ -1,0 +1,332 @@
+//! Bodies on their way through: counted, watched, never held back.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use super::attempt::{Attempt, Meter};
+use super::pool::Lease;
+use super::shared::Shared;
+use crate::policy::Refusal;
+use crate::state::EgressState;
+
+type Polled = Poll<Option<Result<Frame<Bytes>, io::Error>>>;
+
+/// The body of a request on its way out.
+#[derive(Debug)]
+pub(crate) enum Upload {
+    /// As it comes from the box.
+    Live(Box<LiveUpload>),
+    /// Once more, from what was kept.
+    Again(VecDeque<Bytes>),
+}
+
+#[derive(Debug)]
+pub(crate) struct LiveUpload {
+    inner: Incoming,
+    meter: Arc<Meter>,
+    idle: Idle,
+    /// The most it may have, and what it has had.
+    limit: u64,
+    sent: u64,
+    kept: Option<Arc<Kept>>,
+}
+
+/// What is kept of a body for the case that it must be sent once more. The pieces are shared with
+/// the connection and not copied.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    state: Arc<EgressState>,
+    pieces: Mutex<KeptPieces>,
+}
+
+#[derive(Debug, Default)]
+struct KeptPieces {
+    pieces: VecDeque<Bytes>,
+    bytes: usize,
+    is_whole: bool,
+    is_lost: bool,
+}
+
+/// A larger body is not kept, nor any body beyond what all calls together may hold: keeping them all
+/// would be a way to fill this host's memory.
+const KEPT_MAX: usize = 8 << 20;
+const ALL_KEPT_MAX: usize = 64 << 20;
+
+impl Kept {
+    fn new(state: Arc<EgressState>) -> Self {
+        Self { state, pieces: Mutex::default() }
+    }
+
+    fn push(&self, piece: &Bytes) {
+        let mut kept = self.pieces();
+        if kept.is_lost {
+            return;
+        }
+        kept.bytes += piece.len();
+        kept.pieces.push_back(piece.clone());
+        let all = self.state.hold(piece.len());
+        if kept.bytes > KEPT_MAX || all > ALL_KEPT_MAX {
+            kept.is_lost = true;
+            self.release(&mut kept);
+        }
+    }
+
+    fn end(&self) {
+        self.pieces().is_whole = true;
+    }
+
+    /// The body, if all of it was seen and kept.
+    pub(crate) fn take(&self) -> Option<Upload> {
+        let mut kept = self.pieces();
+        let is_usable = kept.is_whole && !kept.is_lost;
+        let pieces = self.release(&mut kept);
+        is_usable.then_some(Upload::Again(pieces))
+    }
+
+    fn release(&self, kept: &mut KeptPieces) -> VecDeque<Bytes> {
+        self.state.let_go(std::mem::take(&mut kept.bytes));
+        std::mem::take(&mut kept.pieces)
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, KeptPieces> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let mut kept = self.pieces();
+        drop(self.release(&mut kept));
+    }
+}
+
+impl Upload {
+    pub(crate) fn new(inner: Incoming, attempt: &Attempt, idle: Duration, limit: u64) -> Self {
+        let meter = Arc::clone(&attempt.meter);
+        let idle = Idle::new(idle);
+        Self::Live(Box::new(LiveUpload { inner, meter, idle, limit, sent: 0, kept: None }))
+    }
+
+    /// Keeps a copy for sending once more.
+    pub(crate) fn keep(mut self, state: &Arc<EgressState>) -> (Self, Arc<Kept>) {
+        let kept = Arc::new(Kept::new(Arc::clone(state)));
+        if let Self::Live(live) = &mut self {
+            if live.inner.is_end_stream() {
+                kept.end();
+            }
+            live.kept = Some(Arc::clone(&kept));
+        }
+        (self, kept)
+    }
+}
+
+impl LiveUpload {
+    fn pass(&mut self, piece: &Bytes) -> Result<(), Refusal> {
+        self.sent += piece.len() as u64;
+        if self.sent > self.limit {
+            return Err(self.meter.refuse(Refusal::ModelBody { limit: self.limit }));
+        }
+        self.meter.count_up(piece.len() as u64)?;
+        if let Some(kept) = &self.kept {
+            kept.push(piece);
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Polled {
+        let frame = match Pin::new(&mut self.inner).poll_frame(cx) {
+            Poll::Pending => return self.idle.poll(cx),
+            Poll::Ready(Some(Ok(frame))) => frame,
+            Poll::Ready(Some(Err(error))) => {
+                return Poll::Ready(Some(Err(io::Error::other(error))));
+            }
+            Poll::Ready(None) => {
+                if let Some(kept) = &self.kept {
+                    kept.end();
+                }
+                return Poll::Ready(None);
+            }
+        };
+        self.idle.reset();
+        if let Some(piece) = frame.data_ref()
+            && let Err(refusal) = self.pass(piece)
+        {
+            return Poll::Ready(Some(Err(io::Error::other(refusal.code()))));
+        }
+        if let Some(kept) = self.kept.as_ref().filter(|_| self.inner.is_end_stream()) {
+            kept.end();
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        match self.get_mut() {
+            Self::Live(live) => live.poll(cx),
+            Self::Again(pieces) => Poll::Ready(pieces.pop_front().map(Frame::data).map(Ok)),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Live(live) => live.inner.is_end_stream(),
+            Self::Again(pieces) => pieces.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Live(live) => live.inner.size_hint(),
+            Self::Again(pieces) => {
+                SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum())
+            }
+        }
+    }
+}
+
+/// The body of an answer on its way in. It holds the attempt, whose line is written when the last
+/// byte has gone by, and the connection, which then may carry another request.
+#[derive(Debug)]
+pub(crate) struct Download {
+    inner: Incoming,
+    idle: Idle,
+    attempt: Attempt,
+    home: Option<(Arc<Shared>, Lease)>,
+}
+
+impl Download {
+    pub(crate) fn new(
+        inner: Incoming,
+        attempt: Attempt,
+        idle: Duration,
+        shared: &Arc<Shared>,
+        lease: Lease,
+    ) -> Self {
+        Self { inner, idle: Idle::new(idle), attempt, home: Some((Arc::clone(shared), lease)) }
+    }
+
+    fn go_home(&mut self) {
+        if let Some((shared, lease)) = self.home.take() {
+            shared.pool.put(lease);
+        }
+    }
+}
+
+impl Body for Download {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        let this = self.get_mut();
+        let frame = match Pin::new(&mut this.inner).poll_frame(cx) {
+            Poll::Pending => return this.idle.poll(cx),
+            Poll::Ready(Some(Ok(frame))) => frame,
+            Poll::Ready(Some(Err(error))) => {
+                this.attempt.failed(super::Failure::BrokenOff);
+                return Poll::Ready(Some(Err(io::Error::other(error))));
+            }
+            Poll::Ready(None) => {
+                this.go_home();
+                return Poll::Ready(None);
+            }
+        };
+        this.idle.reset();
+        if let Some(piece) = frame.data_ref() {
+            if let Err(refusal) = this.attempt.meter.count_down(piece.len() as u64) {
+                return Poll::Ready(Some(Err(io::Error::other(refusal.code()))));
+            }
+            if let Some(call) = &mut this.attempt.call {
+                call.push(piece);
+            }
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl Drop for Download {
+    fn drop(&mut self) {
+        // The last frame is often not asked for when the length was known.
+        if self.inner.is_end_stream() {
+            self.go_home();
+        }
+    }
+}
+
+/// A clock that is wound up again whenever a byte moves.
+#[derive(Debug)]
+struct Idle {
+    limit: Duration,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Idle {
+    fn new(limit: Duration) -> Self {
+        Self { limit, sleep: Box::pin(tokio::time::sleep(limit)) }
+    }
+
+    fn reset(&mut self) {
+        let next = Instant::now() + self.limit;
+        self.sleep.as_mut().reset(next);
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Polled {
+        ready!(self.sleep.as_mut().poll(cx));
+        Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushed(sizes: &[usize], state: &Arc<EgressState>) -> Kept {
+        let kept = Kept::new(Arc::clone(state));
+        sizes.iter().for_each(|size| kept.push(&Bytes::from(vec![0; *size])));
+        kept
+    }
+
+    #[test]
+    fn a_body_is_sent_again_only_if_all_of_it_was_kept() {
+        let state = Arc::new(EgressState::new());
+        let kept = pushed(&[10, 20], &state);
+        assert!(kept.take().is_none(), "its end was not seen");
+        let kept = pushed(&[10, 20], &state);
+        kept.end();
+        let again = kept.take().unwrap();
+        assert_eq!(again.size_hint().exact(), Some(30));
+        let kept = pushed(&[KEPT_MAX, 1, 5], &state);
+        kept.end();
+        assert!(kept.take().is_none(), "it was too large");
+    }
+
+    #[test]
+    fn all_bodies_together_have_a_limit_and_give_back_what_they_held() {
+        let state = Arc::new(EgressState::new());
+        let many: Vec<Kept> = (0..8).map(|_| pushed(&[KEPT_MAX], &state)).collect();
+        let late = pushed(&[1], &state);
+        late.end();
+        assert!(late.take().is_none());
+        drop((many, late));
+        assert_eq!(state.hold(0), 0);
+    }
+}

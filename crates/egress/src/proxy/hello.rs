@@ -1,0 +1,269 @@
+//! The first bytes of TLS: which host a client greets.
+//!
+//! Read by hand and to the letter, because the question is narrow: the server name in the greeting,
+//! however it is cut into records. With encrypted client hello it is the outer name, which is the one
+//! that the other side sees too.
+
+use crate::policy::{HostName, Refusal};
+
+/// No sensible greeting is larger, post-quantum key shares included.
+pub(super) const HELLO_MAX: usize = 64 << 10;
+
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+const SERVER_NAME: u16 = 0;
+const HOST_NAME: u8 = 0;
+const RECORD_MAX: usize = 1 << 14;
+
+/// What the first bytes of a tunnel say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Hello {
+    /// Too little to tell.
+    Incomplete,
+    /// A greeting, with the host it names as it was sent.
+    Greets(Option<String>),
+    /// Something else.
+    NotTls,
+}
+
+/// Compares a greeting with the host that the tunnel was asked for.
+pub(super) fn judge_hello(sni: Option<&str>, host: &HostName) -> Result<(), Refusal> {
+    match sni.map(HostName::parse) {
+        None => Err(Refusal::NoSni),
+        Some(Ok(name)) if name == *host => Ok(()),
+        Some(_) => Err(Refusal::SniMismatch),
+    }
+}
+
+/// Reads the beginning of a stream.
+pub(super) fn parse_hello(bytes: &[u8]) -> Hello {
+    match gather_handshake(bytes) {
+        Gathered::NotTls => Hello::NotTls,
+        Gathered::Incomplete if bytes.len() < HELLO_MAX => Hello::Incomplete,
+        Gathered::Incomplete => Hello::NotTls,
+        Gathered::Message(message) => read_message(&message).map_or(Hello::NotTls, Hello::Greets),
+    }
+}
+
+enum Gathered {
+    Incomplete,
+    NotTls,
+    Message(Vec<u8>),
+}
+
+/// Joins the records that carry the greeting; a client may cut it wherever it likes.
+fn gather_handshake(bytes: &[u8]) -> Gathered {
+    let mut message = Vec::new();
+    let mut rest = bytes;
+    loop {
+        if let Some(whole) = whole_message(&message) {
+            return whole;
+        }
+        // Even the first byte may tell; what is missing may still come.
+        let is_plausible = rest.first().is_none_or(|kind| *kind == HANDSHAKE)
+            && rest.get(1).is_none_or(|major| *major == 3);
+        if !is_plausible {
+            return Gathered::NotTls;
+        }
+        let Some((header, after)) = rest.split_at_checked(5) else { return Gathered::Incomplete };
+        let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+        if length == 0 || length > RECORD_MAX {
+            return Gathered::NotTls;
+        }
+        let piece = &after[..length.min(after.len())];
+        message.extend_from_slice(piece);
+        if piece.len() < length {
+            // The message may end in this record although the record goes on.
+            return whole_message(&message).unwrap_or(Gathered::Incomplete);
+        }
+        rest = &after[length..];
+    }
+}
+
+fn whole_message(message: &[u8]) -> Option<Gathered> {
+    if *message.first()? != CLIENT_HELLO {
+        return Some(Gathered::NotTls);
+    }
+    let length = message.get(1..4)?;
+    let length =
+        usize::from(length[0]) << 16 | usize::from(length[1]) << 8 | usize::from(length[2]);
+    if length > HELLO_MAX {
+        return Some(Gathered::NotTls);
+    }
+    Some(Gathered::Message(message.get(4..4 + length)?.to_vec()))
+}
+
+/// The server name in a greeting; the outer `None` means that it is not built like one.
+fn read_message(message: &[u8]) -> Option<Option<String>> {
+    let mut reader = Reader(message);
+    reader.take(2 + 32)?;
+    reader.take_short()?;
+    reader.take_long()?;
+    reader.take_short()?;
+    if reader.0.is_empty() {
+        return Some(None);
+    }
+    let mut extensions = Reader(reader.take_long()?);
+    let mut found = None;
+    while !extensions.0.is_empty() {
+        let kind = extensions.number()?;
+        let body = extensions.take_long()?;
+        if kind == SERVER_NAME {
+            let name = read_server_name(body)?;
+            // Two names would let the two sides read different ones.
+            if found.replace(name).is_some() {
+                return None;
+            }
+        }
+    }
+    Some(found)
+}
+
+fn read_server_name(body: &[u8]) -> Option<String> {
+    let mut list = Reader(Reader(body).take_long()?);
+    let kind = list.take(1)?[0];
+    let name = list.take_long()?;
+    let is_alone = list.0.is_empty() && kind == HOST_NAME;
+    let text = std::str::from_utf8(name).ok()?;
+    is_alone.then(|| text.to_owned())
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u16> {
+        let bytes = self.take(2)?;
+        Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+    }
+
+    /// A field with its length in one byte before it.
+    fn take_short(&mut self) -> Option<&'a [u8]> {
+        let length = self.take(1)?[0];
+        self.take(usize::from(length))
+    }
+
+    /// A field with its length in two bytes before it.
+    fn take_long(&mut self) -> Option<&'a [u8]> {
+        let length = self.number()?;
+        self.take(usize::from(length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// What a real client sends first.
+    fn greeting(host: &str, with_name: bool) -> Vec<u8> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        config.enable_sni = with_name;
+        let name = host.to_owned().try_into().unwrap();
+        let mut client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut bytes = Vec::new();
+        client.write_tls(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// The same greeting in records of at most `size` bytes.
+    fn fragmented(greeting: &[u8], size: usize) -> Vec<u8> {
+        let record = |piece: &[u8]| {
+            let length = u16::try_from(piece.len()).unwrap().to_be_bytes();
+            [&[HANDSHAKE, 3, 1], &length[..], piece].concat()
+        };
+        greeting[5..].chunks(size).flat_map(record).collect()
+    }
+
+    #[test]
+    fn the_name_in_a_real_greeting_is_found() {
+        let hello = parse_hello(&greeting("registry.example.org", true));
+        assert_eq!(hello, Hello::Greets(Some("registry.example.org".to_owned())));
+        assert_eq!(parse_hello(&greeting("registry.example.org", false)), Hello::Greets(None));
+    }
+
+    #[test]
+    fn fragments_of_any_size_make_no_difference() {
+        let whole = greeting("a.example.org", true);
+        for size in [1, 2, 3, 5, 40, 100, 4000] {
+            let hello = parse_hello(&fragmented(&whole, size));
+            assert_eq!(hello, Hello::Greets(Some("a.example.org".to_owned())), "{size}");
+        }
+    }
+
+    #[test]
+    fn every_beginning_of_a_greeting_is_incomplete() {
+        let whole = greeting("a.example.org", true);
+        for end in 0..whole.len() {
+            assert_eq!(parse_hello(&whole[..end]), Hello::Incomplete, "{end}");
+        }
+        let fragments = fragmented(&whole, 7);
+        for end in 0..fragments.len() - 7 {
+            assert_eq!(parse_hello(&fragments[..end]), Hello::Incomplete, "{end}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_greeting_is_told_at_once() {
+        let others: [&[u8]; 6] = [
+            b"GET / HTTP/1.1\r\n",
+            b"SSH-2.0-x\r\n",
+            b"\x16\x02",
+            b"\x17\x03\x03\x00\x05hello",
+            b"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00",
+            b"\x16\x03\x01\x00\x00",
+        ];
+        for bytes in others {
+            assert_eq!(parse_hello(bytes), Hello::NotTls, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn no_damage_to_a_greeting_makes_the_reader_fall() {
+        let whole = greeting("a.example.org", true);
+        for at in 0..whole.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] = value;
+                parse_hello(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn two_server_names_are_one_too_many() {
+        let name = |host: &str| {
+            let n = u8::try_from(host.len()).unwrap();
+            [&[0, 0, 0, n + 5, 0, n + 3, 0, 0, n], host.as_bytes()].concat()
+        };
+        let extensions = [name("a.example"), name("b.example")].concat();
+        let length = u16::try_from(extensions.len()).unwrap().to_be_bytes();
+        let front = [&[3, 3][..], &[0; 32], &[0], &[0, 2, 0x13, 1], &[1, 0]].concat();
+        assert_eq!(read_message(&[&front, &length[..], &extensions].concat()), None);
+        let one = name("a.example");
+        let length = u16::try_from(one.len()).unwrap().to_be_bytes();
+        let message = [&front, &length[..], &one].concat();
+        assert_eq!(read_message(&message), Some(Some("a.example".to_owned())));
+        assert_eq!(read_message(&front), Some(None));
+    }
+
+    #[test]
+    fn names_are_compared_in_their_one_spelling() {
+        let host = HostName::parse("bücher.example").unwrap();
+        assert_eq!(judge_hello(Some("XN--bcher-KVA.example."), &host), Ok(()));
+        assert_eq!(judge_hello(Some("other.example"), &host), Err(Refusal::SniMismatch));
+        assert_eq!(judge_hello(Some("10.0.0.1"), &host), Err(Refusal::SniMismatch));
+        assert_eq!(judge_hello(None, &host), Err(Refusal::NoSni));
+    }
+}

@@ -1,0 +1,97 @@
+//! The proxy: HTTP/1.1 on the socket of a run.
+//!
+//! Three kinds of request come in. `CONNECT` opens a tunnel, an absolute `http` address is passed
+//! on, and paths below `/-/` are the proxy's own: the model route and a page that tells what is
+//! allowed. Everything that is refused is told why.
+
+mod answer;
+mod attempt;
+mod body;
+mod forward;
+mod header;
+mod hello;
+mod pool;
+mod pump;
+mod service;
+mod shared;
+mod tunnel;
+mod upstream;
+
+use std::io::Write;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+pub(crate) use answer::{Answer, model_refusal};
+pub(crate) use attempt::Attempt;
+pub(crate) use body::{Download, Upload};
+pub(crate) use header::strip_hop_by_hop;
+pub(crate) use shared::Shared;
+pub(crate) use upstream::{Failure, Obstacle, Place, Reached, Way};
+
+const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\
+    content-type: text/plain\r\ncontent-length: 67\r\n\r\n\
+    blocked: this run has too many connections open; close some of them";
+
+/// Accepts connections until `stop` comes to pass, then cuts those that are left. Each of them still
+/// gets its line in the log.
+pub(crate) async fn accept_until(shared: &Arc<Shared>, listener: &UnixListener, stop: impl Future) {
+    let mut stop = pin!(stop);
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = &mut stop => break,
+            accepted = listener.accept() => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, _)) => admit(shared, &mut connections, stream),
+            // Out of descriptors, most likely; others must close before it gets better.
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+    connections.shutdown().await;
+}
+
+fn admit(shared: &Arc<Shared>, connections: &mut JoinSet<()>, stream: UnixStream) {
+    let slot = Slot::take(shared);
+    if slot.number > shared.policy.limits.connections {
+        shared.journal.count_unlogged();
+        turn_away(stream);
+        return;
+    }
+    let shared = Arc::clone(shared);
+    connections.spawn(async move {
+        service::serve_connection(shared, stream).await;
+        drop(slot);
+    });
+}
+
+/// Says that there are too many, without waiting: a small write to a new socket always has room.
+fn turn_away(stream: UnixStream) {
+    if let Ok(mut stream) = stream.into_std() {
+        stream.write_all(TOO_MANY).unwrap_or_default();
+    }
+}
+
+/// A place among the connections that may be open at the same time.
+struct Slot {
+    shared: Arc<Shared>,
+    number: usize,
+}
+
+impl Slot {
+    fn take(shared: &Arc<Shared>) -> Self {
+        Self { number: shared.state.connection_opened(), shared: Arc::clone(shared) }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.shared.state.connection_closed();
+    }
+}

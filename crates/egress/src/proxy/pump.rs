@@ -1,0 +1,81 @@
+//! Bytes in both directions through a tunnel, until both sides have ended or something says stop.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{sleep, timeout};
+
+use super::attempt::Meter;
+use crate::policy::{Limits, Refusal};
+
+const BUFFER: usize = 128 << 10;
+
+/// Moves bytes between the box and the other side. A cap that is reached cuts both directions; it is
+/// remembered in the meter.
+pub(super) async fn pump(
+    (from_box, to_box): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    (from_out, to_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    meter: &Meter,
+    limits: &Limits,
+) {
+    let up = copy(from_box, to_out, |bytes| meter.count_up(bytes));
+    let down = copy(from_out, to_box, |bytes| meter.count_down(bytes));
+    let both = async {
+        // One side that has ended may still listen; one that has failed may not.
+        tokio::try_join!(up, down).map(drop).unwrap_or_default();
+    };
+    let silence = silence(meter, Duration::from_secs(limits.idle_secs));
+    let watched = async {
+        tokio::select! {
+            () = both => {}
+            () = silence => {}
+        }
+    };
+    timeout(Duration::from_secs(limits.total_secs), watched).await.unwrap_or_default();
+}
+
+/// Why a direction came to no good end.
+enum Cut {
+    Broken,
+    Refused,
+}
+
+impl From<std::io::Error> for Cut {
+    fn from(_: std::io::Error) -> Self {
+        Self::Broken
+    }
+}
+
+impl From<Refusal> for Cut {
+    fn from(_: Refusal) -> Self {
+        Self::Refused
+    }
+}
+
+async fn copy(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    count: impl Fn(u64) -> Result<(), Refusal>,
+) -> Result<(), Cut> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            to.shutdown().await?;
+            return Ok(());
+        }
+        count(read as u64)?;
+        to.write_all(&buffer[..read]).await?;
+    }
+}
+
+/// Returns once nothing has moved for `limit`, at the latest after twice that time.
+async fn silence(meter: &Meter, limit: Duration) {
+    loop {
+        let before = meter.moved();
+        sleep(limit).await;
+        if meter.moved() == before {
+            return;
+        }
+    }
+}

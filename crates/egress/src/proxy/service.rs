@@ -1,0 +1,194 @@
+//! One connection from the box, and what its requests ask for.
+
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::HOST;
+use hyper::http::uri::Authority;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::answer::{Answer, page, refuse};
+use super::shared::Shared;
+use super::{forward, tunnel};
+use crate::model_route::{MODEL_PREFIX, route};
+use crate::policy::{HostFault, HostName, Profile, Refusal};
+use crate::record::{Kind, render_summary};
+
+/// Where the proxy's own pages are.
+const OWN: &str = "/-/";
+const STATUS: &str = "/-/status";
+/// What the proxy calls itself where no host was named.
+const OWN_HOST: &str = "localhost";
+const OWN_PORT: u16 = 3128;
+
+/// The smallest buffer that the HTTP library takes.
+const HEADER_MIN: usize = 8 << 10;
+
+/// Serves one connection: requests one after another, or a tunnel in the end.
+pub(super) async fn serve_connection(shared: Arc<Shared>, stream: UnixStream) {
+    let granted = Mutex::new(None);
+    let is_fresh = AtomicBool::new(true);
+    let service = service_fn(|mut request: Request<Incoming>| {
+        let (shared, granted) = (&shared, &granted);
+        is_fresh.store(false, Relaxed);
+        async move {
+            if request.method() != Method::CONNECT {
+                return Ok::<_, Infallible>(answer(shared, request).await);
+            }
+            let (answer, tunnel) = tunnel::open(shared, &mut request).await;
+            *granted.lock().unwrap_or_else(PoisonError::into_inner) = tunnel;
+            Ok(answer)
+        }
+    });
+    let connection =
+        server(&shared).serve_connection(TokioIo::new(stream), service).with_upgrades();
+    let limit = Duration::from_secs(shared.policy.limits.total_secs);
+    let ended = timeout(limit, connection).await;
+    if let Ok(Err(error)) = ended
+        && (error.is_parse() || error.is_timeout() && is_fresh.load(Relaxed))
+    {
+        note_unreadable(&shared);
+    }
+    let tunnel = granted.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(tunnel) = tunnel {
+        tunnel::run(&shared, tunnel).await;
+    }
+}
+
+/// Serves plain requests inside a tunnel to `host`. They may ask for nobody else.
+pub(super) async fn serve_plain_inside<S>(
+    shared: &Arc<Shared>,
+    stream: S,
+    host: HostName,
+    port: u16,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request: Request<Incoming>| {
+        let host = &host;
+        async move { Ok::<_, Infallible>(answer_inside(shared, request, host, port).await) }
+    });
+    let connection = server(shared).serve_connection(TokioIo::new(stream), service);
+    let limit = Duration::from_secs(shared.policy.limits.total_secs);
+    if let Ok(Err(error)) = timeout(limit, connection).await {
+        // Broken connections are the client's affair; the requests have their own lines.
+        drop(error);
+    }
+}
+
+fn server(shared: &Shared) -> http1::Builder {
+    let limits = &shared.policy.limits;
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(limits.header_secs))
+        .max_buf_size(limits.header_bytes.max(HEADER_MIN));
+    server
+}
+
+/// What could not be read as a request gets a line too; a connection that merely fell silent between
+/// two requests does not.
+fn note_unreadable(shared: &Arc<Shared>) {
+    if let Ok(mut attempt) = shared.begin(Kind::Http, "", 0) {
+        attempt.denied(&Refusal::BadTarget);
+    }
+}
+
+async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+    let uri = request.uri();
+    let Some(scheme) = uri.scheme_str() else { return own_page(shared, request).await };
+    let host = uri.host().unwrap_or_default().to_owned();
+    // Some clients use the proxy to speak to the proxy.
+    let is_own = host == OWN_HOST || host == Ipv4Addr::LOCALHOST.to_string();
+    if is_own && uri.path().starts_with(OWN) {
+        return own_page(shared, request).await;
+    }
+    if scheme != "http" {
+        let port = uri.port_u16().unwrap_or(443);
+        return refuse_and_note(shared, &Refusal::Scheme, &host, port);
+    }
+    let port = uri.port_u16().unwrap_or(80);
+    forward::forward(shared, request, &host, port).await
+}
+
+async fn own_page(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+    let path = request.uri().path();
+    let is_model = path
+        .strip_prefix(MODEL_PREFIX)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if is_model {
+        return route::answer(shared, request).await;
+    }
+    if path == STATUS && matches!(*request.method(), Method::GET | Method::HEAD) {
+        return page(render_status(shared));
+    }
+    refuse(&Refusal::NoSuchPage, OWN_HOST, OWN_PORT)
+}
+
+async fn answer_inside(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+    host: &HostName,
+    port: u16,
+) -> Answer {
+    let named = request.headers().get(HOST).and_then(|value| value.to_str().ok());
+    let named = request.uri().authority().map(Authority::as_str).or(named);
+    let is_same = named.and_then(host_of).is_some_and(|named| named == *host);
+    if !is_same || request.method() == Method::CONNECT {
+        return refuse_and_note(shared, &Refusal::HostMismatch, host.as_str(), port);
+    }
+    forward::forward(shared, request, host.as_str(), port).await
+}
+
+fn host_of(authority: &str) -> Option<HostName> {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    HostName::parse(host).ok()
+}
+
+fn refuse_and_note(shared: &Arc<Shared>, refusal: &Refusal, host: &str, port: u16) -> Answer {
+    match shared.begin(Kind::Http, host, port) {
+        Ok(mut attempt) => {
+            attempt.denied(refusal);
+            refuse(refusal, host, port)
+        }
+        Err(refusal) => refuse(&refusal, host, port),
+    }
+}
+
+/// Reads the host that was asked for.
+pub(super) fn parse_target(host: &str, port: u16) -> Result<HostName, Refusal> {
+    let name = HostName::parse(host).map_err(|fault| match fault {
+        HostFault::Address => Refusal::IpLiteral,
+        HostFault::Empty | HostFault::TooLong | HostFault::Malformed => Refusal::BadTarget,
+    })?;
+    if port == 0 { Err(Refusal::BadTarget) } else { Ok(name) }
+}
+
+/// What is allowed and what has happened, for whoever is inside and wonders.
+fn render_status(shared: &Shared) -> String {
+    let policy = &shared.policy;
+    let reach = match policy.profile {
+        Profile::None => "nothing can be reached",
+        Profile::ModelOnly => "the model can be reached, and the hosts listed here",
+        Profile::Packages => {
+            "the model, package registries and the hosts listed here can be reached"
+        }
+        Profile::Open => "every public host can be reached",
+    };
+    let mut lines = vec![format!("profile {}: {reach}", policy.profile)];
+    let hosts = policy.allow.iter().chain(&policy.extra_package_hosts);
+    lines.extend(hosts.map(|rule| format!("allowed: {rule}")));
+    lines.extend(policy.deny.iter().map(|rule| format!("denied: {rule}")));
+    lines.extend(render_summary(&shared.journal.summary()));
+    lines.join("\n") + "\n"
+}

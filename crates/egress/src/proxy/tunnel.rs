@@ -1,0 +1,170 @@
+//! Tunnels: what `CONNECT` asks for.
+//!
+//! On port 443 the first bytes must be a TLS greeting for the very host that was asked for; nothing
+//! is sent to the other side before that is known. On other ports a greeting is held to the same,
+//! and anything else is taken for plain requests, which are served one by one like all the others:
+//! a tunnel is no way around the rules for them.
+
+use std::io::Cursor;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use super::answer::{Answer, explain, refuse};
+use super::attempt::Attempt;
+use super::hello::{HELLO_MAX, Hello, judge_hello, parse_hello};
+use super::pump::pump;
+use super::service::{parse_target, serve_plain_inside};
+use super::shared::Shared;
+use super::upstream::{Failure, Obstacle, Place};
+use crate::policy::{HostName, Refusal};
+use crate::record::Kind;
+
+const TLS_PORT: u16 = 443;
+/// A fatal alert, "access denied": the one word of refusal that a TLS client understands.
+const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
+
+/// A tunnel that was granted and waits for the client's first bytes.
+pub(super) struct Tunnel {
+    upgrade: OnUpgrade,
+    attempt: Attempt,
+    host: HostName,
+    port: u16,
+    /// The other side, where it had to be there before the answer.
+    outside: Option<TcpStream>,
+}
+
+/// Decides about a tunnel and connects to the other side.
+pub(super) async fn open(
+    shared: &Arc<Shared>,
+    request: &mut Request<Incoming>,
+) -> (Answer, Option<Tunnel>) {
+    let host_text = request.uri().host().unwrap_or_default().to_owned();
+    let port = request.uri().port_u16().unwrap_or(0);
+    let mut attempt = match shared.begin(Kind::Connect, &host_text, port) {
+        Ok(attempt) => attempt,
+        Err(refusal) => return (refuse(&refusal, &host_text, port), None),
+    };
+    match prepare(shared, &host_text, port, &mut attempt).await {
+        Ok((host, outside)) => {
+            let upgrade = hyper::upgrade::on(request);
+            let granted = Response::new(Either::Left(Full::default()));
+            (granted, Some(Tunnel { upgrade, attempt, host, port, outside }))
+        }
+        Err(obstacle) => {
+            attempt.stopped_by(&obstacle);
+            (explain(&obstacle, attempt.target()), None)
+        }
+    }
+}
+
+async fn prepare(
+    shared: &Shared,
+    host: &str,
+    port: u16,
+    attempt: &mut Attempt,
+) -> Result<(HostName, Option<TcpStream>), Obstacle> {
+    let host = parse_target(host, port)?;
+    shared.policy.judge_name(&host, port)?;
+    shared.judge_caps()?;
+    let place = Place::Asked(host.clone(), port);
+    if port != TLS_PORT {
+        shared.locate(&place).await?;
+        return Ok((host, None));
+    }
+    let (stream, address) = shared.connect(&place).await?;
+    attempt.reached(Some(address));
+    Ok((host, Some(stream)))
+}
+
+/// Carries the bytes of a tunnel once the client has been told that it is there.
+pub(super) async fn run(shared: &Arc<Shared>, tunnel: Tunnel) {
+    let Tunnel { upgrade, mut attempt, host, port, outside } = tunnel;
+    let limit = Duration::from_secs(shared.policy.limits.header_secs);
+    let Ok(Ok(upgraded)) = timeout(limit, upgrade).await else {
+        attempt.failed(Failure::BrokenOff);
+        return;
+    };
+    // Only Unix sockets are ever served with upgrades.
+    let Ok(parts) = upgraded.downcast::<TokioIo<UnixStream>>() else { return };
+    let mut inside = parts.io.into_inner();
+    let mut first = parts.read_buf.to_vec();
+    let Ok(hello) = timeout(limit, read_hello(&mut inside, &mut first)).await else {
+        attempt.failed(Failure::TimedOut);
+        return;
+    };
+    match hello {
+        Hello::Greets(sni) => {
+            if let Err(refusal) = judge_hello(sni.as_deref(), &host) {
+                attempt.denied(&refusal);
+                inside.write_all(&ALERT).await.unwrap_or_default();
+                return;
+            }
+            let place = Place::Asked(host, port);
+            let outside = match outside {
+                Some(outside) => outside,
+                None => match shared.connect(&place).await {
+                    Ok((outside, address)) => {
+                        attempt.reached(Some(address));
+                        outside
+                    }
+                    Err(obstacle) => return attempt.stopped_by(&obstacle),
+                },
+            };
+            carry(shared, inside, outside, first, &attempt).await;
+        }
+        Hello::NotTls if port != TLS_PORT => {
+            attempt.reached(None);
+            drop(attempt);
+            let (reader, writer) = inside.into_split();
+            let inside = tokio::io::join(Cursor::new(first).chain(reader), writer);
+            serve_plain_inside(shared, inside, host, port).await;
+        }
+        Hello::NotTls => {
+            attempt.denied(&Refusal::NotTls);
+            let text = Refusal::NotTls.explain(host.as_str(), port);
+            let answer = format!("HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n{text}\n");
+            inside.write_all(answer.as_bytes()).await.unwrap_or_default();
+        }
+        // The client went away without a word.
+        Hello::Incomplete => {}
+    }
+}
+
+/// Reads until the first bytes can be told; what was read is in `first`.
+async fn read_hello(inside: &mut UnixStream, first: &mut Vec<u8>) -> Hello {
+    loop {
+        let hello = if first.is_empty() { Hello::Incomplete } else { parse_hello(first) };
+        if hello != Hello::Incomplete || first.len() >= HELLO_MAX {
+            return hello;
+        }
+        match inside.read_buf(first).await {
+            Ok(0) | Err(_) => return Hello::Incomplete,
+            Ok(_) => {}
+        }
+    }
+}
+
+async fn carry(
+    shared: &Shared,
+    mut inside: UnixStream,
+    mut outside: TcpStream,
+    first: Vec<u8>,
+    attempt: &Attempt,
+) {
+    let meter = &attempt.meter;
+    let is_counted = meter.count_up(first.len() as u64).is_ok();
+    if !is_counted || outside.write_all(&first).await.is_err() {
+        return;
+    }
+    drop(first);
+    pump(inside.split(), outside.split(), meter, &shared.policy.limits).await;
+}

@@ -1,0 +1,73 @@
+//! Names to addresses, asked once and kept for a short while.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use host::clock;
+
+/// An answer on its way.
+pub type Resolved<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
+
+/// Somebody who knows the addresses of names.
+pub trait Resolver: Send + Sync + fmt::Debug {
+    /// All addresses of `host`, each with `port`.
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> Resolved<'a>;
+}
+
+/// The resolver of this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> Resolved<'a> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
+    }
+}
+
+/// More names than this are not kept: a box may invent as many as it likes.
+const KEPT_MAX: usize = 1024;
+
+/// A resolver that remembers.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    resolver: Arc<dyn Resolver>,
+    keep: Duration,
+    kept: Mutex<HashMap<(String, u16), Kept>>,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    since: Instant,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Addresses {
+    pub(crate) fn new(resolver: Arc<dyn Resolver>, keep: Duration) -> Self {
+        Self { resolver, keep, kept: Mutex::default() }
+    }
+
+    pub(crate) async fn of(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let name = (host.to_owned(), port);
+        if let Some(addresses) = self.fresh(&name) {
+            return Ok(addresses);
+        }
+        let addresses = self.resolver.resolve(host, port).await?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(name, Kept { since: clock::monotonic(), addresses: addresses.clone() });
+        Ok(addresses)
+    }
+
+    fn fresh(&self, name: &(String, u16)) -> Option<Vec<SocketAddr>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.get(name).filter(|kept| kept.since.elapsed() < self.keep)?;
+        Some(found.addresses.clone())
+    }
+}
