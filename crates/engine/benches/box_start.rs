@@ -68,6 +68,7 @@ fn spec(dir: &Path, root: Root, user: BoxUser) -> BoxSpec {
         limits: Limits::default(),
         output: Output::Log { cap: MIB },
         deadline_secs: 60,
+        silence_secs: None,
         grace_ms: 1000,
     }
 }

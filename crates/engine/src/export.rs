@@ -24,13 +24,14 @@ const BUNDLE_CAP: u64 = 256 * MIB;
 const NO_BRANCH: i32 = 10;
 const NOTHING_NEW: i32 = 11;
 
-/// Runs inside the box. Whatever it says is checked outside.
+/// Runs inside the box. Whatever it says is checked outside. A name that could also be a branch called `refs/heads/...`
+/// is no name at all to a bundle, unless ambiguity is none of its business.
 const SCRIPT: &str = r#"
 branch=$1; shift
 tip=$(git rev-parse --verify --quiet "refs/heads/$branch^{commit}") || exit 10
 for known in "$@"; do [ "$tip" = "$known" ] && exit 11; done
 for known in "$@"; do set -- "$@" "^$known"; shift; done
-exec git -c pack.threads=2 bundle create --quiet - "refs/heads/$branch" "$@"
+exec git -c pack.threads=2 -c core.warnAmbiguousRefs=false bundle create --quiet - "refs/heads/$branch" "$@"
 "#;
 
 /// What is exported from where.
@@ -175,6 +176,7 @@ fn export_box(wish: &ExportWish<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, 
         limits: Limits { file_bytes: cap, ..Limits::default() },
         output: Output::Exact { cap },
         deadline_secs: EXPORT_SECS,
+        silence_secs: None,
         grace_ms: 500,
         ..agent.clone()
     })

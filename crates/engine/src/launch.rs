@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use egress::EgressConfig;
 use host::lock::{FileLock, LockError, LockKind};
 use host::process::{ProcessError, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
 use model::secret::Secret;
-use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use sandbox::spec::BoxSpec;
 
@@ -59,8 +59,17 @@ pub struct Launcher {
     pub secrets: Vec<Secret>,
 }
 
+/// The way out of a box.
+#[derive(Debug, Clone)]
+pub struct WayOut {
+    /// What may be reached, and how the model is.
+    pub config: EgressConfig,
+    /// Variables with the keys that the configuration names. They reach the shim's environment and nothing else.
+    pub keys: Vec<(String, Secret)>,
+}
+
 /// What is known about a box that was launched at some time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Sighting {
     /// No shim was ever started for it.
     NeverStarted,
@@ -73,8 +82,17 @@ pub enum Sighting {
 }
 
 impl Launcher {
-    /// Starts the box. It goes on when the caller ends.
+    /// Starts a box without a way out. It goes on when the caller ends.
     pub fn launch(&self, spec: &BoxSpec) -> Result<Place, LaunchError> {
+        self.start(spec, None)
+    }
+
+    /// Starts a box that may reach what `way_out` allows.
+    pub fn launch_with(&self, spec: &BoxSpec, way_out: &WayOut) -> Result<Place, LaunchError> {
+        self.start(spec, Some(way_out))
+    }
+
+    fn start(&self, spec: &BoxSpec, way_out: Option<&WayOut>) -> Result<Place, LaunchError> {
         let place = Place::new(&spec.place);
         std::fs::create_dir_all(place.path())
             .map_err(|source| LaunchError::Create { path: place.path().to_path_buf(), source })?;
@@ -85,14 +103,16 @@ impl Launcher {
         if place.load_shim()?.is_some() || place.load_exit()?.is_some() {
             return Err(LaunchError::NotNew { path: place.path().to_path_buf() });
         }
-        place.save_order(&Order { spec: spec.clone(), backend: self.backend })?;
+        let egress = way_out.map(|way_out| way_out.config.clone());
+        place.save_order(&Order { spec: spec.clone(), backend: self.backend, egress })?;
         let log = File::create(place.shim_log())
             .map_err(|source| LaunchError::Create { path: place.shim_log(), source })?;
-        spawn_detached(&self.command(&place), lock.into_file(), log)?;
+        let keys = way_out.map_or(&[][..], |way_out| &way_out.keys);
+        spawn_detached(&self.command(&place, keys), lock.into_file(), log)?;
         Ok(place)
     }
 
-    fn command(&self, place: &Place) -> CommandSpec {
+    fn command(&self, place: &Place, keys: &[(String, Secret)]) -> CommandSpec {
         let inherited = SHIM_VARIABLES
             .iter()
             .filter_map(|name| host::env::var(name).map(|value| ((*name).to_owned(), value)));
@@ -105,6 +125,9 @@ impl Launcher {
             .env(REDACT_VARIABLE, redact);
         for (name, value) in inherited {
             command = command.env(name, value);
+        }
+        for (name, value) in keys {
+            command = command.env(name, value.expose());
         }
         command
     }
@@ -151,19 +174,9 @@ fn signal(place: &Place, signal: Signal) -> Result<bool, LaunchError> {
 /// The record of a box whose shim left none: an infrastructure failure, never the agent's.
 fn lost(place: &Place) -> ExitRecord {
     let said = std::fs::read_to_string(place.shim_log()).unwrap_or_default();
-    let last = said.lines().last().unwrap_or("it said nothing").to_owned();
-    let now = host::clock::now();
-    let order = place.load_order().ok();
-    ExitRecord {
-        ended: Ended::Infra { reason: format!("the shim ended without a record ({last})") },
-        backend: order.map_or(BackendKind::Bwrap, |order| order.backend),
-        started_at: place.load_shim().ok().flatten().map_or(now, |shim| shim.started_at),
-        finished_at: now,
-        ready_ms: None,
-        wall_ms: 0,
-        report: None,
-        output_bytes: 0,
-        dropped_bytes: 0,
-        peak_memory_bytes: None,
-    }
+    let last = said.lines().last().unwrap_or("it said nothing");
+    let backend = place.load_order().map_or(BackendKind::Bwrap, |order| order.backend);
+    let shim = place.load_shim().ok().flatten();
+    let started_at = shim.map_or_else(host::clock::now, |shim| shim.started_at);
+    ExitRecord::infra(backend, started_at, format!("the shim ended without a record ({last})"))
 }

@@ -6,7 +6,9 @@
 
 pub mod evidence;
 pub mod export;
+pub mod install;
 pub mod launch;
+pub mod listen;
 pub mod mirror;
 pub mod place;
 pub mod record;

@@ -7,6 +7,7 @@
 //!   shim.json     who watches over it
 //!   guest/        what the box sees, read-only, at /harness-state/run
 //!   stdout.log    (or stdout.bin) and stderr.log
+//!   egress.jsonl  every connection that the box made or tried to make
 //!   shim.log      what the shim itself had to say
 //!   exit.json     how it ended; written once, last
 //! ```
@@ -14,6 +15,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use egress::EgressConfig;
 use host::file::{FileError, write_atomic, write_transient};
 use sandbox::backend::BackendKind;
 use sandbox::spec::{BoxSpec, Output};
@@ -31,12 +33,14 @@ const EXIT_FILE: &str = "exit.json";
 pub struct Place(PathBuf);
 
 /// What the shim is told to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// The box.
     pub spec: BoxSpec,
     /// Which backend builds it.
     pub backend: BackendKind,
+    /// Its way out, if it has one. Names where keys are found and holds none.
+    pub egress: Option<EgressConfig>,
 }
 
 /// A file of a box's folder could not be used.
@@ -80,6 +84,11 @@ impl Place {
     /// The box's standard error.
     pub fn stderr(&self) -> PathBuf {
         self.0.join("stderr.log")
+    }
+
+    /// Every connection of the box, if it may have any.
+    pub fn egress_log(&self) -> PathBuf {
+        self.0.join("egress.jsonl")
     }
 
     /// Writes the order. No power failure leaves a box that needs it.

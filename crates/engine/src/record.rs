@@ -1,5 +1,6 @@
 //! What is written down about a box: who watched over it and how it ended.
 
+use egress::EgressReport;
 use guest::config::GuestReport;
 use host::process::ProcessHandle;
 use jiff::Timestamp;
@@ -17,7 +18,7 @@ pub struct ShimRecord {
 }
 
 /// How a box ended. Written once; complete when it is there at all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExitRecord {
     /// The verdict of the clock, the watchdogs and the backend.
     pub ended: Ended,
@@ -39,4 +40,30 @@ pub struct ExitRecord {
     pub dropped_bytes: u64,
     /// The most memory that the watchdog saw, where it had to look.
     pub peak_memory_bytes: Option<u64>,
+    /// It was ended because nothing was heard of it for too long, not because its time was up.
+    #[serde(default)]
+    pub fell_silent: bool,
+    /// What it reached, what it was refused, and what it used of the model.
+    #[serde(default)]
+    pub egress: Option<EgressReport>,
+}
+
+impl ExitRecord {
+    /// The record of a box that never came to be, or whose shim left none.
+    pub(crate) fn infra(backend: BackendKind, started_at: Timestamp, reason: String) -> Self {
+        Self {
+            ended: Ended::Infra { reason },
+            backend,
+            started_at,
+            finished_at: host::clock::now(),
+            ready_ms: None,
+            wall_ms: 0,
+            report: None,
+            output_bytes: 0,
+            dropped_bytes: 0,
+            peak_memory_bytes: None,
+            fell_silent: false,
+            egress: None,
+        }
+    }
 }

@@ -35,14 +35,6 @@ pub enum SandboxError {
         /// The image.
         image: String,
     },
-    /// A mount that would let the agent out.
-    #[error("refused to mount {path} into the box: {reason}", path = path.display())]
-    Mount {
-        /// What was to be mounted.
-        path: PathBuf,
-        /// Why not.
-        reason: &'static str,
-    },
     /// A file of the box could not be prepared.
     #[error("could not prepare {path}", path = path.display())]
     Prepare {

@@ -46,6 +46,9 @@ pub struct BoxSpec {
     pub output: Output,
     /// Seconds of boot time after which the whole box is ended.
     pub deadline_secs: u64,
+    /// Seconds without a byte of output or of traffic after which the box is ended; `None` for no such limit.
+    #[serde(default)]
+    pub silence_secs: Option<u64>,
     /// Milliseconds between the polite signal and the final one.
     pub grace_ms: u64,
 }

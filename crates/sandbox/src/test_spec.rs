@@ -25,6 +25,7 @@ pub(crate) fn spec() -> BoxSpec {
         limits: Limits::default(),
         output: Output::Log { cap: 1 << 20 },
         deadline_secs: 480,
+        silence_secs: None,
         grace_ms: 5000,
     }
 }

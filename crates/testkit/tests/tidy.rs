@@ -11,9 +11,10 @@ const MAP: &[(&str, &[&str])] = &[
     ("host", &["model"]),
     ("agent", &["model", "guest"]),
     ("sandbox", &["model", "host", "guest"]),
+    ("egress", &["model", "host"]),
     ("store", &["model", "host"]),
-    ("engine", &["model", "host", "guest", "sandbox"]),
-    ("forklift", &["model", "host", "agent", "sandbox", "store", "engine"]),
+    ("engine", &["model", "host", "guest", "agent", "sandbox", "egress"]),
+    ("forklift", &["model", "host", "agent", "sandbox", "egress", "store", "engine"]),
     ("testkit", &[]),
 ];
 

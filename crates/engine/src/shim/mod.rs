@@ -1,6 +1,7 @@
 //! The shim: one small process per box. It holds the box's lock, its deadline, its logs and its exit record, so
 //! that the death of whoever launched it lifts no deadline and loses no result.
 
+mod egress;
 mod output;
 mod supervise;
 mod watch;
@@ -14,15 +15,15 @@ use host::lock::{FileLock, LockError};
 use host::process::{ProcessError, ProcessHandle, become_session_leader};
 use model::redact::Redactor;
 use model::secret::Secret;
-use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use sandbox::bwrap::Bwrap;
 use sandbox::docker::{Docker, Engine};
-use sandbox::error::SandboxError;
 
 use crate::place::{Order, Place, PlaceError};
 use crate::record::{ExitRecord, ShimRecord};
 use supervise::{Orders, supervise};
+
+pub use self::egress::EGRESS_SOCKET;
 
 /// The word by which a product's own program is started as a shim.
 pub const SHIM_WORD: &str = "__shim";
@@ -88,36 +89,19 @@ pub fn run(place: &Place) -> Result<(), ShimError> {
 
 async fn run_order(order: &Order, orders: &mut Orders) -> ExitRecord {
     let redactor = Arc::new(redactor());
-    let spec = &order.spec;
-    match order.backend {
+    let found = match order.backend {
         BackendKind::Bwrap => match Bwrap::find() {
-            Ok(bwrap) => supervise(&bwrap, order.backend, spec, &redactor, orders).await,
-            Err(error) => absent(order.backend, &error),
+            Ok(bwrap) => Ok(supervise(&bwrap, order, &redactor, orders).await),
+            Err(error) => Err(error),
         },
         BackendKind::Docker => match Engine::find().await {
-            Ok(engine) => {
-                supervise(&Docker::new(&engine), order.backend, spec, &redactor, orders).await
-            }
-            Err(error) => absent(order.backend, &error),
+            Ok(engine) => Ok(supervise(&Docker::new(&engine), order, &redactor, orders).await),
+            Err(error) => Err(error),
         },
-    }
-}
-
-/// The record of a box whose backend was not there.
-fn absent(backend: BackendKind, error: &SandboxError) -> ExitRecord {
-    let now = host::clock::now();
-    ExitRecord {
-        ended: Ended::Infra { reason: error.to_string() },
-        backend,
-        started_at: now,
-        finished_at: now,
-        ready_ms: None,
-        wall_ms: 0,
-        report: None,
-        output_bytes: 0,
-        dropped_bytes: 0,
-        peak_memory_bytes: None,
-    }
+    };
+    found.unwrap_or_else(|error| {
+        ExitRecord::infra(order.backend, host::clock::now(), error.to_string())
+    })
 }
 
 fn redactor() -> Redactor {

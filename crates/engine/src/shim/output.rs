@@ -13,6 +13,8 @@ use sandbox::backend::{OutputChunk, OutputStream};
 use sandbox::spec::Output;
 use tokio::sync::oneshot;
 
+use super::watch::Heard;
+
 /// The longest first line that can be a report.
 const REPORT_CAP: usize = 64 * 1024;
 
@@ -42,6 +44,7 @@ pub(super) struct Pump {
     out: Sink,
     err: LogWriter,
     seen: Seen,
+    heard: Heard,
 }
 
 enum Sink {
@@ -56,6 +59,7 @@ impl Pump {
         stderr: &Path,
         output: Output,
         redactor: &Arc<Redactor>,
+        heard: &Heard,
     ) -> io::Result<(Self, Signals)> {
         let out = match output {
             Output::Log { cap } => {
@@ -73,6 +77,7 @@ impl Pump {
             out,
             err,
             seen: Seen::default(),
+            heard: heard.clone(),
         };
         Ok((pump, Signals { report: report_signal, overflow: overflow_signal }))
     }
@@ -80,6 +85,7 @@ impl Pump {
     /// Runs until the box prints no more.
     pub(super) async fn drain(mut self, mut output: OutputStream) -> io::Result<Seen> {
         while let Some(chunk) = output.recv().await {
+            self.heard.now();
             match chunk {
                 OutputChunk::Out(bytes) => self.take_out(&bytes)?,
                 OutputChunk::Err(bytes) => {

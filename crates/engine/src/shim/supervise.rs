@@ -5,18 +5,22 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use egress::EgressReport;
 use guest::config::GuestReport;
 use host::clock::{BootTimer, ClockError};
 use model::redact::Redactor;
 use model::verdict::Ended;
-use sandbox::backend::{Backend, BackendKind, BoxControl, BoxExit, Started};
+use sandbox::backend::{Backend, BoxControl, BoxExit, Started};
 use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::output::{Pump, Seen, Signals};
-use super::watch::{Alarm, Look, begin_look, judge_memory, next_memory_look, watch_space};
-use crate::place::Place;
+use super::egress::{WayOut, WayOutError};
+use super::watch::{
+    Heard, Look, begin_look, judge_memory, next_memory_look, watch_silence, watch_space,
+};
+use crate::place::{Order, Place};
 use crate::record::ExitRecord;
 
 /// How long a box may take to disappear after the final signal.
@@ -29,6 +33,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Deadline,
+    Silence,
     Stop,
     Freeze,
     Memory,
@@ -55,18 +60,17 @@ impl Orders {
 /// Runs the box to its end and says how it ended. Never fails: what goes wrong is part of the record.
 pub(super) async fn supervise<B: Backend>(
     backend: &B,
-    kind: BackendKind,
-    spec: &BoxSpec,
+    order: &Order,
     redactor: &Arc<Redactor>,
     orders: &mut Orders,
 ) -> ExitRecord {
     let started_at = host::clock::now();
     let begun = host::clock::boottime();
     let mut watched = Watched::default();
-    let ended = watched.run(backend, spec, redactor, orders).await;
+    let ended = watched.run(backend, order, redactor, orders).await;
     ExitRecord {
         ended: ended.unwrap_or_else(|error| Ended::Infra { reason: describe(&error) }),
-        backend: kind,
+        backend: order.backend,
         started_at,
         finished_at: host::clock::now(),
         ready_ms: watched.ready.map(|ready| millis(ready.saturating_sub(begun))),
@@ -75,6 +79,8 @@ pub(super) async fn supervise<B: Backend>(
         output_bytes: watched.seen.bytes,
         dropped_bytes: watched.seen.dropped,
         peak_memory_bytes: watched.peak_memory,
+        fell_silent: watched.fell_silent,
+        egress: watched.egress,
     }
 }
 
@@ -84,6 +90,8 @@ enum SuperviseError {
     Sandbox(#[from] SandboxError),
     #[error("could not open the log of the box")]
     Log(#[source] io::Error),
+    #[error(transparent)]
+    WayOut(#[from] WayOutError),
     #[error("could not set the deadline")]
     Timer(#[from] ClockError),
 }
@@ -95,26 +103,42 @@ struct Watched {
     ready: Option<Duration>,
     seen: Seen,
     peak_memory: Option<u64>,
+    fell_silent: bool,
+    egress: Option<EgressReport>,
 }
 
 impl Watched {
     async fn run<B: Backend>(
         &mut self,
         backend: &B,
-        spec: &BoxSpec,
+        order: &Order,
         redactor: &Arc<Redactor>,
         orders: &mut Orders,
     ) -> Result<Ended, SuperviseError> {
+        let spec = &order.spec;
         let place = Place::new(&spec.place);
+        let heard = Heard::since_now();
         let (stdout, stderr) = (place.stdout(spec.output), place.stderr());
         let (pump, signals) =
-            Pump::open(&stdout, &stderr, spec.output, redactor).map_err(SuperviseError::Log)?;
+            Pump::open(&stdout, &stderr, spec.output, redactor, &heard).map_err(SuperviseError::Log)?;
         let deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
         let mut reasons = Reasons { orders, signals, deadline };
         let disk = begin_look(spec);
+        let way_out = match &order.egress {
+            Some(config) => Some(WayOut::open(spec, config).await?),
+            None => None,
+        };
+        let traffic = way_out.as_ref().map(WayOut::state);
         let Started { control, mut exit, output } = backend.start(spec).await?;
         let draining = tokio::spawn(pump.drain(output));
-        let first = self.watch(&control, &mut exit, spec, &mut reasons, disk).await;
+        let first = {
+            let mut silence = std::pin::pin!(watch_silence(spec, &heard, traffic));
+            tokio::select! {
+                event = self.watch(&control, &mut exit, spec, &mut reasons, disk) => event,
+                _ = &mut silence => Event::Cause(Cause::Silence),
+            }
+        };
+        self.fell_silent = matches!(first, Event::Cause(Cause::Silence));
         let (cause, box_exit) = match first {
             Event::Ended(box_exit) => (None, box_exit),
             Event::Cause(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
@@ -124,6 +148,9 @@ impl Watched {
         }
         if let (None, Ok(report)) = (&self.report, reasons.signals.report.try_recv()) {
             self.report = report;
+        }
+        if let Some(way_out) = way_out {
+            self.egress = way_out.close().await;
         }
         if let Err(error) = control.remove().await {
             // How the box ended does not change by what is left of it, and that is the sweeper's business.
@@ -151,7 +178,7 @@ impl Watched {
                 _ = deadline.wait() => return Event::Cause(Cause::Deadline),
                 _ = orders.stop.recv() => return Event::Cause(Cause::Stop),
                 _ = orders.freeze.recv() => return Event::Cause(Cause::Freeze),
-                Alarm::Space | Alarm::Memory = &mut space => return Event::Cause(Cause::Space),
+                _ = &mut space => return Event::Cause(Cause::Space),
                 report = &mut signals.report, if reporting => {
                     reporting = false;
                     self.ready = Some(host::clock::boottime());
@@ -199,7 +226,7 @@ async fn end(
     cause: Cause,
 ) -> BoxExit {
     let polite = match cause {
-        Cause::Deadline | Cause::Stop | Cause::Freeze => true,
+        Cause::Deadline | Cause::Silence | Cause::Stop | Cause::Freeze => true,
         Cause::Memory | Cause::Space | Cause::Overflow => false,
     };
     if polite && control.terminate().await.is_ok() {
@@ -220,7 +247,7 @@ async fn end(
 fn judge(cause: Option<Cause>, exit: &BoxExit, report: Option<&GuestReport>) -> Ended {
     match (cause, exit) {
         (_, BoxExit::Lost(reason)) => Ended::Infra { reason: reason.clone() },
-        (Some(Cause::Deadline), _) => Ended::OutOfTime,
+        (Some(Cause::Deadline | Cause::Silence), _) => Ended::OutOfTime,
         (Some(Cause::Stop), _) => Ended::Stopped,
         (Some(Cause::Freeze), _) => Ended::Frozen,
         (Some(Cause::Memory), _) | (None, BoxExit::OutOfMemory) => Ended::OutOfMemory,

@@ -2,16 +2,59 @@
 //! disk that workspace and harness state take.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use egress::EgressState;
 use sandbox::spec::{BoxSpec, Limits};
 use tokio::task::JoinHandle;
+
+/// When the box last printed something.
+#[derive(Debug, Clone)]
+pub(super) struct Heard(Arc<Mutex<Instant>>);
+
+impl Heard {
+    /// From now on.
+    pub(super) fn since_now() -> Self {
+        Self(Arc::new(Mutex::new(host::clock::monotonic())))
+    }
+
+    /// It printed something just now.
+    pub(super) fn now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = host::clock::monotonic();
+    }
+
+    fn last(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until nothing was heard for as long as the spec allows: no output, and no traffic either, because some agents
+/// say nothing while they wait for their model. Without such a limit it waits for ever.
+pub(super) async fn watch_silence(
+    spec: &BoxSpec,
+    heard: &Heard,
+    traffic: Option<Arc<EgressState>>,
+) -> Alarm {
+    let Some(limit) = spec.silence_secs.map(Duration::from_secs) else {
+        return std::future::pending().await;
+    };
+    loop {
+        let moved = traffic.as_ref().map(|state| state.last_activity());
+        let quiet = heard.last().max(moved.unwrap_or_else(|| heard.last())).elapsed();
+        if quiet >= limit {
+            return Alarm::Silence;
+        }
+        tokio::time::sleep(limit - quiet).await;
+    }
+}
 
 /// Why a watchdog barks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alarm {
     Memory,
     Space,
+    Silence,
 }
 
 /// Memory is looked at often when it is near its limit and seldom when it is far: two hundred sleeping boxes must

@@ -1,3 +1,5 @@
 //! The engine against real parts: a real shim, real boxes, real git.
 
-mod smoke;
+mod abuse;
+mod contract;
+mod support;

@@ -297,6 +297,7 @@ impl Run<'_> {
             limits: Limits::default(),
             output: Output::Log { cap: LOG_CAP },
             deadline_secs: settings.timeout_secs,
+            silence_secs: None,
             grace_ms: GRACE_MS,
         })
     }

@@ -37,10 +37,18 @@ impl Signals {
     fn drain(&self) -> nix::Result<bool> {
         let mut stop = false;
         while let Some(signal) = self.0.read_signal()? {
-            stop |= i32::try_from(signal.ssi_signo) != Ok(Signal::SIGCHLD as i32);
+            stop |= i32::try_from(signal.ssi_signo) != Ok(Signal::SIGCHLD as i32)
+                && is_from_outside(signal.ssi_code, signal.ssi_pid);
         }
         Ok(stop)
     }
+}
+
+/// Only the host may stop a box. The kernel knows no number in here for a sender out there; what a process claims about
+/// itself comes with another code.
+fn is_from_outside(code: i32, sender: u32) -> bool {
+    const SENT_BY_KILL: i32 = 0;
+    code == SENT_BY_KILL && sender == 0
 }
 
 /// Runs the command and returns the status of the box.

@@ -22,7 +22,7 @@ pub(super) const ALLOWED: &[&str] = &[
     "io_getevents", "io_setup", "io_submit", "ioctl", "ioprio_get", "ioprio_set", "kill", "landlock_add_rule",
     "landlock_create_ruleset", "landlock_restrict_self", "lgetxattr", "linkat", "listen", "listxattr",
     "llistxattr", "lremovexattr", "lseek", "lsetxattr", "madvise", "membarrier", "memfd_create", "mincore",
-    "mkdirat", "mlock", "mlock2", "mlockall", "mmap", "mprotect", "mq_getsetattr", "mq_notify", "mq_open",
+    "mkdirat", "mknodat", "mlock", "mlock2", "mlockall", "mmap", "mprotect", "mq_getsetattr", "mq_notify", "mq_open",
     "mq_timedreceive", "mq_timedsend", "mq_unlink", "mremap", "msgctl", "msgget", "msgrcv", "msgsnd",
     "msync", "munlock", "munlockall", "munmap", "name_to_handle_at", "nanosleep", "newfstatat", "openat",
     "openat2", "personality", "pidfd_open", "pidfd_send_signal", "pipe2", "pkey_alloc", "pkey_free",
@@ -48,7 +48,7 @@ pub(super) const ALLOWED: &[&str] = &[
 pub(super) const ALLOWED_HERE: &[&str] = &[
     "access", "alarm", "arch_prctl", "chmod", "chown", "creat", "dup2", "epoll_create", "epoll_ctl_old",
     "epoll_wait", "epoll_wait_old", "eventfd", "fork", "futimesat", "getdents", "getpgrp", "inotify_init",
-    "lchown", "link", "lstat", "mkdir", "open", "pause", "pipe", "poll", "readlink", "rename", "rmdir",
+    "lchown", "link", "lstat", "mkdir", "mknod", "open", "pause", "pipe", "poll", "readlink", "rename", "rmdir",
     "select", "signalfd", "stat", "symlink", "time", "unlink", "utime", "utimes", "vfork",
 ];
 

@@ -1,0 +1,156 @@
+//! The programs of agents on this host: put there from npm in a pinned version, and bound read-only into boxes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agent::program::{AGENTS_DIR, Cpu, Program, Runtime};
+use host::file::FileError;
+use host::process::{ProcessError, RunLimits, run};
+use host::signal::Cancel;
+use model::command::{CommandExit, CommandSpec};
+use sandbox::spec::ProgramMount;
+
+/// A few hundred megabytes over a slow line.
+const INSTALL_LIMIT: Duration = Duration::from_secs(1200);
+
+/// An agent's program that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// The folder and its place in the box.
+    pub mount: ProgramMount,
+    /// What starts it inside.
+    pub launcher: Vec<String>,
+}
+
+/// An agent's program could not be put in place.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// There is no npm.
+    #[error("npm was not found; install Node.js with npm to install agents")]
+    NoNpm,
+    /// npm could not be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// npm said no.
+    #[error("npm could not install {spec}: {said}")]
+    Npm {
+        /// The package and its version.
+        spec: String,
+        /// Its last words.
+        said: String,
+    },
+    /// What npm installed has not what we start.
+    #[error("{spec} has no {entry} for this machine")]
+    NoEntry {
+        /// The package and its version.
+        spec: String,
+        /// The file that should be there.
+        entry: &'static str,
+    },
+    /// The folder could not be made or moved.
+    #[error("could not {doing} {path}", path = path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// An old folder could not be removed.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Where a version of a program stands below the folder of all agents.
+pub fn folder_of(agents: &Path, program: &Program) -> PathBuf {
+    agents.join(program.name).join(program.version)
+}
+
+/// Finds an installed program.
+pub fn find(agents: &Path, program: &Program) -> Option<Installed> {
+    let folder = folder_of(agents, program);
+    let cpu = this_cpu();
+    folder.join(program.entry(cpu)).is_file().then(|| Installed {
+        mount: ProgramMount { host: folder, inside: format!("{AGENTS_DIR}/{}", program.name) },
+        launcher: program.launcher(cpu),
+    })
+}
+
+/// Installs a program. It appears under its final name only when it is complete.
+pub async fn install(
+    agents: &Path,
+    program: &Program,
+    cancel: &Cancel,
+) -> Result<Installed, InstallError> {
+    if let Some(there) = find(agents, program) {
+        return Ok(there);
+    }
+    let npm = host::tool::which("npm").ok_or(InstallError::NoNpm)?;
+    let folder = folder_of(agents, program);
+    let half = folder.with_extension("half");
+    if half.exists() {
+        host::file::remove_tree_safely(&half)?;
+    }
+    std::fs::create_dir_all(&half).map_err(io("create", &half))?;
+    let argv = program.argv_install(&half.to_string_lossy());
+    let command = npm_command(&npm, argv.get(1..).unwrap_or_default(), &half);
+    let limits = RunLimits { timeout: Some(INSTALL_LIMIT), ..RunLimits::default() };
+    let output = run(&command, &limits, cancel).await?;
+    if output.exit != CommandExit::Exited(0) {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = text.lines().filter(|line| !line.trim().is_empty()).next_back();
+        let said = model::escape::escape_line(said.unwrap_or("nothing")).into_owned();
+        return Err(InstallError::Npm { spec: program.spec(), said });
+    }
+    let entry = program.entry(this_cpu());
+    if !half.join(entry).is_file() {
+        return Err(InstallError::NoEntry { spec: program.spec(), entry });
+    }
+    if folder.exists() {
+        host::file::remove_tree_safely(&folder)?;
+    }
+    std::fs::rename(&half, &folder).map_err(io("move into place", &folder))?;
+    find(agents, program).ok_or(InstallError::NoEntry { spec: program.spec(), entry })
+}
+
+/// Whether what runs the program is there, for those that need more than the machine.
+pub fn missing_runtime(program: &Program) -> Option<String> {
+    match program.runtime {
+        Runtime::Gnu | Runtime::Static => None,
+        Runtime::Node { major, minor } => host::tool::which("node")
+            .is_none()
+            .then(|| format!("{} needs Node.js {major}.{minor} or newer", program.name)),
+    }
+}
+
+/// npm needs its caller's settings (registry, proxy, certificates), and nothing else of the environment.
+fn npm_command(npm: &Path, args: &[String], cwd: &Path) -> CommandSpec {
+    let mut command = CommandSpec::new(npm).args(args).cwd(cwd);
+    let wanted = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.starts_with("npm_config_")
+            || name.ends_with("_proxy")
+            || matches!(name.as_str(), "path" | "home" | "node_extra_ca_certs" | "ssl_cert_file")
+    };
+    for (name, value) in host::env::vars_os() {
+        if name.to_str().is_some_and(wanted) {
+            command = command.env(name, value);
+        }
+    }
+    command
+}
+
+fn this_cpu() -> Cpu {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    match std::env::consts::ARCH {
+        "aarch64" => Cpu::Arm64,
+        _ if flags.contains(" avx2") => Cpu::X64,
+        _ => Cpu::X64Baseline,
+    }
+}
+
+fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> InstallError {
+    let path = path.to_path_buf();
+    move |source| InstallError::Io { doing, path, source }
+}

@@ -1,0 +1,81 @@
+//! Listening to an agent while it works: its log is followed line by line, and each line is read as what its
+//! provider means by it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agent::{AgentReport, EventReader, Progress, Provider};
+
+/// How often the log is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A line longer than this is given to the reader in its present length; it cuts it anyway.
+const LINE_CAP: usize = 4 << 20;
+
+/// Follows the log of one agent.
+pub struct Listener {
+    path: PathBuf,
+    file: Option<File>,
+    rest: Vec<u8>,
+    reader: EventReader,
+}
+
+impl Listener {
+    /// Begins at the start of the log, whether it is there yet or not.
+    pub fn new(provider: Provider, log: &Path) -> Self {
+        Self {
+            path: log.to_path_buf(),
+            file: None,
+            rest: Vec::new(),
+            reader: EventReader::new(provider),
+        }
+    }
+
+    /// Tells of progress for ever. To be dropped when the box has ended.
+    pub async fn follow(&mut self, mut tell: impl FnMut(Progress)) {
+        loop {
+            // A log that cannot be read now may be readable in a moment; in the end `finish` reads it again.
+            if let Ok(progress) = self.catch_up() {
+                progress.into_iter().for_each(&mut tell);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Reads the rest of the log and says what came of the agent.
+    pub fn finish(mut self, exit: Option<i32>, mut tell: impl FnMut(Progress)) -> AgentReport {
+        if let Ok(progress) = self.catch_up() {
+            progress.into_iter().for_each(&mut tell);
+        }
+        let rest = std::mem::take(&mut self.rest);
+        if !rest.is_empty() {
+            self.reader.push_line(&String::from_utf8_lossy(&rest)).into_iter().for_each(&mut tell);
+        }
+        self.reader.finish(exit)
+    }
+
+    fn catch_up(&mut self) -> io::Result<Vec<Progress>> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(File::open(&self.path)?),
+        };
+        let mut fresh = Vec::new();
+        file.read_to_end(&mut fresh)?;
+        self.rest.extend_from_slice(&fresh);
+        let mut progress = Vec::new();
+        let mut start = 0;
+        while let Some(end) = self.rest[start..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.rest[start..start + end]);
+            progress.extend(self.reader.push_line(&line));
+            start += end + 1;
+        }
+        self.rest.drain(..start);
+        if self.rest.len() > LINE_CAP {
+            let line = std::mem::take(&mut self.rest);
+            progress.extend(self.reader.push_line(&String::from_utf8_lossy(&line)));
+        }
+        Ok(progress)
+    }
+}

@@ -1,0 +1,143 @@
+//! What a box sees of the machine: a root that it cannot change, three folders, one user, no network.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use sandbox::backend::BackendKind;
+use sandbox::spec::Access;
+
+use crate::support::{Rig, on_every_backend};
+
+on_every_backend! {
+    only_three_folders_are_mounted_beside_the_root,
+    nothing_else_can_be_written,
+    the_workspace_may_be_read_only,
+    the_user_is_the_same_inside_and_outside,
+    the_box_has_a_name_of_its_own,
+    there_is_no_network_interface,
+    the_box_sees_only_its_own_processes,
+    scratch_folders_are_empty_and_programs_run_there,
+}
+
+async fn only_three_folders_are_mounted_beside_the_root(rig: &Rig) {
+    let ran = rig.argv(&["cat", "/proc/self/mountinfo"]).run_ok().await;
+    let mounts: Vec<Mount> = ran.stdout.lines().map(Mount::parse).collect();
+    let given: Vec<&Mount> = mounts.iter().filter(|mount| !mount.is_made_by_the_kernel()).collect();
+    let (root, folders): (Vec<&Mount>, Vec<&Mount>) =
+        given.into_iter().partition(|mount| mount.is_part_of_the_root());
+    for part in &root {
+        assert!(part.is_read_only, "{part:?}");
+    }
+    let mut folders: Vec<(&str, bool)> =
+        folders.iter().map(|mount| (mount.place.as_str(), mount.is_read_only)).collect();
+    folders.sort_unstable();
+    let wanted =
+        [("/harness-state", false), ("/harness-state/run", true), ("/workspace", false)];
+    assert_eq!(folders, wanted);
+}
+
+/// A line of `mountinfo`, as far as it matters here.
+#[derive(Debug)]
+struct Mount {
+    place: String,
+    is_read_only: bool,
+    file_system: String,
+}
+
+impl Mount {
+    fn parse(line: &str) -> Self {
+        let (mount, source) = line.split_once(" - ").expect("a separator");
+        let fields: Vec<&str> = mount.split(' ').collect();
+        Self {
+            place: fields[4].to_owned(),
+            is_read_only: fields[5].split(',').any(|option| option == "ro"),
+            file_system: source.split(' ').next().expect("a file system").to_owned(),
+        }
+    }
+
+    /// Nothing of the host's disk is in these, nor below them.
+    fn is_made_by_the_kernel(&self) -> bool {
+        let below = |folder: &str| Path::new(&self.place).starts_with(folder);
+        let kinds =
+            ["proc", "sysfs", "cgroup", "cgroup2", "tmpfs", "devtmpfs", "devpts", "mqueue"];
+        kinds.contains(&self.file_system.as_str())
+            && ["/proc", "/sys", "/dev", "/tmp"].into_iter().any(below)
+    }
+
+    fn is_part_of_the_root(&self) -> bool {
+        let folders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
+        self.place == "/" || folders.iter().any(|folder| Path::new(&self.place).starts_with(folder))
+    }
+}
+
+/// Every folder that the box's user may write to. Queues are no files, and the kernel limits them by itself.
+async fn nothing_else_can_be_written(rig: &Rig) {
+    let script = "find / -xdev -type d -writable 2>/dev/null; \
+        cut -d' ' -f5 /proc/self/mountinfo | while read -r place; do [ -d \"$place\" ] && [ -w \"$place\" ] \
+        && (: >\"$place/attempt\") 2>/dev/null && rm \"$place/attempt\" && echo \"$place\"; done; true";
+    let ran = rig.sh(script).run_ok().await;
+    let mut writable: Vec<&str> = ran.stdout.lines().filter(|line| *line != "/dev/mqueue").collect();
+    writable.sort_unstable();
+    writable.dedup();
+    assert_eq!(writable, ["/dev/shm", "/harness-state", "/tmp", "/workspace"]);
+}
+
+async fn the_workspace_may_be_read_only(rig: &Rig) {
+    fs::write(rig.workspace().join("there"), "before\n").expect("a file");
+    let script = "cat there; (: >new) || echo refused; (echo more >>there) || echo refused";
+    let ran = rig.sh(script).with(|spec| spec.workspace_access = Access::ReadOnly).run_ok().await;
+    assert_eq!(ran.stdout, "before\nrefused\nrefused\n", "{ran:#?}");
+    assert_eq!(fs::read(rig.workspace().join("there")).expect("a file"), b"before\n");
+    assert!(!rig.workspace().join("new").exists());
+}
+
+async fn the_user_is_the_same_inside_and_outside(rig: &Rig) {
+    let script = "id -u; id -g; id -G; mkdir made; : >made/file; ln -s nowhere link; : >/harness-state/file";
+    let ran = rig.sh(script).run_ok().await;
+    let inside = rig.uid_inside();
+    let group = match rig.kind() {
+        BackendKind::Bwrap => 1000,
+        BackendKind::Docker => rig.user().gid,
+    };
+    assert_eq!(ran.stdout, format!("{inside}\n{group}\n{group}\n"));
+    assert_eq!(ran.record.report.expect("a report").uid, inside);
+    let (workspace, state) = (rig.workspace(), rig.harness_state());
+    for path in
+        [workspace.join("made"), workspace.join("made/file"), workspace.join("link"), state.join("file")]
+    {
+        let meta = fs::symlink_metadata(&path).expect("it is there");
+        let owner = (meta.uid(), meta.gid());
+        assert_eq!(owner, (rig.user().uid, rig.user().gid), "{}", path.display());
+        assert_ne!(meta.uid(), 0, "{}", path.display());
+    }
+}
+
+async fn the_box_has_a_name_of_its_own(rig: &Rig) {
+    let ran = rig.argv(&["cat", "/proc/sys/kernel/hostname"]).run_ok().await;
+    assert_eq!(ran.stdout, "bottle\n");
+}
+
+/// Kernels put fallback tunnels into every namespace; they are down, and no route leads over them.
+async fn there_is_no_network_interface(rig: &Rig) {
+    let script = "tail -n +2 /proc/net/route; echo -; grep -v ' lo$' /proc/net/if_inet6; echo -; \
+        tail -n +3 /proc/net/dev | grep -v ' *lo:' | tr -s ' ' | cut -d: -f2";
+    let ran = rig.sh(script).run().await;
+    let (routes, rest) = ran.stdout.split_once("-\n").expect("routes");
+    let (addresses, traffic) = rest.split_once("-\n").expect("addresses");
+    assert_eq!((routes, addresses), ("", ""));
+    assert!(traffic.chars().all(|c| matches!(c, '0' | ' ' | '\n')), "{traffic}");
+}
+
+async fn the_box_sees_only_its_own_processes(rig: &Rig) {
+    let ran = rig.sh("ls -d /proc/[0-9]* | wc -l; tr '\\0' ' ' </proc/1/cmdline").run_ok().await;
+    let (count, first) = ran.stdout.split_once('\n').expect("two lines");
+    assert!(count.trim().parse::<u32>().expect("a number") < 10, "{count}");
+    assert_eq!(first, "/harness-state/run/bottle-guest init /harness-state/run/config.json ");
+}
+
+async fn scratch_folders_are_empty_and_programs_run_there(rig: &Rig) {
+    let script = "ls -A /tmp /dev/shm; printf '#!/bin/sh\\necho ran\\n' >/tmp/tool; chmod +x /tmp/tool; /tmp/tool";
+    let ran = rig.sh(script).run_ok().await;
+    assert_eq!(ran.stdout, "/dev/shm:\n\n/tmp:\nran\n");
+}
