@@ -24,14 +24,13 @@ const BUNDLE_CAP: u64 = 256 * MIB;
 const NO_BRANCH: i32 = 10;
 const NOTHING_NEW: i32 = 11;
 
-/// Runs inside the box. Whatever it says is checked outside. A name that could also be a branch called `refs/heads/...`
-/// is no name at all to a bundle, unless ambiguity is none of its business.
+/// Runs inside the box. Whatever it says is checked outside.
 const SCRIPT: &str = r#"
 branch=$1; shift
 tip=$(git rev-parse --verify --quiet "refs/heads/$branch^{commit}") || exit 10
 for known in "$@"; do [ "$tip" = "$known" ] && exit 11; done
 for known in "$@"; do set -- "$@" "^$known"; shift; done
-exec git -c pack.threads=2 -c core.warnAmbiguousRefs=false bundle create --quiet - "refs/heads/$branch" "$@"
+exec git -c pack.threads=2 bundle create --quiet - "refs/heads/$branch" "$@"
 "#;
 
 /// What is exported from where.

@@ -1,5 +1,6 @@
 //! The words and flags of `forklift`. The doc comments are the help texts.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -46,7 +47,7 @@ pub(crate) struct RunArgs {
     /// The agent: opencode, codex, claude, pi or scripted
     #[arg(long, value_name = "NAME", default_value = "opencode")]
     pub(crate) provider: String,
-    /// What the scripted agent plays (see `forklift help script`)
+    /// What the scripted agent plays (see `forklift script`)
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// Where the box comes from: docker or bwrap [default: docker if an engine answers and holds the image, else bwrap]
@@ -70,13 +71,73 @@ pub(crate) struct RunArgs {
     /// The agent's profile, instead of the configured one
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// The address of the model server, instead of the one that the model's name implies
+    #[arg(long, value_name = "URL", help_heading = "Model and network")]
+    pub(crate) model_url: Option<String>,
+    /// A file (mode 0600) with the model's key, instead of the variable that is usual for the server
+    #[arg(long, value_name = "FILE", help_heading = "Model and network")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Stop using the model after so many dollars, counted with --price
+    #[arg(long, value_name = "USD", requires = "price", help_heading = "Model and network")]
+    pub(crate) max_usd: Option<f64>,
+    /// Stop using the model after so many tokens
+    #[arg(long, value_name = "N", help_heading = "Model and network")]
+    pub(crate) max_tokens: Option<u64>,
+    /// What a million tokens cost in dollars: IN,OUT
+    #[arg(long, value_name = "IN,OUT", help_heading = "Model and network")]
+    pub(crate) price: Option<String>,
+    /// What the agent may reach: none, model-only, packages or open (all public addresses)
+    #[arg(long, value_name = "PROFILE", default_value = DEFAULT_EGRESS, help_heading = "Model and network")]
+    pub(crate) egress: String,
+    /// Allow one more host, or *.suffix (repeatable)
+    #[arg(long, value_name = "HOST", help_heading = "Model and network")]
+    pub(crate) allow: Vec<String>,
+    /// Let this exact address count as public: a model server or mirror of your own (repeatable)
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Model and network")]
+    pub(crate) permit_private: Vec<SocketAddr>,
+    /// Seconds without output or traffic after which the agent is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_SILENCE_SECS)]
+    pub(crate) silence: u64,
 }
+
+impl Default for RunArgs {
+    /// What a bare `forklift` means.
+    fn default() -> Self {
+        Self {
+            directory: None,
+            provider: "opencode".to_owned(),
+            script: None,
+            backend: None,
+            image: DEFAULT_IMAGE.to_owned(),
+            timeout: DEFAULT_TIMEOUT_SECS,
+            main_branch: "main".to_owned(),
+            model: None,
+            variant: None,
+            agent: None,
+            model_url: None,
+            key_file: None,
+            max_usd: None,
+            max_tokens: None,
+            price: None,
+            egress: DEFAULT_EGRESS.to_owned(),
+            allow: Vec::new(),
+            permit_private: Vec::new(),
+            silence: DEFAULT_SILENCE_SECS,
+        }
+    }
+}
+
+/// Registries of languages, and the model.
+const DEFAULT_EGRESS: &str = "packages";
+
+/// Three minutes.
+const DEFAULT_SILENCE_SECS: u64 = 180;
 
 /// The image that `docker/kitchen-sink` makes.
 pub(crate) const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
 
 /// Eight minutes.
-pub(crate) const DEFAULT_TIMEOUT_SECS: u64 = 480;
+const DEFAULT_TIMEOUT_SECS: u64 = 480;
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -84,6 +145,11 @@ enum Command {
     Attach {
         /// The run's name, or the start of it
         run: String,
+    },
+    /// Install or list the programs of agents
+    Agents {
+        #[command(subcommand)]
+        action: AgentsAction,
     },
     /// List runs, newest first
     Runs,
@@ -118,6 +184,17 @@ enum Command {
     Man,
 }
 
+#[derive(Debug, Subcommand)]
+enum AgentsAction {
+    /// Install an agent's program from npm, in the version that forklift was made for
+    Install {
+        /// opencode, codex, claude or pi
+        name: String,
+    },
+    /// Show which are installed
+    List,
+}
+
 /// Reads the command line, runs the command and turns its outcome into a status.
 pub(crate) fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -140,6 +217,10 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
     match cli.command {
         None => commands::run::run(ui, &cli.run),
         Some(Command::Attach { run }) => commands::attach::run(ui, &run),
+        Some(Command::Agents { action: AgentsAction::Install { name } }) => {
+            commands::agents::install(ui, &name)
+        }
+        Some(Command::Agents { action: AgentsAction::List }) => commands::agents::list(ui),
         Some(Command::Runs) => commands::runs::run(ui),
         Some(Command::Show { run }) => commands::show::run(ui, &run),
         Some(Command::Doctor { image }) => commands::doctor::run(ui, &image),
@@ -170,5 +251,11 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_bare_forklift_is_the_default() {
+        let typed = Cli::parse_from(["forklift"]).run;
+        assert_eq!(format!("{typed:?}"), format!("{:?}", RunArgs::default()));
     }
 }

@@ -60,6 +60,15 @@ impl Ui {
         }
     }
 
+    /// The agent did something: shown beside the spinner, or as an event.
+    pub(crate) fn progress(&self, kind: &str, words: &str) {
+        match (self.mode, &self.spinner) {
+            (Mode::Json, _) => self.event("progress", &json!({"kind": kind, "text": words})),
+            (_, Some(spinner)) => spinner.set_message(escape_line(words).into_owned()),
+            (_, None) => {}
+        }
+    }
+
     /// Something worth knowing happened.
     pub(crate) fn note(&self, words: &str) {
         match self.mode {

@@ -1,16 +1,15 @@
 //! `forklift attach`: finish a run whose forklift was killed.
 
-use agent::provider::AgentCommand;
 use host::signal::cancel_on_signals;
 use model::verdict::ForkliftStatus;
 use store::metadata::load_metadata;
 use store::run_dir;
 
-use super::run::{SCRIPT_COPY, scripted};
 use super::{Places, block_on};
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
+use crate::flow::plan::Plan;
 use crate::flow::run::{Run, show_end};
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
@@ -28,15 +27,9 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let repo = find_repo(&meta.fork.path).await?;
-        let agent = agent_of(&dir)?;
+        let plan = Plan::load(&dir)?;
         let run =
-            Run { ui, dir, meta, repo, agent, secrets: Vec::new(), cancel, cache: places.cache.clone() };
+            Run { ui, dir, meta, repo, plan, secrets: Vec::new(), cancel, cache: places.cache.clone() };
         run.advance().await
     })
-}
-
-fn agent_of(dir: &run_dir::RunDir) -> Result<AgentCommand, Failure> {
-    let script = std::fs::read_to_string(dir.path().join(SCRIPT_COPY))
-        .map_err(|error| Failure::usage(format!("the run {} has no script: {error}", dir.id())))?;
-    scripted(&script).or_exit(ForkliftStatus::Machine)
 }

@@ -6,7 +6,7 @@ use host::git::{ObjectFormat, SealedRepo, check_out_fork};
 use model::verdict::ForkliftStatus;
 
 use super::{Places, block_on};
-use crate::cli::{DEFAULT_TIMEOUT_SECS, RunArgs};
+use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::ui::Ui;
 
@@ -86,16 +86,13 @@ pub(crate) fn run(ui: &Ui, backend: Option<String>, image: String) -> Outcome {
         script: Some(script),
         backend,
         image,
-        timeout: DEFAULT_TIMEOUT_SECS,
-        main_branch: "main".to_owned(),
-        model: None,
-        variant: None,
-        agent: None,
+        ..RunArgs::default()
     };
     let places = Places {
         runs: folder.join("state/forklift/runs"),
         cache: folder.join("cache/bottleworks"),
         config: folder.join("config/forklift"),
+        agents: folder.join("data/bottleworks/agents"),
     };
     let status = super::run::run_in(ui, &args, &places)?;
     ui.result("look", &format!("git --git-dir={} log --graph --oneline --all", folder.join("origin.git").display()));

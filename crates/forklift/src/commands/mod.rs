@@ -1,9 +1,11 @@
 //! One file per subcommand.
 
+pub(crate) mod agents;
 pub(crate) mod attach;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod man;
+mod request;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
@@ -21,6 +23,7 @@ pub(crate) struct Places {
     pub(crate) runs: PathBuf,
     pub(crate) cache: PathBuf,
     pub(crate) config: PathBuf,
+    pub(crate) agents: PathBuf,
 }
 
 impl Places {
@@ -31,6 +34,7 @@ impl Places {
             runs: dirs.state_home().join("forklift/runs"),
             cache: dirs.cache_home().join("bottleworks"),
             config: dirs.config_home().join("forklift"),
+            agents: dirs.data_home().join("bottleworks/agents"),
         })
     }
 }

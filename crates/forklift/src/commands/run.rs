@@ -1,13 +1,8 @@
 //! `forklift`: bring this fork up to date.
 
-use std::path::PathBuf;
-
-use agent::provider::{AgentCommand, Provider};
 use engine::evidence::Evidence;
 use host::signal::cancel_on_signals;
-use model::id::BranchName;
 use model::redact::Redactor;
-use model::secret::Secret;
 use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
@@ -15,6 +10,7 @@ use store::env_snapshot::{observe_env, save_env_snapshot};
 use store::metadata::save_metadata;
 use store::run_dir::RunDir;
 
+use super::request::Request;
 use super::{Places, block_on};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
@@ -22,14 +18,11 @@ use crate::flow::metadata::{Metadata, Phase, Settings, VERSION};
 use crate::flow::observe::{Observation, observe};
 use crate::flow::run::Run;
 use crate::rules::judge::Verdict;
-use crate::rules::opencode_env::{parse_overrides, parse_settings};
+use crate::rules::prompt::FORK_FILES;
 use crate::ui::Ui;
 
-/// The variable that names another `opencode.env`.
-const ENV_FILE_VARIABLE: &str = "FORKLIFT_OPENCODE_ENV";
-
-/// The script that the scripted agent plays, kept with the run.
-pub(crate) const SCRIPT_COPY: &str = "script.toml";
+/// Bytes of the fork's own words that the agent is given.
+const CONTEXT_CAP: usize = 32 * 1024;
 
 /// Runs with the places of the environment.
 pub(crate) fn run(ui: &Ui, args: &RunArgs) -> Outcome {
@@ -49,11 +42,8 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
             .or_exit(ForkliftStatus::Machine)?;
         let meta = first_metadata(&dir, &seen, args, choice);
         let redactor = Redactor::new(request.secrets.clone());
-        if let Some(script) = &request.script {
-            let copy = dir.path().join(SCRIPT_COPY);
-            host::file::write_atomic(&copy, script.as_bytes(), 0o600)
-                .or_exit(ForkliftStatus::Machine)?;
-        }
+        let plan = request.plan(dir.id(), fork_context(&seen).await?.as_deref())?;
+        plan.save(&dir)?;
         save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
         host::failpoint::hit("pinned");
         let facts = observe_env(host::clock::now()).await;
@@ -63,7 +53,7 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
             dir,
             meta,
             repo: seen.repo,
-            agent: request.agent,
+            plan,
             secrets: request.secrets,
             cancel,
             cache: places.cache.clone(),
@@ -72,59 +62,15 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
     })
 }
 
-/// A request whose every part was checked.
-struct Request {
-    directory: PathBuf,
-    branch: BranchName,
-    backend: Option<BackendKind>,
-    agent: AgentCommand,
-    script: Option<String>,
-    secrets: Vec<Secret>,
-}
-
-impl Request {
-    fn check(args: &RunArgs, places: &Places) -> Result<Self, Failure> {
-        let directory = match &args.directory {
-            Some(directory) => directory.clone(),
-            None => host::env::current_dir().or_exit(ForkliftStatus::Usage)?,
-        };
-        let branch = BranchName::parse(&args.main_branch).or_exit(ForkliftStatus::Usage)?;
-        let backend = args.backend.as_deref().map(str::parse).transpose();
-        let backend: Option<BackendKind> = backend.or_exit(ForkliftStatus::Usage)?;
-        let flags =
-            parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
-                .or_exit(ForkliftStatus::Usage)?;
-        if args.provider == "opencode" {
-            let path = env_file(places);
-            let bytes = host::file::read_private(&path).or_exit(ForkliftStatus::Usage)?;
-            let settings = parse_settings(&bytes, &flags)
-                .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
-            let _ = settings;
-        }
-        match Provider::parse(&args.provider).or_exit(ForkliftStatus::Usage)? {
-            Provider::Scripted => {
-                let path = args.script.as_ref().ok_or_else(|| {
-                    Failure::usage("the scripted agent needs a script; name it with --script FILE")
-                })?;
-                let script = std::fs::read_to_string(path).map_err(|error| {
-                    Failure::usage(format!("could not read the script {}: {error}", path.display()))
-                })?;
-                let agent = scripted(&script)
-                    .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-                Ok(Self { directory, branch, backend, agent, script: Some(script), secrets: Vec::new() })
-            }
+/// The fork's own words about itself, as they stand on its main branch.
+async fn fork_context(seen: &Observation) -> Result<Option<String>, Failure> {
+    for name in FORK_FILES {
+        let read = seen.repo.read_blob(&seen.pins.base, name, CONTEXT_CAP).await;
+        if let Some(blob) = read.or_exit(ForkliftStatus::Machine)? {
+            return Ok(Some(String::from_utf8_lossy(&blob.bytes).into_owned()));
         }
     }
-}
-
-/// What the scripted agent starts.
-pub(crate) fn scripted(script: &str) -> Result<AgentCommand, agent::scripted::ScriptError> {
-    agent::scripted::parse_script(script).map(|script| agent::scripted::command(&script))
-}
-
-fn env_file(places: &Places) -> PathBuf {
-    host::env::var_os(ENV_FILE_VARIABLE)
-        .map_or_else(|| places.config.join("opencode.env"), PathBuf::from)
+    Ok(None)
 }
 
 /// The metadata of a run that has just been pinned. One that has nothing to do is judged already.
@@ -147,6 +93,7 @@ fn first_metadata(dir: &RunDir, seen: &Observation, args: &RunArgs, choice: Choi
         },
         workspace: None,
         agent_box: None,
+        agent: None,
         stuck: None,
         evidence: None::<Evidence>,
         import_refused: None,

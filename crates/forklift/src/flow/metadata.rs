@@ -10,7 +10,7 @@ use model::id::{BranchName, RunId, Sha};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::judge::Verdict;
+use crate::rules::judge::{Claim, Verdict};
 
 /// The version of the file's shape.
 pub(crate) const VERSION: u32 = 1;
@@ -30,6 +30,9 @@ pub(crate) struct Metadata {
     pub(crate) workspace: Option<WorkspaceNotes>,
     #[serde(rename = "box")]
     pub(crate) agent_box: Option<ExitRecord>,
+    /// What the agent said about its work.
+    #[serde(default)]
+    pub(crate) agent: Option<AgentSummary>,
     /// The start of the agent's note, if it left one.
     pub(crate) stuck: Option<String>,
     pub(crate) evidence: Option<Evidence>,
@@ -73,6 +76,18 @@ pub(crate) struct Settings {
     pub(crate) backend_reason: String,
     pub(crate) image: Option<String>,
     pub(crate) timeout_secs: u64,
+}
+
+/// What the agent said about its work: claims, never evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AgentSummary {
+    pub(crate) claim: Claim,
+    pub(crate) answer: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) tool_calls: usize,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cost_usd: Option<f64>,
 }
 
 /// What was made known to others.

@@ -2,5 +2,6 @@
 
 pub(crate) mod metadata;
 pub(crate) mod observe;
+pub(crate) mod plan;
 pub(crate) mod publish;
 pub(crate) mod run;

@@ -6,14 +6,17 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::provider::AgentCommand;
+use agent::{AgentReport, Outcome as AgentOutcome, Progress, Provider, Until};
 use engine::evidence::{self, Bounds};
 use engine::export::{ExportWish, Exported, export, make_import_repo};
 use engine::launch::{self, Launcher, Sighting};
+use engine::listen::Listener;
 use engine::place::Place;
 use engine::record::ExitRecord;
 use engine::shim::SHIM_WORD;
-use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
+use engine::workspace::{
+    AGENT_IDENTITY, WorkspaceWish, give, make_harness_state, make_workspace,
+};
 use host::git::{GitLog, SealedRepo, UserRepo};
 use host::signal::Cancel;
 use model::id::BoxName;
@@ -28,11 +31,12 @@ use store::metadata::save_metadata;
 use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
 
-use super::metadata::{Metadata, Phase};
+use super::metadata::{AgentSummary, Metadata, Phase};
 use super::observe::fork_key;
+use super::plan::{PROXY, Plan};
 use super::publish;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::rules::judge::{Aftermath, Import, Verdict, judge};
+use crate::rules::judge::{Aftermath, Claim, Import, Verdict, judge};
 use crate::ui::Ui;
 
 /// The agent's log is cut after this much.
@@ -57,7 +61,7 @@ pub(crate) struct Run<'a> {
     pub(crate) meta: Metadata,
     pub(crate) repo: UserRepo,
     /// What is started in the box.
-    pub(crate) agent: AgentCommand,
+    pub(crate) plan: Plan,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) cancel: Cancel,
     /// Where mirrors of forks are kept.
@@ -138,12 +142,17 @@ impl Run<'_> {
         let place = self.place()?;
         let seen = launch::look(&place).or_exit(ForkliftStatus::Machine)?;
         if seen == Sighting::NeverStarted {
-            self.write_guest_files(&place)?;
+            self.write_files(&place)?;
             let spec = self.agent_box()?;
             let sealed = json!({"backend": settings.backend, "argv": spec.argv, "limits": spec.limits});
             let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
             operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
-            self.launcher()?.launch(&spec).or_exit(ForkliftStatus::Machine)?;
+            let launcher = self.launcher()?;
+            let launched = match self.plan.way_out(&place.egress_log())? {
+                Some(way_out) => launcher.launch_with(&spec, &way_out),
+                None => launcher.launch(&spec),
+            };
+            launched.or_exit(ForkliftStatus::Machine)?;
         }
         Ok(Phase::Launched)
     }
@@ -153,7 +162,17 @@ impl Run<'_> {
         if launch::look(&place).or_exit(ForkliftStatus::Machine)? == Sighting::NeverStarted {
             return Ok(Phase::Prepared);
         }
-        let record = self.watch(&place).await?;
+        let provider = Provider::parse(&self.plan.provider).or_exit(ForkliftStatus::Internal)?;
+        let output = self.agent_box()?.output;
+        let mut listener = Listener::new(provider, &place.stdout(output));
+        let record = self.watch(&place, &mut listener).await?;
+        let exit = match record.ended {
+            Ended::Exited { code } => Some(code),
+            _ => None,
+        };
+        let report = listener.finish(exit, |progress| self.tell(&progress));
+        self.meta.agent = Some(summary_of(&report));
+        self.tell_egress(&record);
         let ended = json!({"ended": record.ended, "wall_ms": record.wall_ms});
         let operation = Operation::new("box", "agent", Done::Done).with_detail(ended);
         operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
@@ -163,10 +182,11 @@ impl Run<'_> {
     }
 
     /// Waits for the box; a person who wants to stop gets it stopped, recorded and all.
-    async fn watch(&self, place: &Place) -> Result<ExitRecord, Failure> {
+    async fn watch(&self, place: &Place, listener: &mut Listener) -> Result<ExitRecord, Failure> {
         let mut waiting = std::pin::pin!(launch::attach(place));
         let ended = tokio::select! {
             ended = &mut waiting => ended,
+            () = listener.follow(|progress| self.tell(&progress)) => waiting.await,
             reason = self.cancel.cancelled() => {
                 self.ui.note(&format!("{reason}: stopping the agent"));
                 launch::stop(place).or_exit(ForkliftStatus::Machine)?;
@@ -225,7 +245,8 @@ impl Run<'_> {
             (None, None) => Import::Nothing,
         };
         let stuck = self.meta.stuck.is_some();
-        self.meta.verdict = Some(judge(&Aftermath { ended, stuck, import }));
+        let claim = self.meta.agent.as_ref().map_or(Claim::Finished, |agent| agent.claim.clone());
+        self.meta.verdict = Some(judge(&Aftermath { ended, stuck, claim, import }));
         Phase::Judged
     }
 
@@ -278,7 +299,10 @@ impl Run<'_> {
         };
         let name = BoxName::parse("agent").or_exit(ForkliftStatus::Internal)?;
         let mut env = base_env();
-        env.extend(self.agent.env.clone());
+        if self.plan.egress.is_some() {
+            env.extend(egress::proxy_env(PROXY));
+        }
+        env.extend(self.plan.env.clone());
         Ok(BoxSpec {
             run: self.dir.id().clone(),
             place: self.dir.box_place(&name),
@@ -287,29 +311,58 @@ impl Run<'_> {
             workspace: self.dir.workspace(),
             workspace_access: Access::ReadWrite,
             harness_state: self.dir.harness_state(),
-            programs: Vec::new(),
-            argv: self.agent.argv.clone(),
+            programs: self.plan.programs.clone(),
+            argv: self.plan.argv.clone(),
             env,
             cwd: "/workspace".to_owned(),
-            relays: Vec::new(),
+            relays: self.plan.relays(),
             probe_addresses: probe_addresses(),
             user: self.owner(),
             limits: Limits::default(),
             output: Output::Log { cap: LOG_CAP },
             deadline_secs: settings.timeout_secs,
-            silence_secs: None,
+            silence_secs: self.plan.silence_secs,
             grace_ms: GRACE_MS,
         })
     }
 
-    fn write_guest_files(&self, place: &Place) -> Result<(), Failure> {
+    /// Puts the agent's files where it will find them: some that it can only read, some in its home.
+    fn write_files(&self, place: &Place) -> Result<(), Failure> {
         let folder = place.path().join("guest");
         std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
-        for file in &self.agent.files {
-            host::file::write_atomic(&folder.join(&file.name), &file.bytes, 0o644)
+        for (name, text) in &self.plan.files {
+            host::file::write_transient(&folder.join(name), text.as_bytes(), 0o644)
                 .or_exit(ForkliftStatus::Machine)?;
         }
-        Ok(())
+        let home = self.dir.harness_state().join("home");
+        for (path, file) in &self.plan.home {
+            let path = home.join(path);
+            let parent = path.parent().unwrap_or(&home);
+            std::fs::create_dir_all(parent).or_exit(ForkliftStatus::Machine)?;
+            host::file::write_transient(&path, file.text.as_bytes(), file.mode)
+                .or_exit(ForkliftStatus::Machine)?;
+        }
+        give(&home, self.owner()).or_exit(ForkliftStatus::Machine)
+    }
+
+    fn tell(&self, progress: &Progress) {
+        let (kind, words) = match progress {
+            Progress::SessionStarted { id } => ("session", format!("session {id}")),
+            Progress::ToolCall { name, summary } => ("tool", format!("{name}: {summary}")),
+            Progress::Text(text) => ("text", text.clone()),
+            Progress::Tokens(usage) => ("tokens", format!("{} tokens so far", usage.total())),
+            Progress::Retrying { reason } => ("retry", format!("asking the model again: {reason}")),
+        };
+        self.ui.progress(kind, &words);
+    }
+
+    /// What the box reached and what it was refused.
+    fn tell_egress(&self, record: &ExitRecord) {
+        let Some(report) = &record.egress else { return };
+        for line in egress::render_summary(&report.summary) {
+            self.ui.note(&line);
+        }
+        self.ui.event("egress", &json!({"summary": report.summary, "usage": report.usage}));
     }
 
     fn launcher(&self) -> Result<Launcher, Failure> {
@@ -338,6 +391,47 @@ impl Run<'_> {
 
     fn mirror(&self) -> PathBuf {
         self.cache.join("mirrors").join(format!("{}.git", fork_key(&self.repo)))
+    }
+}
+
+/// What an agent's report comes to, for the record and the judge.
+fn summary_of(report: &AgentReport) -> AgentSummary {
+    let failed = |reason: String| Claim::Failed { reason };
+    let claim = match &report.outcome {
+        AgentOutcome::Finished => Claim::Finished,
+        AgentOutcome::Failed { reason } => failed(reason.clone()),
+        AgentOutcome::ModelRefused { status: Some(status), message } => {
+            failed(format!("the model answered {status}: {message}"))
+        }
+        AgentOutcome::ModelRefused { status: None, message } => {
+            failed(format!("the model did not answer: {message}"))
+        }
+        AgentOutcome::QuotaExhausted { until, .. } => {
+            Claim::Waiting { until: until.as_ref().map(until_words) }
+        }
+        AgentOutcome::PermissionDenied => failed("it was denied a permission".to_owned()),
+        AgentOutcome::NeedsClarification { question } => failed(format!("it asks: {question}")),
+        AgentOutcome::Interrupted => failed("its words break off before an end".to_owned()),
+    };
+    AgentSummary {
+        claim,
+        answer: report.answer.clone(),
+        session: report.session_id.clone(),
+        tool_calls: report.tool_calls.len(),
+        input_tokens: report.usage.input + report.usage.cache_read + report.usage.cache_write,
+        output_tokens: report.usage.output + report.usage.reasoning,
+        cost_usd: report.cost_usd,
+    }
+}
+
+fn until_words(until: &Until) -> String {
+    match until {
+        Until::InSecs(secs) => format!("{secs} s from then"),
+        Until::UnixSecs(secs) => i64::try_from(*secs)
+            .ok()
+            .and_then(|secs| jiff::Timestamp::from_second(secs).ok())
+            .map_or_else(|| secs.to_string(), |time| time.to_string()),
+        Until::Words(words) => words.clone(),
     }
 }
 

@@ -21,6 +21,11 @@ pub(crate) enum Verdict {
         /// How it ended.
         how: String,
     },
+    /// The model has no more to give for now; trying again later will help.
+    Waiting {
+        /// Until when, as far as it was told.
+        until: Option<String>,
+    },
     /// The pinned upstream commit is not in the result.
     NotIntegrated,
     /// The fork's own history is not in the result.
@@ -46,8 +51,28 @@ pub(crate) struct Aftermath {
     pub(crate) ended: Ended,
     /// Whether the agent left a note.
     pub(crate) stuck: bool,
+    /// What the agent's own words come to.
+    pub(crate) claim: Claim,
     /// What came out.
     pub(crate) import: Import,
+}
+
+/// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Claim {
+    /// It is done.
+    Finished,
+    /// It failed, for this reason.
+    Failed {
+        /// In its words.
+        reason: String,
+    },
+    /// Its model has no more to give until then.
+    Waiting {
+        /// Until when, as far as it was told.
+        until: Option<String>,
+    },
 }
 
 /// What came out of the workspace.
@@ -72,8 +97,12 @@ pub(crate) fn judge(after: &Aftermath) -> Verdict {
         (Ended::OutOfSpace, _) => failed("it used up its disk space"),
         (Ended::Exited { .. } | Ended::Signalled { .. }, true) => Verdict::Stuck,
         (Ended::Signalled { signal }, false) => failed(&format!("ended by signal {signal}")),
-        (Ended::Exited { code }, false) if *code != 0 => failed(&format!("status {code}")),
-        (Ended::Exited { .. }, false) => judge_import(&after.import),
+        (Ended::Exited { code }, false) => match &after.claim {
+            Claim::Waiting { until } => Verdict::Waiting { until: until.clone() },
+            Claim::Failed { reason } => failed(&format!("status {code}: {reason}")),
+            Claim::Finished if *code != 0 => failed(&format!("status {code}")),
+            Claim::Finished => judge_import(&after.import),
+        },
     }
 }
 
@@ -115,7 +144,7 @@ impl Verdict {
             Self::UpToDate | Self::Publish => ForkliftStatus::Success,
             Self::TimedOut => ForkliftStatus::OutOfTime,
             Self::Stuck => ForkliftStatus::Stuck,
-            Self::AgentFailed { .. } => ForkliftStatus::AgentFailed,
+            Self::AgentFailed { .. } | Self::Waiting { .. } => ForkliftStatus::AgentFailed,
             Self::NotIntegrated | Self::ForkLost | Self::Refused { .. } => {
                 ForkliftStatus::NotIntegrated
             }
@@ -131,6 +160,8 @@ impl Verdict {
             Self::TimedOut => "out of time: the agent was ended and nothing was published".to_owned(),
             Self::Stuck => "stuck: the agent needs help; read its STUCK.md".to_owned(),
             Self::AgentFailed { how } => format!("the agent failed ({how})"),
+            Self::Waiting { until: Some(until) } => format!("waiting: the model has no more to give until {until}"),
+            Self::Waiting { until: None } => "waiting: the model has no more to give for now".to_owned(),
             Self::NotIntegrated => "not integrated: the result lacks upstream's commit".to_owned(),
             Self::ForkLost => "refused: the result lacks the fork's own history".to_owned(),
             Self::Refused { reasons } => format!("refused: {}", reasons.join("; ")),
@@ -150,7 +181,8 @@ mod tests {
 
     fn check(ended: Ended, stuck: bool, evidence: Evidence, expected: &Verdict) {
         let import = Import::Commits(Box::new(evidence));
-        assert_eq!(judge(&Aftermath { ended, stuck, import }), *expected);
+        let claim = Claim::Finished;
+        assert_eq!(judge(&Aftermath { ended, stuck, claim, import }), *expected);
     }
 
     const DONE: Ended = Ended::Exited { code: 0 };
@@ -176,6 +208,21 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_says_it_failed_is_believed_whatever_its_status() {
+        let after = |claim| Aftermath {
+            ended: DONE,
+            stuck: false,
+            claim,
+            import: Import::Commits(Box::new(good())),
+        };
+        let reason = "the model answered 401".to_owned();
+        let verdict = judge(&after(Claim::Failed { reason }));
+        assert_eq!(verdict.status(), ForkliftStatus::AgentFailed);
+        let until = Some("noon".to_owned());
+        assert_eq!(judge(&after(Claim::Waiting { until: until.clone() })), Verdict::Waiting { until });
+    }
+
+    #[test]
     fn nothing_dangerous_is_published() {
         let link = Evidence { links_leaving: vec!["a".to_owned()], ..good() };
         let expected =
@@ -192,7 +239,12 @@ mod tests {
 
     #[test]
     fn a_failing_agent_and_a_failing_machine_are_told_apart() {
-        let after = |ended| Aftermath { ended, stuck: false, import: Import::Nothing };
+        let after = |ended| Aftermath {
+            ended,
+            stuck: false,
+            claim: Claim::Finished,
+            import: Import::Nothing,
+        };
         let status = |ended| judge(&after(ended)).status();
         assert_eq!(status(Ended::Exited { code: 7 }), ForkliftStatus::AgentFailed);
         assert_eq!(status(Ended::OutOfMemory), ForkliftStatus::AgentFailed);

@@ -1,4 +1,6 @@
 //! Decisions of `forklift`, each a pure function from facts: no I/O, no clock, no environment.
 
 pub(crate) mod judge;
+pub(crate) mod model_choice;
 pub(crate) mod opencode_env;
+pub(crate) mod prompt;

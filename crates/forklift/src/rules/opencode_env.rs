@@ -4,6 +4,10 @@ use model::env_file::{EnvFile, EnvFileError, MissingKeys};
 use model::id::{IdError, Override};
 use model::secret::Secret;
 
+/// The address of another model server, and the way to talk to it.
+const URL_KEY: &str = "OPENCODE_BASE_URL";
+const WIRE_KEY: &str = "OPENCODE_WIRE_API";
+
 /// Keys that must be there.
 pub(crate) const REQUIRED: [&str; 4] =
     ["OPENCODE_API_KEY", "OPENCODE_MODEL", "OPENCODE_VARIANT", "OPENCODE_AGENT"];
@@ -16,6 +20,8 @@ pub(crate) struct AgentSettings {
     pub(crate) model: Override,
     pub(crate) variant: Override,
     pub(crate) agent: Override,
+    pub(crate) url: Option<String>,
+    pub(crate) wire: Option<String>,
 }
 
 /// Flags that outrank the file.
@@ -58,6 +64,8 @@ pub(crate) fn parse_settings(bytes: &[u8], flags: &Overrides) -> Result<AgentSet
         model: pick(&flags.model, "OPENCODE_MODEL")?,
         variant: pick(&flags.variant, "OPENCODE_VARIANT")?,
         agent: pick(&flags.agent, "OPENCODE_AGENT")?,
+        url: file.get(URL_KEY).map(str::to_owned),
+        wire: file.get(WIRE_KEY).map(str::to_owned),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::support::{Imported, Project, Rig, on_every_backend};
 
 on_every_backend! {
     no_forged_merge_is_believed,
+    odd_branches_do_not_come_out_beside_the_one,
     a_workspace_full_of_traps_is_taken_out_unharmed,
 }
 
@@ -23,6 +24,9 @@ pub(super) async fn check(scene: &Scene<'_>, attempt: &Attempt) {
         _ => {}
     }
     let imported = project.import(scene.rig).await;
+    if attempt.name == "odd-branches" {
+        return a_name_of_two_meanings_does_not_come_out(&imported);
+    }
     assert_only_our_refs(scene.rig, &imported);
     let evidence = imported.evidence();
     assert!(!evidence.upstream_reachable && evidence.base_reachable, "{evidence:#?}");
@@ -60,10 +64,18 @@ async fn the_bit_stays_behind(project: &Project, imported: &Imported) {
     assert!(entries.iter().any(|entry| entry.path == b"suid-id" && entry.new_mode == 0o100_755));
 }
 
+/// One of the odd branches is called `refs/heads/main`, by which git no longer knows which one `refs/heads/main` is. The
+/// agent's work stays where it is then, and so does every odd name.
+fn a_name_of_two_meanings_does_not_come_out(imported: &Imported) {
+    assert!(matches!(imported.exported, Exported::Refused(_)), "{imported:?}");
+    assert_eq!(imported.refs(), ["refs/pins/0", "refs/pins/1"]);
+}
+
 /// Whatever branches the agent made, only the one that was asked for comes out, under a name of ours.
 fn assert_only_our_refs(rig: &Rig, imported: &Imported) {
     let ours = import_ref(rig.run(), &Project::branch()).expect("a ref");
-    assert_eq!(imported.refs(), [ours.as_str(), "refs/pins/0", "refs/pins/1"], "{:?}", imported.exported);
+    let refs = [ours.as_str(), "refs/pins/0", "refs/pins/1"];
+    assert_eq!(imported.refs(), refs, "{:?}", imported.exported);
 }
 
 async fn no_forged_merge_is_believed(rig: &Rig) {
@@ -76,6 +88,18 @@ async fn no_forged_merge_is_believed(rig: &Rig) {
         assert!(!imported.evidence().upstream_reachable, "{how:?}: {imported:#?}");
         assert!(imported.evidence().base_reachable, "{how:?}: {imported:#?}");
     }
+}
+
+async fn odd_branches_do_not_come_out_beside_the_one(rig: &Rig) {
+    let project = Project::new(|hermetic| testkit::Fork::new(hermetic).clean_merge()).await;
+    project.fill(rig).await;
+    let script = "echo work >work.txt && git add work.txt && git commit --quiet -m work && \
+        for name in -f --upload-pack=touch '$(touch${IFS}pwned)' \"'quoted'\" HEAD main2; do \
+        git update-ref \"refs/heads/$name\" HEAD || exit 1; done; git update-ref refs/bottle/forged HEAD; \
+        git tag main; git rev-parse HEAD >'.git/refs/heads/with space'";
+    rig.sh(script).run_ok().await;
+    let imported = project.import(rig).await;
+    assert_only_our_refs(rig, &imported);
 }
 
 async fn a_workspace_full_of_traps_is_taken_out_unharmed(rig: &Rig) {

@@ -1,0 +1,45 @@
+//! `forklift agents`: the programs of agents on this machine.
+
+use agent::Provider;
+use engine::install;
+use host::signal::cancel_on_signals;
+use model::verdict::ForkliftStatus;
+use serde_json::json;
+
+use super::{Places, block_on};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::ui::Ui;
+
+/// Lists the agents, the versions that forklift was made for, and whether they are there.
+pub(crate) fn list(ui: &Ui) -> Outcome {
+    let places = Places::from_env()?;
+    for provider in Provider::ALL {
+        let Some(program) = provider.program() else { continue };
+        let folder = install::find(&places.agents, &program).map(|found| found.mount.host);
+        let words = match &folder {
+            Some(folder) => format!("{} in {}", program.version, folder.display()),
+            None => format!("{} not installed; forklift agents install {}", program.version, program.name),
+        };
+        ui.result(provider.name(), &words);
+        let fields = json!({"name": provider.name(), "version": program.version, "folder": folder});
+        ui.event("agent", &fields);
+    }
+    Ok(ForkliftStatus::Success)
+}
+
+/// Puts an agent's program in place, from npm, in the version that forklift was made for.
+pub(crate) fn install(ui: &Ui, name: &str) -> Outcome {
+    let places = Places::from_env()?;
+    let provider = Provider::parse(name).or_exit(ForkliftStatus::Usage)?;
+    let program = provider
+        .program()
+        .ok_or_else(|| Failure::usage(format!("{name} has no program that could be installed")))?;
+    ui.phase("install", &format!("installing {} with npm", program.spec()));
+    let installed = block_on(async {
+        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        let installed = install::install(&places.agents, &program, &cancel).await;
+        installed.or_exit(ForkliftStatus::Machine)
+    })?;
+    ui.result(name, &format!("{} in {}", program.version, installed.mount.host.display()));
+    Ok(ForkliftStatus::Success)
+}
