@@ -20,15 +20,16 @@ const EXPORT_SECS: u64 = 60;
 /// The largest bundle that is accepted.
 const BUNDLE_CAP: u64 = 256 * MIB;
 
-/// Statuses by which the export script tells what it found.
+/// Statuses by which the export script tells what it found: no branch, or from here on which of the known commits the
+/// branch stands at.
 const NO_BRANCH: i32 = 10;
-const NOTHING_NEW: i32 = 11;
+const AT_KNOWN: i32 = 11;
 
 /// Runs inside the box. Whatever it says is checked outside.
 const SCRIPT: &str = r#"
 branch=$1; shift
 tip=$(git rev-parse --verify --quiet "refs/heads/$branch^{commit}") || exit 10
-for known in "$@"; do [ "$tip" = "$known" ] && exit 11; done
+at=11; for known in "$@"; do [ "$tip" = "$known" ] && exit $at; at=$((at + 1)); done
 for known in "$@"; do set -- "$@" "^$known"; shift; done
 exec git -c pack.threads=2 bundle create --quiet - "refs/heads/$branch" "$@"
 "#;
@@ -42,7 +43,7 @@ pub struct ExportWish<'a> {
     pub agent_box: &'a BoxSpec,
     /// The branch to take.
     pub branch: &'a BranchName,
-    /// Commits that we have already.
+    /// Commits that we have already, pinned in the repository. The first is where the branch stood before.
     pub known: &'a [Sha],
 }
 
@@ -51,7 +52,7 @@ pub struct ExportWish<'a> {
 pub enum Exported {
     /// The branch, at this commit, in the host's repository.
     Tip(Sha),
-    /// The branch stands at a commit that we gave.
+    /// The branch stands where it stood.
     NothingNew,
     /// There is no such branch any more.
     NoBranch,
@@ -121,10 +122,14 @@ pub async fn export_within(
     let spec = export_box(wish, attempt, cap)?;
     let place = launcher.launch(&spec)?;
     let record = attach(&place).await?;
+    if let Ended::Exited { code } = record.ended
+        && let Some(exported) = at_known(code, wish.known)
+    {
+        return Ok(exported);
+    }
     match record.ended {
         Ended::Exited { code: 0 } => {}
         Ended::Exited { code: NO_BRANCH } => return Ok(Exported::NoBranch),
-        Ended::Exited { code: NOTHING_NEW } => return Ok(Exported::NothingNew),
         Ended::OutOfSpace => {
             return Ok(Exported::Refused(format!("the bundle is larger than {cap} bytes")));
         }
@@ -151,6 +156,14 @@ pub async fn export_within(
         Some(tip) => Ok(Exported::Tip(tip)),
         None => Ok(Exported::Refused("the bundle holds no commit".to_owned())),
     }
+}
+
+/// What came out if the status names a known commit. The first one is nothing new; another one got there by a fast
+/// forward, is here already, and would be an empty bundle.
+fn at_known(code: i32, known: &[Sha]) -> Option<Exported> {
+    let at = usize::try_from(code - AT_KNOWN).ok()?;
+    let commit = known.get(at)?;
+    Some(if at == 0 { Exported::NothingNew } else { Exported::Tip(commit.clone()) })
 }
 
 /// Where the agent's branch stands in the host's repository.

@@ -31,13 +31,29 @@ pub enum Part {
 pub fn require(part: Part) -> Option<PathBuf> {
     let found = part.find();
     if found.is_none() {
-        let message = part.complaint();
-        let variable = part.variable();
-        assert!(program::variable(&variable).as_deref() != Some("1"), "{message}; {variable}=1");
-        // Not `eprintln`: the test harness would swallow it, and a test that did nothing must be seen.
-        writeln!(std::io::stderr(), "{message}").expect("stderr is open");
+        complain(&part.complaint(), part.name());
     }
     found
+}
+
+/// A folder that the environment names, such as one with installed programs; `None` after saying that it is missing.
+///
+/// # Panics
+/// When it is missing and `REQUIRE_<NAME>=1` is set.
+pub fn require_folder(name: &str, variable: &str, remedy: &str) -> Option<PathBuf> {
+    let found = program::variable(variable).map(PathBuf::from).filter(|path| path.is_dir());
+    if found.is_none() {
+        complain(&format!("missing part: {name} ({variable} is not set; {remedy})"), name);
+    }
+    found
+}
+
+/// Says that a part is missing, or fails where it is promised.
+fn complain(message: &str, name: &str) {
+    let variable = format!("REQUIRE_{}", name.to_uppercase());
+    assert!(program::variable(&variable).as_deref() != Some("1"), "{message}; {variable}=1");
+    // Not `eprintln`: the test harness would swallow it, and a test that did nothing must be seen.
+    writeln!(std::io::stderr(), "{message}").expect("stderr is open");
 }
 
 impl Part {

@@ -60,8 +60,35 @@ fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
     argv.push("--".to_owned());
     // An argument with a space in it would reach the model in quotes, with its own quotes escaped. OpenCode joins
     // its arguments by spaces, so the words of the prompt arrive as they were written.
-    argv.extend(request.prompt.split(' ').map(str::to_owned));
+    argv.extend(words(&request.prompt));
     argv
+}
+
+/// The prompt in words that OpenCode joins again. It takes a word that is a number for one and breaks over it, so a
+/// number stays with the word before it, tied by a space that does not count as one.
+fn words(prompt: &str) -> Vec<String> {
+    const TIE: char = '\u{a0}';
+    let mut words: Vec<String> = Vec::new();
+    for word in prompt.split(' ') {
+        match words.last_mut() {
+            Some(last) if is_number(word) => {
+                last.push(TIE);
+                last.push_str(word);
+            }
+            None if is_number(word) => words.push(format!("{TIE}{word}")),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// Whether a command line parser of the JavaScript world would make a number of it.
+fn is_number(word: &str) -> bool {
+    let hex = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
+    let is_hex = |digits: &str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());
+    let trimmed = word.trim_end();
+    let digits = trimmed.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'));
+    hex.is_some_and(is_hex) || (digits && trimmed.parse::<f64>().is_ok())
 }
 
 /// What makes OpenCode believe that its plugin package is installed. It would otherwise ask the npm registry for it
@@ -84,6 +111,14 @@ fn seed() -> Vec<HomeFile> {
 mod tests {
     use super::*;
     use crate::request::{WireApi, sample};
+
+    #[test]
+    fn a_number_in_the_prompt_is_never_a_word_of_its_own() {
+        let tied = words("You have 8 minutes and 0x1F tries, 1.5e3 in all");
+        assert_eq!(tied.join(" ").replace('\u{a0}', " "), "You have 8 minutes and 0x1F tries, 1.5e3 in all");
+        assert!(tied.iter().all(|word| !is_number(word)), "{tied:?}");
+        assert_eq!(words("42"), ["\u{a0}42"]);
+    }
 
     #[test]
     fn the_line_names_folder_model_and_title() {

@@ -2,4 +2,6 @@
 
 mod abuse;
 mod contract;
+mod evidence;
 mod support;
+mod workspace;

@@ -1,5 +1,6 @@
 //! `forklift` as people meet it: the real binary, real git, a real box, the scripted agent.
 
+mod agents;
 mod crash;
 mod hostile;
 mod outcome;

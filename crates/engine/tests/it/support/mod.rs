@@ -9,10 +9,10 @@ mod rig;
 mod tree;
 
 pub(crate) use beat::{DAEMONS, beats, beats_of};
-pub(crate) use process::{environs_with, words_of, words_with};
-pub(crate) use project::{Imported, Project};
+pub(crate) use process::{environs_with, words_with};
+pub(crate) use project::{Imported, Project, next_export, user_env};
 pub(crate) use rig::{Ran, Rig, Running, Sh};
-pub(crate) use tree::{Picture, holds_bytes, picture};
+pub(crate) use tree::{Picture, entries, holds_bytes, picture};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

@@ -8,7 +8,7 @@ pub(crate) fn words_with(text: &str) -> Vec<String> {
 }
 
 /// The command line of a process, with blanks between its words; none if it has ended.
-pub(crate) fn words_of(pid: i32) -> Option<String> {
+fn words_of(pid: i32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -52,6 +53,8 @@ impl Rig {
                 secrets: Vec::new(),
             },
         };
+        // Runs lie where nobody else may go, and so do all of these.
+        fs::set_permissions(rig.dir(), fs::Permissions::from_mode(0o700)).expect("our own folder");
         fs::create_dir(rig.workspace()).expect("the workspace");
         give(&rig.workspace(), rig.user()).expect("an owner of the workspace");
         make_harness_state(&rig.harness_state(), rig.user()).expect("the harness state");
