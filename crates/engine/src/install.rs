@@ -13,6 +13,9 @@ use sandbox::spec::ProgramMount;
 /// A few hundred megabytes over a slow line.
 const INSTALL_LIMIT: Duration = Duration::from_secs(1200);
 
+/// For a program to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(5);
+
 /// An agent's program that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
@@ -114,14 +117,19 @@ pub async fn install(
     find(agents, program).ok_or(InstallError::NoEntry { spec: program.spec(), entry })
 }
 
-/// Whether what runs the program is there, for those that need more than the machine.
-pub fn missing_runtime(program: &Program) -> Option<String> {
-    match program.runtime {
-        Runtime::Gnu | Runtime::Static => None,
-        Runtime::Node { major, minor } => host::tool::which("node")
-            .is_none()
-            .then(|| format!("{} needs Node.js {major}.{minor} or newer", program.name)),
-    }
+/// What is missing of what runs the program, for those that need more than the machine.
+pub async fn missing_runtime(program: &Program) -> Option<String> {
+    let Runtime::Node { major, minor } = program.runtime else { return None };
+    let told = host::tool::tool_version("node", &["--version"], VERSION_LIMIT).await;
+    let enough = told.as_deref().and_then(parse_node_version).is_some_and(|found| found >= (major, minor));
+    let found = told.unwrap_or_else(|| "none".to_owned());
+    (!enough).then(|| format!("{} needs Node.js {major}.{minor} or newer; found: {found}", program.name))
+}
+
+/// Reads `v20.11.1`.
+fn parse_node_version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().trim_start_matches('v').split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// npm needs its caller's settings (registry, proxy, certificates), and nothing else of the environment.
@@ -153,4 +161,16 @@ fn this_cpu() -> Cpu {
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> InstallError {
     let path = path.to_path_buf();
     move |source| InstallError::Io { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_node_are_compared_by_number() {
+        assert_eq!(parse_node_version("v20.11.1\n"), Some((20, 11)));
+        assert!(parse_node_version("v18.19.0") < Some((20, 6)));
+        assert_eq!(parse_node_version("none"), None);
+    }
 }

@@ -77,6 +77,9 @@ pub(crate) struct RunArgs {
     /// A file (mode 0600) with the model's key, instead of the variable that is usual for the server
     #[arg(long, value_name = "FILE", help_heading = "Model and network")]
     pub(crate) key_file: Option<PathBuf>,
+    /// A command line that prints the model's key; run outside the box, and again after a 401
+    #[arg(long, value_name = "COMMAND", conflicts_with = "key_file", help_heading = "Model and network")]
+    pub(crate) key_command: Option<String>,
     /// Stop using the model after so many dollars, counted with --price
     #[arg(long, value_name = "USD", requires = "price", help_heading = "Model and network")]
     pub(crate) max_usd: Option<f64>,
@@ -116,6 +119,7 @@ impl Default for RunArgs {
             agent: None,
             model_url: None,
             key_file: None,
+            key_command: None,
             max_usd: None,
             max_tokens: None,
             price: None,

@@ -18,6 +18,8 @@ pub enum Part {
     Docker,
     /// The git program.
     Git,
+    /// Node, new enough for agents that are written for it.
+    Node,
     /// Perl, by which the abuse kit makes system calls.
     Perl,
     /// `setpriv`, by which a test that runs as root becomes an ordinary user.
@@ -63,6 +65,7 @@ impl Part {
             Self::Bwrap => "bwrap",
             Self::Docker => "docker",
             Self::Git => "git",
+            Self::Node => "node",
             Self::Perl => "perl",
             Self::Setpriv => "setpriv",
         }
@@ -78,6 +81,7 @@ impl Part {
             Self::Bwrap => "install bubblewrap and allow user namespaces",
             Self::Docker => "set DOCKER_HOST or start an engine",
             Self::Git => "install git",
+            Self::Node => "install Node.js 20.6 or newer",
             Self::Perl => "install perl",
             Self::Setpriv => "install util-linux",
         };
@@ -90,9 +94,15 @@ impl Part {
             Self::Docker => {
                 engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
             }
+            Self::Node => program::find("node").filter(|node| is_new_enough(node)),
             Self::Git | Self::Perl | Self::Setpriv => program::find(self.name()),
         }
     }
+}
+
+fn is_new_enough(node: &Path) -> bool {
+    let check = "const [a, b] = process.versions.node.split('.').map(Number); process.exit(a > 20 || (a === 20 && b >= 6) ? 0 : 1)";
+    program::command(node).args(["-e", check]).status().is_ok_and(|status| status.success())
 }
 
 fn makes_namespaces(bwrap: &Path) -> bool {

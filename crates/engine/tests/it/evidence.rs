@@ -86,7 +86,8 @@ async fn what_is_too_large_is_found(rig: &Rig) {
 }
 
 async fn history_that_was_dropped_is_noticed(rig: &Rig) {
-    let script = "git reset --quiet --hard upstream/main && git commit --quiet --allow-empty -m instead";
+    let script =
+        "git reset --quiet --hard upstream/main && git commit --quiet --allow-empty -m instead";
     let found = evidence_of(rig, clean, script).await;
     assert!(found.upstream_reachable && !found.base_reachable);
 }
@@ -105,12 +106,18 @@ async fn a_fast_forward_is_a_result(rig: &Rig) {
 }
 
 async fn a_branch_that_did_not_move_is_nothing_new(rig: &Rig) {
-    let imported = import_of(rig, clean, "git checkout --quiet -b other && git commit --quiet --allow-empty -m x").await;
+    let imported = import_of(
+        rig,
+        clean,
+        "git checkout --quiet -b other && git commit --quiet --allow-empty -m x",
+    )
+    .await;
     assert_eq!(imported.exported, Exported::NothingNew);
 }
 
 async fn a_branch_that_is_gone_is_told(rig: &Rig) {
-    let imported = import_of(rig, clean, "git checkout --quiet --detach && git branch --quiet -D main").await;
+    let imported =
+        import_of(rig, clean, "git checkout --quiet --detach && git branch --quiet -D main").await;
     assert_eq!(imported.exported, Exported::NoBranch);
 }
 
@@ -131,15 +138,13 @@ async fn identities_are_named_and_harmless_to_show(rig: &Rig) {
         .iter()
         .map(|line| line.split_once(" by ").expect("a name").1)
         .collect();
-    assert_eq!(
-        who,
-        ["Bottleworks agent <bot@example.org>", "Eve\\x1b[2J <agent@bottle.invalid>"]
-    );
+    assert_eq!(who, ["Bottleworks agent <bot@example.org>", "Eve\\x1b[2J <agent@bottle.invalid>"]);
 }
 
 async fn a_bundle_beyond_its_cap_is_refused(rig: &Rig) {
     let project = Project::new(clean).await;
-    let script = "head -c 300000 /dev/urandom >noise && git add noise && git commit --quiet -m noise";
+    let script =
+        "head -c 300000 /dev/urandom >noise && git add noise && git commit --quiet -m noise";
     work(rig, &project, script).await;
     let repo = project.import_repo(rig).await;
     let agent_box = rig.sh("").spec;
@@ -223,8 +228,7 @@ async fn work(rig: &Rig, project: &Project, script: &str) {
 }
 
 fn assert_nothing_wrong(found: &Evidence) {
-    let lists =
-        [&found.links_leaving, &found.gitlinks_made, &found.markers_left, &found.oversize];
+    let lists = [&found.links_leaving, &found.gitlinks_made, &found.markers_left, &found.oversize];
     assert!(lists.iter().all(|list| list.is_empty()), "{found:#?}");
 }
 

@@ -48,6 +48,7 @@ struct Real {
     policy: EgressPolicy,
     route: ModelRouteSpec,
     key: KeyPlace,
+    secrets: Vec<Secret>,
     price: Option<AgentPrice>,
     silence_secs: u64,
 }
@@ -72,8 +73,8 @@ impl Request {
             }
             provider => {
                 let real = Real::check(provider, args, flags, places)?;
-                let keys = real.keys()?;
-                (Work::Real(Box::new(real)), keys)
+                let secrets = real.secrets.clone();
+                (Work::Real(Box::new(real)), secrets)
             }
         };
         Ok(Self { directory, branch, backend, secrets, work, timeout_secs: args.timeout })
@@ -117,16 +118,20 @@ impl Real {
             wire: settings.wire.as_deref(),
         };
         let choice = choose_model(provider, said).or_exit(ForkliftStatus::Usage)?;
-        let key = match (&args.key_file, settings.key_file) {
-            (Some(path), _) => KeyPlace::File(path.clone()),
-            (None, Some(path)) => KeyPlace::Settings(path),
-            (None, None) => KeyPlace::Variable(choice.key.to_owned()),
+        let key = match (&args.key_file, &args.key_command, settings.key_file) {
+            (Some(path), ..) => KeyPlace::File(path.clone()),
+            (None, Some(line), _) => KeyPlace::Command(shell_words(line)),
+            (None, None, Some(path)) => KeyPlace::Settings(path),
+            (None, None, None) => KeyPlace::Variable(choice.key.to_owned()),
         };
         let price = args.price.as_deref().map(parse_price).transpose()?;
         let route = route(args, &choice, &key, price)?;
+        let policy = policy(args)?;
+        let secrets = key_values(&key)?;
         Ok(Self {
             installed: installed(provider, places)?,
-            policy: policy(args)?,
+            policy,
+            secrets,
             overrides: settings.overrides,
             price: price.map(|price| AgentPrice {
                 input: price.input,
@@ -139,17 +144,6 @@ impl Real {
             route,
             key,
         })
-    }
-
-    /// The key's value, for the redactor; and with it the proof that it is there before anything starts.
-    fn keys(&self) -> Result<Vec<Secret>, Failure> {
-        let plan = Plan::without_agent(self.key.clone());
-        if let KeyPlace::File(path) = &self.key {
-            let bytes = host::file::read_private(path).or_exit(ForkliftStatus::Usage)?;
-            let text = String::from_utf8_lossy(&bytes);
-            return Ok(vec![Secret::new(text.trim())]);
-        }
-        Ok(plan.keys()?.into_iter().map(|(_, secret)| secret).collect())
     }
 
     fn plan(&self, run: &RunId, prompt: String) -> Result<Plan, Failure> {
@@ -187,6 +181,17 @@ impl Real {
         });
         Ok(plan)
     }
+}
+
+/// The key's value, for the redactor; and with it the proof that it is there before anything starts. What a command
+/// prints is known to the shim alone.
+fn key_values(key: &KeyPlace) -> Result<Vec<Secret>, Failure> {
+    if let KeyPlace::File(path) = key {
+        let bytes = host::file::read_private(path).or_exit(ForkliftStatus::Usage)?;
+        return Ok(vec![Secret::new(String::from_utf8_lossy(&bytes).trim())]);
+    }
+    let keys = Plan::without_agent(key.clone()).keys()?;
+    Ok(keys.into_iter().map(|(_, secret)| secret).collect())
 }
 
 /// What the flags and, for OpenCode, its settings file come to.
@@ -230,7 +235,8 @@ fn installed(provider: Provider, places: &Places) -> Result<Installed, Failure> 
     let program = provider
         .program()
         .ok_or_else(|| Failure::usage(format!("{} has no program", provider.name())))?;
-    if let Some(missing) = install::missing_runtime(&program) {
+    let missing = super::block_on(async { Ok(install::missing_runtime(&program).await) })?;
+    if let Some(missing) = missing {
         return Err(Failure::usage(missing));
     }
     install::find(&places.agents, &program).ok_or_else(|| {
@@ -260,6 +266,7 @@ fn route(
         KeyPlace::Settings(_) => KeySource::Env(KEY_VARIABLE.to_owned()),
         KeyPlace::Variable(name) => KeySource::Env(name.clone()),
         KeyPlace::File(path) => KeySource::File(path.clone()),
+        KeyPlace::Command(argv) => KeySource::Command(argv.clone()),
     };
     let upstream = Upstream::parse(&choice.url).or_exit(ForkliftStatus::Usage)?;
     let mut spec = ModelRouteSpec::new(upstream, choice.auth, source, "");
@@ -275,6 +282,11 @@ fn route(
     }
     spec.check().or_exit(ForkliftStatus::Usage)?;
     Ok(spec)
+}
+
+/// The person's own command line, run as they would run it: it is theirs, and it never sees the box.
+fn shell_words(line: &str) -> Vec<String> {
+    ["/bin/sh", "-c", line].map(str::to_owned).to_vec()
 }
 
 /// Two numbers; tokens from the cache are taken to cost a tenth, and writing them as much as reading.

@@ -62,6 +62,8 @@ pub(crate) enum KeyPlace {
     Variable(String),
     /// In a file of its own, which the shim reads itself.
     File(PathBuf),
+    /// In the output of a command, which the shim runs itself.
+    Command(Vec<String>),
 }
 
 impl Plan {
@@ -120,7 +122,7 @@ impl Plan {
     /// The variables with keys that the shim needs.
     pub(crate) fn keys(&self) -> Result<Vec<(String, Secret)>, Failure> {
         match &self.key {
-            KeyPlace::Nowhere | KeyPlace::File(_) => Ok(Vec::new()),
+            KeyPlace::Nowhere | KeyPlace::File(_) | KeyPlace::Command(_) => Ok(Vec::new()),
             KeyPlace::Settings(path) => {
                 let bytes = host::file::read_private(path).or_exit(ForkliftStatus::Usage)?;
                 let settings = parse_settings(&bytes, &Overrides::default())

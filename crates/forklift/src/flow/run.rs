@@ -171,7 +171,8 @@ impl Run<'_> {
             _ => None,
         };
         let report = listener.finish(exit, |progress| self.tell(&progress));
-        self.meta.agent = Some(summary_of(&report));
+        let waiting = record.egress.as_ref().and_then(|report| report.usage.waiting_until);
+        self.meta.agent = Some(summary_of(&report, waiting));
         self.tell_egress(&record);
         let ended = json!({"ended": record.ended, "wall_ms": record.wall_ms});
         let operation = Operation::new("box", "agent", Done::Done).with_detail(ended);
@@ -395,23 +396,27 @@ impl Run<'_> {
 }
 
 /// What an agent's report comes to, for the record and the judge.
-fn summary_of(report: &AgentReport) -> AgentSummary {
+///
+/// An agent that did not finish while its model server asked to wait is waiting, whatever it says itself: some say
+/// nothing at all.
+fn summary_of(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> AgentSummary {
     let failed = |reason: String| Claim::Failed { reason };
-    let claim = match &report.outcome {
-        AgentOutcome::Finished => Claim::Finished,
-        AgentOutcome::Failed { reason } => failed(reason.clone()),
-        AgentOutcome::ModelRefused { status: Some(status), message } => {
+    let claim = match (&report.outcome, waiting) {
+        (AgentOutcome::Finished, _) => Claim::Finished,
+        (_, Some(until)) => Claim::Waiting { until: Some(until.to_string()) },
+        (AgentOutcome::Failed { reason }, None) => failed(reason.clone()),
+        (AgentOutcome::ModelRefused { status: Some(status), message }, None) => {
             failed(format!("the model answered {status}: {message}"))
         }
-        AgentOutcome::ModelRefused { status: None, message } => {
+        (AgentOutcome::ModelRefused { status: None, message }, None) => {
             failed(format!("the model did not answer: {message}"))
         }
-        AgentOutcome::QuotaExhausted { until, .. } => {
+        (AgentOutcome::QuotaExhausted { until, .. }, None) => {
             Claim::Waiting { until: until.as_ref().map(until_words) }
         }
-        AgentOutcome::PermissionDenied => failed("it was denied a permission".to_owned()),
-        AgentOutcome::NeedsClarification { question } => failed(format!("it asks: {question}")),
-        AgentOutcome::Interrupted => failed("its words break off before an end".to_owned()),
+        (AgentOutcome::PermissionDenied, None) => failed("it was denied a permission".to_owned()),
+        (AgentOutcome::NeedsClarification { question }, None) => failed(format!("it asks: {question}")),
+        (AgentOutcome::Interrupted, None) => failed("its words break off before an end".to_owned()),
     };
     AgentSummary {
         claim,

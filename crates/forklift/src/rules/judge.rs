@@ -90,7 +90,11 @@ pub(crate) enum Import {
 /// found outranks every claim.
 pub(crate) fn judge(after: &Aftermath) -> Verdict {
     match (&after.ended, after.stuck) {
-        (Ended::OutOfTime, _) => Verdict::TimedOut,
+        // Some agents wait for their quota without a word until the clock runs out; the reason is worth more.
+        (Ended::OutOfTime, _) => match &after.claim {
+            Claim::Waiting { until } => Verdict::Waiting { until: until.clone() },
+            Claim::Finished | Claim::Failed { .. } => Verdict::TimedOut,
+        },
         (Ended::Stopped | Ended::Frozen, _) => Verdict::Stopped,
         (Ended::Infra { reason }, _) => Verdict::Infra { reason: reason.clone() },
         (Ended::OutOfMemory, _) => failed("it used up its memory"),
@@ -219,7 +223,10 @@ mod tests {
         let verdict = judge(&after(Claim::Failed { reason }));
         assert_eq!(verdict.status(), ForkliftStatus::AgentFailed);
         let until = Some("noon".to_owned());
-        assert_eq!(judge(&after(Claim::Waiting { until: until.clone() })), Verdict::Waiting { until });
+        let waiting = Claim::Waiting { until: until.clone() };
+        assert_eq!(judge(&after(waiting.clone())), Verdict::Waiting { until: until.clone() });
+        let late = Aftermath { ended: Ended::OutOfTime, ..after(waiting) };
+        assert_eq!(judge(&late), Verdict::Waiting { until });
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, RequestLog, Turn};
-use testkit::part::require_folder;
+use testkit::part::{Part, require, require_folder};
 use testkit::repo::Fork;
 
 use crate::support::Person;
@@ -23,13 +23,15 @@ struct Agent {
     flags: &'static [&'static str],
     /// The variable that holds its key.
     key: &'static str,
+    /// What it needs beside itself.
+    part: Option<Part>,
 }
 
-const CODEX: Agent = Agent { name: "codex", flags: &["--model", "gpt-5.5"], key: "OPENAI_API_KEY" };
+const CODEX: Agent = Agent { name: "codex", flags: &["--model", "gpt-5.5"], key: "OPENAI_API_KEY", part: None };
 const CLAUDE: Agent =
-    Agent { name: "claude", flags: &["--model", "claude-sonnet-4-5"], key: "ANTHROPIC_API_KEY" };
-const OPENCODE: Agent = Agent { name: "opencode", flags: &[], key: "OPENCODE_API_KEY" };
-const PI: Agent = Agent { name: "pi", flags: &["--model", "scripted"], key: "MODEL_API_KEY" };
+    Agent { name: "claude", flags: &["--model", "claude-sonnet-4-5"], key: "ANTHROPIC_API_KEY", part: None };
+const OPENCODE: Agent = Agent { name: "opencode", flags: &[], key: "OPENCODE_API_KEY", part: None };
+const PI: Agent = Agent { name: "pi", flags: &["--model", "scripted"], key: "MODEL_API_KEY", part: Some(Part::Node) };
 
 /// A person with the agent installed and a model server.
 struct Scene {
@@ -39,7 +41,10 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(turns: Vec<Turn>) -> Option<Self> {
+    fn new(agent: &Agent, turns: Vec<Turn>) -> Option<Self> {
+        if let Some(part) = agent.part {
+            require(part)?;
+        }
         let data = require_folder("agents", AGENTS_VARIABLE, "run scripts/test-real")?;
         let person = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge())?;
         let server = ModelServer::start([("run", ModelScript::new(turns))]);
@@ -92,7 +97,7 @@ fn good_turns() -> Vec<Turn> {
 }
 
 fn resolves_a_conflict(agent: &Agent) {
-    let Some(scene) = Scene::new(good_turns()) else { return };
+    let Some(scene) = Scene::new(agent, good_turns()) else { return };
     let output = scene.run(agent, &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(scene.person.published().len(), 1);
@@ -132,7 +137,7 @@ fn key_is_nowhere(scene: &Scene) {
 
 /// A failing tool is the agent's business, and it goes on.
 fn survives_a_failing_tool(agent: &Agent) {
-    let Some(scene) = Scene::new(vec![
+    let Some(scene) = Scene::new(agent, vec![
         Turn::shell("exit 3"),
         Turn::shell("git merge --no-edit -X theirs upstream/main"),
         Turn::text("done"),
@@ -145,7 +150,7 @@ fn survives_a_failing_tool(agent: &Agent) {
 
 /// A key that the server refuses is the agent's failure, whatever status the program leaves.
 fn tells_of_a_refused_key(agent: &Agent) {
-    let Some(scene) = Scene::new(vec![Turn::status(401)]) else { return };
+    let Some(scene) = Scene::new(agent, vec![Turn::status(401)]) else { return };
     let output = scene.run(agent, &[]);
     assert_eq!(output.status, Some(6), "{}", output.snapshot());
     assert!(output.stdout.contains("401"), "{}", output.stdout);
@@ -154,7 +159,7 @@ fn tells_of_a_refused_key(agent: &Agent) {
 /// A server that stumbles twice is asked again.
 fn asks_again_after_errors(agent: &Agent) {
     let merge = Turn::shell("git merge --no-edit -X theirs upstream/main");
-    let Some(scene) = Scene::new(vec![Turn::fail_first(2, 500, merge), Turn::text("done")]) else {
+    let Some(scene) = Scene::new(agent, vec![Turn::fail_first(2, 500, merge), Turn::text("done")]) else {
         return;
     };
     let output = scene.run(agent, &[]);
@@ -163,7 +168,7 @@ fn asks_again_after_errors(agent: &Agent) {
 
 /// A model that never answers is cut off by the silence limit, and nothing of the agent is left.
 fn is_ended_when_nothing_moves(agent: &Agent) {
-    let Some(scene) = Scene::new(vec![Turn::Hang { comments: false }]) else { return };
+    let Some(scene) = Scene::new(agent, vec![Turn::Hang { comments: false }]) else { return };
     let output = scene.run(agent, &["--silence", "6"]);
     assert_eq!(output.status, Some(5), "{}", output.snapshot());
     assert_eq!(scene.person.metadata("/box/fell_silent"), true);
@@ -171,7 +176,7 @@ fn is_ended_when_nothing_moves(agent: &Agent) {
 
 /// Configuration that the repository brings along does not run.
 fn ignores_the_repositorys_configuration(agent: &Agent) {
-    let Some(scene) = Scene::new(vec![
+    let Some(scene) = Scene::new(agent, vec![
         Turn::shell("git merge --no-edit -X theirs upstream/main"),
         Turn::shell("ls /tmp/hostile-* /harness-state/hostile-* 2>/dev/null || echo nothing ran"),
         Turn::text("done"),

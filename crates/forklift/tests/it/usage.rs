@@ -130,6 +130,50 @@ fn help_teaches_and_version_answers() {
     assert!(version.stdout.starts_with("forklift "), "{}", version.stdout);
 }
 
+/// Runs a real agent's command line with these flags.
+fn claude(person: &Person, flags: &[&str]) -> Output {
+    let mut command = person.forklift(&["--provider", "claude"]);
+    person.hermetic.run(command.args(flags).env("ANTHROPIC_API_KEY", "k-123456789"))
+}
+
+#[test]
+fn an_agent_that_is_not_installed() {
+    let Some(person) = Person::new() else { return };
+    check(&person, &claude(&person, &[]), &["claude is not installed", "forklift agents install claude"]);
+}
+
+#[test]
+fn an_unknown_profile_and_a_malformed_rule() {
+    let Some(person) = Person::new() else { return };
+    check(&person, &claude(&person, &["--egress", "everything"]), &["everything", "packages"]);
+    check(&person, &claude(&person, &["--allow", "*"]), &["*", "open"]);
+    check(&person, &claude(&person, &["--allow", "10.0.0.1"]), &["10.0.0.1"]);
+}
+
+#[test]
+fn a_key_file_that_others_can_read() {
+    let Some(person) = Person::new() else { return };
+    let path = person.hermetic.root().join("key");
+    std::fs::write(&path, "k-123456789\n").expect("written");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).expect("set");
+    let output = claude(&person, &["--key-file", path.to_str().expect("UTF-8")]);
+    check(&person, &output, &["chmod 600"]);
+}
+
+#[test]
+fn a_model_address_that_is_none_and_a_price_that_is_none() {
+    let Some(person) = Person::new() else { return };
+    check(&person, &claude(&person, &["--model-url", "ftp://x"]), &["ftp://x"]);
+    check(&person, &claude(&person, &["--price", "cheap"]), &["'cheap'", "IN,OUT"]);
+}
+
+#[test]
+fn a_key_that_is_not_there() {
+    let Some(person) = Person::new() else { return };
+    let output = person.hermetic.run(&mut person.forklift(&["--provider", "codex"]));
+    check(&person, &output, &["OPENAI_API_KEY", "--key-file"]);
+}
+
 /// Unrelated histories are for the agent to deal with; git inside refuses, and that is what is told.
 #[test]
 fn unrelated_histories_are_judged_like_any_other_result() {

@@ -39,7 +39,10 @@ pub(super) async fn check(scene: &Scene<'_>, attempt: &Attempt, ran: &Ran) {
         "invalid-output" => {
             the_log_is_cut(ran);
             the_log_is_harmless_when_shown(ran);
-            assert!(ran.bytes.windows(4).any(|bytes| bytes == b"\xff\xfe\xc0\x80"), "kept as it came");
+            assert!(
+                ran.bytes.windows(4).any(|bytes| bytes == b"\xff\xfe\xc0\x80"),
+                "kept as it came"
+            );
         }
         "poisoned-state" => a_rehydrated_box_starts_as_told(scene).await,
         _ => {}
@@ -90,7 +93,10 @@ fn the_log_is_cut(ran: &Ran) {
     assert!(ran.record.dropped_bytes > 0, "{ran:#?}");
     let whole = ran.record.output_bytes - ran.record.dropped_bytes;
     assert_eq!(whole, MIB, "{ran:#?}");
-    let end = format!("\n[{} bytes more were dropped: this log is limited to {MIB} bytes]\n", ran.record.dropped_bytes);
+    let end = format!(
+        "\n[{} bytes more were dropped: this log is limited to {MIB} bytes]\n",
+        ran.record.dropped_bytes
+    );
     assert!(ran.bytes.ends_with(end.as_bytes()), "{ran:#?}");
     assert_eq!(ran.bytes.len() as u64, MIB + end.len() as u64);
 }
@@ -109,7 +115,8 @@ async fn a_rehydrated_box_starts_as_told(scene: &Scene<'_>) {
     let sh = scene.sh("").with(|spec| spec.argv = ["env", "-0"].map(str::to_owned).to_vec());
     let given = sh.spec.env.clone();
     let ran = sh.run_ok().await;
-    let seen = ran.stdout.split_terminator('\0').map(|line| line.split_once('=').expect("a variable"));
+    let seen =
+        ran.stdout.split_terminator('\0').map(|line| line.split_once('=').expect("a variable"));
     let seen = seen.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     assert_eq!(given, seen);
     let ran = scene.sh("command -v git; ls /harness-state/home/bin").run_ok().await;

@@ -151,7 +151,8 @@ fn check_end(attempt: &Attempt, ran: &Ran) {
     let good = match attempt.expect {
         Expect::Blocked | Expect::Daemons | Expect::HostSide => *ended == Ended::Exited { code: 0 },
         Expect::EndsBox(class) => {
-            ended.class() == class || matches!(Outcome::parse(&ran.stdout), Some(Outcome::Blocked(_)))
+            ended.class() == class
+                || matches!(Outcome::parse(&ran.stdout), Some(Outcome::Blocked(_)))
         }
         Expect::EndsAtDeadline => {
             let late = Duration::from_secs(SHORT_SECS + 2) + Duration::from_millis(GRACE_MS);

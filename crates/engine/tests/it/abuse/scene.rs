@@ -33,7 +33,8 @@ const LIMITS: Limits = Limits {
 };
 
 /// What the agent did before it turned bad, where there is a repository: a commit that comes out.
-const HONEST_WORK: &str = "echo work >work.txt && git add work.txt && git commit --quiet -m work || exit 1\n";
+const HONEST_WORK: &str =
+    "echo work >work.txt && git add work.txt && git commit --quiet -m work || exit 1\n";
 
 /// Everything that an attempt may touch, and what it must not touch.
 pub(super) struct Scene<'a> {

@@ -65,7 +65,10 @@ async fn the_command_starts_where_it_was_told(rig: &Rig) {
     let home = |spec: &mut sandbox::spec::BoxSpec| spec.cwd = "/harness-state/home".to_owned();
     let (workspace, home) = (rig.argv(&["pwd"]).launch(), rig.argv(&["pwd"]).with(home).launch());
     let (workspace, home) = tokio::join!(workspace.end(), home.end());
-    assert_eq!((workspace.stdout.as_str(), home.stdout.as_str()), ("/workspace\n", "/harness-state/home\n"));
+    assert_eq!(
+        (workspace.stdout.as_str(), home.stdout.as_str()),
+        ("/workspace\n", "/harness-state/home\n")
+    );
 }
 
 async fn standard_input_is_empty(rig: &Rig) {

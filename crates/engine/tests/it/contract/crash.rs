@@ -11,8 +11,8 @@ use model::verdict::Ended;
 use testkit::Hermetic;
 
 use crate::support::{
-    DAEMONS, Picture, Rig, Running, beats, eventually, on_backend, on_every_backend, picture, token,
-    words_with,
+    DAEMONS, Picture, Rig, Running, beats, eventually, on_backend, on_every_backend, picture,
+    token, words_with,
 };
 
 on_every_backend! {
@@ -76,9 +76,11 @@ async fn the_death_of_the_launcher_lifts_no_deadline(rig: &Rig) {
     let mut command = hermetic.command(host::env::current_exe().expect("this program"));
     command.args(["--ignored", "--exact", "contract::crash::launch_and_wait"]);
     command.env(ORDER_VARIABLE, &file);
-    command.envs(["PATH", "DOCKER_HOST", "XDG_RUNTIME_DIR"].iter().filter_map(|name| {
-        Some((*name, host::env::var(name)?))
-    }));
+    command.envs(
+        ["PATH", "DOCKER_HOST", "XDG_RUNTIME_DIR"]
+            .iter()
+            .filter_map(|name| Some((*name, host::env::var(name)?))),
+    );
     let mut launcher = command.spawn().expect("a launcher");
     let place = Place::new(&sh.spec.place);
     let runs = || look(&place).expect("a look") == Sighting::Running;
@@ -161,7 +163,13 @@ mod with_a_daemon {
         let is_gone = || words_with(&token).is_empty();
         eventually("an orphan that is gone", Duration::from_secs(10), is_gone).await;
         assert!(!beats(&rig.workspace()).await);
-        assert!(sweep(&engine).await.expect("a sweep").iter().all(|swept| swept.run != rig.run().as_str()));
+        assert!(
+            sweep(&engine)
+                .await
+                .expect("a sweep")
+                .iter()
+                .all(|swept| swept.run != rig.run().as_str())
+        );
     }
 
     async fn a_box_that_is_watched_is_not_swept(rig: &Rig) {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use engine::launch::stop;
 use model::verdict::Ended;
 
-use crate::support::{DAEMONS, Rig, beats, beats_of, eventually, on_every_backend, token, words_with};
+use crate::support::{
+    DAEMONS, Rig, beats, beats_of, eventually, on_every_backend, token, words_with,
+};
 
 on_every_backend! {
     the_deadline_ends_the_whole_tree,
@@ -21,7 +23,8 @@ on_every_backend! {
 
 async fn the_deadline_ends_the_whole_tree(rig: &Rig) {
     let token = token();
-    let script = format!("trap '' TERM\n{}sleep 60 & wait; sleep 60", DAEMONS.replace("TOKEN", &token));
+    let script =
+        format!("trap '' TERM\n{}sleep 60 & wait; sleep 60", DAEMONS.replace("TOKEN", &token));
     let ran = rig.sh(&script).deadline_secs(3).grace_ms(500).run().await;
     assert_eq!(ran.record.ended, Ended::OutOfTime, "{ran:#?}");
     let wall = ran.record.wall_ms;
@@ -38,7 +41,8 @@ async fn the_deadline_outranks_a_last_minute_success(rig: &Rig) {
 }
 
 async fn a_polite_agent_gets_to_finish(rig: &Rig) {
-    let script = "trap 'sleep 0.5; echo tidy; : >tidied; exit 0' TERM; while :; do sleep 0.05; done";
+    let script =
+        "trap 'sleep 0.5; echo tidy; : >tidied; exit 0' TERM; while :; do sleep 0.05; done";
     let ran = rig.sh(script).deadline_secs(2).grace_ms(20_000).run().await;
     assert_eq!(ran.record.ended, Ended::OutOfTime, "{ran:#?}");
     assert_eq!(ran.stdout, "tidy\n");
@@ -49,7 +53,8 @@ async fn a_polite_agent_gets_to_finish(rig: &Rig) {
 
 async fn the_polite_signal_reaches_every_process(rig: &Rig) {
     let child = "trap ': >/workspace/child-heard; exit' TERM; : >/workspace/child; while :; do sleep 0.05; done";
-    let script = "(setsid sh -c \"$CHILD\" &); trap ': >heard; exit' TERM; while :; do sleep 0.05; done";
+    let script =
+        "(setsid sh -c \"$CHILD\" &); trap ': >heard; exit' TERM; while :; do sleep 0.05; done";
     let running = rig.sh(script).env("CHILD", child).grace_ms(20_000).launch();
     running.made("child").await;
     assert!(stop(&running.place).expect("a signal"));

@@ -47,7 +47,8 @@ async fn exact_output_beyond_its_cap_ends_the_box(rig: &Rig) {
 }
 
 async fn a_box_that_takes_too_much_memory_is_out_of_memory(rig: &Rig) {
-    let hog = "my @held; while (1) { push @held, 'x' x (8 << 20); select(undef, undef, undef, 0.01) }";
+    let hog =
+        "my @held; while (1) { push @held, 'x' x (8 << 20); select(undef, undef, undef, 0.01) }";
     let ran = rig.argv(&["perl", "-e", hog]).limits(|limits| limits.memory_bytes = 128 * MIB);
     let ran = ran.run().await;
     assert_eq!(ran.record.ended, Ended::OutOfMemory, "{ran:#?}");

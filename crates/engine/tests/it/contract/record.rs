@@ -23,7 +23,8 @@ mod everywhere {
     async fn the_preflight_is_in_the_record_and_complete(rig: &Rig) {
         // Of a range for documentation: there is nobody, anywhere.
         let probe = "192.0.2.1:80".parse().expect("an address");
-        let ran = rig.argv(&["true"]).with(|spec| spec.probe_addresses = vec![probe]).run_ok().await;
+        let ran =
+            rig.argv(&["true"]).with(|spec| spec.probe_addresses = vec![probe]).run_ok().await;
         let report = ran.record.report.expect("a report");
         let tried: BTreeSet<Check> = report.preflight.iter().map(|item| item.name).collect();
         assert_eq!(tried, Check::ALL.into());
@@ -36,7 +37,8 @@ mod everywhere {
 
     async fn times_and_limits_are_in_the_record(rig: &Rig) {
         let begun = host::clock::now();
-        let ran = rig.argv(&["sleep", "0.3"]).limits(|limits| limits.open_files = 123).run_ok().await;
+        let ran =
+            rig.argv(&["sleep", "0.3"]).limits(|limits| limits.open_files = 123).run_ok().await;
         let record = ran.record;
         assert!(begun <= record.started_at && record.started_at < record.finished_at);
         let ready = record.ready_ms.expect("it got ready");

@@ -38,7 +38,8 @@ async fn a_secret_that_comes_in_pieces_is_struck_out(rig: &Rig) {
 
 async fn a_secret_is_on_no_command_line_and_in_no_file(rig: &Rig) {
     let secret = secret();
-    let script = telling(&secret, "echo \"$head$tail\"; : >started; until [ -e go ]; do sleep 0.02; done");
+    let script =
+        telling(&secret, "echo \"$head$tail\"; : >started; until [ -e go ]; do sleep 0.02; done");
     let running = rig.sh(&script).secret(&secret).launch();
     running.made("started").await;
     let shim = running.watched().await;

@@ -32,8 +32,7 @@ async fn only_three_folders_are_mounted_beside_the_root(rig: &Rig) {
     let mut folders: Vec<(&str, bool)> =
         folders.iter().map(|mount| (mount.place.as_str(), mount.is_read_only)).collect();
     folders.sort_unstable();
-    let wanted =
-        [("/harness-state", false), ("/harness-state/run", true), ("/workspace", false)];
+    let wanted = [("/harness-state", false), ("/harness-state/run", true), ("/workspace", false)];
     assert_eq!(folders, wanted);
 }
 
@@ -59,8 +58,7 @@ impl Mount {
     /// Nothing of the host's disk is in these, nor below them.
     fn is_made_by_the_kernel(&self) -> bool {
         let below = |folder: &str| Path::new(&self.place).starts_with(folder);
-        let kinds =
-            ["proc", "sysfs", "cgroup", "cgroup2", "tmpfs", "devtmpfs", "devpts", "mqueue"];
+        let kinds = ["proc", "sysfs", "cgroup", "cgroup2", "tmpfs", "devtmpfs", "devpts", "mqueue"];
         kinds.contains(&self.file_system.as_str())
             && ["/proc", "/sys", "/dev", "/tmp"].into_iter().any(below)
     }
@@ -77,7 +75,8 @@ async fn nothing_else_can_be_written(rig: &Rig) {
         cut -d' ' -f5 /proc/self/mountinfo | while read -r place; do [ -d \"$place\" ] && [ -w \"$place\" ] \
         && (: >\"$place/attempt\") 2>/dev/null && rm \"$place/attempt\" && echo \"$place\"; done; true";
     let ran = rig.sh(script).run_ok().await;
-    let mut writable: Vec<&str> = ran.stdout.lines().filter(|line| *line != "/dev/mqueue").collect();
+    let mut writable: Vec<&str> =
+        ran.stdout.lines().filter(|line| *line != "/dev/mqueue").collect();
     writable.sort_unstable();
     writable.dedup();
     assert_eq!(writable, ["/dev/shm", "/harness-state", "/tmp", "/workspace"]);
@@ -93,7 +92,8 @@ async fn the_workspace_may_be_read_only(rig: &Rig) {
 }
 
 async fn the_user_is_the_same_inside_and_outside(rig: &Rig) {
-    let script = "id -u; id -g; id -G; mkdir made; : >made/file; ln -s nowhere link; : >/harness-state/file";
+    let script =
+        "id -u; id -g; id -G; mkdir made; : >made/file; ln -s nowhere link; : >/harness-state/file";
     let ran = rig.sh(script).run_ok().await;
     let inside = rig.uid_inside();
     let group = match rig.kind() {
@@ -103,9 +103,12 @@ async fn the_user_is_the_same_inside_and_outside(rig: &Rig) {
     assert_eq!(ran.stdout, format!("{inside}\n{group}\n{group}\n"));
     assert_eq!(ran.record.report.expect("a report").uid, inside);
     let (workspace, state) = (rig.workspace(), rig.harness_state());
-    for path in
-        [workspace.join("made"), workspace.join("made/file"), workspace.join("link"), state.join("file")]
-    {
+    for path in [
+        workspace.join("made"),
+        workspace.join("made/file"),
+        workspace.join("link"),
+        state.join("file"),
+    ] {
         let meta = fs::symlink_metadata(&path).expect("it is there");
         let owner = (meta.uid(), meta.gid());
         assert_eq!(owner, (rig.user().uid, rig.user().gid), "{}", path.display());

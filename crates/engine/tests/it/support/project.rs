@@ -52,10 +52,7 @@ impl Project {
     }
 
     /// Makes a workspace of the pinned commits at `path`.
-    pub(crate) async fn workspace_at(
-        &self,
-        path: &Path,
-    ) -> Result<WorkspaceNotes, WorkspaceError> {
+    pub(crate) async fn workspace_at(&self, path: &Path) -> Result<WorkspaceNotes, WorkspaceError> {
         let wish = WorkspaceWish {
             branch: Self::branch(),
             base: self.pins.base.clone(),
@@ -99,7 +96,9 @@ impl Project {
     /// The host's own repository of the run, made anew.
     pub(crate) async fn import_repo(&self, rig: &Rig) -> SealedRepo {
         let pins = [&self.pins.base, &self.pins.upstream];
-        make_import_repo(&rig.dir().join("repo.git"), &self.repo, &pins).await.expect("a repository")
+        make_import_repo(&rig.dir().join("repo.git"), &self.repo, &pins)
+            .await
+            .expect("a repository")
     }
 }
 

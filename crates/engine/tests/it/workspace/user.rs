@@ -113,8 +113,7 @@ async fn a_mirror_that_was_left_half_done_is_made_anew() {
 async fn two_workspaces_can_be_made_at_once() {
     let project = Project::new(clean).await;
     let paths = ["one", "two"].map(|name| project.hermetic.root().join("run").join(name));
-    let (one, two) =
-        tokio::join!(project.workspace_at(&paths[0]), project.workspace_at(&paths[1]));
+    let (one, two) = tokio::join!(project.workspace_at(&paths[0]), project.workspace_at(&paths[1]));
     assert!(one.is_ok() && two.is_ok());
     for path in &paths {
         let repo = testkit::Repo::open(path);
