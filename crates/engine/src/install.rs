@@ -102,7 +102,7 @@ pub async fn install(
     let output = run(&command, &limits, cancel).await?;
     if output.exit != CommandExit::Exited(0) {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let said = text.lines().filter(|line| !line.trim().is_empty()).next_back();
+        let said = text.lines().rfind(|line| !line.trim().is_empty());
         let said = model::escape::escape_line(said.unwrap_or("nothing")).into_owned();
         return Err(InstallError::Npm { spec: program.spec(), said });
     }

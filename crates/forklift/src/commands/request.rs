@@ -7,7 +7,7 @@ use agent::{AgentRequest, ModelRoute, Price as AgentPrice, Provider, SessionWish
 use egress::model_route::{Caps, KeySource, Price, Prices, Upstream, WireApi as RouteApi};
 use egress::{AllowRule, EgressConfig, EgressPolicy, ModelRouteSpec, Profile};
 use engine::install::{self, Installed};
-use model::id::{BranchName, RunId};
+use model::id::{BranchName, Override, RunId};
 use model::secret::Secret;
 use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
@@ -35,7 +35,7 @@ pub(crate) struct Request {
 }
 
 enum Work {
-    Scripted(Plan),
+    Scripted(Box<Plan>),
     Real(Box<Real>),
 }
 
@@ -67,7 +67,7 @@ impl Request {
             parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
                 .or_exit(ForkliftStatus::Usage)?;
         let (work, secrets) = match Provider::parse(&args.provider).or_exit(ForkliftStatus::Usage)? {
-            Provider::Scripted => (Work::Scripted(scripted(args)?), Vec::new()),
+            Provider::Scripted => (Work::Scripted(Box::new(scripted(args)?)), Vec::new()),
             Provider::Command => {
                 return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
             }
@@ -83,7 +83,7 @@ impl Request {
     /// The plan of the run, now that its name and the fork's own words are known.
     pub(crate) fn plan(&self, run: &RunId, context: Option<&str>) -> Result<Plan, Failure> {
         match &self.work {
-            Work::Scripted(plan) => Ok(plan.clone()),
+            Work::Scripted(plan) => Ok(Plan::clone(plan)),
             Work::Real(real) => {
                 let prompt = render_prompt(&self.branch, self.timeout_secs, context);
                 real.plan(run, prompt)
@@ -113,7 +113,7 @@ impl Real {
     ) -> Result<Self, Failure> {
         let settings = Settings::load(provider, args, flags, places)?;
         let said = Said {
-            model: settings.overrides.model.as_ref().map(|model| model.as_str()),
+            model: settings.overrides.model.as_ref().map(Override::as_str),
             url: settings.url.as_deref(),
             wire: settings.wire.as_deref(),
         };
@@ -148,7 +148,7 @@ impl Real {
 
     fn plan(&self, run: &RunId, prompt: String) -> Result<Plan, Failure> {
         let dummy_key = format!("bottle-{run}");
-        let text = |value: &Option<model::id::Override>| value.as_ref().map(ToString::to_string);
+        let text = |value: &Option<Override>| value.as_ref().map(ToString::to_string);
         let request = AgentRequest {
             launcher: self.installed.launcher.clone(),
             prompt,

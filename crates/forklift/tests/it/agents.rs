@@ -82,15 +82,20 @@ impl Scene {
     }
 }
 
+/// Looks for a secret in everything that can be read inside. Each pattern is written so that it does not match
+/// itself; that the search can find something is shown with the dummy key, which is there on purpose.
+const SEARCH: &str = r#"
+look() { cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -q "$1" ||
+  grep -rqs "$1" /harness-state /tmp /workspace; }
+look 'canary-rea[l]-key' && echo REAL KEY FOUND || echo real key absent
+look 'bottle-for[k]_' && echo dummy key found || echo DUMMY KEY ABSENT
+"#;
+
 /// What a good agent does with the conflict: look, resolve, commit; and on the way it searches for the key.
 fn good_turns() -> Vec<Turn> {
     vec![
         Turn::shell("git merge --no-edit upstream/main || true"),
-        Turn::shell(&format!(
-            "if grep -rsl '{mark}' /proc/[0-9]*/environ /proc/[0-9]*/cmdline /harness-state /tmp /workspace 2>/dev/null; \
-             then echo FOUND THE KEY; fi; env | grep -i key || true",
-            mark = "canary-real-key"
-        )),
+        Turn::shell(SEARCH),
         Turn::shell("printf 'both sides\\n' > shared.txt && git add -A && git commit --no-edit"),
         Turn::text("There was one conflict, in shared.txt; I kept both sides."),
     ]
@@ -106,9 +111,11 @@ fn resolves_a_conflict(agent: &Agent) {
     for request in &asked {
         let auth = request.auth.as_deref().unwrap_or_default();
         assert!(auth.contains(REAL_KEY), "the server got {auth:?}");
-        let seen = request.last_tool_result.as_deref().unwrap_or_default();
-        assert!(!seen.contains("FOUND THE KEY") && !seen.contains(REAL_KEY), "{seen}");
     }
+    let said: Vec<String> = asked.iter().filter_map(|request| request.last_tool_result.clone()).collect();
+    let search = said.iter().find(|text| text.contains("key absent") || text.contains("KEY FOUND"));
+    let search = search.unwrap_or_else(|| panic!("the search was not made: {said:?}"));
+    assert!(search.contains("real key absent") && search.contains("dummy key found"), "{search}");
     key_is_nowhere(&scene);
     let summary = scene.person.metadata("/agent");
     assert_eq!(summary["claim"]["kind"], "finished", "{summary}");

@@ -10,7 +10,7 @@ use super::FileError;
 /// Replaces `path` with `bytes`. Whoever reads it, at whatever moment and after whatever crash,
 /// sees the old content or the new, with the permission bits `mode` from the first instant.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
-    replace(path, bytes, mode, |file| file.sync_all())?;
+    replace(path, bytes, mode, File::sync_all)?;
     sync_dir(parent_of(path))
 }
 
