@@ -89,9 +89,10 @@ pub(crate) struct RunArgs {
     /// What a million tokens cost in dollars: IN,OUT
     #[arg(long, value_name = "IN,OUT", help_heading = "Model and network")]
     pub(crate) price: Option<String>,
-    /// What the agent may reach: none, model-only, packages or open (all public addresses)
-    #[arg(long, value_name = "PROFILE", default_value = DEFAULT_EGRESS, help_heading = "Model and network")]
-    pub(crate) egress: String,
+    /// What the agent may reach: none, model-only, packages or open (all public addresses) [default: packages; none for
+    /// the scripted agent]
+    #[arg(long, value_name = "PROFILE", help_heading = "Model and network")]
+    pub(crate) egress: Option<String>,
     /// Allow one more host, or *.suffix (repeatable)
     #[arg(long, value_name = "HOST", help_heading = "Model and network")]
     pub(crate) allow: Vec<String>,
@@ -123,16 +124,13 @@ impl Default for RunArgs {
             max_usd: None,
             max_tokens: None,
             price: None,
-            egress: DEFAULT_EGRESS.to_owned(),
+            egress: None,
             allow: Vec::new(),
             permit_private: Vec::new(),
             silence: DEFAULT_SILENCE_SECS,
         }
     }
 }
-
-/// Registries of languages, and the model.
-const DEFAULT_EGRESS: &str = "packages";
 
 /// Three minutes.
 const DEFAULT_SILENCE_SECS: u64 = 180;

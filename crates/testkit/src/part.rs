@@ -50,6 +50,14 @@ pub fn require_folder(name: &str, variable: &str, remedy: &str) -> Option<PathBu
     found
 }
 
+/// Says that a test found a part missing by itself.
+///
+/// # Panics
+/// When `REQUIRE_<NAME>=1` is set.
+pub fn missing(name: &str, why: &str) {
+    complain(&format!("missing part: {name} ({why})"), name);
+}
+
 /// Says that a part is missing, or fails where it is promised.
 fn complain(message: &str, name: &str) {
     let variable = format!("REQUIRE_{}", name.to_uppercase());

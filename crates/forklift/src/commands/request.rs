@@ -83,7 +83,13 @@ impl Request {
     /// The plan of the run, now that its name and the fork's own words are known.
     pub(crate) fn plan(&self, run: &RunId, context: Option<&str>) -> Result<Plan, Failure> {
         match &self.work {
-            Work::Scripted(plan) => Ok(Plan::clone(plan)),
+            Work::Scripted(plan) => {
+                let mut plan = Plan::clone(plan);
+                if let Some(egress) = &mut plan.egress {
+                    egress.run = run.to_string();
+                }
+                Ok(plan)
+            }
             Work::Real(real) => {
                 let prompt = render_prompt(&self.branch, self.timeout_secs, context);
                 real.plan(run, prompt)
@@ -101,7 +107,13 @@ fn scripted(args: &RunArgs) -> Result<Plan, Failure> {
     })?;
     let script = parse_script(&text)
         .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    Ok(Plan::new(Provider::Scripted, &agent::scripted::command(&script)))
+    let mut plan = Plan::new(Provider::Scripted, &agent::scripted::command(&script));
+    if args.egress.is_some() {
+        let policy = policy(args)?;
+        plan.egress =
+            Some(EgressConfig { run: String::new(), policy, model: None, log_path: PathBuf::new() });
+    }
+    Ok(plan)
 }
 
 impl Real {
@@ -246,7 +258,10 @@ fn installed(provider: Provider, places: &Places) -> Result<Installed, Failure> 
 }
 
 fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
-    let profile: Profile = args.egress.parse().or_exit(ForkliftStatus::Usage)?;
+    let profile: Profile = match &args.egress {
+        Some(profile) => profile.parse().or_exit(ForkliftStatus::Usage)?,
+        None => Profile::Packages,
+    };
     let mut policy = EgressPolicy::new(profile);
     for rule in &args.allow {
         policy.allow.push(AllowRule::parse(rule).or_exit(ForkliftStatus::Usage)?);

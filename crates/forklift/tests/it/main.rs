@@ -4,6 +4,7 @@ mod agents;
 mod crash;
 mod hostile;
 mod outcome;
+mod packages;
 mod readme;
 mod support;
 mod usage;
