@@ -6,6 +6,7 @@ use model::redact::Redactor;
 use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
+use sandbox::docker::{Engine, sweep};
 use store::env_snapshot::{observe_env, save_env_snapshot};
 use store::metadata::save_metadata;
 use store::run_dir::RunDir;
@@ -37,6 +38,9 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
         let found = choice::observe(request.backend, &args.image).await;
         let choice = choice::choose(request.backend, &found, &args.image)
             .or_exit(ForkliftStatus::Usage)?;
+        if choice.kind == BackendKind::Docker {
+            sweep_orphans(ui).await?;
+        }
         let seen = observe(ui, &request.directory, &request.branch, &places.cache).await?;
         let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
             .or_exit(ForkliftStatus::Machine)?;
@@ -60,6 +64,15 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
         };
         run.advance().await
     })
+}
+
+/// Ends boxes that an earlier crash left behind: whoever comes next tidies up.
+async fn sweep_orphans(ui: &Ui) -> Result<(), Failure> {
+    let engine = Engine::find().await.or_exit(ForkliftStatus::Machine)?;
+    for orphan in sweep(&engine).await.or_exit(ForkliftStatus::Machine)? {
+        ui.note(&format!("removed a box of {} that nobody watched over any more", orphan.run));
+    }
+    Ok(())
 }
 
 /// The fork's own words about itself, as they stand on its main branch.

@@ -84,7 +84,11 @@ impl Engine {
             .map_or_else(|| "Engine".to_owned(), |part| part.name);
         let number = version.version.unwrap_or_default();
         let flavour = if name.contains("Podman") { Flavour::Podman } else { Flavour::Docker };
-        let version = format!("{name} {number}");
+        // Docker calls itself just "Engine".
+        let version = match flavour {
+            Flavour::Docker => format!("Docker {number}"),
+            Flavour::Podman => format!("{name} {number}"),
+        };
         let facts = EngineFacts { address: address.to_owned(), version, flavour };
         Some(Self { client, facts })
     }
