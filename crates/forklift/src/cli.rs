@@ -160,6 +160,14 @@ enum Command {
         /// The run's name, or the start of it
         run: String,
     },
+    /// Show what a run's agent printed
+    Log {
+        /// The run's name, or the start of it
+        run: String,
+        /// Go on showing until the agent has ended
+        #[arg(long, short)]
+        follow: bool,
+    },
     /// Say what this machine offers, which backend would be used and why
     Doctor {
         /// The image to look for
@@ -225,6 +233,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
         Some(Command::Agents { action: AgentsAction::List }) => commands::agents::list(ui),
         Some(Command::Runs) => commands::runs::run(ui),
         Some(Command::Show { run }) => commands::show::run(ui, &run),
+        Some(Command::Log { run, follow }) => commands::log::run(ui, &run, follow),
         Some(Command::Doctor { image }) => commands::doctor::run(ui, &image),
         Some(Command::Demo { backend, image }) => commands::demo::run(ui, backend, image),
         Some(Command::Script) => {

@@ -183,3 +183,21 @@ fn a_branch_that_origin_rejects_keeps_the_work_and_says_so() {
     let repo = Repo::open(person.only_run().join("repo.git"));
     assert_eq!(repo.sha(tip), tip);
 }
+
+#[test]
+fn a_log_is_shown_and_followed_to_its_end() {
+    let Some(person) = Person::new() else { return };
+    let script = format!("[[step]]\nprint = \"first\\n\"\n[[step]]\nsleep = 1.0\n[[step]]\nprint = \"last\\n\"\n{MERGE}");
+    let mut child = person.start(&script, &[]);
+    let began = std::time::Instant::now();
+    while !person.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists()) {
+        assert!(began.elapsed().as_secs() < 20, "the box did not start");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let name = person.only_run().file_name().expect("a name").to_string_lossy().into_owned();
+    let followed = person.hermetic.run(&mut person.forklift(&["log", &name, "--follow"]));
+    assert!(followed.stdout.contains("first") && followed.stdout.contains("last"), "{}", followed.stdout);
+    assert!(child.wait().expect("ends").success());
+    let shown = person.hermetic.run(&mut person.forklift(&["log", &name]));
+    assert_eq!(shown.stdout, followed.stdout);
+}

@@ -1,0 +1,51 @@
+//! `forklift log`: what the agent of a run printed, from the start or as it comes.
+
+use std::fs::File;
+use std::io::Read;
+use std::time::Duration;
+
+use engine::launch::{self, Sighting};
+use engine::place::Place;
+use model::id::BoxName;
+use model::verdict::ForkliftStatus;
+use sandbox::spec::Output;
+use store::run_dir;
+
+use super::Places;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::ui::Ui;
+
+/// How often a log that is followed is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Shows the log. Following ends when the box has ended and everything was shown.
+pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
+    let dir = run_dir::find(&Places::from_env()?.runs, name).or_exit(ForkliftStatus::Usage)?;
+    let agent = BoxName::parse("agent").or_exit(ForkliftStatus::Internal)?;
+    let place = Place::new(dir.box_place(&agent));
+    let path = place.stdout(Output::Log { cap: 0 });
+    if !follow && !path.exists() {
+        return Err(Failure::usage(format!("the run {} has no log: no agent was started", dir.id())));
+    }
+    let mut file = None;
+    loop {
+        // Looked at before the log is read: what was printed until then is all there is.
+        let running = matches!(look(&place)?, Sighting::Running | Sighting::NeverStarted);
+        if file.is_none() {
+            file = File::open(&path).ok();
+        }
+        let mut fresh = Vec::new();
+        if let Some(file) = &mut file {
+            file.read_to_end(&mut fresh).or_exit(ForkliftStatus::Machine)?;
+            ui.page(&String::from_utf8_lossy(&fresh));
+        }
+        if !follow || !running {
+            return Ok(ForkliftStatus::Success);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn look(place: &Place) -> Result<Sighting, Failure> {
+    launch::look(place).or_exit(ForkliftStatus::Machine)
+}
