@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agent::{AgentReport, EventReader, Progress, Provider};
+use agent::{AgentReport, EventReader, Progress, Provider, Usage};
 
 /// How often the log is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -25,11 +25,17 @@ pub struct Listener {
 impl Listener {
     /// Begins at the start of the log, whether it is there yet or not.
     pub fn new(provider: Provider, log: &Path) -> Self {
+        Self::resuming(provider, log, Usage::default())
+    }
+
+    /// The same for a conversation that goes on. `earlier` is its last [`AgentReport::thread_usage`]: some agents count
+    /// it again, and it would seem to have been used twice.
+    pub fn resuming(provider: Provider, log: &Path, earlier: Usage) -> Self {
         Self {
             path: log.to_path_buf(),
             file: None,
             rest: Vec::new(),
-            reader: EventReader::new(provider),
+            reader: EventReader::resuming(provider, earlier),
         }
     }
 

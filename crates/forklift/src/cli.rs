@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use model::verdict::ForkliftStatus;
+use serde::{Deserialize, Serialize};
 
 use crate::commands;
 use crate::exit::Outcome;
@@ -59,6 +60,15 @@ pub(crate) struct RunArgs {
     /// Seconds of wall clock that the agent has
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
+    /// When an agent is started: only when git cannot merge by itself, or always
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = AgentWhen::Conflict)]
+    pub(crate) agent_when: AgentWhen,
+    /// Publish although work of the fork was lost
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+    /// The repository's address on its forge, if origin's address does not say it
+    #[arg(long, value_name = "URL")]
+    pub(crate) forge_url: Option<String>,
     /// The branch to bring up to date, here and upstream
     #[arg(long, value_name = "BRANCH", default_value = "main")]
     pub(crate) main_branch: String,
@@ -114,6 +124,9 @@ impl Default for RunArgs {
             backend: None,
             image: DEFAULT_IMAGE.to_owned(),
             timeout: DEFAULT_TIMEOUT_SECS,
+            agent_when: AgentWhen::Conflict,
+            accept_loss: false,
+            forge_url: None,
             main_branch: "main".to_owned(),
             model: None,
             variant: None,
@@ -134,6 +147,16 @@ impl Default for RunArgs {
 
 /// Three minutes.
 const DEFAULT_SILENCE_SECS: u64 = 180;
+
+/// When an agent is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AgentWhen {
+    /// When git cannot merge by itself
+    Conflict,
+    /// For every merge
+    Always,
+}
 
 /// The image that `docker/kitchen-sink` makes.
 pub(crate) const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";

@@ -19,14 +19,25 @@ pub fn compare(
     mut ours: impl FnMut() -> Duration,
     mut yardstick: impl FnMut() -> Duration,
 ) -> Comparison {
-    ours();
-    yardstick();
-    let mut times = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        times.0.push(ours());
-        times.1.push(yardstick());
+    let [ours, yardstick] = in_turns(rounds, [&mut ours, &mut yardstick]).map(median);
+    Comparison { ours, yardstick }
+}
+
+/// The same for any number of ways: all their times.
+pub fn in_turns<const N: usize>(
+    rounds: usize,
+    ways: [&mut dyn FnMut() -> Duration; N],
+) -> [Vec<Duration>; N] {
+    let mut turns = ways.map(|way| (way, Vec::new()));
+    for (way, _) in &mut turns {
+        way();
     }
-    Comparison { ours: median(times.0), yardstick: median(times.1) }
+    for _ in 0..rounds {
+        for (way, times) in &mut turns {
+            times.push(way());
+        }
+    }
+    turns.map(|(_, times)| times)
 }
 
 /// How long one call takes.
@@ -40,9 +51,17 @@ pub fn time(act: impl FnOnce()) -> Duration {
 ///
 /// # Panics
 /// When there is none.
-pub fn median(mut times: Vec<Duration>) -> Duration {
+pub fn median(times: Vec<Duration>) -> Duration {
+    quantile(times, 0.5)
+}
+
+/// The one that this share of the others does not exceed.
+///
+/// # Panics
+/// When there is none.
+pub fn quantile(mut times: Vec<Duration>, share: f64) -> Duration {
     times.sort();
-    times[times.len() / 2]
+    times[(times.len() as f64 * share) as usize]
 }
 
 impl Comparison {
@@ -55,9 +74,10 @@ impl Comparison {
     pub fn print(&self, name: &str, yardstick: &str, factor: f64, slack: Duration) {
         let bound = self.yardstick.mul_f64(factor) + slack;
         let word = if self.ours <= bound { "ok" } else { "OVER" };
-        let slack = if slack.is_zero() { String::new() } else { format!(" + {} ms", slack.as_millis()) };
+        let slack =
+            if slack.is_zero() { String::new() } else { format!(" + {} ms", slack.as_millis()) };
         row(&format!(
-            "{name:<44} {:>9.1} ms   {yardstick:<36} {:>9.1} ms   ratio {:>5.2}   promised {factor}x{slack}: {word}",
+            "{name:<44} {:>9.3} ms   {yardstick:<36} {:>9.3} ms   ratio {:>5.2}   promised {factor}x{slack}: {word}",
             millis(self.ours),
             millis(self.yardstick),
             self.ratio(),
@@ -76,12 +96,28 @@ fn millis(time: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
     fn the_median_is_the_middle_one() {
         let times = [5, 1, 9].map(Duration::from_millis).to_vec();
         assert_eq!(median(times), Duration::from_millis(5));
+    }
+
+    #[test]
+    fn a_quantile_leaves_its_share_below() {
+        let times: Vec<_> = (0..100).rev().map(Duration::from_millis).collect();
+        assert_eq!(quantile(times, 0.99), Duration::from_millis(99));
+    }
+
+    #[test]
+    fn everybody_has_a_turn_and_the_first_does_not_count() {
+        let clock = Cell::new(0);
+        let tick = || Duration::from_millis(clock.replace(clock.get() + 1));
+        let times = in_turns(2, [&mut || tick(), &mut || tick()]);
+        assert_eq!(times, [[2, 4], [3, 5]].map(|ms| ms.map(Duration::from_millis).to_vec()));
     }
 
     #[test]

@@ -12,9 +12,14 @@ const MAP: &[(&str, &[&str])] = &[
     ("agent", &["model", "guest"]),
     ("sandbox", &["model", "host", "guest"]),
     ("egress", &["model", "host"]),
+    ("forge", &["model", "host"]),
+    ("merge", &["model", "host"]),
     ("store", &["model", "host"]),
     ("engine", &["model", "host", "guest", "agent", "sandbox", "egress"]),
-    ("forklift", &["model", "host", "agent", "sandbox", "egress", "store", "engine"]),
+    (
+        "forklift",
+        &["model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine"],
+    ),
     ("testkit", &[]),
 ];
 
@@ -103,7 +108,9 @@ fn git_is_started_by_the_host_crate_alone() {
         let inside = |name: &str| file.starts_with(root().join("crates").join(name));
         if inside("host")
             || inside("testkit")
-            || file.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches")
+            || file
+                .components()
+                .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches")
         {
             continue;
         }

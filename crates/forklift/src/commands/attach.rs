@@ -10,6 +10,7 @@ use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
 use crate::flow::plan::Plan;
+use crate::flow::pull::ForgePlan;
 use crate::flow::run::{Run, show_end};
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
@@ -28,8 +29,11 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let repo = find_repo(&meta.fork.path).await?;
         let plan = Plan::load(&dir)?;
+        let forge = ForgePlan::find(&meta.fork.forge, &places.config)?;
+        let mut secrets: Vec<_> = forge.token.iter().cloned().collect();
+        secrets.extend(plan.keys().into_iter().flatten().map(|(_, key)| key));
         let run =
-            Run { ui, dir, meta, repo, plan, secrets: Vec::new(), cancel, cache: places.cache.clone() };
+            Run { ui, dir, meta, repo, plan, forge, secrets, cancel, cache: places.cache.clone() };
         run.advance().await
     })
 }

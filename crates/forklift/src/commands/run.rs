@@ -17,6 +17,7 @@ use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::metadata::{Metadata, Phase, Settings, VERSION};
 use crate::flow::observe::{Observation, observe};
+use crate::flow::pull::ForgePlan;
 use crate::flow::run::Run;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::FORK_FILES;
@@ -41,11 +42,15 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
         if choice.kind == BackendKind::Docker {
             sweep_orphans(ui).await?;
         }
-        let seen = observe(ui, &request.directory, &request.branch, &places.cache).await?;
+        let seen = observe(ui, &request.directory, &request.branch, args.forge_url.as_deref(), &places.cache)
+                .await?;
+        let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
+        let mut secrets = request.secrets.clone();
+        secrets.extend(forge.token.clone());
         let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
             .or_exit(ForkliftStatus::Machine)?;
         let meta = first_metadata(&dir, &seen, args, choice);
-        let redactor = Redactor::new(request.secrets.clone());
+        let redactor = Redactor::new(secrets.clone());
         let plan = request.plan(dir.id(), fork_context(&seen).await?.as_deref())?;
         plan.save(&dir)?;
         save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
@@ -58,7 +63,8 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
             meta,
             repo: seen.repo,
             plan,
-            secrets: request.secrets,
+            forge,
+            secrets,
             cancel,
             cache: places.cache.clone(),
         };
@@ -103,12 +109,17 @@ fn first_metadata(dir: &RunDir, seen: &Observation, args: &RunArgs, choice: Choi
             backend_reason: choice.reason,
             image,
             timeout_secs: args.timeout,
+            agent_when: args.agent_when,
+            accept_loss: args.accept_loss,
         },
         workspace: None,
+        merged_alone: false,
+        conflicts: Vec::new(),
         agent_box: None,
         agent: None,
         stuck: None,
         evidence: None::<Evidence>,
+        contract: None,
         import_refused: None,
         verdict: seen.up_to_date.then_some(Verdict::UpToDate),
         publication: None,

@@ -6,10 +6,12 @@ use engine::evidence::{Evidence, Pins};
 use engine::record::ExitRecord;
 use engine::workspace::WorkspaceNotes;
 use jiff::Timestamp;
+use merge::contract::Contract;
 use model::id::{BranchName, RunId, Sha};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
+use crate::cli::AgentWhen;
 use crate::rules::judge::{Claim, Verdict};
 
 /// The version of the file's shape.
@@ -28,6 +30,12 @@ pub(crate) struct Metadata {
     pub(crate) pins: Pins,
     pub(crate) settings: Settings,
     pub(crate) workspace: Option<WorkspaceNotes>,
+    /// Git could merge by itself, so no agent was started.
+    #[serde(default)]
+    pub(crate) merged_alone: bool,
+    /// What git could not merge by itself, with the reason.
+    #[serde(default)]
+    pub(crate) conflicts: Vec<String>,
     #[serde(rename = "box")]
     pub(crate) agent_box: Option<ExitRecord>,
     /// What the agent said about its work.
@@ -36,6 +44,9 @@ pub(crate) struct Metadata {
     /// The start of the agent's note, if it left one.
     pub(crate) stuck: Option<String>,
     pub(crate) evidence: Option<Evidence>,
+    /// What became of everything that was the fork's.
+    #[serde(default)]
+    pub(crate) contract: Option<Contract>,
     /// Why nothing could be imported, if so.
     pub(crate) import_refused: Option<String>,
     pub(crate) verdict: Option<Verdict>,
@@ -66,6 +77,8 @@ pub(crate) struct Fork {
     pub(crate) origin: String,
     pub(crate) upstream: String,
     pub(crate) branch: BranchName,
+    /// Where its pull requests are: origin's address, or the one that the person gave.
+    pub(crate) forge: String,
 }
 
 /// How the run was to be made.
@@ -76,6 +89,8 @@ pub(crate) struct Settings {
     pub(crate) backend_reason: String,
     pub(crate) image: Option<String>,
     pub(crate) timeout_secs: u64,
+    pub(crate) agent_when: AgentWhen,
+    pub(crate) accept_loss: bool,
 }
 
 /// What the agent said about its work: claims, never evidence.
@@ -95,6 +110,22 @@ pub(crate) struct AgentSummary {
 pub(crate) struct Publication {
     pub(crate) branch: BranchName,
     pub(crate) commit: Sha,
-    /// Why it was not published, if it was not.
+    /// Why it was not published in full, if it was not.
     pub(crate) problem: Option<String>,
+    /// The pull request, if one was opened.
+    #[serde(default)]
+    pub(crate) pull: Option<PullReference>,
+    /// Its text, where there is no forge to open it on.
+    #[serde(default)]
+    pub(crate) pull_text: Option<PathBuf>,
+    /// What would have made more of it.
+    #[serde(default)]
+    pub(crate) note: Option<String>,
+}
+
+/// A pull request on a forge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PullReference {
+    pub(crate) number: u64,
+    pub(crate) url: String,
 }

@@ -4,4 +4,5 @@ pub(crate) mod metadata;
 pub(crate) mod observe;
 pub(crate) mod plan;
 pub(crate) mod publish;
+pub(crate) mod pull;
 pub(crate) mod run;

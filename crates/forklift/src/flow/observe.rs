@@ -32,6 +32,7 @@ pub(crate) async fn observe(
     ui: &Ui,
     dir: &Path,
     branch: &BranchName,
+    forge: Option<&str>,
     cache: &Path,
 ) -> Result<Observation, Failure> {
     let repo = find_repo(dir).await?;
@@ -52,6 +53,7 @@ pub(crate) async fn observe(
         project: ProjectName::from_folder(&folder.unwrap_or_default()),
         fork: Fork {
             path: root,
+            forge: forge.map_or_else(|| origin_url.clone(), str::to_owned),
             origin: origin_url,
             upstream: upstream_url,
             branch: branch.clone(),

@@ -34,7 +34,14 @@ pub(crate) async fn publish(
     let problem = problem_of(pushed);
     let outcome = if problem.is_none() { Outcome::Done } else { Outcome::Failed };
     log.append(&note(outcome)).or_exit(ForkliftStatus::Machine)?;
-    Ok(Publication { branch, commit: commit.clone(), problem })
+    Ok(Publication {
+        branch,
+        commit: commit.clone(),
+        problem,
+        pull: None,
+        pull_text: None,
+        note: None,
+    })
 }
 
 fn problem_of(pushed: Result<PushOutcome, GitError>) -> Option<String> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use agent::{AgentReport, Outcome as AgentOutcome, Progress, Provider, Until};
 use engine::evidence::{self, Bounds};
-use engine::export::{ExportWish, Exported, export, make_import_repo};
+use engine::export::{ExportWish, Exported, export, import_ref, make_import_repo};
 use engine::launch::{self, Launcher, Sighting};
 use engine::listen::Listener;
 use engine::place::Place;
@@ -17,9 +17,15 @@ use engine::shim::SHIM_WORD;
 use engine::workspace::{
     AGENT_IDENTITY, WorkspaceWish, give, make_harness_state, make_workspace,
 };
-use host::git::{GitLog, SealedRepo, UserRepo};
+use forge::NewPull;
+use host::git::{GitLog, Identity, SealedRepo, UserRepo};
+use merge::clean::{Conflict, MergeAttempt, MergeWish, try_merge};
+use merge::contract::{
+    Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract, observe_contract,
+    render_contract,
+};
 use host::signal::Cancel;
-use model::id::BoxName;
+use model::id::{BoxName, Sha};
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::{Ended, ForkliftStatus};
@@ -31,12 +37,15 @@ use store::metadata::save_metadata;
 use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
 
-use super::metadata::{AgentSummary, Metadata, Phase};
+use super::metadata::{AgentSummary, Metadata, Phase, Publication};
 use super::observe::fork_key;
 use super::plan::{PROXY, Plan};
 use super::publish;
+use super::pull::{ForgePlan, open_pull};
+use crate::cli::AgentWhen;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::judge::{Aftermath, Claim, Import, Verdict, judge};
+use crate::rules::pull_text::{Incoming, render_pull};
 use crate::ui::Ui;
 
 /// The agent's log is cut after this much.
@@ -51,6 +60,12 @@ const STUCK_CAP: usize = 64 * 1024;
 /// Lines of it that are shown.
 const STUCK_SHOWN: usize = 20;
 
+/// Commits of upstream that a pull request counts.
+const MOST_INCOMING: usize = 5000;
+
+/// Who merges that needed no agent are by.
+const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
+
 /// The agent's note, in the root of the workspace.
 pub(crate) const STUCK_FILE: &str = "STUCK.md";
 
@@ -62,6 +77,8 @@ pub(crate) struct Run<'a> {
     pub(crate) repo: UserRepo,
     /// What is started in the box.
     pub(crate) plan: Plan,
+    /// Where the pull request goes.
+    pub(crate) forge: ForgePlan,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) cancel: Cancel,
     /// Where mirrors of forks are kept.
@@ -100,6 +117,9 @@ impl Run<'_> {
     }
 
     async fn prepare(&mut self, log: &GitLog) -> Result<Phase, Failure> {
+        if self.meta.settings.agent_when == AgentWhen::Conflict && self.merge_alone(log).await? {
+            return Ok(Phase::Imported);
+        }
         self.ui.phase("prepare", "copying the fork into a workspace of its own");
         // Half a workspace of a forklift that was killed is worth nothing.
         for folder in [self.dir.workspace(), self.dir.harness_state()] {
@@ -128,6 +148,62 @@ impl Run<'_> {
         make_harness_state(&self.dir.harness_state(), owner).or_exit(ForkliftStatus::Machine)?;
         self.meta.workspace = Some(notes);
         Ok(Phase::Prepared)
+    }
+
+    /// A merge that git can make by itself needs no agent. It is made by the host, in its own repository, and judged
+    /// like any other.
+    async fn merge_alone(&mut self, log: &GitLog) -> Result<bool, Failure> {
+        self.ui.phase("merge", "trying to merge without an agent");
+        let (pins, branch) = (self.meta.pins.clone(), self.meta.fork.branch.clone());
+        let repo = self.import_repo(log).await?;
+        let identity = Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() };
+        let message = format!("Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n", pins.upstream);
+        let name = import_ref(self.dir.id(), &branch).or_exit(ForkliftStatus::Internal)?;
+        let when = self.meta.started_at;
+        let wish = MergeWish { message: &message, identity: &identity, when, name: &name };
+        let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
+        match attempt.or_exit(ForkliftStatus::Machine)? {
+            MergeAttempt::Clean { commit, .. } => {
+                let found = evidence::gather(&repo, &pins, &commit, HOST_IDENTITY, Bounds::default());
+                self.meta.evidence = Some(found.await.or_exit(ForkliftStatus::Machine)?);
+                self.meta.contract = self.account(&repo, &commit).await?;
+                self.meta.merged_alone = true;
+                self.ui.note("no conflicts: no agent is needed");
+                Ok(true)
+            }
+            MergeAttempt::Conflicts(conflicts) => {
+                let shown = |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
+                self.meta.conflicts = conflicts.iter().map(shown).collect();
+                self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), self.meta.conflicts.join(", ")));
+                Ok(false)
+            }
+            MergeAttempt::Unrelated => {
+                self.ui.note("the histories have nothing in common");
+                Ok(false)
+            }
+        }
+    }
+
+    /// What became of everything that was the fork's; nothing for histories that have nothing in common.
+    async fn account(&self, repo: &SealedRepo, tip: &Sha) -> Result<Option<Contract>, Failure> {
+        let pins = &self.meta.pins;
+        let parted = repo.merge_base(&pins.base, &pins.upstream).await;
+        let Some(merge_base) = parted.or_exit(ForkliftStatus::Machine)? else { return Ok(None) };
+        let ends = ContractEnds {
+            merge_base,
+            base: pins.base.clone(),
+            upstream: pins.upstream.clone(),
+            tip: tip.clone(),
+        };
+        let nothing = Protected::new(Vec::<String>::new());
+        let facts = observe_contract(repo, &ends, &nothing, ContractBounds::default()).await;
+        Ok(Some(judge_contract(&facts.or_exit(ForkliftStatus::Machine)?)))
+    }
+
+    async fn import_repo(&self, log: &GitLog) -> Result<SealedRepo, Failure> {
+        let pins = &self.meta.pins;
+        let made = make_import_repo(&self.dir.repo(), &self.repo, &[&pins.base, &pins.upstream]).await;
+        Ok(made.or_exit(ForkliftStatus::Machine)?.logged(Arc::clone(log)))
     }
 
     fn launch(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
@@ -207,10 +283,7 @@ impl Run<'_> {
         }
         self.ui.phase("import", "taking the agent's commits out of the box");
         let pins = self.meta.pins.clone();
-        let repo = make_import_repo(&self.dir.repo(), &self.repo, &[&pins.base, &pins.upstream])
-            .await
-            .or_exit(ForkliftStatus::Machine)?
-            .logged(Arc::clone(log));
+        let repo = self.import_repo(log).await?;
         let wish = ExportWish {
             run: self.dir.id(),
             agent_box: &self.agent_box()?,
@@ -224,6 +297,7 @@ impl Run<'_> {
                 let found =
                     evidence::gather(&repo, &pins, &tip, AGENT_IDENTITY, Bounds::default()).await;
                 self.meta.evidence = Some(found.or_exit(ForkliftStatus::Machine)?);
+                self.meta.contract = self.account(&repo, &tip).await?;
             }
             Exported::NothingNew => {}
             Exported::NoBranch => {
@@ -238,6 +312,7 @@ impl Run<'_> {
         self.ui.phase("judge", "verifying against the pinned commits");
         let ended = match &self.meta.agent_box {
             Some(record) => record.ended.clone(),
+            None if self.meta.merged_alone => Ended::Exited { code: 0 },
             None => Ended::Infra { reason: "the box left no record".to_owned() },
         };
         let import = match (&self.meta.import_refused, &self.meta.evidence) {
@@ -247,7 +322,9 @@ impl Run<'_> {
         };
         let stuck = self.meta.stuck.is_some();
         let claim = self.meta.agent.as_ref().map_or(Claim::Finished, |agent| agent.claim.clone());
-        self.meta.verdict = Some(judge(&Aftermath { ended, stuck, claim, import }));
+        let lost = self.meta.contract.as_ref().is_some_and(|contract| contract.lost);
+        let lost = lost && !self.meta.settings.accept_loss;
+        self.meta.verdict = Some(judge(&Aftermath { ended, stuck, claim, import, lost }));
         Phase::Judged
     }
 
@@ -257,10 +334,40 @@ impl Run<'_> {
             self.ui.phase("publish", "pushing the branch to origin");
             let repo = SealedRepo::open(&self.dir.repo(), self.repo.object_format());
             let url = &self.meta.fork.origin;
-            let published = publish::publish(&repo, operations, url, self.dir.id(), &tip).await?;
+            let mut published = publish::publish(&repo, operations, url, self.dir.id(), &tip).await?;
+            if published.problem.is_none() {
+                let pull = self.pull_request(&repo, &published).await?;
+                let folder = self.dir.path();
+                open_pull(&self.forge, &pull, operations, folder, &mut published).await?;
+            }
             self.meta.publication = Some(published);
         }
         Ok(Phase::Published)
+    }
+
+    async fn pull_request(
+        &self,
+        repo: &SealedRepo,
+        published: &Publication,
+    ) -> Result<NewPull, Failure> {
+        let pins = &self.meta.pins;
+        let known = std::slice::from_ref(&pins.base);
+        let incoming = repo.new_commits(&pins.upstream, known, MOST_INCOMING).await;
+        let incoming: Vec<Incoming> = incoming
+            .or_exit(ForkliftStatus::Machine)?
+            .into_iter()
+            .map(|commit| Incoming { sha: commit.sha.short().to_owned(), subject: commit.subject })
+            .collect();
+        let contract = self.meta.contract.as_ref();
+        let contract = contract.map(|it| render_contract(it, ContractFormat::Markdown));
+        let text = render_pull(&self.meta, &incoming, contract.as_deref());
+        Ok(NewPull {
+            title: text.title,
+            body: text.body,
+            head: published.branch.clone(),
+            base: self.meta.fork.branch.clone(),
+            labels: Vec::new(),
+        })
     }
 
     /// Writes the last word and shows it.
@@ -476,13 +583,6 @@ fn probe_addresses() -> Vec<SocketAddr> {
 
 /// The result, for people and for machines.
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict) {
-    ui.event(
-        "verdict",
-        &json!({
-            "run": dir.id(), "path": dir.path(), "verdict": verdict, "status": meta.exit_status,
-            "publication": meta.publication, "evidence": meta.evidence,
-        }),
-    );
     ui.result("verdict", &verdict.words());
     ui.result("run", &dir.path().display().to_string());
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
@@ -493,6 +593,15 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
         }
     }
     if let Some(sent) = &meta.publication {
+        if let Some(pull) = &sent.pull {
+            ui.result("pull", &format!("#{} {}", pull.number, pull.url));
+        }
+        if let Some(text) = &sent.pull_text {
+            ui.result("pull text", &text.display().to_string());
+        }
+        if let Some(note) = &sent.note {
+            ui.note(note);
+        }
         match &sent.problem {
             None => ui.result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
             Some(problem) => {
@@ -501,7 +610,20 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
             }
         }
     }
+    if let Some(contract) = &meta.contract {
+        for line in render_contract(contract, ContractFormat::Plain).lines() {
+            ui.note(line);
+        }
+    }
     for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
         ui.note(&format!("commit not by the box's own identity: {who}"));
     }
+    // Last, so that whoever reads events knows that this was all.
+    ui.event(
+        "verdict",
+        &json!({
+            "run": dir.id(), "path": dir.path(), "verdict": verdict, "status": meta.exit_status,
+            "publication": meta.publication, "evidence": meta.evidence,
+        }),
+    );
 }

@@ -30,6 +30,8 @@ pub(crate) enum Verdict {
     NotIntegrated,
     /// The fork's own history is not in the result.
     ForkLost,
+    /// Something that the fork had is in the result no longer, and upstream does not have it either.
+    WorkLost,
     /// The result holds something that must not be published.
     Refused {
         /// What, item by item.
@@ -55,6 +57,8 @@ pub(crate) struct Aftermath {
     pub(crate) claim: Claim,
     /// What came out.
     pub(crate) import: Import,
+    /// Work of the fork was lost, and nobody said that this is fine.
+    pub(crate) lost: bool,
 }
 
 /// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
@@ -105,7 +109,7 @@ pub(crate) fn judge(after: &Aftermath) -> Verdict {
             Claim::Waiting { until } => Verdict::Waiting { until: until.clone() },
             Claim::Failed { reason } => failed(&format!("status {code}: {reason}")),
             Claim::Finished if *code != 0 => failed(&format!("status {code}")),
-            Claim::Finished => judge_import(&after.import),
+            Claim::Finished => judge_import(&after.import, after.lost),
         },
     }
 }
@@ -114,12 +118,13 @@ fn failed(how: &str) -> Verdict {
     Verdict::AgentFailed { how: how.to_owned() }
 }
 
-fn judge_import(import: &Import) -> Verdict {
+fn judge_import(import: &Import, lost: bool) -> Verdict {
     match import {
         Import::Nothing => Verdict::NotIntegrated,
         Import::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
         Import::Commits(evidence) if !evidence.base_reachable => Verdict::ForkLost,
         Import::Commits(evidence) if !evidence.upstream_reachable => Verdict::NotIntegrated,
+        Import::Commits(_) if lost => Verdict::WorkLost,
         Import::Commits(evidence) => {
             let reasons = objections(evidence);
             if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
@@ -149,7 +154,7 @@ impl Verdict {
             Self::TimedOut => ForkliftStatus::OutOfTime,
             Self::Stuck => ForkliftStatus::Stuck,
             Self::AgentFailed { .. } | Self::Waiting { .. } => ForkliftStatus::AgentFailed,
-            Self::NotIntegrated | Self::ForkLost | Self::Refused { .. } => {
+            Self::NotIntegrated | Self::ForkLost | Self::WorkLost | Self::Refused { .. } => {
                 ForkliftStatus::NotIntegrated
             }
             Self::Stopped | Self::Infra { .. } => ForkliftStatus::Machine,
@@ -168,6 +173,9 @@ impl Verdict {
             Self::Waiting { until: None } => "waiting: the model has no more to give for now".to_owned(),
             Self::NotIntegrated => "not integrated: the result lacks upstream's commit".to_owned(),
             Self::ForkLost => "refused: the result lacks the fork's own history".to_owned(),
+            Self::WorkLost => {
+                "refused: work of the fork is lost (see below); publish it all the same with --accept-loss".to_owned()
+            }
             Self::Refused { reasons } => format!("refused: {}", reasons.join("; ")),
             Self::Stopped => "stopped before the agent was done".to_owned(),
             Self::Infra { reason } => format!("could not be run: {reason}"),
@@ -186,7 +194,7 @@ mod tests {
     fn check(ended: Ended, stuck: bool, evidence: Evidence, expected: &Verdict) {
         let import = Import::Commits(Box::new(evidence));
         let claim = Claim::Finished;
-        assert_eq!(judge(&Aftermath { ended, stuck, claim, import }), *expected);
+        assert_eq!(judge(&Aftermath { ended, stuck, claim, import, lost: false }), *expected);
     }
 
     const DONE: Ended = Ended::Exited { code: 0 };
@@ -218,6 +226,7 @@ mod tests {
             stuck: false,
             claim,
             import: Import::Commits(Box::new(good())),
+            lost: false,
         };
         let reason = "the model answered 401".to_owned();
         let verdict = judge(&after(Claim::Failed { reason }));
@@ -227,6 +236,13 @@ mod tests {
         assert_eq!(judge(&after(waiting.clone())), Verdict::Waiting { until: until.clone() });
         let late = Aftermath { ended: Ended::OutOfTime, ..after(waiting) };
         assert_eq!(judge(&late), Verdict::Waiting { until });
+    }
+
+    #[test]
+    fn lost_work_blocks_an_otherwise_good_result() {
+        let import = Import::Commits(Box::new(good()));
+        let after = Aftermath { ended: DONE, stuck: false, claim: Claim::Finished, import, lost: true };
+        assert_eq!(judge(&after), Verdict::WorkLost);
     }
 
     #[test]
@@ -251,6 +267,7 @@ mod tests {
             stuck: false,
             claim: Claim::Finished,
             import: Import::Nothing,
+            lost: false,
         };
         let status = |ended| judge(&after(ended)).status();
         assert_eq!(status(Ended::Exited { code: 7 }), ForkliftStatus::AgentFailed);

@@ -4,3 +4,4 @@ pub(crate) mod judge;
 pub(crate) mod model_choice;
 pub(crate) mod opencode_env;
 pub(crate) mod prompt;
+pub(crate) mod pull_text;

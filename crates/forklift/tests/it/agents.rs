@@ -96,7 +96,7 @@ fn good_turns() -> Vec<Turn> {
     vec![
         Turn::shell("git merge --no-edit upstream/main || true"),
         Turn::shell(SEARCH),
-        Turn::shell("printf 'both sides\\n' > shared.txt && git add -A && git commit --no-edit"),
+        Turn::shell("sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add -A && git commit --no-edit"),
         Turn::text("There was one conflict, in shared.txt; I kept both sides."),
     ]
 }
@@ -146,7 +146,7 @@ fn key_is_nowhere(scene: &Scene) {
 fn survives_a_failing_tool(agent: &Agent) {
     let Some(scene) = Scene::new(agent, vec![
         Turn::shell("exit 3"),
-        Turn::shell("git merge --no-edit -X theirs upstream/main"),
+        Turn::shell("git merge --no-edit -X ours upstream/main"),
         Turn::text("done"),
     ]) else {
         return;
@@ -165,7 +165,7 @@ fn tells_of_a_refused_key(agent: &Agent) {
 
 /// A server that stumbles twice is asked again.
 fn asks_again_after_errors(agent: &Agent) {
-    let merge = Turn::shell("git merge --no-edit -X theirs upstream/main");
+    let merge = Turn::shell("git merge --no-edit -X ours upstream/main");
     let Some(scene) = Scene::new(agent, vec![Turn::fail_first(2, 500, merge), Turn::text("done")]) else {
         return;
     };
@@ -184,7 +184,7 @@ fn is_ended_when_nothing_moves(agent: &Agent) {
 /// Configuration that the repository brings along does not run.
 fn ignores_the_repositorys_configuration(agent: &Agent) {
     let Some(scene) = Scene::new(agent, vec![
-        Turn::shell("git merge --no-edit -X theirs upstream/main"),
+        Turn::shell("git merge --no-edit -X ours upstream/main"),
         Turn::shell("ls /tmp/hostile-* /harness-state/hostile-* 2>/dev/null || echo nothing ran"),
         Turn::text("done"),
     ]) else {

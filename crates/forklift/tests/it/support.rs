@@ -42,6 +42,8 @@ impl Person {
         let path = self.hermetic.root().join("agent.toml");
         std::fs::write(&path, script).expect("the script");
         let mut command = self.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
+        // These tests are about agents, also where git could do without one.
+        command.args(["--agent-when", "always"]);
         command.arg("--script").arg(path).args(flags);
         command
     }

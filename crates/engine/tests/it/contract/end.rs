@@ -13,6 +13,8 @@ use crate::support::{
 on_every_backend! {
     the_deadline_ends_the_whole_tree,
     the_deadline_outranks_a_last_minute_success,
+    silence_ends_a_box_too,
+    a_box_that_goes_on_talking_goes_on,
     a_polite_agent_gets_to_finish,
     the_polite_signal_reaches_every_process,
     daemons_do_not_outlive_their_command,
@@ -40,15 +42,28 @@ async fn the_deadline_outranks_a_last_minute_success(rig: &Rig) {
     assert_eq!(ran.record.ended, Ended::OutOfTime, "{ran:#?}");
 }
 
+async fn silence_ends_a_box_too(rig: &Rig) {
+    let ran = rig.sh("echo one word; sleep 60").with(|spec| spec.silence_secs = Some(2));
+    let ran = ran.run().await;
+    assert_eq!((&ran.record.ended, ran.record.fell_silent), (&Ended::OutOfTime, true), "{ran:#?}");
+    assert_eq!(ran.stdout, "one word\n");
+}
+
+async fn a_box_that_goes_on_talking_goes_on(rig: &Rig) {
+    let script = "for n in 1 2 3 4 5 6; do sleep 0.5; echo $n; done";
+    let ran = rig.sh(script).with(|spec| spec.silence_secs = Some(2)).run_ok().await;
+    assert!(!ran.record.fell_silent);
+}
+
 async fn a_polite_agent_gets_to_finish(rig: &Rig) {
     let script =
         "trap 'sleep 0.5; echo tidy; : >tidied; exit 0' TERM; while :; do sleep 0.05; done";
-    let ran = rig.sh(script).deadline_secs(2).grace_ms(20_000).run().await;
+    let ran = rig.sh(script).deadline_secs(3).grace_ms(20_000).run().await;
     assert_eq!(ran.record.ended, Ended::OutOfTime, "{ran:#?}");
     assert_eq!(ran.stdout, "tidy\n");
     assert!(rig.workspace().join("tidied").exists());
     // It used what it needed of the grace, and no more.
-    assert!((2500..15_000).contains(&ran.record.wall_ms), "{ran:#?}");
+    assert!((3500..15_000).contains(&ran.record.wall_ms), "{ran:#?}");
 }
 
 async fn the_polite_signal_reaches_every_process(rig: &Rig) {

@@ -1,11 +1,11 @@
 //! What a box sees of the machine: a root that it cannot change, three folders, one user, no network.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use sandbox::backend::BackendKind;
-use sandbox::spec::Access;
+use sandbox::spec::{Access, ProgramMount};
 
 use crate::support::{Rig, on_every_backend};
 
@@ -18,6 +18,7 @@ on_every_backend! {
     there_is_no_network_interface,
     the_box_sees_only_its_own_processes,
     scratch_folders_are_empty_and_programs_run_there,
+    programs_are_lent_read_only,
 }
 
 async fn only_three_folders_are_mounted_beside_the_root(rig: &Rig) {
@@ -143,4 +144,16 @@ async fn scratch_folders_are_empty_and_programs_run_there(rig: &Rig) {
     let script = "ls -A /tmp /dev/shm; printf '#!/bin/sh\\necho ran\\n' >/tmp/tool; chmod +x /tmp/tool; /tmp/tool";
     let ran = rig.sh(script).run_ok().await;
     assert_eq!(ran.stdout, "/dev/shm:\n\n/tmp:\nran\n");
+}
+
+async fn programs_are_lent_read_only(rig: &Rig) {
+    let folder = rig.dir().join("tools");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("tool"), "#!/bin/sh\necho from $0\n").expect("a program");
+    fs::set_permissions(folder.join("tool"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let lent = ProgramMount { host: folder.clone(), inside: "/opt/some tools".to_owned() };
+    let script = "'/opt/some tools/tool'; (: >'/opt/some tools/new') 2>/dev/null || echo refused";
+    let ran = rig.sh(script).with(|spec| spec.programs.push(lent)).run_ok().await;
+    assert_eq!(ran.stdout, "from /opt/some tools/tool\nrefused\n");
+    assert!(!folder.join("new").exists());
 }

@@ -13,6 +13,7 @@ use engine::launch::{self, Launcher, attach};
 use engine::place::Place;
 use engine::record::ExitRecord;
 use engine::workspace::{give, make_harness_state};
+use host::process::{Signal, send_signal};
 use model::id::{BoxName, RunId};
 use model::secret::Secret;
 use model::verdict::Ended;
@@ -46,12 +47,7 @@ impl Rig {
             run: RunId::parse(&token()).expect("a run id"),
             boxes: Arc::default(),
             launched: Mutex::default(),
-            launcher: Launcher {
-                program: env!("CARGO_BIN_EXE_bottle-shim").into(),
-                words: Vec::new(),
-                backend: kind,
-                secrets: Vec::new(),
-            },
+            launcher: Self::launcher_of(kind),
         };
         // Runs lie where nobody else may go, and so do all of these.
         fs::set_permissions(rig.dir(), fs::Permissions::from_mode(0o700)).expect("our own folder");
@@ -76,6 +72,16 @@ impl Rig {
             launched: Mutex::default(),
             launcher: Launcher { backend: kind, ..self.launcher.clone() },
         })
+    }
+
+    /// Starts boxes on this backend by the shim that was built with these tests.
+    pub(crate) fn launcher_of(kind: BackendKind) -> Launcher {
+        Launcher {
+            program: env!("CARGO_BIN_EXE_bottle-shim").into(),
+            words: Vec::new(),
+            backend: kind,
+            secrets: Vec::new(),
+        }
     }
 
     pub(crate) fn kind(&self) -> BackendKind {
@@ -150,7 +156,10 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         for place in self.launched.get_mut().expect("not poisoned").iter() {
-            // Most have ended long ago, and of some the files are gone by design of the test.
+            // Most have ended long ago. One that a test made hang has to wake up to hear of it.
+            if let Ok(Some(shim)) = place.load_shim() {
+                drop(send_signal(&shim.process, Signal::CONT));
+            }
             drop(launch::stop(place));
         }
     }

@@ -1,0 +1,11 @@
+//! A forge over real sockets: what a publisher is promised, whatever the server does. Nothing but loopback is contacted.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod detect;
+mod forge_contract;
+mod lost;
+mod secret;
+mod tls;
+mod trouble;
+mod world;

@@ -1,0 +1,64 @@
+//! A forge in front of a fake server, with little patience.
+
+use std::time::Duration;
+
+use forge::{Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, Patience, Remote};
+use model::id::BranchName;
+use model::secret::Secret;
+use testkit::fake_gitea::{FakeGitea, GiteaRequest, TOKEN};
+
+pub(crate) fn patience() -> Patience {
+    Patience {
+        connect: Duration::from_secs(2),
+        answer: Duration::from_millis(500),
+        attempts: 3,
+        backoff: Duration::from_millis(10),
+        retry_after_max: Duration::from_secs(2),
+    }
+}
+
+pub(crate) fn setting() -> ForgeSetting {
+    ForgeSetting { patience: patience(), ..ForgeSetting::default() }
+}
+
+pub(crate) fn address(url: &str) -> ForgeAddress {
+    match ForgeAddress::parse_remote(url).unwrap() {
+        Remote::Hosted(address) => address,
+        Remote::Local(path) => panic!("{path} is local"),
+    }
+}
+
+pub(crate) async fn open(server: &FakeGitea) -> Forge {
+    open_with(server, TOKEN).await
+}
+
+pub(crate) async fn open_with(server: &FakeGitea, token: &str) -> Forge {
+    let address = address(&server.remote_url());
+    Forge::open(&address, Secret::new(token), &setting()).await.unwrap()
+}
+
+pub(crate) fn new_pull(head: &str) -> NewPull {
+    NewPull {
+        title: "Take in upstream".to_owned(),
+        body: "Three commits.".to_owned(),
+        head: branch(head),
+        base: branch("main"),
+        labels: Vec::new(),
+    }
+}
+
+pub(crate) fn branch(name: &str) -> BranchName {
+    BranchName::parse(name).unwrap()
+}
+
+/// How often a method was used on a path that ends like this.
+pub(crate) fn count(server: &FakeGitea, method: &str, end: &str) -> usize {
+    let fits = |request: &&GiteaRequest| request.method == method && request.path.ends_with(end);
+    server.requests().iter().filter(fits).count()
+}
+
+/// The name of an error's kind.
+pub(crate) fn kind(error: &ForgeError) -> String {
+    let shown = format!("{error:?}");
+    shown.split([' ', '(']).next().unwrap_or_default().to_owned()
+}

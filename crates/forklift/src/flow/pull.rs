@@ -1,0 +1,115 @@
+//! Opening the pull request of a verified run: once, whatever crashes, and in the place of an earlier one.
+
+use std::path::{Path, PathBuf};
+
+use forge::{Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, PullRequest, Remote, write_pull_text};
+use host::file::FileError;
+use model::secret::Secret;
+use model::verdict::ForkliftStatus;
+use store::operation_log::{Operation, OperationLog, Outcome};
+
+use super::metadata::{Publication, PullReference};
+use crate::exit::{Failure, OrExit};
+
+/// The variable with the forge's token.
+const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
+
+/// The file with it, in forklift's configuration folder.
+const TOKEN_FILE: &str = "forge-token";
+
+/// What the branches of all runs begin with.
+const BRANCHES: &str = "forklift/";
+
+/// The forge of a fork, as far as it is known before it is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct ForgePlan {
+    /// The repository's address there: origin's, or the one that the person gave.
+    pub(crate) url: String,
+    /// The token, if there is one.
+    pub(crate) token: Option<Secret>,
+}
+
+impl ForgePlan {
+    /// Looks the token up: the variable first, then the file, which must be the person's alone.
+    pub(crate) fn find(url: &str, config: &Path) -> Result<Self, Failure> {
+        let file = config.join(TOKEN_FILE);
+        let token = match host::env::var(TOKEN_VARIABLE).filter(|token| !token.is_empty()) {
+            Some(token) => Some(Secret::new(token)),
+            None => match host::file::read_private(&file) {
+                Ok(bytes) => Some(Secret::new(String::from_utf8_lossy(&bytes).trim())),
+                Err(error) if is_missing(&error) => None,
+                Err(error) => return Err(error).or_exit(ForkliftStatus::Usage),
+            },
+        };
+        Ok(Self { url: url.to_owned(), token })
+    }
+}
+
+fn is_missing(error: &FileError) -> bool {
+    error.is_not_found()
+}
+
+/// Opens the pull request, or leaves its text beside the run where there is no forge or no token. A forge that says no
+/// is a problem of publishing; the text is kept then as well.
+pub(crate) async fn open_pull(
+    plan: &ForgePlan,
+    pull: &NewPull,
+    log: &OperationLog,
+    folder: &Path,
+    publication: &mut Publication,
+) -> Result<(), Failure> {
+    let address = match (ForgeAddress::parse_remote(&plan.url), &plan.token) {
+        (Some(Remote::Hosted(address)), Some(token)) => Some((address, token.clone())),
+        (Some(Remote::Hosted(_)), None) => {
+            publication.note = Some(format!(
+                "no token for the forge: set {TOKEN_VARIABLE} to have the pull request opened"
+            ));
+            None
+        }
+        (Some(Remote::Local(_)) | None, _) => None,
+    };
+    let Some((address, token)) = address else {
+        publication.pull_text = Some(keep_text(folder, pull)?);
+        return Ok(());
+    };
+    let target = format!("{} {}", address.full_name(), pull.head);
+    let note = |outcome| Operation::new("pull", target.clone(), outcome);
+    log.append(&note(Outcome::Intended)).or_exit(ForkliftStatus::Machine)?;
+    match publish(&address, token, pull).await {
+        Ok(opened) => {
+            log.append(&note(Outcome::Done)).or_exit(ForkliftStatus::Machine)?;
+            publication.pull = Some(PullReference { number: opened.number, url: opened.url });
+        }
+        Err(error) => {
+            log.append(&note(Outcome::Failed)).or_exit(ForkliftStatus::Machine)?;
+            publication.pull_text = Some(keep_text(folder, pull)?);
+            publication.problem = Some(error.to_string());
+        }
+    }
+    Ok(())
+}
+
+async fn publish(
+    address: &ForgeAddress,
+    token: Secret,
+    pull: &NewPull,
+) -> Result<PullRequest, ForgeError> {
+    let forge = Forge::open(address, token, &ForgeSetting::default()).await?;
+    // A forklift that was killed after the forge had said yes finds its own pull request here.
+    let opened = match forge.find_pull(&pull.head).await? {
+        Some(there) => forge.update_pull(there.number, &pull.title, &pull.body).await?,
+        None => forge.create_pull(pull).await?,
+    };
+    for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {
+        if earlier.number != opened.number && earlier.base_branch == pull.base.as_str() {
+            let words = format!("Superseded by #{}.", opened.number);
+            forge.post_comment(earlier.number, &words).await?;
+            forge.close_pull(earlier.number).await?;
+        }
+    }
+    Ok(opened)
+}
+
+fn keep_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, Failure> {
+    write_pull_text(folder, pull).or_exit(ForkliftStatus::Machine)
+}

@@ -1,0 +1,129 @@
+//! The words of a pull request: what a reviewer has to know, in the order in which they will ask.
+
+use crate::flow::metadata::Metadata;
+
+/// Commits that are listed; more are counted.
+const LISTED: usize = 50;
+
+/// Marks a pull request as one of ours, whoever edits its text.
+pub(crate) const MARK: &str = "<!-- forklift -->";
+
+/// What is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PullText {
+    pub(crate) title: String,
+    pub(crate) body: String,
+}
+
+/// A commit that comes from upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Incoming {
+    pub(crate) sha: String,
+    pub(crate) subject: String,
+}
+
+/// Renders title and body. Everything that came from elsewhere is quoted as plain text.
+pub(crate) fn render_pull(meta: &Metadata, incoming: &[Incoming], contract: Option<&str>) -> PullText {
+    let branch = &meta.fork.branch;
+    let upstream = meta.pins.upstream.short();
+    let title = format!("Merge upstream {branch} at {upstream} ({} commits)", incoming.len());
+    let mut parts = vec![MARK.to_owned(), opening(meta)];
+    parts.push(section("What comes from upstream", &commits(incoming)));
+    parts.push(section("What was decided in this merge", &decisions(meta)));
+    parts.extend(contract.map(|contract| section("What became of the fork's own changes", contract)));
+    parts.push(section("What the host checked", &checks(meta)));
+    if let Some(answer) = meta.agent.as_ref().and_then(|agent| agent.answer.as_deref()) {
+        parts.push(section("What the agent says (a claim, not evidence)", &quoted(answer)));
+    }
+    parts.push(format!("Run `{}`.", meta.run));
+    PullText { title, body: parts.join("\n\n") + "\n" }
+}
+
+fn opening(meta: &Metadata) -> String {
+    let by = match &meta.agent {
+        Some(_) => format!("`{}` in a sealed box", meta.settings.provider),
+        None => "git alone, without an agent".to_owned(),
+    };
+    format!(
+        "Brings `{}` up to date with upstream `{}`. Made by {by}; verified by the host against the commits it pinned \
+         before the run.",
+        meta.fork.branch, meta.pins.upstream
+    )
+}
+
+fn commits(incoming: &[Incoming]) -> String {
+    let mut lines: Vec<String> = incoming
+        .iter()
+        .take(LISTED)
+        .map(|commit| format!("- `{}` {}", commit.sha, plain(&commit.subject)))
+        .collect();
+    if incoming.len() > LISTED {
+        lines.push(format!("- … and {} more", incoming.len() - LISTED));
+    }
+    lines.join("\n")
+}
+
+/// The files whose content is neither side's: where somebody decided something, and a reviewer should look.
+fn decisions(meta: &Metadata) -> String {
+    let Some(evidence) = &meta.evidence else { return "Nothing.".to_owned() };
+    if evidence.files_made.is_empty() {
+        return "Nothing: every file is as one side has it.".to_owned();
+    }
+    let files = evidence.files_made.iter().take(LISTED).map(|path| format!("- `{}`", path.replace('`', "'")));
+    let mut lines = vec!["These files are as neither side has them; please look here first:".to_owned()];
+    lines.extend(files);
+    if evidence.files_made.len() > LISTED {
+        lines.push(format!("- … and {} more", evidence.files_made.len() - LISTED));
+    }
+    lines.join("\n")
+}
+
+fn checks(meta: &Metadata) -> String {
+    let Some(evidence) = &meta.evidence else { return "Nothing.".to_owned() };
+    let mark = |good: bool| if good { "yes" } else { "no" };
+    let mut lines = vec![
+        format!("- upstream's commit is contained: {}", mark(evidence.upstream_reachable)),
+        format!("- the fork's history is contained: {}", mark(evidence.base_reachable)),
+        format!("- conflict markers left: {}", evidence.markers_left.len()),
+        format!("- links out of the tree: {}", evidence.links_leaving.len()),
+        format!("- commits not by the box's own identity: {}", evidence.foreign_identities.len()),
+    ];
+    lines.push("- the project's own checks: not run".to_owned());
+    lines.join("\n")
+}
+
+fn section(title: &str, text: &str) -> String {
+    format!("### {title}\n\n{text}")
+}
+
+/// Text of others, quoted line by line, so that it cannot pass for ours.
+fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {}", plain(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// Without markup, mentions and closing words that a forge would act on.
+fn plain(text: &str) -> String {
+    let escaped = model::escape::escape_line(text).into_owned();
+    escaped.replace('@', "@\u{200b}").replace('#', "#\u{200b}").replace('<', "&lt;").replace('`', "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_others_do_nothing_on_a_forge() {
+        let text = plain("fixes #12, thanks @everyone <img src=x>");
+        assert!(!text.contains("#12") && !text.contains("@everyone") && !text.contains('<'), "{text}");
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_counted() {
+        let incoming: Vec<Incoming> = (0..60)
+            .map(|n| Incoming { sha: format!("{n:07}"), subject: "s".to_owned() })
+            .collect();
+        let text = commits(&incoming);
+        assert_eq!(text.lines().count(), LISTED + 1);
+        assert!(text.ends_with("and 10 more"), "{text}");
+    }
+}

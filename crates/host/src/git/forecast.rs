@@ -1,0 +1,212 @@
+//! What lies between two commits, in numbers, names and dates.
+
+use std::ffi::OsString;
+
+use jiff::Timestamp;
+use model::id::Sha;
+
+use super::call::{Answer, Call, args};
+use super::{GitError, SealedRepo};
+
+/// A commit for a list of what is coming.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatedCommit {
+    /// Its id.
+    pub sha: Sha,
+    /// Who is said to have written it.
+    pub author: String,
+    /// When it is said to have been written.
+    pub authored_at: Option<Timestamp>,
+    /// The first paragraph of its message, on one line.
+    pub subject: String,
+}
+
+/// How much differs between two trees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiffNumbers {
+    /// Paths that differ.
+    pub files: usize,
+    /// Lines that are new; binary files have none.
+    pub insertions: u64,
+    /// Lines that are gone.
+    pub deletions: u64,
+}
+
+/// A path that has another name on the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    /// The name before.
+    pub from: Vec<u8>,
+    /// The name after.
+    pub to: Vec<u8>,
+    /// The mode after.
+    pub mode: u32,
+    /// The object after.
+    pub id: Sha,
+}
+
+const FIELDS: usize = 4;
+const FORMAT: &str = "--format=tformat:%H%x00%an%x00%at%x00%s";
+
+impl SealedRepo {
+    /// Commits reachable from `tip` and not from `exclude`, newest first, at most `limit`.
+    pub async fn dated_commits(
+        &self,
+        tip: &Sha,
+        exclude: &Sha,
+        limit: usize,
+    ) -> Result<Vec<DatedCommit>, GitError> {
+        let answer = self.git.ask(Call::new(argv_dated(tip, exclude, limit))).await?.success()?;
+        parse_dated(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of commits"))
+    }
+
+    /// How many commits are reachable from `tip` and not from `exclude`.
+    pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
+        let answer = self.git.ask(Call::new(argv_count(tip, exclude))).await?.success()?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        text.trim_end().parse().map_err(|error| answer.unreadable(error))
+    }
+
+    /// How much differs between two commits.
+    pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<DiffNumbers, GitError> {
+        let answer = self.git.ask(Call::new(argv_numbers(from, to))).await?.success()?;
+        read_numbers(&answer)
+    }
+
+    /// The files that have another name in `to` than in `from`, as far as git can see.
+    pub async fn renames(&self, from: &Sha, to: &Sha) -> Result<Vec<Rename>, GitError> {
+        let answer = self.git.ask(Call::new(argv_renames(from, to))).await?.success()?;
+        parse_renames(&answer.stdout)
+            .ok_or_else(|| answer.unreadable("it is not a list of renames"))
+    }
+}
+
+fn argv_dated(tip: &Sha, exclude: &Sha, limit: usize) -> Vec<OsString> {
+    let (count, exclude) = (format!("--max-count={limit}"), format!("^{exclude}"));
+    let mut argv = args(["log", "-z", "--no-patch", "--no-color", "--topo-order"]);
+    argv.extend(args(["--encoding=UTF-8", FORMAT, &count, tip.as_str(), &exclude, "--"]));
+    argv
+}
+
+fn argv_count(tip: &Sha, exclude: &Sha) -> Vec<OsString> {
+    args(["rev-list", "--count", tip.as_str(), &format!("^{exclude}"), "--"])
+}
+
+fn argv_numbers(from: &Sha, to: &Sha) -> Vec<OsString> {
+    let mut argv = args(["diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff"]);
+    argv.extend(args(["--no-textconv", "--ignore-submodules=none"]));
+    argv.extend(args(["--end-of-options", from.as_str(), to.as_str(), "--"]));
+    argv
+}
+
+/// A limit of git's own on how many candidates are compared keeps this from taking for ever.
+fn argv_renames(from: &Sha, to: &Sha) -> Vec<OsString> {
+    let mut argv = args(["diff-tree", "-r", "-z", "--find-renames", "-l1000", "--diff-filter=R"]);
+    argv.extend(args(["--no-ext-diff", "--no-textconv", "--no-abbrev"]));
+    argv.extend(args(["--end-of-options", from.as_str(), to.as_str(), "--"]));
+    argv
+}
+
+fn parse_dated(bytes: &[u8]) -> Option<Vec<DatedCommit>> {
+    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
+    let fields: Vec<_> =
+        body.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field)).collect();
+    let (commits, rest) = fields.as_chunks::<FIELDS>();
+    rest.is_empty().then_some(())?;
+    let commit = |[sha, author, secs, subject]: &[std::borrow::Cow<'_, str>; FIELDS]| {
+        Some(DatedCommit {
+            sha: Sha::parse(sha).ok()?,
+            author: author.clone().into_owned(),
+            authored_at: secs.parse().ok().and_then(|secs| Timestamp::from_second(secs).ok()),
+            subject: subject.clone().into_owned(),
+        })
+    };
+    commits.iter().map(commit).collect()
+}
+
+fn read_numbers(answer: &Answer) -> Result<DiffNumbers, GitError> {
+    parse_numbers(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of numbers"))
+}
+
+/// Each path is two numbers and the path, with tabs between; a binary file has dashes.
+fn parse_numbers(bytes: &[u8]) -> Option<DiffNumbers> {
+    let mut sum = DiffNumbers::default();
+    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then_some(sum) };
+    for entry in body.split(|&byte| byte == 0) {
+        let mut columns = entry.splitn(3, |&byte| byte == b'\t');
+        let mut number = || match std::str::from_utf8(columns.next()?).ok()? {
+            "-" => Some(0),
+            text => text.parse::<u64>().ok(),
+        };
+        let (added, gone) = (number()?, number()?);
+        sum.files += 1;
+        sum.insertions += added;
+        sum.deletions += gone;
+    }
+    Some(sum)
+}
+
+/// Each is `:old-mode new-mode old new Rnnn`, NUL, the old path, NUL, the new path, NUL.
+fn parse_renames(bytes: &[u8]) -> Option<Vec<Rename>> {
+    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
+    let fields: Vec<&[u8]> = body.split(|&byte| byte == 0).collect();
+    let (entries, rest) = fields.as_chunks::<3>();
+    rest.is_empty().then_some(())?;
+    let rename = |[header, from, to]: &[&[u8]; 3]| {
+        let text = std::str::from_utf8(header).ok()?.strip_prefix(':')?;
+        let parts: Vec<&str> = text.split(' ').collect();
+        let &[_, mode, _, id, status] = parts.as_slice() else { return None };
+        status.starts_with('R').then_some(())?;
+        let mode = u32::from_str_radix(mode, 8).ok()?;
+        Some(Rename { from: from.to_vec(), to: to.to_vec(), mode, id: Sha::parse(id).ok()? })
+    };
+    entries.iter().map(rename).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+    #[test]
+    fn nothing_outside_git_takes_part_in_the_numbers() {
+        let (a, b) = (Sha::parse(A).unwrap(), Sha::parse(B).unwrap());
+        let shown = |argv: Vec<OsString>| argv.join(" ".as_ref()).into_string().unwrap();
+        insta::assert_snapshot!(shown(argv_numbers(&a, &b)), @"diff-tree -r -z --numstat --no-renames --no-ext-diff --no-textconv --ignore-submodules=none --end-of-options aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb --");
+        insta::assert_snapshot!(shown(argv_renames(&a, &b)), @"diff-tree -r -z --find-renames -l1000 --diff-filter=R --no-ext-diff --no-textconv --no-abbrev --end-of-options aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb --");
+    }
+
+    #[test]
+    fn commits_have_dates_unless_they_are_absurd() {
+        let text = format!("{A}\0Ada\x001700000000\0one\0{B}\0\x0099999999999999999\0\0");
+        let commits = parse_dated(text.as_bytes()).unwrap();
+        assert_eq!(commits[0].authored_at.unwrap().as_second(), 1_700_000_000);
+        assert_eq!(commits[1].authored_at, None);
+        assert_eq!(parse_dated(b"").unwrap(), []);
+        assert!(parse_dated(format!("{A}\0Ada\0").as_bytes()).is_none());
+    }
+
+    #[test]
+    fn numbers_are_summed_and_binary_files_counted() {
+        let sum = parse_numbers(b"-\t-\tbin\x003\t1\ta\tb\nc\x000\t2\td\0").unwrap();
+        assert_eq!(sum, DiffNumbers { files: 3, insertions: 3, deletions: 3 });
+        assert_eq!(parse_numbers(b"").unwrap(), DiffNumbers::default());
+        assert!(parse_numbers(b"x\t1\ta\0").is_none());
+    }
+
+    #[test]
+    fn renames_keep_the_bytes_of_both_names() {
+        let mut bytes = format!(":100644 100755 {A} {B} R087\0").into_bytes();
+        bytes.extend_from_slice(b"a\nb\0c \xff\0");
+        let renames = parse_renames(&bytes).unwrap();
+        assert_eq!(
+            (renames[0].from.as_slice(), renames[0].to.as_slice()),
+            (&b"a\nb"[..], &b"c \xff"[..])
+        );
+        assert_eq!((renames[0].mode, renames[0].id.as_str()), (0o100_755, B));
+        assert!(parse_renames(format!(":100644 100755 {A} {B} R087\0a\0").as_bytes()).is_none());
+        assert!(parse_renames(format!(":100644 100755 {A} {B} M\0a\0b\0").as_bytes()).is_none());
+    }
+}

@@ -1,0 +1,222 @@
+//! Merging without files: two commits go in, a tree comes out, and a commit can be made of it.
+//!
+//! Renames are followed as git does by default. A tree cannot bring a merge driver: attributes are off, and
+//! the repository has no settings that could name a program.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::id::Sha;
+
+use super::call::{Answer, Call, args};
+use super::{GitError, Identity, SealedRepo};
+
+/// Large histories with many renames take their time.
+const MERGE_LIMIT: Duration = Duration::from_secs(600);
+
+/// What git made of two commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergedTree {
+    /// The tree; with conflicts, files in it have markers.
+    pub tree: Sha,
+    /// Whether every path was merged.
+    pub is_clean: bool,
+    /// The versions of each path that could not be merged.
+    pub stages: Vec<ConflictStage>,
+    /// What git says about single paths, conflicts and other things.
+    pub notes: Vec<MergeNote>,
+}
+
+/// One version of a path that could not be merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConflictStage {
+    /// The mode, such as `0o100644`.
+    pub mode: u32,
+    /// The object.
+    pub id: Sha,
+    /// 1 is the common ancestor's version, 2 the first commit's, 3 the second's.
+    pub stage: u8,
+    /// The path.
+    pub path: Vec<u8>,
+}
+
+/// One thing that git says about a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeNote {
+    /// The paths that it is about.
+    pub paths: Vec<Vec<u8>>,
+    /// The fixed words for this kind of thing, such as `CONFLICT (contents)`.
+    pub kind: String,
+    /// The sentence for people.
+    pub text: String,
+}
+
+/// A commit to be made of a tree that exists.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCommit<'a> {
+    /// Its tree.
+    pub tree: &'a Sha,
+    /// Its parents, in order.
+    pub parents: &'a [Sha],
+    /// Author and committer.
+    pub identity: &'a Identity,
+    /// The date of both.
+    pub when: Timestamp,
+    /// The whole message.
+    pub message: &'a str,
+}
+
+impl SealedRepo {
+    /// Merges two commits that have an ancestor in common, touching neither files nor refs.
+    pub async fn merge_tree(&self, ours: &Sha, theirs: &Sha) -> Result<MergedTree, GitError> {
+        let call = Call::new(argv_merge_tree(ours, theirs)).within(MERGE_LIMIT);
+        read_merge(&self.git.ask(call).await?)
+    }
+
+    /// Makes a commit that nothing points at yet. The same wish always gives the same commit.
+    pub async fn commit_tree(&self, wish: NewCommit<'_>) -> Result<Sha, GitError> {
+        let mut git = self.git.clone();
+        let date = format!("@{} +0000", wish.when.as_second());
+        for role in ["AUTHOR", "COMMITTER"] {
+            git.set_env(&format!("GIT_{role}_NAME"), &wish.identity.name);
+            git.set_env(&format!("GIT_{role}_EMAIL"), &wish.identity.email);
+            git.set_env(&format!("GIT_{role}_DATE"), &date);
+        }
+        let call = Call::new(argv_commit_tree(wish.tree, wish.parents));
+        let answer = git.ask(call.reading(wish.message.as_bytes())).await?.success()?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        Sha::parse(text.trim_end()).map_err(|error| answer.unreadable(error))
+    }
+}
+
+fn argv_merge_tree(ours: &Sha, theirs: &Sha) -> Vec<OsString> {
+    args(["merge-tree", "--write-tree", "-z", "--messages", ours.as_str(), theirs.as_str()])
+}
+
+fn argv_commit_tree(tree: &Sha, parents: &[Sha]) -> Vec<OsString> {
+    let mut argv = args(["commit-tree", "--no-gpg-sign"]);
+    for parent in parents {
+        argv.extend(args(["-p", parent.as_str()]));
+    }
+    argv.extend(args(["-F", "-", tree.as_str()]));
+    argv
+}
+
+/// Status 1 means conflicts; any other failure means that git could not merge at all.
+fn read_merge(answer: &Answer) -> Result<MergedTree, GitError> {
+    let is_clean = match answer.status {
+        0 => true,
+        1 => false,
+        _ => return Err(answer.failure()),
+    };
+    let parsed = parse_merge(&answer.stdout)
+        .ok_or_else(|| answer.unreadable("it is not what a merge looks like"))?;
+    Ok(MergedTree { is_clean, ..parsed })
+}
+
+/// The tree; then, if there are any, the stages, each `mode id stage`, tab, path; then an empty field and
+/// the notes, each a number of paths, the paths, the kind and the text. All fields end with NUL; what follows
+/// the last one is advice about submodules, which git gives without asking who reads it.
+fn parse_merge(bytes: &[u8]) -> Option<MergedTree> {
+    let end = bytes.iter().rposition(|&byte| byte == 0)?;
+    let mut fields = bytes[..end].split(|&byte| byte == 0);
+    let tree = Sha::parse(std::str::from_utf8(fields.next()?).ok()?).ok()?;
+    let mut stages = Vec::new();
+    loop {
+        match fields.next()? {
+            b"" => break,
+            field => stages.push(parse_stage(field)?),
+        }
+    }
+    let mut notes = Vec::new();
+    while let Some(count) = fields.next() {
+        let count: usize = std::str::from_utf8(count).ok()?.parse().ok()?;
+        let paths: Vec<Vec<u8>> = fields.by_ref().take(count).map(<[u8]>::to_vec).collect();
+        let kind = String::from_utf8_lossy(fields.next()?).into_owned();
+        let text = String::from_utf8_lossy(fields.next()?).trim_end().to_owned();
+        (paths.len() == count).then_some(())?;
+        notes.push(MergeNote { paths, kind, text });
+    }
+    Some(MergedTree { tree, is_clean: stages.is_empty(), stages, notes })
+}
+
+fn parse_stage(field: &[u8]) -> Option<ConflictStage> {
+    let tab = field.iter().position(|&byte| byte == b'\t')?;
+    let header: Vec<&str> = std::str::from_utf8(&field[..tab]).ok()?.split(' ').collect();
+    let &[mode, id, stage] = header.as_slice() else { return None };
+    Some(ConflictStage {
+        mode: u32::from_str_radix(mode, 8).ok()?,
+        id: Sha::parse(id).ok()?,
+        stage: stage.parse().ok().filter(|stage| (1..=3).contains(stage))?,
+        path: field[tab + 1..].to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+    fn sha(text: &str) -> Sha {
+        Sha::parse(text).unwrap()
+    }
+
+    #[test]
+    fn commits_are_named_by_their_whole_id() {
+        let argv = argv_merge_tree(&sha(A), &sha(B)).join(" ".as_ref());
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"merge-tree --write-tree -z --messages aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+        let argv = argv_commit_tree(&sha(A), &[sha(B), sha(A)]).join(" ".as_ref());
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"commit-tree --no-gpg-sign -p bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb -p aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -F - aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    }
+
+    #[test]
+    fn a_clean_merge_has_a_tree_and_perhaps_notes() {
+        let merged = parse_merge(format!("{A}\0\0").as_bytes()).unwrap();
+        assert_eq!((merged.tree.as_str(), merged.is_clean, merged.notes.len()), (A, true, 0));
+        let text = format!("{A}\0\x001\0f\0Auto-merging\0Auto-merging f\n\0");
+        let merged = parse_merge(text.as_bytes()).unwrap();
+        assert_eq!(merged.notes[0].kind, "Auto-merging");
+        assert_eq!(merged.notes[0].text, "Auto-merging f");
+    }
+
+    #[test]
+    fn stages_and_notes_keep_the_bytes_of_their_paths() {
+        let mut bytes = format!("{A}\x00100644 {A} 1\t").into_bytes();
+        bytes.extend_from_slice(b"a\tb\n\xff\0");
+        bytes.extend_from_slice(format!("160000 {B} 3\tsub\0\0").as_bytes());
+        bytes.extend_from_slice(b"2\0a\tb\n\xff\x003\0CONFLICT (rename/rename)\0words\n\0");
+        let merged = parse_merge(&bytes).unwrap();
+        assert!(!merged.is_clean);
+        assert_eq!(merged.stages[0].path, b"a\tb\n\xff");
+        assert_eq!((merged.stages[1].mode, merged.stages[1].stage), (0o160_000, 3));
+        assert_eq!(merged.notes[0].paths, [b"a\tb\n\xff".to_vec(), b"3".to_vec()]);
+    }
+
+    #[test]
+    fn advice_at_the_end_is_no_part_of_the_answer() {
+        let text =
+            format!("{A}\x00160000 {B} 2\tsub\0\x001\0sub\0CONFLICT (contents)\0x\n\0Recursive\n");
+        let merged = parse_merge(text.as_bytes()).unwrap();
+        assert_eq!((merged.stages.len(), merged.notes.len()), (1, 1));
+    }
+
+    #[test]
+    fn half_an_answer_is_no_answer() {
+        for text in [
+            String::new(),
+            A.to_owned(),
+            "x\0\0".to_owned(),
+            format!("{A}\0"),
+            format!("{A}\x00100644 {A} 1\tf\0"),
+            format!("{A}\0what\0\0"),
+            format!("{A}\x00100644 {A} 4\tf\0\0"),
+            format!("{A}\0\x002\0f\0kind\0"),
+            format!("{A}\0\x001\0f\0kind\0"),
+        ] {
+            assert!(parse_merge(text.as_bytes()).is_none(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What became of the fork's lines in one file, by how often each line is in each of four versions.
+//!
+//! A line has no identity, so it is counted: what the fork has more often than the common ancestor it added, what it
+//! has less often it took out. Lines that upstream added too are upstream's now. Blanks at the ends of a line do not
+//! count, and lines without any letter or digit (braces, empty lines) count only if the change has no others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A text is compared word by word with at most this many candidates.
+const MOST_COMPARED: usize = 500;
+
+/// A line, whatever file it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LineId(u64);
+
+impl LineId {
+    /// The id of a line; none if the line says nothing by itself.
+    #[must_use]
+    pub fn of(line: &[u8]) -> Option<Self> {
+        let line = line.trim_ascii_end();
+        has_words(line).then(|| Self::any(line))
+    }
+
+    fn any(line: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        line.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// The four versions of a file; one that does not exist is empty.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions<'a> {
+    /// Where fork and upstream parted.
+    pub ancestor: &'a [u8],
+    /// The fork's.
+    pub fork: &'a [u8],
+    /// Upstream's.
+    pub upstream: &'a [u8],
+    /// What came out.
+    pub result: &'a [u8],
+}
+
+/// What became of the fork's lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineFacts {
+    /// Lines that the fork added or took out, and upstream did not.
+    pub own: usize,
+    /// Those of them that are so in the result.
+    pub held: usize,
+    /// Lines of the fork that upstream added too.
+    pub shared_count: usize,
+    /// Lines that the fork took out and upstream did away with in its own way.
+    pub contested: usize,
+    /// The fork's added lines that are in the result.
+    pub kept: BTreeSet<LineId>,
+    /// Those that upstream has too.
+    pub shared: BTreeSet<LineId>,
+    /// Those that are not in the result, but have a likeness there that neither side had.
+    pub adapted: BTreeSet<LineId>,
+    /// Those that are gone.
+    pub missing: BTreeSet<LineId>,
+}
+
+/// Whether a content has lines at all.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().take(8000).any(|&byte| byte == 0)
+}
+
+/// Counts lines.
+#[must_use]
+pub fn count_lines(versions: Versions<'_>) -> LineFacts {
+    let mut counts: BTreeMap<&[u8], Count> = BTreeMap::new();
+    let Versions { ancestor, fork, upstream, result } = versions;
+    for (side, text) in [ancestor, fork, upstream, result].into_iter().enumerate() {
+        for line in text.split(|&byte| byte == b'\n') {
+            counts.entry(line.trim_ascii_end()).or_default().0[side] += 1;
+        }
+    }
+    let tells = |line: &[u8], count: &Count| has_words(line) && count.is_forks();
+    let some_tell = counts.iter().any(|(line, count)| tells(line, count));
+    let mut facts = LineFacts::default();
+    let mut gone = Vec::new();
+    for (&line, count) in &counts {
+        if count.is_forks() && (!some_tell || has_words(line)) {
+            let missing = note(&mut facts, line, count);
+            gone.extend(missing.then_some(line));
+        }
+    }
+    sort_out_gone(&mut facts, &gone, &counts);
+    facts
+}
+
+/// How often a line is in ancestor, fork, upstream and result.
+#[derive(Default)]
+struct Count([usize; 4]);
+
+impl Count {
+    fn is_forks(&self) -> bool {
+        self.0[0] != self.0[1]
+    }
+
+    /// Neither side has the line as often as the result.
+    fn is_new(&self) -> bool {
+        let [ancestor, fork, upstream, result] = self.0;
+        result > ancestor.max(fork).max(upstream)
+    }
+}
+
+/// Adds one line to the facts. Says whether an added line is gone.
+fn note(facts: &mut LineFacts, line: &[u8], count: &Count) -> bool {
+    let [ancestor, fork, upstream, result] = count.0;
+    if fork < ancestor {
+        let taken_out = ancestor - fork;
+        let contested = taken_out.min(ancestor.saturating_sub(upstream));
+        let own = taken_out - contested;
+        facts.contested += contested;
+        facts.own += own;
+        facts.held += own.min(upstream.saturating_sub(result));
+        return false;
+    }
+    let added = fork - ancestor;
+    let in_both = added.min(upstream.saturating_sub(ancestor));
+    // What both have and the result has not is lost all the same.
+    let shared = in_both - in_both.min(upstream.saturating_sub(result));
+    let own = added - shared;
+    let held = own.min(result.saturating_sub(upstream));
+    facts.own += own;
+    facts.held += held;
+    facts.shared_count += shared;
+    if held > 0 {
+        facts.kept.insert(LineId::any(line));
+    } else if shared > 0 {
+        facts.shared.insert(LineId::any(line));
+    }
+    own > held && held + shared == 0
+}
+
+/// Looks for likenesses of what is gone among the lines that only the result has.
+fn sort_out_gone(facts: &mut LineFacts, gone: &[&[u8]], counts: &BTreeMap<&[u8], Count>) {
+    let new = counts.iter().filter(|(_, count)| count.is_new()).map(|(line, _)| words_of(line));
+    let new: Vec<_> = new.take(MOST_COMPARED).collect();
+    for (at, line) in gone.iter().enumerate() {
+        let words = words_of(line);
+        let is_adapted = at < MOST_COMPARED && new.iter().any(|other| are_alike(&words, other));
+        let list = if is_adapted { &mut facts.adapted } else { &mut facts.missing };
+        list.insert(LineId::any(line));
+    }
+}
+
+/// Half of the words of both are the same ones.
+fn are_alike(one: &BTreeSet<&[u8]>, other: &BTreeSet<&[u8]>) -> bool {
+    let common = one.intersection(other).count();
+    common > 0 && 4 * common >= one.len() + other.len()
+}
+
+fn words_of(line: &[u8]) -> BTreeSet<&[u8]> {
+    line.split(|&byte| !is_of_word(byte)).filter(|word| !word.is_empty()).collect()
+}
+
+fn has_words(line: &[u8]) -> bool {
+    line.iter().copied().any(is_of_word)
+}
+
+/// Bytes beyond ASCII are letters of some script.
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks (own, held, shared, adapted, missing).
+    #[track_caller]
+    fn check(
+        [ancestor, fork, upstream, result]: [&str; 4],
+        expected: (usize, usize, usize, usize, usize),
+    ) -> LineFacts {
+        let [ancestor, fork, upstream, result] =
+            [ancestor, fork, upstream, result].map(str::as_bytes);
+        let facts = count_lines(Versions { ancestor, fork, upstream, result });
+        let (adapted, missing) = (facts.adapted.len(), facts.missing.len());
+        assert_eq!((facts.own, facts.held, facts.shared_count, adapted, missing), expected);
+        facts
+    }
+
+    #[test]
+    fn lines_in_the_result_are_held() {
+        check(["a\n", "a\nb\nc\n", "x\na\n", "x\na\nb\nc\n"], (2, 2, 0, 0, 0));
+        check(["a\n", "a\nb\nc\n", "x\na\n", "x\na\nb\n"], (2, 1, 0, 0, 1));
+        check(["a\n", "a\nb\nc\n", "x\na\n", "x\na\n"], (2, 0, 0, 0, 2));
+    }
+
+    #[test]
+    fn what_upstream_added_too_is_upstreams() {
+        check(["a\n", "a\nb\n", "a\nb\nx\n", "a\nb\nx\n"], (0, 0, 1, 0, 0));
+        check(["a\n", "a\nb\n", "a\nb\nx\n", "a\nx\n"], (1, 0, 0, 0, 1));
+    }
+
+    #[test]
+    fn a_line_that_was_taken_out_may_come_back() {
+        check(["a\nb\n", "a\n", "a\nb\nc\n", "a\nc\n"], (1, 1, 0, 0, 0));
+        check(["a\nb\n", "a\n", "a\nb\nc\n", "a\nb\nc\n"], (1, 0, 0, 0, 0));
+        let facts = check(["a\nb1\n", "a\n", "a\nb2\n", "a\nb2\n"], (0, 0, 0, 0, 0));
+        assert_eq!(facts.contested, 1);
+    }
+
+    #[test]
+    fn upstream_having_the_same_line_elsewhere_hides_no_loss() {
+        let ancestor = "fn a() {\n}\n";
+        let fork = "fn a() {\n}\nfn b() {\n}\n";
+        let upstream = "fn a() {\n}\nfn c() {\n}\n";
+        check([ancestor, fork, upstream, upstream], (1, 0, 0, 0, 1));
+    }
+
+    #[test]
+    fn a_likeness_that_only_the_result_has_is_an_adaptation() {
+        let (ancestor, fork) = ("timeout = 30\n", "timeout = 60\n");
+        check([ancestor, fork, "deadline = 30\n", "deadline = 60\n"], (1, 0, 0, 1, 0));
+        check([ancestor, fork, "deadline = 30\n", "deadline = 30\n"], (1, 0, 0, 0, 1));
+        check([ancestor, fork, "deadline = 30\n", "deadline = 30 # why\n"], (1, 0, 0, 0, 1));
+    }
+
+    #[test]
+    fn line_ends_and_blanks_at_the_end_do_not_count() {
+        check(["a\n", "a\nb\n", "a\r\n", "a\r\nb  \r\n"], (1, 1, 0, 0, 0));
+    }
+
+    #[test]
+    fn braces_count_only_among_themselves() {
+        check(["a\n", "a\n}\n", "a\n", "a\n"], (1, 0, 0, 0, 1));
+        assert_eq!(LineId::of(b"  }"), None);
+        assert_eq!(LineId::of(b"x "), LineId::of(b"x"));
+    }
+}

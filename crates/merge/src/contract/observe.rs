@@ -1,0 +1,351 @@
+//! The facts of the contract, gathered with few questions however many paths there are.
+//!
+//! Three lists of differing paths give what each path is in all four trees. Contents are read only where the result
+//! is not simply the fork's, and patches only of those commits that touch the same paths as a commit of the fork.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::git::{ChangedEntry, CommitPatch, EntryStatus, GitError, Rename, SealedRepo};
+use model::id::Sha;
+
+use super::lines::is_text;
+use super::{
+    ContractFacts, Entry, ForkCommit, LineEvidence, LineId, PathFacts, Protected, Versions,
+    count_lines,
+};
+use crate::path::TreePath;
+
+/// The four commits that an account is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractEnds {
+    /// Where fork and upstream parted.
+    pub merge_base: Sha,
+    /// The fork, before.
+    pub base: Sha,
+    /// What was integrated.
+    pub upstream: Sha,
+    /// The result.
+    pub tip: Sha,
+}
+
+/// How far we go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContractBounds {
+    /// Bytes of a file whose lines are counted.
+    pub file_bytes: usize,
+    /// Commits of the fork that are accounted for one by one.
+    pub commits: usize,
+    /// Commits of upstream, and of the result, among which the same change is sought.
+    pub twins: usize,
+    /// Bytes of patches that are read of either.
+    pub patch_bytes: usize,
+}
+
+impl Default for ContractBounds {
+    fn default() -> Self {
+        Self { file_bytes: 2 << 20, commits: 2000, twins: 10_000, patch_bytes: 48 << 20 }
+    }
+}
+
+/// Paths whose contents are held at once.
+const CHUNK: usize = 500;
+
+const MODE_KIND: u32 = 0o170_000;
+const MODE_FILE: u32 = 0o100_000;
+
+/// Gathers the facts.
+pub async fn observe_contract(
+    repo: &SealedRepo,
+    ends: &ContractEnds,
+    protected: &Protected,
+    bounds: ContractBounds,
+) -> Result<ContractFacts, GitError> {
+    let changes = observe_changes(repo, ends).await?;
+    let mut paths = changes.path_facts(protected);
+    for chunk in paths.chunks_mut(CHUNK) {
+        compare_lines(repo, chunk, bounds.file_bytes).await?;
+    }
+    let (commits, commits_left_off) = observe_commits(repo, ends, bounds).await?;
+    Ok(ContractFacts { commits, commits_left_off, paths })
+}
+
+type ByPath = BTreeMap<Vec<u8>, ChangedEntry>;
+type Moves = BTreeMap<Vec<u8>, Rename>;
+
+/// What differs between the four trees.
+struct Changes {
+    fork: ByPath,
+    upstream: ByPath,
+    result: ByPath,
+    /// From the new name to the old one.
+    fork_moves: BTreeMap<Vec<u8>, Vec<u8>>,
+    upstream_moves: Moves,
+    result_moves: Moves,
+}
+
+async fn observe_changes(repo: &SealedRepo, ends: &ContractEnds) -> Result<Changes, GitError> {
+    let ContractEnds { merge_base, base, upstream, tip } = ends;
+    let (fork_changes, fork_moves) = observe_diff(repo, merge_base, base).await?;
+    let (upstream_changes, upstream_moves) = observe_diff(repo, merge_base, upstream).await?;
+    let (result_changes, result_moves) = observe_diff(repo, base, tip).await?;
+    let old_names = fork_moves.into_values().map(|rename| (rename.to, rename.from));
+    Ok(Changes {
+        fork: fork_changes,
+        upstream: upstream_changes,
+        result: result_changes,
+        fork_moves: old_names.collect(),
+        upstream_moves,
+        result_moves,
+    })
+}
+
+async fn observe_diff(
+    repo: &SealedRepo,
+    from: &Sha,
+    to: &Sha,
+) -> Result<(ByPath, Moves), GitError> {
+    let entries = repo.changed_entries(from, to).await?;
+    let has = |status| entries.iter().any(|entry| entry.status == status);
+    let renames = if has(EntryStatus::Added) && has(EntryStatus::Deleted) {
+        repo.renames(from, to).await?
+    } else {
+        Vec::new()
+    };
+    let moves = renames.into_iter().map(|rename| (rename.from.clone(), rename)).collect();
+    Ok((entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect(), moves))
+}
+
+impl Changes {
+    fn path_facts(&self, protected: &Protected) -> Vec<PathFacts> {
+        let changed = self.fork.values().map(|change| self.changed_path(change, protected));
+        // A protected path need not be one that the fork ever changed.
+        let guarded = self.result.values().filter(|change| {
+            change.old.is_some()
+                && !self.fork.contains_key(&change.path)
+                && protected.covers(&change.path)
+        });
+        let mut paths: Vec<_> =
+            changed.chain(guarded.map(|change| self.guarded_path(change))).collect();
+        paths.sort_by(|one, other| one.path.cmp(&other.path));
+        paths
+    }
+
+    fn changed_path(&self, change: &ChangedEntry, protected: &Protected) -> PathFacts {
+        let path = &change.path;
+        let old_name = self.fork_moves.get(path).unwrap_or(path);
+        let ancestor = match self.fork.get(old_name) {
+            Some(origin) => old_entry(origin),
+            None => old_entry(change),
+        };
+        let fork = new_entry(change);
+        let (result, moved_to) = self.in_result(path, fork.as_ref());
+        PathFacts {
+            path: TreePath::new(path.as_slice()),
+            upstream: self.in_upstream(old_name, ancestor.as_ref()),
+            ancestor,
+            fork,
+            result,
+            moved_to,
+            protected: protected.covers(path),
+            lines: LineEvidence::NotNeeded,
+        }
+    }
+
+    fn guarded_path(&self, change: &ChangedEntry) -> PathFacts {
+        let fork = old_entry(change);
+        PathFacts {
+            path: TreePath::new(change.path.as_slice()),
+            upstream: self.in_upstream(&change.path, fork.as_ref()),
+            ancestor: fork.clone(),
+            fork,
+            result: new_entry(change),
+            moved_to: None,
+            protected: true,
+            lines: LineEvidence::NotNeeded,
+        }
+    }
+
+    fn in_upstream(&self, path: &[u8], ancestor: Option<&Entry>) -> Option<Entry> {
+        match self.upstream.get(path) {
+            None => ancestor.cloned(),
+            Some(change) => {
+                new_entry(change).or_else(|| self.upstream_moves.get(path).map(renamed_entry))
+            }
+        }
+    }
+
+    /// A file that the fork deleted is back also when it is back under a name that upstream gave it.
+    fn in_result(&self, path: &[u8], fork: Option<&Entry>) -> (Option<Entry>, Option<TreePath>) {
+        let here = match self.result.get(path) {
+            None => fork.cloned(),
+            Some(change) => new_entry(change),
+        };
+        if here.is_some() {
+            return (here, None);
+        }
+        let named = |name: &[u8]| Some(TreePath::new(name));
+        if fork.is_some() {
+            let moved = self.result_moves.get(path);
+            return (moved.map(renamed_entry), moved.and_then(|moved| named(&moved.to)));
+        }
+        let moved = self.upstream_moves.get(path).and_then(|moved| self.result.get(&moved.to));
+        match moved.and_then(|change| Some((new_entry(change)?, &change.path))) {
+            Some((entry, name)) => (Some(entry), named(name)),
+            None => (None, None),
+        }
+    }
+}
+
+fn old_entry(change: &ChangedEntry) -> Option<Entry> {
+    change.old.clone().map(|id| Entry { mode: change.old_mode, id })
+}
+
+fn new_entry(change: &ChangedEntry) -> Option<Entry> {
+    change.new.clone().map(|id| Entry { mode: change.new_mode, id })
+}
+
+fn renamed_entry(rename: &Rename) -> Entry {
+    Entry { mode: rename.mode, id: rename.id.clone() }
+}
+
+/// Counts lines where whole files do not tell enough.
+async fn compare_lines(
+    repo: &SealedRepo,
+    paths: &mut [PathFacts],
+    cap: usize,
+) -> Result<(), GitError> {
+    let open: Vec<&mut PathFacts> = paths.iter_mut().filter(|path| is_open(path)).collect();
+    let wanted: BTreeSet<&Sha> = open.iter().flat_map(|path| ids_of(path)).collect();
+    let wanted: Vec<Sha> = wanted.into_iter().cloned().collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let sizes = repo.blob_sizes(&wanted).await?;
+    let fits = |size: Option<u64>| size.is_some_and(|size| size <= cap as u64);
+    let small: Vec<Sha> =
+        wanted.into_iter().zip(sizes).filter(|(_, size)| fits(*size)).map(|(id, _)| id).collect();
+    let blobs = repo.read_blobs(&small, cap).await?;
+    let contents: BTreeMap<Sha, Vec<u8>> =
+        small.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect();
+    for path in open {
+        path.lines = line_evidence(path, &contents);
+    }
+    Ok(())
+}
+
+fn is_open(path: &PathFacts) -> bool {
+    path.fork.is_some() && path.result.is_some() && path.fork != path.result
+}
+
+fn sides_of(path: &PathFacts) -> [Option<&Entry>; 4] {
+    [&path.ancestor, &path.fork, &path.upstream, &path.result].map(Option::as_ref)
+}
+
+fn ids_of(path: &PathFacts) -> Vec<&Sha> {
+    let files = sides_of(path).into_iter().flatten().filter(|entry| is_file(entry));
+    files.map(|entry| &entry.id).collect()
+}
+
+fn is_file(entry: &Entry) -> bool {
+    entry.mode & MODE_KIND == MODE_FILE
+}
+
+fn line_evidence(path: &PathFacts, contents: &BTreeMap<Sha, Vec<u8>>) -> LineEvidence {
+    let mut texts: [&[u8]; 4] = [b""; 4];
+    for (text, side) in texts.iter_mut().zip(sides_of(path)) {
+        let Some(entry) = side else { continue };
+        if !is_file(entry) {
+            return LineEvidence::NoLines;
+        }
+        match contents.get(&entry.id) {
+            None => return LineEvidence::TooLarge,
+            Some(bytes) if !is_text(bytes) => return LineEvidence::NoLines,
+            Some(bytes) => *text = bytes,
+        }
+    }
+    let [ancestor, fork, upstream, result] = texts;
+    LineEvidence::Counted(count_lines(Versions { ancestor, fork, upstream, result }))
+}
+
+async fn observe_commits(
+    repo: &SealedRepo,
+    ends: &ContractEnds,
+    bounds: ContractBounds,
+) -> Result<(Vec<ForkCommit>, usize), GitError> {
+    let ContractEnds { base, upstream, tip, .. } = ends;
+    let excluded = std::slice::from_ref(upstream);
+    let listed = repo.new_commits(base, excluded, bounds.commits).await?;
+    let left_off = if listed.len() < bounds.commits {
+        0
+    } else {
+        repo.count_commits(base, upstream).await?.saturating_sub(listed.len())
+    };
+    let plain: Vec<_> = listed.into_iter().filter(|commit| commit.parents.len() < 2).collect();
+    if plain.is_empty() {
+        return Ok((Vec::new(), left_off));
+    }
+    let shas: Vec<Sha> = plain.iter().map(|commit| commit.sha.clone()).collect();
+    let paths: BTreeMap<Sha, Vec<Vec<u8>>> = paths_of(repo, &shas).await?;
+    let patches = patches_of(repo, &shas, bounds.patch_bytes).await?;
+
+    let wanted: BTreeSet<&Vec<Vec<u8>>> = paths.values().collect();
+    let theirs = repo.plain_commits(upstream, std::slice::from_ref(base), bounds.twins).await?;
+    let theirs = twins(repo, &theirs, &wanted, bounds.patch_bytes).await?;
+    let made = repo.plain_commits(tip, &[base.clone(), upstream.clone()], bounds.twins).await?;
+    let made = twins(repo, &made, &wanted, bounds.patch_bytes).await?;
+
+    let commits = plain.into_iter().map(|commit| {
+        let patch = patches.get(&commit.sha);
+        let patch_id = patch.and_then(|patch| patch.patch_id.as_ref());
+        let twin_in = |list: &BTreeMap<Sha, Sha>| patch_id.and_then(|id| list.get(id)).cloned();
+        let touched = paths.get(&commit.sha).into_iter().flatten();
+        let added = patch.into_iter().flat_map(|patch| &patch.added);
+        ForkCommit {
+            paths: touched.map(|path| TreePath::new(path.as_slice())).collect(),
+            added: added.filter_map(|line| LineId::of(line)).collect(),
+            upstream_twin: twin_in(&theirs),
+            result_twin: twin_in(&made),
+            sha: commit.sha,
+            subject: commit.subject,
+        }
+    });
+    Ok((commits.collect(), left_off))
+}
+
+async fn paths_of(
+    repo: &SealedRepo,
+    commits: &[Sha],
+) -> Result<BTreeMap<Sha, Vec<Vec<u8>>>, GitError> {
+    if commits.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let listed = repo.commit_paths(commits).await?;
+    Ok(listed.into_iter().map(|commit| (commit.sha, commit.paths)).collect())
+}
+
+async fn patches_of(
+    repo: &SealedRepo,
+    commits: &[Sha],
+    cap: usize,
+) -> Result<BTreeMap<Sha, CommitPatch>, GitError> {
+    if commits.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let patches = repo.commit_patches(commits, cap).await?;
+    Ok(patches.into_iter().map(|patch| (patch.sha.clone(), patch)).collect())
+}
+
+/// The commits by the id of their change, among those that touch exactly the paths of some commit of the fork: no
+/// other can make the same change.
+async fn twins(
+    repo: &SealedRepo,
+    commits: &[Sha],
+    wanted: &BTreeSet<&Vec<Vec<u8>>>,
+    cap: usize,
+) -> Result<BTreeMap<Sha, Sha>, GitError> {
+    let paths = paths_of(repo, commits).await?;
+    let candidates: Vec<Sha> =
+        paths.into_iter().filter(|(_, paths)| wanted.contains(paths)).map(|(sha, _)| sha).collect();
+    let patches = patches_of(repo, &candidates, cap).await?;
+    Ok(patches.into_values().filter_map(|patch| Some((patch.patch_id?, patch.sha))).collect())
+}

@@ -1,0 +1,196 @@
+//! The account in words: a table for a pull request, lines for a terminal.
+
+use model::escape::escape_line;
+
+use super::{Contract, State};
+
+/// Rows beyond this many are only counted.
+const MOST_ROWS: usize = 40;
+
+/// Who reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContractFormat {
+    /// A pull request.
+    Markdown,
+    /// A terminal.
+    Plain,
+}
+
+/// Says what became of the fork's work: the sum first, then everything that is not simply kept, the worst first.
+#[must_use]
+pub fn render_contract(contract: &Contract, format: ContractFormat) -> String {
+    let mut text = match format {
+        ContractFormat::Markdown => "**Fork contract:** ".to_owned(),
+        ContractFormat::Plain => "fork contract: ".to_owned(),
+    };
+    text.push_str(&render_sum(contract));
+    text.push('\n');
+    let rows = rows_of(contract);
+    if rows.is_empty() {
+        return text;
+    }
+    if format == ContractFormat::Markdown {
+        text.push_str("\n| state | what | why |\n|---|---|---|\n");
+    }
+    for row in rows.iter().take(MOST_ROWS) {
+        text.push_str(&render_row(row, format));
+    }
+    if rows.len() > MOST_ROWS {
+        let more = rows.len() - MOST_ROWS;
+        text.push_str(&match format {
+            ContractFormat::Markdown => format!("\n…and {more} more.\n"),
+            ContractFormat::Plain => format!("  …and {more} more\n"),
+        });
+    }
+    text
+}
+
+struct Row {
+    state: State,
+    what: String,
+    why: String,
+}
+
+fn render_sum(contract: &Contract) -> String {
+    let commits: Vec<State> = contract.commits.iter().map(|one| one.state).collect();
+    let paths: Vec<State> = contract.paths.iter().map(|one| one.state).collect();
+    let mut sum = format!("{}; {}", count(&commits, "commit"), count(&paths, "path"));
+    if contract.commits_left_off > 0 {
+        sum.push_str(&format!("; {} older commits by path only", contract.commits_left_off));
+    }
+    sum
+}
+
+fn count(states: &[State], word: &str) -> String {
+    let total = states.len();
+    let plural = if total == 1 { "" } else { "s" };
+    let of = |state: State| states.iter().filter(|one| **one == state).count();
+    let parts: Vec<String> = [State::Kept, State::Superseded, State::Changed, State::Lost]
+        .into_iter()
+        .filter(|&state| of(state) > 0)
+        .map(|state| format!("{} {}", of(state), state.as_str()))
+        .collect();
+    match parts.as_slice() {
+        [] => format!("no {word}s"),
+        parts => format!("{total} {word}{plural} ({})", parts.join(", ")),
+    }
+}
+
+fn rows_of(contract: &Contract) -> Vec<Row> {
+    let commits = contract.commits.iter().map(|commit| Row {
+        state: commit.state,
+        what: format!("{} {}", commit.sha.short(), escape_line(&commit.subject)),
+        why: commit.same_as.as_ref().map_or_else(String::new, |sha| format!("as {}", sha.short())),
+    });
+    let paths = contract.paths.iter().map(|path| Row {
+        state: path.state,
+        what: path.path.to_string(),
+        why: path.detail.clone(),
+    });
+    let mut rows: Vec<Row> = commits.chain(paths).filter(|row| row.state != State::Kept).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.state));
+    rows
+}
+
+fn render_row(row: &Row, format: ContractFormat) -> String {
+    let state = row.state.as_str();
+    match format {
+        ContractFormat::Markdown => {
+            let state =
+                if row.state == State::Lost { format!("**{state}**") } else { state.into() };
+            format!("| {state} | {} | {} |\n", code(&row.what), cell(&row.why))
+        }
+        ContractFormat::Plain if row.why.is_empty() => format!("  {state:<10}  {}\n", row.what),
+        ContractFormat::Plain => format!("  {state:<10}  {}: {}\n", row.what, row.why),
+    }
+}
+
+/// Text of others in a table: nothing in it may end the cell, name a person or make a link.
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('`', "'").replace('|', "\\|"))
+}
+
+/// A sentence of ours, which may contain a path of others.
+fn cell(text: &str) -> String {
+    let is_markup = |c: char| "|`*_[]<>@#\\&!".contains(c);
+    text.chars().flat_map(|c| is_markup(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::id::Sha;
+
+    use super::super::{CommitAccount, PathAccount};
+    use super::*;
+    use crate::path::TreePath;
+
+    fn contract() -> Contract {
+        let commit = |digit: &str, subject: &str, state| CommitAccount {
+            sha: Sha::parse(&digit.repeat(40)).unwrap(),
+            subject: subject.to_owned(),
+            state,
+            same_as: None,
+        };
+        let path = |path: &str, state, detail: &str| PathAccount {
+            path: TreePath::new(path),
+            state,
+            detail: detail.to_owned(),
+        };
+        Contract {
+            commits: vec![
+                commit("a", "keep the logo", State::Kept),
+                commit("b", "a | b `c`\u{1b}[1m @all", State::Superseded),
+            ],
+            commits_left_off: 3,
+            paths: vec![
+                path("kept.txt", State::Kept, ""),
+                path("some.txt", State::Changed, "1 of 2 lines; now a_b|c"),
+                path("gone\n.txt", State::Lost, "protected"),
+            ],
+            lost: true,
+        }
+    }
+
+    #[test]
+    fn a_pull_request_gets_a_table_that_others_cannot_break() {
+        insta::assert_snapshot!(render_contract(&contract(), ContractFormat::Markdown), @r"
+        **Fork contract:** 2 commits (1 kept, 1 superseded); 3 paths (1 kept, 1 changed, 1 lost); 3 older commits by path only
+
+        | state | what | why |
+        |---|---|---|
+        | **lost** | `gone\n.txt` | protected |
+        | changed | `some.txt` | 1 of 2 lines; now a\_b\|c |
+        | superseded | `bbbbbbbbbbbb a \| b 'c'\x1b[1m @all` |  |
+        ");
+    }
+
+    #[test]
+    fn a_terminal_gets_lines() {
+        insta::assert_snapshot!(render_contract(&contract(), ContractFormat::Plain), @r"
+        fork contract: 2 commits (1 kept, 1 superseded); 3 paths (1 kept, 1 changed, 1 lost); 3 older commits by path only
+          lost        gone\n.txt: protected
+          changed     some.txt: 1 of 2 lines; now a_b|c
+          superseded  bbbbbbbbbbbb a | b `c`\x1b[1m @all
+        ");
+    }
+
+    #[test]
+    fn when_all_is_kept_one_line_says_so() {
+        let mut contract = contract();
+        contract.commits.truncate(1);
+        contract.paths.truncate(1);
+        contract.commits_left_off = 0;
+        let text = render_contract(&contract, ContractFormat::Plain);
+        assert_eq!(text, "fork contract: 1 commit (1 kept); 1 path (1 kept)\n");
+        let text = render_contract(&Contract::default(), ContractFormat::Plain);
+        assert_eq!(text, "fork contract: no commits; no paths\n");
+    }
+
+    #[test]
+    fn a_record_is_read_back_as_it_was() {
+        let mut contract = contract();
+        contract.paths.truncate(2);
+        let text = serde_json::to_string(&contract).unwrap();
+        assert_eq!(serde_json::from_str::<Contract>(&text).unwrap(), contract);
+    }
+}

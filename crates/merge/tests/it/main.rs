@@ -1,0 +1,9 @@
+//! What `merge` promises, tried on real repositories.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where it stopped")]
+
+mod clean;
+mod contract;
+mod forecast;
+mod speed;
+mod world;
