@@ -17,17 +17,29 @@ use testkit::measure::{compare, row, time};
 const ROUNDS: usize = 15;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let comparison = compare(ROUNDS, || runtime.block_on(sealed(BackendKind::Bwrap, Root::HostUsr)), || time(plain_bwrap));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let comparison = compare(
+        ROUNDS,
+        || runtime.block_on(sealed(BackendKind::Bwrap, Root::HostUsr)),
+        || time(plain_bwrap),
+    );
     comparison.print("sealed box, bwrap", "bwrap true", 1.3, Duration::from_millis(30));
     match (host::env::var("DOCKER_HOST"), host::env::var("BOTTLEWORKS_TEST_IMAGE")) {
         (Some(_), Some(image)) => {
             let root = Root::Image(image.clone());
             let ours = || runtime.block_on(sealed(BackendKind::Docker, root.clone()));
             let comparison = compare(ROUNDS, ours, || time(|| plain_docker(&image)));
-            comparison.print("sealed box, docker", "docker run --network none true", 1.2, Duration::ZERO);
+            comparison.print(
+                "sealed box, docker",
+                "docker run --network none true",
+                1.2,
+                Duration::ZERO,
+            );
         }
-        _ => row("sealed box, docker: missing part: docker (set DOCKER_HOST and BOTTLEWORKS_TEST_IMAGE)"),
+        _ => row(
+            "sealed box, docker: missing part: docker (set DOCKER_HOST and BOTTLEWORKS_TEST_IMAGE)",
+        ),
     }
 }
 
@@ -77,9 +89,27 @@ fn plain_bwrap() {
     run(
         "bwrap",
         &[
-            "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
-            "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev",
-            "--tmpfs", "/tmp", "true",
+            "--unshare-all",
+            "--die-with-parent",
+            "--ro-bind",
+            "/usr",
+            "/usr",
+            "--symlink",
+            "usr/bin",
+            "/bin",
+            "--symlink",
+            "usr/lib",
+            "/lib",
+            "--symlink",
+            "usr/lib64",
+            "/lib64",
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+            "--tmpfs",
+            "/tmp",
+            "true",
         ],
     );
 }
@@ -90,6 +120,7 @@ fn plain_docker(image: &str) {
 
 #[expect(clippy::disallowed_methods, reason = "a yardstick is run as a person would run it")]
 fn run(program: &str, args: &[&str]) {
-    let status = Command::new(program).args(args).stdout(Stdio::null()).status().expect("it starts");
+    let status =
+        Command::new(program).args(args).stdout(Stdio::null()).status().expect("it starts");
     assert!(status.success(), "{program} {args:?}: {status}");
 }

@@ -18,7 +18,8 @@ const COMMITS: usize = 20_000;
 const ROUNDS: usize = 3;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let dir = tempfile::tempdir().expect("a folder");
     let source = dir.path().join("source.git");
     runtime.block_on(generate(&source));
@@ -37,8 +38,18 @@ fn main() {
     let first = ours();
     let comparison = compare(ROUNDS, ours, clone);
     let cold = Comparison { ours: first, yardstick: comparison.yardstick };
-    cold.print("workspace in, first run of a fork", "git clone --no-hardlinks", 1.0, Duration::ZERO);
-    comparison.print("workspace in, every run after", "git clone --no-hardlinks", 1.0, Duration::ZERO);
+    cold.print(
+        "workspace in, first run of a fork",
+        "git clone --no-hardlinks",
+        1.0,
+        Duration::ZERO,
+    );
+    comparison.print(
+        "workspace in, every run after",
+        "git clone --no-hardlinks",
+        1.0,
+        Duration::ZERO,
+    );
 }
 
 async fn workspace(source: &Path, mirror: &Path, out: &Path) {
@@ -84,7 +95,8 @@ async fn generate(path: &Path) {
 fn entry(stream: &mut String, number: usize, commit: usize) {
     let text = format!("file {number} at {commit}\n{}", "a line of text\n".repeat(number % 40));
     let folder = format!("dir{}/sub{}", number % 100, number / 100 % 10);
-    write!(stream, "M 100644 inline {folder}/f{number}.txt\ndata {}\n{text}\n", text.len()).expect("text");
+    write!(stream, "M 100644 inline {folder}/f{number}.txt\ndata {}\n{text}\n", text.len())
+        .expect("text");
 }
 
 fn run(command: &mut Command) {

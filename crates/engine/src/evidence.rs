@@ -124,10 +124,7 @@ fn with_mode<'a>(
     entries.iter().copied().filter(move |entry| entry.new_mode == mode)
 }
 
-async fn links_leaving(
-    repo: &SealedRepo,
-    made: &[&ChangedEntry],
-) -> Result<Vec<String>, GitError> {
+async fn links_leaving(repo: &SealedRepo, made: &[&ChangedEntry]) -> Result<Vec<String>, GitError> {
     let links: Vec<&ChangedEntry> = with_mode(made, MODE_LINK).collect();
     let ids: Vec<Sha> = links.iter().filter_map(|entry| entry.new.clone()).collect();
     let targets = repo.read_blobs(&ids, 4096).await?;
@@ -156,10 +153,7 @@ fn leaves_tree(path: &[u8], target: &[u8]) -> bool {
     false
 }
 
-async fn markers_left(
-    repo: &SealedRepo,
-    made: &[&ChangedEntry],
-) -> Result<Vec<String>, GitError> {
+async fn markers_left(repo: &SealedRepo, made: &[&ChangedEntry]) -> Result<Vec<String>, GitError> {
     let files: Vec<&&ChangedEntry> =
         made.iter().filter(|entry| entry.new_mode & 0o170_000 == 0o100_000).collect();
     let ids: Vec<Sha> = files.iter().filter_map(|entry| entry.new.clone()).collect();
@@ -235,7 +229,11 @@ mod tests {
     #[test]
     fn a_link_may_wander_inside_the_tree_but_not_out_of_it() {
         let check = |path: &str, target: &str, expected| {
-            assert_eq!(leaves_tree(path.as_bytes(), target.as_bytes()), expected, "{path} -> {target}");
+            assert_eq!(
+                leaves_tree(path.as_bytes(), target.as_bytes()),
+                expected,
+                "{path} -> {target}"
+            );
         };
         check("a", "b", false);
         check("dir/a", "../b", false);

@@ -140,7 +140,9 @@ pub async fn export_within(
                 last_words(&place)
             )));
         }
-        Ended::OutOfTime => return Ok(Exported::Refused(format!("no bundle within {EXPORT_SECS} s"))),
+        Ended::OutOfTime => {
+            return Ok(Exported::Refused(format!("no bundle within {EXPORT_SECS} s")));
+        }
         other => return Err(ExportError::Box { reason: format!("{other:?}") }),
     }
     let name = import_ref(wish.run, wish.branch)?;
@@ -214,4 +216,3 @@ fn last_words(place: &Place) -> String {
     let text = String::from_utf8_lossy(&said);
     model::escape::escape_line(text.lines().last().unwrap_or("it said nothing")).into_owned()
 }
-

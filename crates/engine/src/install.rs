@@ -121,9 +121,11 @@ pub async fn install(
 pub async fn missing_runtime(program: &Program) -> Option<String> {
     let Runtime::Node { major, minor } = program.runtime else { return None };
     let told = host::tool::tool_version("node", &["--version"], VERSION_LIMIT).await;
-    let enough = told.as_deref().and_then(parse_node_version).is_some_and(|found| found >= (major, minor));
+    let enough =
+        told.as_deref().and_then(parse_node_version).is_some_and(|found| found >= (major, minor));
     let found = told.unwrap_or_else(|| "none".to_owned());
-    (!enough).then(|| format!("{} needs Node.js {major}.{minor} or newer; found: {found}", program.name))
+    (!enough)
+        .then(|| format!("{} needs Node.js {major}.{minor} or newer; found: {found}", program.name))
 }
 
 /// Reads `v20.11.1`.

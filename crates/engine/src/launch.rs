@@ -64,7 +64,8 @@ pub struct Launcher {
 pub struct WayOut {
     /// What may be reached, and how the model is.
     pub config: EgressConfig,
-    /// Variables with the keys that the configuration names. They reach the shim's environment and nothing else.
+    /// Variables with the keys that the configuration names. They reach the shim's environment and nothing else, and are
+    /// struck out of the box's logs.
     pub keys: Vec<(String, Secret)>,
 }
 
@@ -116,7 +117,9 @@ impl Launcher {
         let inherited = SHIM_VARIABLES
             .iter()
             .filter_map(|name| host::env::var(name).map(|value| ((*name).to_owned(), value)));
-        let values: Vec<&str> = self.secrets.iter().map(Secret::expose).collect();
+        // Servers repeat keys that they do not know, and a box may print what it was told.
+        let secrets = self.secrets.iter().chain(keys.iter().map(|(_, key)| key));
+        let values: Vec<&str> = secrets.map(Secret::expose).collect();
         let redact = serde_json::to_string(&values).unwrap_or_default();
         let mut command = CommandSpec::new(&self.program)
             .args(&self.words)

@@ -93,7 +93,10 @@ impl Mirror {
     pub async fn copy_packs(&self, to: &Path) -> Result<(), MirrorError> {
         let (from, to) = (self.path.join("objects/pack"), to.to_path_buf());
         let copied = tokio::task::spawn_blocking(move || copy_files(&from, &to)).await;
-        copied.map_err(io::Error::other).and_then(|copied| copied).map_err(failed("copy", &self.path))
+        copied
+            .map_err(io::Error::other)
+            .and_then(|copied| copied)
+            .map_err(failed("copy", &self.path))
     }
 }
 
@@ -120,7 +123,9 @@ async fn usable_pins(
         return Ok(None);
     }
     for pin in &pins {
-        if repo.resolve_commit(pin.as_str()).await?.is_none() || !reached(source, pin, wants).await? {
+        if repo.resolve_commit(pin.as_str()).await?.is_none()
+            || !reached(source, pin, wants).await?
+        {
             return Ok(None);
         }
     }

@@ -139,9 +139,11 @@ impl Place {
     fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, PlaceError> {
         let path = self.0.join(name);
         match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|error| PlaceError { doing: "understand", path, source: error.into() }),
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| PlaceError {
+                doing: "understand",
+                path,
+                source: error.into(),
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(PlaceError { doing: "read", path, source }),
         }

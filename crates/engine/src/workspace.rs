@@ -87,8 +87,8 @@ pub async fn make_workspace(
     let mut wants = vec![wish.base.clone()];
     wants.extend(wish.others.iter().map(|(_, sha)| sha.clone()).filter(|sha| *sha != wish.base));
     let mirror = Mirror::update(mirror, source, &wants, log.clone()).await?;
-    let repo =
-        WorkspaceRepo::init(path, &wish.branch, source.object_format(), AGENT_IDENTITY, log).await?;
+    let repo = WorkspaceRepo::init(path, &wish.branch, source.object_format(), AGENT_IDENTITY, log)
+        .await?;
     let (packs, lent) = (repo.pack_dir(), mirror.objects());
     // Copying packs and writing files wait for the disk in turns; together they take as long as the slower one.
     let (copied, written) =

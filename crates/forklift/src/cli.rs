@@ -88,7 +88,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Model and network")]
     pub(crate) key_file: Option<PathBuf>,
     /// A command line that prints the model's key; run outside the box, and again after a 401
-    #[arg(long, value_name = "COMMAND", conflicts_with = "key_file", help_heading = "Model and network")]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        conflicts_with = "key_file",
+        help_heading = "Model and network"
+    )]
     pub(crate) key_command: Option<String>,
     /// Stop using the model after so many dollars, counted with --price
     #[arg(long, value_name = "USD", requires = "price", help_heading = "Model and network")]
@@ -274,7 +279,8 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
 }
 
 fn after_help() -> String {
-    let rows = ForkliftStatus::ALL.map(|status| format!("  {}  {}", status.code(), status.meaning()));
+    let rows =
+        ForkliftStatus::ALL.map(|status| format!("  {}  {}", status.code(), status.meaning()));
     format!("Exit status:\n{}", rows.join("\n"))
 }
 

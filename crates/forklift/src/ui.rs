@@ -74,7 +74,9 @@ impl Ui {
         match self.mode {
             Mode::Json => self.event("note", &json!({"text": words})),
             Mode::Plain | Mode::Coloured if self.quiet => {}
-            Mode::Plain | Mode::Coloured => self.above_spinner(&format!("  {}", escape_line(words))),
+            Mode::Plain | Mode::Coloured => {
+                self.above_spinner(&format!("  {}", escape_line(words)));
+            }
         }
     }
 

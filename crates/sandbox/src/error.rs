@@ -24,13 +24,17 @@ pub enum SandboxError {
         hint: &'static str,
     },
     /// No engine answered.
-    #[error("no container engine answers ({tried}); start Docker or podman, or use --backend bwrap")]
+    #[error(
+        "no container engine answers ({tried}); start Docker or podman, or use --backend bwrap"
+    )]
     NoEngine {
         /// Where it was looked for.
         tried: String,
     },
     /// The engine has no such image.
-    #[error("the container engine has no image '{image}'; build or load it, or use --backend bwrap")]
+    #[error(
+        "the container engine has no image '{image}'; build or load it, or use --backend bwrap"
+    )]
     NoImage {
         /// The image.
         image: String,

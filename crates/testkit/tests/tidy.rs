@@ -34,7 +34,6 @@ const IMPURE: &[&str] = &[
     "std::thread",
     "SystemTime",
     "Instant",
-    "clock",
     "async fn",
 ];
 

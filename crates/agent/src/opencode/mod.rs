@@ -115,7 +115,10 @@ mod tests {
     #[test]
     fn a_number_in_the_prompt_is_never_a_word_of_its_own() {
         let tied = words("You have 8 minutes and 0x1F tries, 1.5e3 in all");
-        assert_eq!(tied.join(" ").replace('\u{a0}', " "), "You have 8 minutes and 0x1F tries, 1.5e3 in all");
+        assert_eq!(
+            tied.join(" ").replace('\u{a0}', " "),
+            "You have 8 minutes and 0x1F tries, 1.5e3 in all"
+        );
         assert!(tied.iter().all(|word| !is_number(word)), "{tied:?}");
         assert_eq!(words("42"), ["\u{a0}42"]);
     }

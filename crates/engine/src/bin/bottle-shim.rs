@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use engine::place::Place;
 
 fn main() -> ExitCode {
-    let Some(place) = std::env::args_os().next_back().filter(|_| std::env::args_os().len() > 1) else {
+    let Some(place) = std::env::args_os().next_back().filter(|_| std::env::args_os().len() > 1)
+    else {
         return failed("usage: bottle-shim <folder of the box>");
     };
     match engine::shim::run(&Place::new(place)) {

@@ -64,7 +64,8 @@ fn bind(spec: &BoxSpec) -> io::Result<UnixListener> {
     let folder = spec.guest_dir();
     fs::create_dir_all(&folder)?;
     let held = File::open(&folder)?;
-    let listener = UnixListener::bind(format!("/proc/self/fd/{}/{EGRESS_SOCKET}", held.as_raw_fd()))?;
+    let listener =
+        UnixListener::bind(format!("/proc/self/fd/{}/{EGRESS_SOCKET}", held.as_raw_fd()))?;
     fs::set_permissions(folder.join(EGRESS_SOCKET), Permissions::from_mode(0o666))?;
     Ok(listener)
 }

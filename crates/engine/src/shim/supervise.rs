@@ -15,8 +15,8 @@ use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::output::{Pump, Seen, Signals};
 use super::egress::{WayOut, WayOutError};
+use super::output::{Pump, Seen, Signals};
 use super::watch::{
     Heard, Look, begin_look, judge_memory, next_memory_look, watch_silence, watch_space,
 };
@@ -117,10 +117,10 @@ impl Watched {
     ) -> Result<Ended, SuperviseError> {
         let spec = &order.spec;
         let place = Place::new(&spec.place);
-        let heard = Heard::since_now();
+        let heard = Heard::default();
         let (stdout, stderr) = (place.stdout(spec.output), place.stderr());
-        let (pump, signals) =
-            Pump::open(&stdout, &stderr, spec.output, redactor, &heard).map_err(SuperviseError::Log)?;
+        let (pump, signals) = Pump::open(&stdout, &stderr, spec.output, redactor, &heard)
+            .map_err(SuperviseError::Log)?;
         let deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
         let mut reasons = Reasons { orders, signals, deadline };
         let disk = begin_look(spec);
@@ -303,10 +303,7 @@ mod tests {
 
     #[test]
     fn a_status_counts_only_after_the_guest_was_ready() {
-        assert_eq!(
-            judge(None, &BoxExit::Exited(3), Some(&ready())),
-            Ended::Exited { code: 3 }
-        );
+        assert_eq!(judge(None, &BoxExit::Exited(3), Some(&ready())), Ended::Exited { code: 3 });
         assert!(matches!(
             judge(None, &BoxExit::Exited(125), Some(&broken())),
             Ended::Infra { reason } if reason.contains("no command")

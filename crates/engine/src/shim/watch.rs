@@ -9,28 +9,24 @@ use egress::EgressState;
 use sandbox::spec::{BoxSpec, Limits};
 use tokio::task::JoinHandle;
 
-/// When the box last printed something.
-#[derive(Debug, Clone)]
-pub(super) struct Heard(Arc<Mutex<Instant>>);
+/// When the box last printed something. The first to do so is the guest, with its report.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Heard(Arc<Mutex<Option<Instant>>>);
 
 impl Heard {
-    /// From now on.
-    pub(super) fn since_now() -> Self {
-        Self(Arc::new(Mutex::new(host::clock::monotonic())))
-    }
-
     /// It printed something just now.
     pub(super) fn now(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = host::clock::monotonic();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(host::clock::monotonic());
     }
 
-    fn last(&self) -> Instant {
+    fn last(&self) -> Option<Instant> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits until nothing was heard for as long as the spec allows: no output, and no traffic either, because some agents
-/// say nothing while they wait for their model. Without such a limit it waits for ever.
+/// say nothing while they wait for their model. Without such a limit it waits for ever. A box that is still being built
+/// is not silent; how long that may take is the deadline's business.
 pub(super) async fn watch_silence(
     spec: &BoxSpec,
     heard: &Heard,
@@ -40,8 +36,12 @@ pub(super) async fn watch_silence(
         return std::future::pending().await;
     };
     loop {
-        let moved = traffic.as_ref().map(|state| state.last_activity());
-        let quiet = heard.last().max(moved.unwrap_or_else(|| heard.last())).elapsed();
+        let Some(heard) = heard.last() else {
+            tokio::time::sleep(limit).await;
+            continue;
+        };
+        let moved = traffic.as_ref().map_or(heard, |state| state.last_activity());
+        let quiet = heard.max(moved).elapsed();
         if quiet >= limit {
             return Alarm::Silence;
         }

@@ -18,7 +18,10 @@ pub(crate) fn list(ui: &Ui) -> Outcome {
         let folder = install::find(&places.agents, &program).map(|found| found.mount.host);
         let words = match &folder {
             Some(folder) => format!("{} in {}", program.version, folder.display()),
-            None => format!("{} not installed; forklift agents install {}", program.version, program.name),
+            None => format!(
+                "{} not installed; forklift agents install {}",
+                program.version, program.name
+            ),
         };
         ui.result(provider.name(), &words);
         let fields = json!({"name": provider.name(), "version": program.version, "folder": folder});

@@ -95,7 +95,13 @@ pub(crate) fn run(ui: &Ui, backend: Option<String>, image: String) -> Outcome {
         agents: folder.join("data/bottleworks/agents"),
     };
     let status = super::run::run_in(ui, &args, &places)?;
-    ui.result("look", &format!("git --git-dir={} log --graph --oneline --all", folder.join("origin.git").display()));
+    ui.result(
+        "look",
+        &format!(
+            "git --git-dir={} log --graph --oneline --all",
+            folder.join("origin.git").display()
+        ),
+    );
     ui.result("clean up", &format!("rm -r {}", folder.display()));
     Ok(status)
 }

@@ -25,7 +25,10 @@ pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
     let place = Place::new(dir.box_place(&agent));
     let path = place.stdout(Output::Log { cap: 0 });
     if !follow && !path.exists() {
-        return Err(Failure::usage(format!("the run {} has no log: no agent was started", dir.id())));
+        return Err(Failure::usage(format!(
+            "the run {} has no log: no agent was started",
+            dir.id()
+        )));
     }
     let mut file = None;
     loop {

@@ -66,7 +66,9 @@ impl Request {
         let flags =
             parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
                 .or_exit(ForkliftStatus::Usage)?;
-        let (work, secrets) = match Provider::parse(&args.provider).or_exit(ForkliftStatus::Usage)? {
+        let (work, secrets) = match Provider::parse(&args.provider)
+            .or_exit(ForkliftStatus::Usage)?
+        {
             Provider::Scripted => (Work::Scripted(Box::new(scripted(args)?)), Vec::new()),
             Provider::Command => {
                 return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
@@ -110,8 +112,12 @@ fn scripted(args: &RunArgs) -> Result<Plan, Failure> {
     let mut plan = Plan::new(Provider::Scripted, &agent::scripted::command(&script));
     if args.egress.is_some() {
         let policy = policy(args)?;
-        plan.egress =
-            Some(EgressConfig { run: String::new(), policy, model: None, log_path: PathBuf::new() });
+        plan.egress = Some(EgressConfig {
+            run: String::new(),
+            policy,
+            model: None,
+            log_path: PathBuf::new(),
+        });
     }
     Ok(plan)
 }
@@ -223,7 +229,12 @@ impl Settings {
         places: &Places,
     ) -> Result<Self, Failure> {
         if provider != Provider::OpenCode {
-            return Ok(Self { overrides: flags, url: args.model_url.clone(), wire: None, key_file: None });
+            return Ok(Self {
+                overrides: flags,
+                url: args.model_url.clone(),
+                wire: None,
+                key_file: None,
+            });
         }
         let path = host::env::var_os(ENV_FILE_VARIABLE)
             .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
@@ -306,9 +317,12 @@ fn shell_words(line: &str) -> Vec<String> {
 
 /// Two numbers; tokens from the cache are taken to cost a tenth, and writing them as much as reading.
 fn parse_price(text: &str) -> Result<Price, Failure> {
-    let wrong = || Failure::usage(format!("'{text}' is no price; give dollars for a million tokens as IN,OUT"));
+    let wrong = || {
+        Failure::usage(format!("'{text}' is no price; give dollars for a million tokens as IN,OUT"))
+    };
     let (input, output) = text.split_once(',').ok_or_else(wrong)?;
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    let number =
+        |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     let (input, output) = number(input).zip(number(output)).ok_or_else(wrong)?;
     Ok(Price { input, output, cache_read: input / 10.0, cache_write: input })
 }

@@ -37,13 +37,19 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let found = choice::observe(request.backend, &args.image).await;
-        let choice = choice::choose(request.backend, &found, &args.image)
-            .or_exit(ForkliftStatus::Usage)?;
+        let choice =
+            choice::choose(request.backend, &found, &args.image).or_exit(ForkliftStatus::Usage)?;
         if choice.kind == BackendKind::Docker {
             sweep_orphans(ui).await?;
         }
-        let seen = observe(ui, &request.directory, &request.branch, args.forge_url.as_deref(), &places.cache)
-                .await?;
+        let seen = observe(
+            ui,
+            &request.directory,
+            &request.branch,
+            args.forge_url.as_deref(),
+            &places.cache,
+        )
+        .await?;
         let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
         let mut secrets = request.secrets.clone();
         secrets.extend(forge.token.clone());

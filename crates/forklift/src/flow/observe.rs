@@ -37,7 +37,8 @@ pub(crate) async fn observe(
 ) -> Result<Observation, Failure> {
     let repo = find_repo(dir).await?;
     let (origin, origin_url) = remote(&repo, "origin", "your fork").await?;
-    let (upstream, upstream_url) = remote(&repo, "upstream", "the project it was forked from").await?;
+    let (upstream, upstream_url) =
+        remote(&repo, "upstream", "the project it was forked from").await?;
     ui.phase("observe", "fetching origin and upstream");
     let lock = lock_fork(&repo, cache).await?;
     for remote in [&origin, &upstream] {
@@ -90,11 +91,7 @@ pub(crate) fn fork_key(repo: &UserRepo) -> String {
     digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 }
 
-async fn remote(
-    repo: &UserRepo,
-    name: &str,
-    what: &str,
-) -> Result<(RemoteName, String), Failure> {
+async fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<(RemoteName, String), Failure> {
     let remote = RemoteName::parse(name).or_exit(ForkliftStatus::Internal)?;
     match repo.remote_url(&remote).await.or_exit(ForkliftStatus::Machine)? {
         Some(url) => Ok((remote, url)),

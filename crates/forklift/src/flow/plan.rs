@@ -70,14 +70,19 @@ impl Plan {
     /// A plan for this command, without a way out.
     pub(crate) fn new(provider: Provider, command: &AgentCommand) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let home = command.home.iter().map(|file| {
-            (file.path.clone(), HomeText { text: text(&file.bytes), mode: file.mode })
-        });
+        let home = command
+            .home
+            .iter()
+            .map(|file| (file.path.clone(), HomeText { text: text(&file.bytes), mode: file.mode }));
         Self {
             provider: provider.name().to_owned(),
             argv: command.argv.clone(),
             env: command.env.clone(),
-            files: command.files.iter().map(|file| (file.name.clone(), text(&file.bytes))).collect(),
+            files: command
+                .files
+                .iter()
+                .map(|file| (file.name.clone(), text(&file.bytes)))
+                .collect(),
             home: home.collect(),
             programs: Vec::new(),
             egress: None,

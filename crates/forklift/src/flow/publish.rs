@@ -47,7 +47,9 @@ pub(crate) async fn publish(
 fn problem_of(pushed: Result<PushOutcome, GitError>) -> Option<String> {
     match pushed {
         Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,
-        Ok(PushOutcome::Rejected { reason }) => Some(format!("origin rejected the branch: {reason}")),
+        Ok(PushOutcome::Rejected { reason }) => {
+            Some(format!("origin rejected the branch: {reason}"))
+        }
         Err(error) => Some(error.to_string()),
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use forge::{Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, PullRequest, Remote, write_pull_text};
+use forge::{
+    Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, PullRequest, Remote, write_pull_text,
+};
 use host::file::FileError;
 use model::secret::Secret;
 use model::verdict::ForkliftStatus;

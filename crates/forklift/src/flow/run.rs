@@ -14,17 +14,15 @@ use engine::listen::Listener;
 use engine::place::Place;
 use engine::record::ExitRecord;
 use engine::shim::SHIM_WORD;
-use engine::workspace::{
-    AGENT_IDENTITY, WorkspaceWish, give, make_harness_state, make_workspace,
-};
+use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, give, make_harness_state, make_workspace};
 use forge::NewPull;
 use host::git::{GitLog, Identity, SealedRepo, UserRepo};
+use host::signal::Cancel;
 use merge::clean::{Conflict, MergeAttempt, MergeWish, try_merge};
 use merge::contract::{
-    Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract, observe_contract,
-    render_contract,
+    Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract,
+    observe_contract, render_contract,
 };
-use host::signal::Cancel;
 use model::id::{BoxName, Sha};
 use model::redact::Redactor;
 use model::secret::Secret;
@@ -92,9 +90,9 @@ impl Run<'_> {
         let commands = CommandsLog::open(&self.dir, Arc::clone(&redactor))
             .map(Arc::new)
             .or_exit(ForkliftStatus::Machine)?;
-        let open = if self.dir.operations().exists() { OperationLog::open } else { OperationLog::create };
-        let operations =
-            open(&self.dir, Arc::clone(&redactor)).or_exit(ForkliftStatus::Machine)?;
+        let open =
+            if self.dir.operations().exists() { OperationLog::open } else { OperationLog::create };
+        let operations = open(&self.dir, Arc::clone(&redactor)).or_exit(ForkliftStatus::Machine)?;
         let log = commands.callback();
         self.repo = self.repo.clone().logged(Arc::clone(&log));
         while self.meta.phase < Phase::Closed {
@@ -156,15 +154,20 @@ impl Run<'_> {
         self.ui.phase("merge", "trying to merge without an agent");
         let (pins, branch) = (self.meta.pins.clone(), self.meta.fork.branch.clone());
         let repo = self.import_repo(log).await?;
-        let identity = Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() };
-        let message = format!("Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n", pins.upstream);
+        let identity =
+            Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() };
+        let message = format!(
+            "Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n",
+            pins.upstream
+        );
         let name = import_ref(self.dir.id(), &branch).or_exit(ForkliftStatus::Internal)?;
         let when = self.meta.started_at;
         let wish = MergeWish { message: &message, identity: &identity, when, name: &name };
         let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
         match attempt.or_exit(ForkliftStatus::Machine)? {
             MergeAttempt::Clean { commit, .. } => {
-                let found = evidence::gather(&repo, &pins, &commit, HOST_IDENTITY, Bounds::default());
+                let found =
+                    evidence::gather(&repo, &pins, &commit, HOST_IDENTITY, Bounds::default());
                 self.meta.evidence = Some(found.await.or_exit(ForkliftStatus::Machine)?);
                 self.meta.contract = self.account(&repo, &commit).await?;
                 self.meta.merged_alone = true;
@@ -172,9 +175,14 @@ impl Run<'_> {
                 Ok(true)
             }
             MergeAttempt::Conflicts(conflicts) => {
-                let shown = |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
+                let shown =
+                    |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
                 self.meta.conflicts = conflicts.iter().map(shown).collect();
-                self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), self.meta.conflicts.join(", ")));
+                self.ui.note(&format!(
+                    "conflicts ({}): {}",
+                    conflicts.len(),
+                    self.meta.conflicts.join(", ")
+                ));
                 Ok(false)
             }
             MergeAttempt::Unrelated => {
@@ -202,7 +210,8 @@ impl Run<'_> {
 
     async fn import_repo(&self, log: &GitLog) -> Result<SealedRepo, Failure> {
         let pins = &self.meta.pins;
-        let made = make_import_repo(&self.dir.repo(), &self.repo, &[&pins.base, &pins.upstream]).await;
+        let made =
+            make_import_repo(&self.dir.repo(), &self.repo, &[&pins.base, &pins.upstream]).await;
         Ok(made.or_exit(ForkliftStatus::Machine)?.logged(Arc::clone(log)))
     }
 
@@ -220,7 +229,8 @@ impl Run<'_> {
         if seen == Sighting::NeverStarted {
             self.write_files(&place)?;
             let spec = self.agent_box()?;
-            let sealed = json!({"backend": settings.backend, "argv": spec.argv, "limits": spec.limits});
+            let sealed =
+                json!({"backend": settings.backend, "argv": spec.argv, "limits": spec.limits});
             let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
             operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
             let launcher = self.launcher()?;
@@ -334,7 +344,8 @@ impl Run<'_> {
             self.ui.phase("publish", "pushing the branch to origin");
             let repo = SealedRepo::open(&self.dir.repo(), self.repo.object_format());
             let url = &self.meta.fork.origin;
-            let mut published = publish::publish(&repo, operations, url, self.dir.id(), &tip).await?;
+            let mut published =
+                publish::publish(&repo, operations, url, self.dir.id(), &tip).await?;
             if published.problem.is_none() {
                 let pull = self.pull_request(&repo, &published).await?;
                 let folder = self.dir.path();
@@ -522,7 +533,9 @@ fn summary_of(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> AgentSu
             Claim::Waiting { until: until.as_ref().map(until_words) }
         }
         (AgentOutcome::PermissionDenied, None) => failed("it was denied a permission".to_owned()),
-        (AgentOutcome::NeedsClarification { question }, None) => failed(format!("it asks: {question}")),
+        (AgentOutcome::NeedsClarification { question }, None) => {
+            failed(format!("it asks: {question}"))
+        }
         (AgentOutcome::Interrupted, None) => failed("its words break off before an end".to_owned()),
     };
     AgentSummary {
@@ -588,7 +601,8 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
         ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
         if !ui.is_json() {
-            let shown: Vec<_> = note.lines().take(STUCK_SHOWN).map(|line| format!("  | {line}\n")).collect();
+            let shown: Vec<_> =
+                note.lines().take(STUCK_SHOWN).map(|line| format!("  | {line}\n")).collect();
             ui.page(&shown.concat());
         }
     }
@@ -603,10 +617,14 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
             ui.note(note);
         }
         match &sent.problem {
-            None => ui.result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
+            None => ui
+                .result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
             Some(problem) => {
                 ui.result("branch", &format!("not published: {problem}"));
-                ui.result("commit", &format!("{} is kept in {}", sent.commit, dir.repo().display()));
+                ui.result(
+                    "commit",
+                    &format!("{} is kept in {}", sent.commit, dir.repo().display()),
+                );
             }
         }
     }

@@ -241,15 +241,17 @@ mod tests {
     #[test]
     fn lost_work_blocks_an_otherwise_good_result() {
         let import = Import::Commits(Box::new(good()));
-        let after = Aftermath { ended: DONE, stuck: false, claim: Claim::Finished, import, lost: true };
+        let after =
+            Aftermath { ended: DONE, stuck: false, claim: Claim::Finished, import, lost: true };
         assert_eq!(judge(&after), Verdict::WorkLost);
     }
 
     #[test]
     fn nothing_dangerous_is_published() {
         let link = Evidence { links_leaving: vec!["a".to_owned()], ..good() };
-        let expected =
-            Verdict::Refused { reasons: vec!["a symbolic link leads out of the tree: a".to_owned()] };
+        let expected = Verdict::Refused {
+            reasons: vec!["a symbolic link leads out of the tree: a".to_owned()],
+        };
         check(DONE, false, link, &expected);
         let marked = Evidence { markers_left: vec!["b".to_owned()], ..good() };
         check(

@@ -73,7 +73,9 @@ pub(crate) struct ModelChoice {
 /// Why no server could be chosen.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoModel {
-    #[error("the model '{model}' names no server that is known (anthropic/, openai/, openrouter/, opencode/); give its address with --model-url")]
+    #[error(
+        "the model '{model}' names no server that is known (anthropic/, openai/, openrouter/, opencode/); give its address with --model-url"
+    )]
     Unknown { model: String },
     #[error("{provider} needs the name of a model; give it with --model")]
     Missing { provider: &'static str },
@@ -114,7 +116,9 @@ pub(crate) fn choose_model(provider: Provider, said: Said<'_>) -> Result<ModelCh
 }
 
 fn find(name: &str) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| name.strip_prefix(known.prefix).is_some_and(|rest| rest.starts_with('/')))
+    KNOWN
+        .iter()
+        .find(|known| name.strip_prefix(known.prefix).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// The name without its server's.
@@ -134,7 +138,12 @@ fn parse_wire(text: &str) -> Result<WireApi, NoModel> {
 mod tests {
     use super::*;
 
-    fn check(provider: Provider, model: Option<&str>, url: Option<&str>, expected: (&str, WireApi, Option<&str>)) {
+    fn check(
+        provider: Provider,
+        model: Option<&str>,
+        url: Option<&str>,
+        expected: (&str, WireApi, Option<&str>),
+    ) {
         let choice = choose_model(provider, Said { model, url, wire: None }).expect("a choice");
         assert_eq!((choice.url.as_str(), choice.wire, choice.model.as_deref()), expected);
     }
@@ -142,7 +151,12 @@ mod tests {
     #[test]
     fn agents_with_a_server_of_their_own_need_no_name() {
         check(Provider::Claude, None, None, ("https://api.anthropic.com", WireApi::Messages, None));
-        check(Provider::Codex, Some("gpt-5.5"), None, ("https://api.openai.com", WireApi::Responses, Some("gpt-5.5")));
+        check(
+            Provider::Codex,
+            Some("gpt-5.5"),
+            None,
+            ("https://api.openai.com", WireApi::Responses, Some("gpt-5.5")),
+        );
     }
 
     #[test]

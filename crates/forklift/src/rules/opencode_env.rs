@@ -54,7 +54,10 @@ pub(crate) fn parse_overrides(
 }
 
 /// Reads the file's bytes and applies the flags.
-pub(crate) fn parse_settings(bytes: &[u8], flags: &Overrides) -> Result<AgentSettings, SettingsFault> {
+pub(crate) fn parse_settings(
+    bytes: &[u8],
+    flags: &Overrides,
+) -> Result<AgentSettings, SettingsFault> {
     let file = EnvFile::parse_bytes(bytes)?;
     file.require(&REQUIRED)?;
     let value = |key: &str| Override::parse(file.get(key).unwrap_or_default());
@@ -73,7 +76,8 @@ pub(crate) fn parse_settings(bytes: &[u8], flags: &Overrides) -> Result<AgentSet
 mod tests {
     use super::*;
 
-    const FILE: &str = "OPENCODE_API_KEY=sk-1\nOPENCODE_MODEL=a/b\nOPENCODE_VARIANT=high\nOPENCODE_AGENT=build\n";
+    const FILE: &str =
+        "OPENCODE_API_KEY=sk-1\nOPENCODE_MODEL=a/b\nOPENCODE_VARIANT=high\nOPENCODE_AGENT=build\n";
 
     #[test]
     fn a_flag_outranks_the_file() {

@@ -6,7 +6,11 @@ use model::id::BranchName;
 pub(crate) const FORK_FILES: [&str; 2] = ["FORK.md", ".agents/FORK.md"];
 
 /// Renders the instructions.
-pub(crate) fn render_prompt(branch: &BranchName, timeout_secs: u64, context: Option<&str>) -> String {
+pub(crate) fn render_prompt(
+    branch: &BranchName,
+    timeout_secs: u64,
+    context: Option<&str>,
+) -> String {
     let minutes = timeout_secs.div_ceil(60);
     let mut text = format!(
         "You are in a git repository, a fork, in the current directory. Bring its branch `{branch}` up to date with \

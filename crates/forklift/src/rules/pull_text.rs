@@ -23,14 +23,20 @@ pub(crate) struct Incoming {
 }
 
 /// Renders title and body. Everything that came from elsewhere is quoted as plain text.
-pub(crate) fn render_pull(meta: &Metadata, incoming: &[Incoming], contract: Option<&str>) -> PullText {
+pub(crate) fn render_pull(
+    meta: &Metadata,
+    incoming: &[Incoming],
+    contract: Option<&str>,
+) -> PullText {
     let branch = &meta.fork.branch;
     let upstream = meta.pins.upstream.short();
     let title = format!("Merge upstream {branch} at {upstream} ({} commits)", incoming.len());
     let mut parts = vec![MARK.to_owned(), opening(meta)];
     parts.push(section("What comes from upstream", &commits(incoming)));
     parts.push(section("What was decided in this merge", &decisions(meta)));
-    parts.extend(contract.map(|contract| section("What became of the fork's own changes", contract)));
+    parts.extend(
+        contract.map(|contract| section("What became of the fork's own changes", contract)),
+    );
     parts.push(section("What the host checked", &checks(meta)));
     if let Some(answer) = meta.agent.as_ref().and_then(|agent| agent.answer.as_deref()) {
         parts.push(section("What the agent says (a claim, not evidence)", &quoted(answer)));
@@ -69,8 +75,13 @@ fn decisions(meta: &Metadata) -> String {
     if evidence.files_made.is_empty() {
         return "Nothing: every file is as one side has it.".to_owned();
     }
-    let files = evidence.files_made.iter().take(LISTED).map(|path| format!("- `{}`", path.replace('`', "'")));
-    let mut lines = vec!["These files are as neither side has them; please look here first:".to_owned()];
+    let files = evidence
+        .files_made
+        .iter()
+        .take(LISTED)
+        .map(|path| format!("- `{}`", path.replace('`', "'")));
+    let mut lines =
+        vec!["These files are as neither side has them; please look here first:".to_owned()];
     lines.extend(files);
     if evidence.files_made.len() > LISTED {
         lines.push(format!("- … and {} more", evidence.files_made.len() - LISTED));
@@ -104,7 +115,11 @@ fn quoted(text: &str) -> String {
 /// Without markup, mentions and closing words that a forge would act on.
 fn plain(text: &str) -> String {
     let escaped = model::escape::escape_line(text).into_owned();
-    escaped.replace('@', "@\u{200b}").replace('#', "#\u{200b}").replace('<', "&lt;").replace('`', "'")
+    escaped
+        .replace('@', "@\u{200b}")
+        .replace('#', "#\u{200b}")
+        .replace('<', "&lt;")
+        .replace('`', "'")
 }
 
 #[cfg(test)]
@@ -114,14 +129,16 @@ mod tests {
     #[test]
     fn the_words_of_others_do_nothing_on_a_forge() {
         let text = plain("fixes #12, thanks @everyone <img src=x>");
-        assert!(!text.contains("#12") && !text.contains("@everyone") && !text.contains('<'), "{text}");
+        assert!(
+            !text.contains("#12") && !text.contains("@everyone") && !text.contains('<'),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_long_list_is_cut_and_counted() {
-        let incoming: Vec<Incoming> = (0..60)
-            .map(|n| Incoming { sha: format!("{n:07}"), subject: "s".to_owned() })
-            .collect();
+        let incoming: Vec<Incoming> =
+            (0..60).map(|n| Incoming { sha: format!("{n:07}"), subject: "s".to_owned() }).collect();
         let text = commits(&incoming);
         assert_eq!(text.lines().count(), LISTED + 1);
         assert!(text.ends_with("and 10 more"), "{text}");

@@ -78,7 +78,8 @@ fn a_note_that_is_a_link_to_a_file_of_the_host_tells_nothing() {
     let Some(person) = Person::new() else { return };
     let secret = person.hermetic.root().join("secret");
     std::fs::write(&secret, "canary-in-a-file\n").expect("written");
-    let output = person.run(&format!("[[step]]\nrun = 'ln -s {} STUCK.md'\n", secret.display()), &[]);
+    let output =
+        person.run(&format!("[[step]]\nrun = 'ln -s {} STUCK.md'\n", secret.display()), &[]);
     assert_eq!(output.status, Some(4), "{}", output.snapshot());
     assert!(!output.stdout.contains("canary"), "{}", output.stdout);
     assert!(output.stdout.contains("symbolic link"), "{}", output.stdout);
@@ -116,7 +117,8 @@ fn a_link_to_another_repository_is_not_published() {
 #[test]
 fn the_name_of_somebody_else_on_a_commit_is_told() {
     let Some(person) = Person::new() else { return };
-    let act = "git merge --no-edit upstream/main && git commit --allow-empty --author='Linus <l@k>' -m x";
+    let act =
+        "git merge --no-edit upstream/main && git commit --allow-empty --author='Linus <l@k>' -m x";
     let output = person.run(&format!("[[step]]\nrun = \"{act}\"\n"), &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(output.stderr.contains("Linus"), "{}", output.stderr);

@@ -30,7 +30,12 @@ fn a_run_directory_has_the_promised_parts_and_is_closed() {
     let (project, stamp) = name.split_once('_').expect("two parts");
     assert_eq!((project, stamp.len()), ("fork", 15), "{name}");
     for part in [
-        "workspace", "harness-state", "metadata.json", "commands.log", "env_snapshot.txt", "operations.jsonl",
+        "workspace",
+        "harness-state",
+        "metadata.json",
+        "commands.log",
+        "env_snapshot.txt",
+        "operations.jsonl",
     ] {
         assert!(run.join(part).exists(), "{part} is missing");
     }
@@ -57,7 +62,8 @@ fn a_stuck_agent_is_heard_and_its_note_stays_as_it_is() {
     assert_eq!(output.status, Some(4), "{}", output.snapshot());
     assert!(!output.stdout.contains('\u{1b}'), "a raw escape reached the terminal");
     assert!(output.stdout.contains("[31mauth"), "{}", output.stdout);
-    let note = std::fs::read_to_string(person.only_run().join("workspace/STUCK.md")).expect("a note");
+    let note =
+        std::fs::read_to_string(person.only_run().join("workspace/STUCK.md")).expect("a note");
     assert!(note.starts_with("Which \u{1b}[31mauth"), "{note:?}");
     assert_eq!(person.published(), Vec::<String>::new());
 }
@@ -187,7 +193,9 @@ fn a_branch_that_origin_rejects_keeps_the_work_and_says_so() {
 #[test]
 fn a_log_is_shown_and_followed_to_its_end() {
     let Some(person) = Person::new() else { return };
-    let script = format!("[[step]]\nprint = \"first\\n\"\n[[step]]\nsleep = 1.0\n[[step]]\nprint = \"last\\n\"\n{MERGE}");
+    let script = format!(
+        "[[step]]\nprint = \"first\\n\"\n[[step]]\nsleep = 1.0\n[[step]]\nprint = \"last\\n\"\n{MERGE}"
+    );
     let mut child = person.start(&script, &[]);
     let began = std::time::Instant::now();
     while !person.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists()) {
@@ -196,7 +204,11 @@ fn a_log_is_shown_and_followed_to_its_end() {
     }
     let name = person.only_run().file_name().expect("a name").to_string_lossy().into_owned();
     let followed = person.hermetic.run(&mut person.forklift(&["log", &name, "--follow"]));
-    assert!(followed.stdout.contains("first") && followed.stdout.contains("last"), "{}", followed.stdout);
+    assert!(
+        followed.stdout.contains("first") && followed.stdout.contains("last"),
+        "{}",
+        followed.stdout
+    );
     assert!(child.wait().expect("ends").success());
     let shown = person.hermetic.run(&mut person.forklift(&["log", &name]));
     assert_eq!(shown.stdout, followed.stdout);

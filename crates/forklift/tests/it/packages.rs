@@ -10,7 +10,8 @@ use crate::support::{MERGE, Person};
 fn reachable(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().ok()?.collect();
     let limit = std::time::Duration::from_secs(3);
-    let answers = addresses.iter().any(|it| std::net::TcpStream::connect_timeout(it, limit).is_ok());
+    let answers =
+        addresses.iter().any(|it| std::net::TcpStream::connect_timeout(it, limit).is_ok());
     answers.then_some(addresses)
 }
 
@@ -48,13 +49,15 @@ const STRAY: &str = "(perl -e 'use Socket; socket(S,PF_INET,SOCK_STREAM,0); \
 
 #[test]
 fn npm_fetches_a_small_package() {
-    let fetch = format!("{STRAY} && cd /tmp && npm pack is-number@7.0.0 && test -s is-number-7.0.0.tgz");
+    let fetch =
+        format!("{STRAY} && cd /tmp && npm pack is-number@7.0.0 && test -s is-number-7.0.0.tgz");
     fetches("npm", "registry.npmjs.org", 443, &fetch);
 }
 
 #[test]
 fn pip_fetches_a_small_package() {
-    let fetch = format!("{STRAY} && cd /tmp && pip3 download --no-deps six==1.16.0 && ls six-1.16.0*");
+    let fetch =
+        format!("{STRAY} && cd /tmp && pip3 download --no-deps six==1.16.0 && ls six-1.16.0*");
     fetches("pip3", "pypi.org", 443, &fetch);
 }
 

@@ -40,7 +40,9 @@ fn a_merge_without_conflicts_costs_no_agent() {
 
 #[test]
 fn a_conflict_is_named_and_given_to_the_agent() {
-    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else { return };
+    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else {
+        return;
+    };
     let output = without_agent(&person, &[]);
     assert_eq!(output.status, Some(6), "{}", output.snapshot());
     assert!(output.stderr.contains("shared.txt"), "{}", output.stderr);
@@ -48,7 +50,9 @@ fn a_conflict_is_named_and_given_to_the_agent() {
 
 #[test]
 fn lost_work_of_the_fork_blocks_publishing_until_it_is_accepted() {
-    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else { return };
+    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else {
+        return;
+    };
     let theirs = "[[step]]\nrun = \"git merge --no-edit -X theirs upstream/main && git rm -q FORK.md && git commit -qm x\"\n";
     let output = person.run(theirs, &[]);
     assert_eq!(output.status, Some(3), "{}", output.snapshot());
@@ -64,8 +68,11 @@ fn lost_work_of_the_fork_blocks_publishing_until_it_is_accepted() {
 fn without_a_forge_the_text_is_beside_the_run() {
     let Some(person) = Person::new() else { return };
     without_agent(&person, &[]);
-    let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("the text");
-    for words in ["Merge upstream main", "What comes from upstream", "kept", "What the host checked"] {
+    let text =
+        std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("the text");
+    for words in
+        ["Merge upstream main", "What comes from upstream", "kept", "What the host checked"]
+    {
         assert!(text.contains(words), "{words} is not in {text}");
     }
 }

@@ -15,7 +15,8 @@ fn check(person: &Person, output: &Output, words: &[&str]) {
 
 fn check_line(output: &Output, words: &[&str]) {
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    let errors: Vec<&str> = output.stderr.lines().filter(|line| line.starts_with("error")).collect();
+    let errors: Vec<&str> =
+        output.stderr.lines().filter(|line| line.starts_with("error")).collect();
     assert_eq!(errors.len(), 1, "{}", output.stderr);
     for word in words {
         assert!(errors[0].contains(word), "{word:?} is not in {:?}", errors[0]);
@@ -70,7 +71,9 @@ fn a_forbidden_character_in_an_override() {
 
 #[test]
 fn a_shallow_clone() {
-    let Some(person) = Person::with(|hermetic| Fork::shallow(hermetic).clean_merge()) else { return };
+    let Some(person) = Person::with(|hermetic| Fork::shallow(hermetic).clean_merge()) else {
+        return;
+    };
     check_line(&person.run(MERGE, &[]), &["shallow clone", "--unshallow"]);
 }
 
@@ -139,7 +142,11 @@ fn claude(person: &Person, flags: &[&str]) -> Output {
 #[test]
 fn an_agent_that_is_not_installed() {
     let Some(person) = Person::new() else { return };
-    check(&person, &claude(&person, &[]), &["claude is not installed", "forklift agents install claude"]);
+    check(
+        &person,
+        &claude(&person, &[]),
+        &["claude is not installed", "forklift agents install claude"],
+    );
 }
 
 #[test]

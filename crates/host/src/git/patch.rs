@@ -65,12 +65,13 @@ impl SealedRepo {
         let input = lines_of(commits);
         let call = Call::new(argv_patches()).reading(input.as_bytes()).within(PATCH_LIMIT);
         let answer = self.git.ask(call.cut_after(cap)).await?.success()?;
-        let mut patches = parse_patches(&answer.stdout)
-            .ok_or_else(|| answer.unreadable("it is not a list of patches"))?;
+        let whole = if answer.truncated { whole_lines(&answer.stdout) } else { &answer.stdout };
+        let mut patches =
+            parse_patches(whole).ok_or_else(|| answer.unreadable("it is not a list of patches"))?;
         if answer.truncated {
             patches.pop();
         }
-        let call = Call::new(args(["patch-id", "--stable"])).reading(&answer.stdout);
+        let call = Call::new(args(["patch-id", "--stable"])).reading(whole);
         let ids = read_patch_ids(&self.git.ask(call.within(PATCH_LIMIT)).await?.success()?)?;
         Ok(patches
             .into_iter()
@@ -138,6 +139,12 @@ struct Parsed {
     is_text: bool,
 }
 
+/// Half a header would not be understood.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    &bytes[..end]
+}
+
 /// Lines are counted by the headers of the hunks, so that no line of a file passes for a header.
 fn parse_patches(bytes: &[u8]) -> Option<Vec<Parsed>> {
     let mut commits: Vec<Parsed> = Vec::new();
@@ -151,7 +158,7 @@ fn parse_patches(bytes: &[u8]) -> Option<Vec<Parsed>> {
                 }
                 Some(b'-') => old_left = old_left.checked_sub(1)?,
                 Some(b' ') => {
-                    (old_left, new_left) = (old_left.checked_sub(1)?, new_left.checked_sub(1)?)
+                    (old_left, new_left) = (old_left.checked_sub(1)?, new_left.checked_sub(1)?);
                 }
                 // A remark about a missing line break at the end of the file, or the place where a
                 // long answer was cut.
@@ -265,8 +272,10 @@ mod tests {
 
     #[test]
     fn a_patch_that_was_cut_is_read_up_to_there() {
-        let text = format!("{A}\ndiff --git a/f b/f\n@@ -0,0 +1,9 @@\n+one\n+tw");
-        assert_eq!(parse_patches(text.as_bytes()).unwrap()[0].added.len(), 2);
+        let text = format!("{A}\ndiff --git a/f b/f\n@@ -0,0 +1,2 @@ x\n+one\n+two\n{B}\n");
+        for end in 0..text.len() {
+            assert!(parse_patches(whole_lines(&text.as_bytes()[..end])).is_some(), "{end}");
+        }
         assert!(parse_patches(b"@@ -0,0 +1 @@\n+x\n").is_none());
     }
 }

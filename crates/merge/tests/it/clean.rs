@@ -109,7 +109,7 @@ async fn every_kind_of_conflict_is_told() {
 }
 
 #[tokio::test]
-async fn a_mode_and_a_content_merge_and_two_types_do_not() {
+async fn a_new_mode_and_new_content_merge() {
     let world = World::new(&[("run.sh", TEN)]);
     let file = world.on(FORK).dir().join("run.sh");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();

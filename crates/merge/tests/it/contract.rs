@@ -174,7 +174,7 @@ async fn changes_are_followed_to_a_new_name() {
     assert!(!contract.lost, "{contract:?}");
     let (state, detail) = path_state(&contract, "here.txt");
     assert_eq!(state, State::Kept);
-    assert!(detail.ends_with("; now moved-by-upstream.txt"), "{detail}");
+    assert!(detail.ends_with("now moved-by-upstream.txt"), "{detail}");
     assert_eq!(path_state(&contract, "moved-by-fork.txt").0, State::Kept);
     assert_eq!(path_state(&contract, "there.txt").0, State::Kept);
     assert_eq!(commit_states(&contract), [State::Kept; 2]);

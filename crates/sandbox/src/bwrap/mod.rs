@@ -54,9 +54,8 @@ impl Backend for Bwrap {
         boxdir::prepare(spec, BackendKind::Bwrap)?;
         root::write_etc(spec).map_err(SandboxError::prepare(spec.etc_dir()))?;
         let filters = open_filters(spec)?;
-        let (status_read, status_write) =
-            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-                .map_err(|errno| SandboxError::io("make a pipe")(errno.into()))?;
+        let (status_read, status_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|errno| SandboxError::io("make a pipe")(errno.into()))?;
         let machine = Machine {
             root: observe_root(&spec.root)?,
             etc: root::observe_etc(&spec.root),
@@ -137,7 +136,9 @@ impl BoxControl for BwrapBox {
 
 fn observe_root(root: &Root) -> Result<Vec<argv::RootEntry>, SandboxError> {
     match root {
-        Root::HostUsr => root::observe_host_root().map_err(SandboxError::io("look at this host's /usr")),
+        Root::HostUsr => {
+            root::observe_host_root().map_err(SandboxError::io("look at this host's /usr"))
+        }
         Root::Folder(folder) => {
             root::observe_folder_root(folder).map_err(SandboxError::prepare(folder))
         }
@@ -167,8 +168,9 @@ fn reachable_paths(spec: &BoxSpec) -> Result<Paths, SandboxError> {
     let mut sources: Vec<&Path> = vec![&spec.workspace, &spec.harness_state, &guest, &etc];
     sources.extend(spec.programs.iter().map(|mount| mount.host.as_path()));
     let staged = if host::env::is_root() {
-        host::mount::stage(&sources)
-            .map_err(|error| SandboxError::io("stage the folders of the box")(io::Error::other(error)))?
+        host::mount::stage(&sources).map_err(|error| {
+            SandboxError::io("stage the folders of the box")(io::Error::other(error))
+        })?
     } else {
         sources.iter().map(|path| path.to_path_buf()).collect()
     };

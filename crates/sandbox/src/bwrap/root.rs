@@ -15,7 +15,8 @@ const REPLACED: [&str; 10] =
     ["proc", "dev", "tmp", "run", "var", "sys", "workspace", "harness-state", "home", "root"];
 
 /// Files that are written anew for every box, so that no account, host or search domain of this host is told.
-pub(crate) const MADE_UP_ETC: [&str; 5] = ["passwd", "group", "hosts", "nsswitch.conf", "resolv.conf"];
+pub(crate) const MADE_UP_ETC: [&str; 5] =
+    ["passwd", "group", "hosts", "nsswitch.conf", "resolv.conf"];
 
 /// Parts of the host's `/etc` that programs need and that hold no secret.
 const SHARED_ETC: [&str; 9] = [

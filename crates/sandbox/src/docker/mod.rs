@@ -101,7 +101,10 @@ impl Docker {
             Flavour::Podman => {
                 let path = spec.place.join("seccomp.json");
                 std::fs::write(&path, profile).map_err(SandboxError::prepare(&path))?;
-                Ok(Dialect { seccomp: path.to_string_lossy().into_owned(), nproc: Some(PODMAN_NPROC) })
+                Ok(Dialect {
+                    seccomp: path.to_string_lossy().into_owned(),
+                    nproc: Some(PODMAN_NPROC),
+                })
             }
         }
     }

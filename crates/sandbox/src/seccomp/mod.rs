@@ -6,8 +6,8 @@ mod list;
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, compile_from_json,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, compile_from_json,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,8 @@ pub fn bwrap_programs() -> Result<Vec<Vec<u8>>, SeccompError> {
 
 /// The profile for the `seccomp=` security option of Docker and podman.
 pub fn engine_profile() -> Value {
-    let mut rules = vec![allow(&names().filter(|n| !INSPECTED.contains(n)).collect::<Vec<_>>(), json!([]))];
+    let mut rules =
+        vec![allow(&names().filter(|n| !INSPECTED.contains(n)).collect::<Vec<_>>(), json!([]))];
     for family in list::SOCKET_FAMILIES {
         rules.push(allow(&["socket"], json!([{"index": 0, "value": family, "op": "SCMP_CMP_EQ"}])));
     }
