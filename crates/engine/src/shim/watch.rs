@@ -24,6 +24,9 @@ impl Heard {
     }
 }
 
+/// How often a box that is still being built is listened for.
+const FIRST_WORD_PAUSE: Duration = Duration::from_millis(200);
+
 /// Waits until nothing was heard for as long as the spec allows: no output, and no traffic either, because some agents
 /// say nothing while they wait for their model. Without such a limit it waits for ever. A box that is still being built
 /// is not silent; how long that may take is the deadline's business.
@@ -37,7 +40,7 @@ pub(super) async fn watch_silence(
     };
     loop {
         let Some(heard) = heard.last() else {
-            tokio::time::sleep(limit).await;
+            tokio::time::sleep(FIRST_WORD_PAUSE).await;
             continue;
         };
         let moved = traffic.as_ref().map_or(heard, |state| state.last_activity());

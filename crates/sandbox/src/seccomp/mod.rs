@@ -1,5 +1,5 @@
 //! The system call filter of a box, rendered for bubblewrap (compiled programs) and for container engines (JSON)
-//! from the one list in [`list`].
+//! from the one list in `list`.
 
 mod list;
 
