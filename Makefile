@@ -31,7 +31,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 bench: ## Measure what is promised, beside its yardstick, and print ratios
 	@scripts/packages bench

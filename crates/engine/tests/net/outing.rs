@@ -171,7 +171,7 @@ impl Out<'_> {
     /// The log as it stands, with its chain checked.
     pub(crate) fn replay(&self) -> Replay {
         let bytes = fs::read(&self.log).expect("a log");
-        read_log(&self.rig.run().to_string(), &bytes).expect("a whole chain")
+        read_log(self.rig.run().as_str(), &bytes).expect("a whole chain")
     }
 
     /// Holds the log against the summary.
