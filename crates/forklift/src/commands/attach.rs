@@ -11,7 +11,8 @@ use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
 use crate::flow::plan::Plan;
 use crate::flow::pull::ForgePlan;
-use crate::flow::run::{Run, show_end};
+use crate::flow::run::Run;
+use crate::flow::show::show_end;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
 

@@ -7,7 +7,7 @@ use store::run_dir;
 use super::Places;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::Metadata;
-use crate::flow::run::show_end;
+use crate::flow::show::show_end;
 use crate::ui::Ui;
 
 /// Shows it; as JSON, the whole of its metadata.

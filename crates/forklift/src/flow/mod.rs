@@ -6,3 +6,5 @@ pub(crate) mod plan;
 pub(crate) mod publish;
 pub(crate) mod pull;
 pub(crate) mod run;
+mod sealed;
+pub(crate) mod show;

@@ -1,20 +1,17 @@
 //! One run, phase by phase. Each phase leaves its mark in the metadata when it is done, so a forklift that was
 //! killed is followed by another one that goes on from the last mark.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{AgentReport, Outcome as AgentOutcome, Progress, Provider, Until};
+use agent::{Progress, Provider};
 use engine::evidence::{self, Bounds};
 use engine::export::{ExportWish, Exported, export, import_ref, make_import_repo};
-use engine::launch::{self, Launcher, Sighting};
+use engine::launch::{self, Sighting};
 use engine::listen::Listener;
 use engine::place::Place;
 use engine::record::ExitRecord;
-use engine::shim::SHIM_WORD;
-use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, give, make_harness_state, make_workspace};
+use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
 use forge::NewPull;
 use host::git::{GitLog, Identity, SealedRepo, UserRepo};
 use host::signal::Cancel;
@@ -23,40 +20,30 @@ use merge::contract::{
     Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract,
     observe_contract, render_contract,
 };
-use model::id::{BoxName, Sha};
+use model::id::Sha;
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::{Ended, ForkliftStatus};
-use sandbox::backend::BackendKind;
-use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
 use serde_json::json;
 use store::commands_log::CommandsLog;
 use store::metadata::save_metadata;
 use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
 
-use super::metadata::{AgentSummary, Metadata, Phase, Publication};
-use super::observe::fork_key;
-use super::plan::{PROXY, Plan};
+use super::metadata::{Metadata, Phase, Publication};
+use super::plan::Plan;
 use super::publish;
 use super::pull::{ForgePlan, open_pull};
+use super::show::show_end;
 use crate::cli::AgentWhen;
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::claim::summary_of;
 use crate::rules::judge::{Aftermath, Claim, Import, Verdict, judge};
 use crate::rules::pull_text::{Incoming, render_pull};
 use crate::ui::Ui;
 
-/// The agent's log is cut after this much.
-const LOG_CAP: u64 = 16 * MIB;
-
-/// Between the polite signal and the final one.
-const GRACE_MS: u64 = 5000;
-
 /// Bytes of the agent's note that are read.
 const STUCK_CAP: usize = 64 * 1024;
-
-/// Lines of it that are shown.
-const STUCK_SHOWN: usize = 20;
 
 /// Commits of upstream that a pull request counts.
 const MOST_INCOMING: usize = 5000;
@@ -410,60 +397,6 @@ impl Run<'_> {
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
     }
 
-    fn agent_box(&self) -> Result<BoxSpec, Failure> {
-        let settings = &self.meta.settings;
-        let root = match (settings.backend, &settings.image) {
-            (BackendKind::Docker, Some(image)) => Root::Image(image.clone()),
-            _ => Root::HostUsr,
-        };
-        let name = BoxName::parse("agent").or_exit(ForkliftStatus::Internal)?;
-        let mut env = base_env();
-        if self.plan.egress.is_some() {
-            env.extend(egress::proxy_env(PROXY));
-        }
-        env.extend(self.plan.env.clone());
-        Ok(BoxSpec {
-            run: self.dir.id().clone(),
-            place: self.dir.box_place(&name),
-            name,
-            root,
-            workspace: self.dir.workspace(),
-            workspace_access: Access::ReadWrite,
-            harness_state: self.dir.harness_state(),
-            programs: self.plan.programs.clone(),
-            argv: self.plan.argv.clone(),
-            env,
-            cwd: "/workspace".to_owned(),
-            relays: self.plan.relays(),
-            probe_addresses: probe_addresses(),
-            user: self.owner(),
-            limits: Limits::default(),
-            output: Output::Log { cap: LOG_CAP },
-            deadline_secs: settings.timeout_secs,
-            silence_secs: self.plan.silence_secs,
-            grace_ms: GRACE_MS,
-        })
-    }
-
-    /// Puts the agent's files where it will find them: some that it can only read, some in its home.
-    fn write_files(&self, place: &Place) -> Result<(), Failure> {
-        let folder = place.path().join("guest");
-        std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
-        for (name, text) in &self.plan.files {
-            host::file::write_transient(&folder.join(name), text.as_bytes(), 0o644)
-                .or_exit(ForkliftStatus::Machine)?;
-        }
-        let home = self.dir.harness_state().join("home");
-        for (path, file) in &self.plan.home {
-            let path = home.join(path);
-            let parent = path.parent().unwrap_or(&home);
-            std::fs::create_dir_all(parent).or_exit(ForkliftStatus::Machine)?;
-            host::file::write_transient(&path, file.text.as_bytes(), file.mode)
-                .or_exit(ForkliftStatus::Machine)?;
-        }
-        give(&home, self.owner()).or_exit(ForkliftStatus::Machine)
-    }
-
     fn tell(&self, progress: &Progress) {
         let (kind, words) = match progress {
             Progress::SessionStarted { id } => ("session", format!("session {id}")),
@@ -483,81 +416,6 @@ impl Run<'_> {
         }
         self.ui.event("egress", &json!({"summary": report.summary, "usage": report.usage}));
     }
-
-    fn launcher(&self) -> Result<Launcher, Failure> {
-        Ok(Launcher {
-            program: host::env::current_exe().or_exit(ForkliftStatus::Machine)?,
-            words: vec![SHIM_WORD.to_owned()],
-            backend: self.meta.settings.backend,
-            secrets: self.secrets.clone(),
-        })
-    }
-
-    fn place(&self) -> Result<Place, Failure> {
-        let name = BoxName::parse("agent").or_exit(ForkliftStatus::Internal)?;
-        Ok(Place::new(self.dir.box_place(&name)))
-    }
-
-    /// A box is never run twice: an import that was interrupted is done again in the next one.
-    fn next_export(&self) -> u32 {
-        let taken = |n: &u32| self.dir.path().join("boxes").join(format!("export-{n}")).exists();
-        (1..).find(|n| !taken(n)).unwrap_or(1)
-    }
-
-    fn owner(&self) -> BoxUser {
-        BoxUser::for_caller(host::env::uid(), host::env::gid())
-    }
-
-    fn mirror(&self) -> PathBuf {
-        self.cache.join("mirrors").join(format!("{}.git", fork_key(&self.repo)))
-    }
-}
-
-/// What an agent's report comes to, for the record and the judge.
-///
-/// An agent that did not finish while its model server asked to wait is waiting, whatever it says itself: some say
-/// nothing at all.
-fn summary_of(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> AgentSummary {
-    let failed = |reason: String| Claim::Failed { reason };
-    let claim = match (&report.outcome, waiting) {
-        (AgentOutcome::Finished, _) => Claim::Finished,
-        (_, Some(until)) => Claim::Waiting { until: Some(until.to_string()) },
-        (AgentOutcome::Failed { reason }, None) => failed(reason.clone()),
-        (AgentOutcome::ModelRefused { status: Some(status), message }, None) => {
-            failed(format!("the model answered {status}: {message}"))
-        }
-        (AgentOutcome::ModelRefused { status: None, message }, None) => {
-            failed(format!("the model did not answer: {message}"))
-        }
-        (AgentOutcome::QuotaExhausted { until, .. }, None) => {
-            Claim::Waiting { until: until.as_ref().map(until_words) }
-        }
-        (AgentOutcome::PermissionDenied, None) => failed("it was denied a permission".to_owned()),
-        (AgentOutcome::NeedsClarification { question }, None) => {
-            failed(format!("it asks: {question}"))
-        }
-        (AgentOutcome::Interrupted, None) => failed("its words break off before an end".to_owned()),
-    };
-    AgentSummary {
-        claim,
-        answer: report.answer.clone(),
-        session: report.session_id.clone(),
-        tool_calls: report.tool_calls.len(),
-        input_tokens: report.usage.input + report.usage.cache_read + report.usage.cache_write,
-        output_tokens: report.usage.output + report.usage.reasoning,
-        cost_usd: report.cost_usd,
-    }
-}
-
-fn until_words(until: &Until) -> String {
-    match until {
-        Until::InSecs(secs) => format!("{secs} s from then"),
-        Until::UnixSecs(secs) => i64::try_from(*secs)
-            .ok()
-            .and_then(|secs| jiff::Timestamp::from_second(secs).ok())
-            .map_or_else(|| secs.to_string(), |time| time.to_string()),
-        Until::Words(words) => words.clone(),
-    }
 }
 
 /// Shallow and partial clones are the person's to mend; everything else is the machine's fault.
@@ -570,78 +428,4 @@ fn workspace_failure(error: engine::workspace::WorkspaceError) -> Failure {
         }
     };
     Err::<(), _>(error).or_exit(status).expect_err("it is an error")
-}
-
-/// What every agent's process has.
-fn base_env() -> BTreeMap<String, String> {
-    [
-        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-        ("HOME", "/harness-state/home"),
-        ("USER", "forklift"),
-        ("LOGNAME", "forklift"),
-        ("SHELL", "/bin/bash"),
-        ("LANG", "C.UTF-8"),
-        ("TERM", "dumb"),
-        ("TMPDIR", "/tmp"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into()
-}
-
-/// This host, as the box must not be able to reach it.
-fn probe_addresses() -> Vec<SocketAddr> {
-    host::net::addresses().into_iter().map(|address| SocketAddr::new(address, 80)).collect()
-}
-
-/// The result, for people and for machines.
-pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict) {
-    ui.result("verdict", &verdict.words());
-    ui.result("run", &dir.path().display().to_string());
-    if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
-        ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
-        if !ui.is_json() {
-            let shown: Vec<_> =
-                note.lines().take(STUCK_SHOWN).map(|line| format!("  | {line}\n")).collect();
-            ui.page(&shown.concat());
-        }
-    }
-    if let Some(sent) = &meta.publication {
-        if let Some(pull) = &sent.pull {
-            ui.result("pull", &format!("#{} {}", pull.number, pull.url));
-        }
-        if let Some(text) = &sent.pull_text {
-            ui.result("pull text", &text.display().to_string());
-        }
-        if let Some(note) = &sent.note {
-            ui.note(note);
-        }
-        match &sent.problem {
-            None => ui
-                .result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
-            Some(problem) => {
-                ui.result("branch", &format!("not published: {problem}"));
-                ui.result(
-                    "commit",
-                    &format!("{} is kept in {}", sent.commit, dir.repo().display()),
-                );
-            }
-        }
-    }
-    if let Some(contract) = &meta.contract {
-        for line in render_contract(contract, ContractFormat::Plain).lines() {
-            ui.note(line);
-        }
-    }
-    for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
-        ui.note(&format!("commit not by the box's own identity: {who}"));
-    }
-    // Last, so that whoever reads events knows that this was all.
-    ui.event(
-        "verdict",
-        &json!({
-            "run": dir.id(), "path": dir.path(), "verdict": verdict, "status": meta.exit_status,
-            "publication": meta.publication, "evidence": meta.evidence,
-        }),
-    );
 }

@@ -1,0 +1,65 @@
+//! The end of a run, for people and for machines.
+
+use merge::contract::{ContractFormat, render_contract};
+use serde_json::json;
+use store::run_dir::RunDir;
+
+use super::metadata::Metadata;
+use super::run::STUCK_FILE;
+use crate::rules::judge::Verdict;
+use crate::ui::Ui;
+
+/// Lines of the agent's note that are shown.
+const STUCK_SHOWN: usize = 20;
+
+/// The result, for people and for machines.
+pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict) {
+    ui.result("verdict", &verdict.words());
+    ui.result("run", &dir.path().display().to_string());
+    if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
+        ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
+        if !ui.is_json() {
+            let shown: Vec<_> =
+                note.lines().take(STUCK_SHOWN).map(|line| format!("  | {line}\n")).collect();
+            ui.page(&shown.concat());
+        }
+    }
+    if let Some(sent) = &meta.publication {
+        if let Some(pull) = &sent.pull {
+            ui.result("pull", &format!("#{} {}", pull.number, pull.url));
+        }
+        if let Some(text) = &sent.pull_text {
+            ui.result("pull text", &text.display().to_string());
+        }
+        if let Some(note) = &sent.note {
+            ui.note(note);
+        }
+        match &sent.problem {
+            None => ui
+                .result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
+            Some(problem) => {
+                ui.result("branch", &format!("not published: {problem}"));
+                ui.result(
+                    "commit",
+                    &format!("{} is kept in {}", sent.commit, dir.repo().display()),
+                );
+            }
+        }
+    }
+    if let Some(contract) = &meta.contract {
+        for line in render_contract(contract, ContractFormat::Plain).lines() {
+            ui.note(line);
+        }
+    }
+    for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
+        ui.note(&format!("commit not by the box's own identity: {who}"));
+    }
+    // Last, so that whoever reads events knows that this was all.
+    ui.event(
+        "verdict",
+        &json!({
+            "run": dir.id(), "path": dir.path(), "verdict": verdict, "status": meta.exit_status,
+            "publication": meta.publication, "evidence": meta.evidence,
+        }),
+    );
+}
