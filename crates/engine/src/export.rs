@@ -12,6 +12,7 @@ use model::verdict::Ended;
 use sandbox::spec::{Access, BoxSpec, Limits, MIB, Output};
 
 use crate::launch::{LaunchError, Launcher, attach};
+use crate::mirror::{Mirror, MirrorError};
 use crate::place::Place;
 
 /// How long the export may take.
@@ -69,6 +70,9 @@ pub enum ExportError {
     /// The host's repository.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The host's copy of the fork's history.
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
     /// A name.
     #[error(transparent)]
     Name(#[from] IdError),
@@ -80,11 +84,12 @@ pub enum ExportError {
     },
 }
 
-/// Makes the host's repository of a run, anew if there was one: nothing in it but the pinned commits, with the user's
-/// objects lent to it.
+/// Makes the host's repository of a run, anew if there was one, with exactly what the pinned commits reach and nothing
+/// else of the user's: a commit that was never given cannot be claimed by its id.
 pub async fn make_import_repo(
     path: &Path,
     source: &UserRepo,
+    mirror: &Path,
     pins: &[&Sha],
 ) -> Result<SealedRepo, ExportError> {
     if path.exists() {
@@ -92,8 +97,11 @@ pub async fn make_import_repo(
         host::file::remove_tree_safely(path)
             .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
     }
+    let wants: Vec<Sha> = pins.iter().map(|pin| Sha::clone(pin)).collect();
+    let mirror = Mirror::update(mirror, source, &wants, None).await?;
     let repo = SealedRepo::init_bare(path, source.object_format()).await?;
-    repo.add_alternate(&source.objects_dir())?;
+    mirror.link_packs(&path.join("objects/pack")).await?;
+    drop(mirror);
     for (index, pin) in pins.iter().enumerate() {
         let name = RefName::parse(&format!("refs/pins/{index}"))?;
         repo.update_ref(&name, pin, OldValue::Missing).await?;

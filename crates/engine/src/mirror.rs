@@ -89,6 +89,17 @@ impl Mirror {
         self.path.join("objects")
     }
 
+    /// Gives every pack to another repository of the host's, by hard links where the disk allows. Nobody but the host
+    /// writes to either, and packs are never changed, only replaced.
+    pub async fn link_packs(&self, to: &Path) -> Result<(), MirrorError> {
+        let (from, to) = (self.path.join("objects/pack"), to.to_path_buf());
+        let linked = tokio::task::spawn_blocking(move || link_files(&from, &to)).await;
+        linked
+            .map_err(io::Error::other)
+            .and_then(|linked| linked)
+            .map_err(failed("link", &self.path))
+    }
+
     /// Copies every pack, byte for byte, into another repository: no links, no alternates.
     pub async fn copy_packs(&self, to: &Path) -> Result<(), MirrorError> {
         let (from, to) = (self.path.join("objects/pack"), to.to_path_buf());
@@ -174,6 +185,17 @@ fn count_packs(path: &Path) -> usize {
     fs::read_dir(path.join("objects/pack")).map_or(0, |entries| {
         entries.flatten().filter(|entry| entry.path().extension() == Some("pack".as_ref())).count()
     })
+}
+
+fn link_files(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if fs::hard_link(entry.path(), &target).is_err() {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 fn copy_files(from: &Path, to: &Path) -> io::Result<()> {

@@ -197,8 +197,13 @@ impl Run<'_> {
 
     async fn import_repo(&self, log: &GitLog) -> Result<SealedRepo, Failure> {
         let pins = &self.meta.pins;
-        let made =
-            make_import_repo(&self.dir.repo(), &self.repo, &[&pins.base, &pins.upstream]).await;
+        let made = make_import_repo(
+            &self.dir.repo(),
+            &self.repo,
+            &self.mirror(),
+            &[&pins.base, &pins.upstream],
+        )
+        .await;
         Ok(made.or_exit(ForkliftStatus::Machine)?.logged(Arc::clone(log)))
     }
 

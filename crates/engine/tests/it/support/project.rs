@@ -96,7 +96,7 @@ impl Project {
     /// The host's own repository of the run, made anew.
     pub(crate) async fn import_repo(&self, rig: &Rig) -> SealedRepo {
         let pins = [&self.pins.base, &self.pins.upstream];
-        make_import_repo(&rig.dir().join("repo.git"), &self.repo, &pins)
+        make_import_repo(&rig.dir().join("repo.git"), &self.repo, &self.mirror(), &pins)
             .await
             .expect("a repository")
     }
