@@ -97,7 +97,7 @@ pub async fn make_import_repo(
         host::file::remove_tree_safely(path)
             .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
     }
-    let wants: Vec<Sha> = pins.iter().map(|pin| Sha::clone(pin)).collect();
+    let wants: Vec<Sha> = pins.iter().copied().cloned().collect();
     let mirror = Mirror::update(mirror, source, &wants, None).await?;
     let repo = SealedRepo::init_bare(path, source.object_format()).await?;
     mirror.link_packs(&path.join("objects/pack")).await?;
