@@ -84,11 +84,6 @@ impl Mirror {
         Ok(Self { path: path.to_path_buf(), _lock: lock })
     }
 
-    /// Where its objects are.
-    pub fn objects(&self) -> PathBuf {
-        self.path.join("objects")
-    }
-
     /// Gives every pack to another repository of the host's, by hard links where the disk allows. Nobody but the host
     /// writes to either, and packs are never changed, only replaced.
     pub async fn link_packs(&self, to: &Path) -> Result<(), MirrorError> {

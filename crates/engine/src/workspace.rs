@@ -86,16 +86,17 @@ pub async fn make_workspace(
     refuse_incomplete(source).await?;
     let mut wants = vec![wish.base.clone()];
     wants.extend(wish.others.iter().map(|(_, sha)| sha.clone()).filter(|sha| *sha != wish.base));
-    let mirror = Mirror::update(mirror, source, &wants, log.clone()).await?;
-    let repo = WorkspaceRepo::init(path, &wish.branch, source.object_format(), AGENT_IDENTITY, log)
-        .await?;
-    let (packs, lent) = (repo.pack_dir(), mirror.objects());
-    // Copying packs and writing files wait for the disk in turns; together they take as long as the slower one.
-    let (copied, written) =
-        tokio::join!(mirror.copy_packs(&packs), repo.checkout(&wish.base, &lent));
+    let format = source.object_format();
+    let repo = WorkspaceRepo::init(path, &wish.branch, format, AGENT_IDENTITY, log.clone()).await?;
+    let packs = repo.pack_dir();
+    let history =
+        async { Mirror::update(mirror, source, &wants, log).await?.copy_packs(&packs).await };
+    // The files are written from the user's own objects while the history is still on its way: together they take as
+    // long as the slower one.
+    let lent = source.objects_dir();
+    let (copied, written) = tokio::join!(history, repo.checkout(&wish.base, &lent));
     copied?;
     written?;
-    drop(mirror);
     repo.set_refs(&refs(wish)?).await?;
     for want in &wants {
         if !repo.has(want).await? {
