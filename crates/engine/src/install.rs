@@ -102,7 +102,10 @@ pub async fn install(
     let output = run(&command, &limits, cancel).await?;
     if output.exit != CommandExit::Exited(0) {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let said = text.lines().rfind(|line| !line.trim().is_empty());
+        let said = text
+            .lines()
+            .rfind(|line| line.contains("npm error") && line.len() > "npm error ".len())
+            .or_else(|| text.lines().rfind(|line| !line.trim().is_empty()));
         let said = model::escape::escape_line(said.unwrap_or("nothing")).into_owned();
         return Err(InstallError::Npm { spec: program.spec(), said });
     }
