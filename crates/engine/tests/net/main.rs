@@ -1,5 +1,6 @@
 //! Boxes with a way out, against real parts: what they reach through the shim, what they do not, and what is written
-//! down about it. Everything outside of a box is a server of the test on loopback.
+//! down about it. Everything outside of a box is a server of the test on loopback, but for the registry that
+//! `toolchain` asks where there is one.
 
 mod allowed;
 mod direct;
@@ -17,4 +18,5 @@ mod silence;
 #[expect(dead_code, unused_imports, reason = "shared with the other suite, which uses all of it")]
 #[path = "../it/support/mod.rs"]
 mod support;
+mod toolchain;
 mod worker;

@@ -81,6 +81,12 @@ impl<'a> Outing<'a> {
         self
     }
 
+    /// Permits addresses that this machine's operator chose.
+    pub(crate) fn permit_these(mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
+        self.policy.permit_private.extend(addresses);
+        self
+    }
+
     /// Permits one port of this host's loopback, and the name by which it is asked for.
     pub(crate) fn reach(self, port: u16) -> Self {
         self.permit(port).allow(LOCALHOST)
