@@ -24,11 +24,6 @@ pub(crate) fn guest_command() -> Vec<String> {
     ]
 }
 
-/// The guest program itself, for tests and for other roles that it plays.
-pub fn guest_program() -> &'static [u8] {
-    GUEST_PROGRAM
-}
-
 /// Writes the guest and its configuration. Everything is readable by all and writable by this host's user alone;
 /// nothing in it is secret.
 pub(crate) fn prepare(spec: &BoxSpec, backend: BackendKind) -> Result<(), SandboxError> {

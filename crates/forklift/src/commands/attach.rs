@@ -32,7 +32,7 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
         let plan = Plan::load(&dir)?;
         let forge = ForgePlan::find(&meta.fork.forge, &places.config)?;
         let mut secrets: Vec<_> = forge.token.iter().cloned().collect();
-        secrets.extend(plan.keys().into_iter().flatten().map(|(_, key)| key));
+        secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));
         let run =
             Run { ui, dir, meta, repo, plan, forge, secrets, cancel, cache: places.cache.clone() };
         run.advance().await

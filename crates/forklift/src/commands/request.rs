@@ -15,9 +15,9 @@ use sandbox::backend::BackendKind;
 use super::Places;
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit};
-use crate::flow::plan::{KEY_VARIABLE, KeyPlace, PROXY, Plan};
+use crate::flow::plan::{KEY_VARIABLE, KeyPlace, PROXY, Plan, load_settings};
 use crate::rules::model_choice::{ModelChoice, Said, choose_model};
-use crate::rules::opencode_env::{Overrides, parse_overrides, parse_settings};
+use crate::rules::opencode_env::{Overrides, parse_overrides};
 use crate::rules::prompt::render_prompt;
 
 /// The variable that names another `opencode.env`.
@@ -208,8 +208,7 @@ fn key_values(key: &KeyPlace) -> Result<Vec<Secret>, Failure> {
         let bytes = host::file::read_private(path).or_exit(ForkliftStatus::Usage)?;
         return Ok(vec![Secret::new(String::from_utf8_lossy(&bytes).trim())]);
     }
-    let keys = Plan::without_agent(key.clone()).keys()?;
-    Ok(keys.into_iter().map(|(_, secret)| secret).collect())
+    Ok(key.variables()?.into_iter().map(|(_, secret)| secret).collect())
 }
 
 /// What the flags and, for OpenCode, its settings file come to.
@@ -238,9 +237,7 @@ impl Settings {
         }
         let path = host::env::var_os(ENV_FILE_VARIABLE)
             .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
-        let bytes = host::file::read_private(&path).or_exit(ForkliftStatus::Usage)?;
-        let settings = parse_settings(&bytes, &flags)
-            .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
+        let settings = load_settings(&path, &flags)?;
         Ok(Self {
             overrides: Overrides {
                 model: Some(settings.model),

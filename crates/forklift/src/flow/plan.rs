@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use store::run_dir::RunDir;
 
 use crate::exit::{Failure, OrExit};
-use crate::rules::opencode_env::{Overrides, parse_settings};
+use crate::rules::opencode_env::{AgentSettings, Overrides, parse_settings};
 
 /// The plan in the run directory.
 const PLAN_FILE: &str = "plan.json";
@@ -66,6 +66,32 @@ pub(crate) enum KeyPlace {
     Command(Vec<String>),
 }
 
+impl KeyPlace {
+    /// The variables with the key that the shim needs; none where it looks the key up itself.
+    pub(crate) fn variables(&self) -> Result<Vec<(String, Secret)>, Failure> {
+        match self {
+            Self::Nowhere | Self::File(_) | Self::Command(_) => Ok(Vec::new()),
+            Self::Settings(path) => {
+                let settings = load_settings(path, &Overrides::default())?;
+                Ok(vec![(KEY_VARIABLE.to_owned(), settings.api_key)])
+            }
+            Self::Variable(name) => match host::env::var(name) {
+                Some(value) => Ok(vec![(name.clone(), Secret::new(value))]),
+                None => Err(Failure::usage(format!(
+                    "the model's key is not there: set {name}, or name a file with --key-file"
+                ))),
+            },
+        }
+    }
+}
+
+/// Reads OpenCode's settings, which must be the person's alone, and applies the flags.
+pub(crate) fn load_settings(path: &Path, flags: &Overrides) -> Result<AgentSettings, Failure> {
+    let bytes = host::file::read_private(path).or_exit(ForkliftStatus::Usage)?;
+    parse_settings(&bytes, flags)
+        .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
+}
+
 impl Plan {
     /// A plan for this command, without a way out.
     pub(crate) fn new(provider: Provider, command: &AgentCommand) -> Self {
@@ -91,17 +117,6 @@ impl Plan {
         }
     }
 
-    /// A plan that knows nothing but where the key is.
-    pub(crate) fn without_agent(key: KeyPlace) -> Self {
-        let nothing = AgentCommand {
-            argv: Vec::new(),
-            env: BTreeMap::new(),
-            files: Vec::new(),
-            home: Vec::new(),
-        };
-        Self { key, ..Self::new(Provider::Scripted, &nothing) }
-    }
-
     /// Keeps the plan with the run.
     pub(crate) fn save(&self, dir: &RunDir) -> Result<(), Failure> {
         let bytes = serde_json::to_vec_pretty(self).or_exit(ForkliftStatus::Internal)?;
@@ -121,26 +136,7 @@ impl Plan {
     pub(crate) fn way_out(&self, log: &Path) -> Result<Option<WayOut>, Failure> {
         let Some(config) = &self.egress else { return Ok(None) };
         let config = EgressConfig { log_path: log.to_path_buf(), ..config.clone() };
-        Ok(Some(WayOut { config, keys: self.keys()? }))
-    }
-
-    /// The variables with keys that the shim needs.
-    pub(crate) fn keys(&self) -> Result<Vec<(String, Secret)>, Failure> {
-        match &self.key {
-            KeyPlace::Nowhere | KeyPlace::File(_) | KeyPlace::Command(_) => Ok(Vec::new()),
-            KeyPlace::Settings(path) => {
-                let bytes = host::file::read_private(path).or_exit(ForkliftStatus::Usage)?;
-                let settings = parse_settings(&bytes, &Overrides::default())
-                    .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
-                Ok(vec![(KEY_VARIABLE.to_owned(), settings.api_key)])
-            }
-            KeyPlace::Variable(name) => match host::env::var(name) {
-                Some(value) => Ok(vec![(name.clone(), Secret::new(value))]),
-                None => Err(Failure::usage(format!(
-                    "the model's key is not there: set {name}, or name a file with --key-file"
-                ))),
-            },
-        }
+        Ok(Some(WayOut { config, keys: self.key.variables()? }))
     }
 
     /// The relays of the box: one, if there is a way out.

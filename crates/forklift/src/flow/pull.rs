@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use forge::{
     Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, PullRequest, Remote, write_pull_text,
 };
-use host::file::FileError;
 use model::secret::Secret;
 use model::verdict::ForkliftStatus;
 use store::operation_log::{Operation, OperationLog, Outcome};
@@ -39,16 +38,12 @@ impl ForgePlan {
             Some(token) => Some(Secret::new(token)),
             None => match host::file::read_private(&file) {
                 Ok(bytes) => Some(Secret::new(String::from_utf8_lossy(&bytes).trim())),
-                Err(error) if is_missing(&error) => None,
+                Err(error) if error.is_not_found() => None,
                 Err(error) => return Err(error).or_exit(ForkliftStatus::Usage),
             },
         };
         Ok(Self { url: url.to_owned(), token })
     }
-}
-
-fn is_missing(error: &FileError) -> bool {
-    error.is_not_found()
 }
 
 /// Opens the pull request, or leaves its text beside the run where there is no forge or no token. A forge that says no
