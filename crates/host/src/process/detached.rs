@@ -5,7 +5,8 @@ use std::io;
 use std::process::Stdio;
 
 use model::command::CommandSpec;
-use rustix::process::{getpid, getsid, setsid};
+use nix::unistd::{getpid, getsid};
+use rustix::process::setsid;
 
 use super::ProcessError;
 use super::handle::ProcessHandle;
@@ -39,6 +40,9 @@ pub fn spawn_detached(
 
 /// Leaves the session of whoever started us, so that neither a closed terminal nor a signal to its
 /// process group ends us. Does nothing when we lead a session already.
+///
+/// Asked through nix: the session's id is 0 when its leader lives outside our pid namespace, as in many containers,
+/// and rustix takes an id for never 0.
 pub fn become_session_leader() -> Result<(), ProcessError> {
     let me = getpid();
     if getsid(None).is_ok_and(|session| session == me) {
@@ -46,7 +50,7 @@ pub fn become_session_leader() -> Result<(), ProcessError> {
     }
     setsid().map(|_session| ()).map_err(|errno| ProcessError::Reach {
         action: "start a session for",
-        pid: me.as_raw_nonzero().get(),
+        pid: me.as_raw(),
         source: errno.into(),
     })
 }

@@ -142,12 +142,27 @@ async fn a_detached_process_can_lead_a_session() {
     assert_eq!(fs::read_to_string(answer).unwrap(), child.pid.to_string());
 }
 
-/// Does its part only when the test above starts it.
+/// In a container the session that started us often lives outside our pid namespace, where its id reads as 0.
+#[tokio::test]
+async fn a_session_outside_the_pid_namespace_can_be_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let answer = dir.path().join("answer");
+    let spec = CommandSpec::new("/usr/bin/unshare")
+        .args(["--map-root-user", "--pid", "--fork"])
+        .arg(host::env::current_exe().unwrap())
+        .args(["--exact", "process_end::as_a_child_it_leads_a_session"])
+        .env(CHILD, &answer);
+    let output = run(&spec, &limits(Some(Duration::from_secs(20))), &Cancel::new()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(fs::read_to_string(answer).ok().as_deref(), Some("1"), "{said}");
+}
+
+/// Does its part only when one of the tests above starts it.
 #[test]
 fn as_a_child_it_leads_a_session() {
     let Some(answer) = host::env::var_os(CHILD) else { return };
     host::process::become_session_leader().unwrap();
     host::process::become_session_leader().unwrap();
-    let session = rustix::process::getsid(None).unwrap();
-    fs::write(answer, session.as_raw_nonzero().to_string()).unwrap();
+    let session = nix::unistd::getsid(None).unwrap();
+    fs::write(answer, session.to_string()).unwrap();
 }
