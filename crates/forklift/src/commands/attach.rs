@@ -9,9 +9,9 @@ use super::{Places, block_on};
 use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
-use crate::flow::plan::Plan;
 use crate::flow::pull::ForgePlan;
 use crate::flow::run::Run;
+use crate::flow::sealed::load_plan;
 use crate::flow::show::show_end;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
@@ -29,7 +29,7 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let repo = find_repo(&meta.fork.path).await?;
-        let plan = Plan::load(&dir)?;
+        let plan = load_plan(&dir)?;
         let forge = ForgePlan::find(&meta.fork.forge, &places.config)?;
         let mut secrets: Vec<_> = forge.token.iter().cloned().collect();
         secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));

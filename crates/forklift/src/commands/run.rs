@@ -1,6 +1,8 @@
 //! `forklift`: bring this fork up to date.
 
+use agent::SessionWish;
 use engine::evidence::Evidence;
+use engine::hire::Task;
 use host::signal::cancel_on_signals;
 use model::redact::Redactor;
 use model::verdict::ForkliftStatus;
@@ -19,8 +21,9 @@ use crate::flow::metadata::{Metadata, Phase, Settings, VERSION};
 use crate::flow::observe::{Observation, observe};
 use crate::flow::pull::ForgePlan;
 use crate::flow::run::Run;
+use crate::flow::sealed::save_plan;
 use crate::rules::judge::Verdict;
-use crate::rules::prompt::FORK_FILES;
+use crate::rules::prompt::{FORK_FILES, render_prompt};
 use crate::ui::Ui;
 
 /// Bytes of the fork's own words that the agent is given.
@@ -33,8 +36,8 @@ pub(crate) fn run(ui: &Ui, args: &RunArgs) -> Outcome {
 
 /// Runs with given places. Everything that can be wrong with the request is found before anything is started.
 pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
-    let request = Request::check(args, places)?;
     block_on(async {
+        let request = Request::check(args, places).await?;
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let found = choice::observe(request.backend, &args.image).await;
         let choice =
@@ -51,14 +54,22 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
         )
         .await?;
         let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
-        let mut secrets = request.secrets.clone();
+        let mut secrets = request.hired.secrets();
         secrets.extend(forge.token.clone());
         let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
             .or_exit(ForkliftStatus::Machine)?;
         let meta = first_metadata(&dir, &seen, args, choice);
         let redactor = Redactor::new(secrets.clone());
-        let plan = request.plan(dir.id(), fork_context(&seen).await?.as_deref())?;
-        plan.save(&dir)?;
+        let context = fork_context(&seen).await?;
+        let task = Task {
+            run: dir.id(),
+            prompt: render_prompt(&request.branch, args.timeout, context.as_deref()),
+            context,
+            session: SessionWish::Fresh { id: None },
+            mcp: Vec::new(),
+        };
+        let plan = request.hired.plan(task).or_exit(ForkliftStatus::Usage)?;
+        save_plan(&plan, &dir)?;
         save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
         host::failpoint::hit("pinned");
         let facts = observe_env(host::clock::now()).await;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use engine::claim::AgentSummary;
 use engine::evidence::{Evidence, Pins};
 use engine::record::ExitRecord;
 use engine::workspace::WorkspaceNotes;
@@ -12,7 +13,7 @@ use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::AgentWhen;
-use crate::rules::judge::{Claim, Verdict};
+use crate::rules::judge::Verdict;
 
 /// The version of the file's shape.
 pub(crate) const VERSION: u32 = 1;
@@ -91,18 +92,6 @@ pub(crate) struct Settings {
     pub(crate) timeout_secs: u64,
     pub(crate) agent_when: AgentWhen,
     pub(crate) accept_loss: bool,
-}
-
-/// What the agent said about its work: claims, never evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct AgentSummary {
-    pub(crate) claim: Claim,
-    pub(crate) answer: Option<String>,
-    pub(crate) session: Option<String>,
-    pub(crate) tool_calls: usize,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cost_usd: Option<f64>,
 }
 
 /// What was made known to others.

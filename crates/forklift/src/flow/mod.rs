@@ -2,9 +2,8 @@
 
 pub(crate) mod metadata;
 pub(crate) mod observe;
-pub(crate) mod plan;
 pub(crate) mod publish;
 pub(crate) mod pull;
 pub(crate) mod run;
-mod sealed;
+pub(crate) mod sealed;
 pub(crate) mod show;

@@ -4,12 +4,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{Progress, Provider};
+use agent::{Progress, Usage};
+use engine::claim::{Claim, summary_of};
+use engine::errand::Heard;
 use engine::evidence::{self, Bounds};
 use engine::export::{ExportWish, Exported, export, import_ref, make_import_repo};
+use engine::hire::AgentPlan;
 use engine::launch::{self, Sighting};
-use engine::listen::Listener;
-use engine::place::Place;
 use engine::record::ExitRecord;
 use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
 use forge::NewPull;
@@ -31,14 +32,12 @@ use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
 
 use super::metadata::{Metadata, Phase, Publication};
-use super::plan::Plan;
 use super::publish;
 use super::pull::{ForgePlan, open_pull};
 use super::show::show_end;
 use crate::cli::AgentWhen;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::rules::claim::summary_of;
-use crate::rules::judge::{Aftermath, Claim, Import, Verdict, judge};
+use crate::rules::judge::{Aftermath, Import, Verdict, judge};
 use crate::rules::pull_text::{Incoming, render_pull};
 use crate::ui::Ui;
 
@@ -61,7 +60,7 @@ pub(crate) struct Run<'a> {
     pub(crate) meta: Metadata,
     pub(crate) repo: UserRepo,
     /// What is started in the box.
-    pub(crate) plan: Plan,
+    pub(crate) plan: AgentPlan,
     /// Where the pull request goes.
     pub(crate) forge: ForgePlan,
     pub(crate) secrets: Vec<Secret>,
@@ -216,39 +215,26 @@ impl Run<'_> {
                 settings.provider, settings.backend, settings.timeout_secs
             ),
         );
-        let place = self.place()?;
-        let seen = launch::look(&place).or_exit(ForkliftStatus::Machine)?;
-        if seen == Sighting::NeverStarted {
-            self.write_files(&place)?;
-            let spec = self.agent_box()?;
-            let sealed =
-                json!({"backend": settings.backend, "argv": spec.argv, "limits": spec.limits});
-            let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
-            operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
-            let launcher = self.launcher()?;
-            let launched = match self.plan.way_out(&place.egress_log())? {
-                Some(way_out) => launcher.launch_with(&spec, &way_out),
-                None => launcher.launch(&spec),
-            };
-            launched.or_exit(ForkliftStatus::Machine)?;
-        }
+        let errand = self.errand()?;
+        let spec = errand.spec();
+        let sealed = json!({
+            "backend": settings.backend, "argv": spec.argv, "agent": self.plan.argv, "limits": spec.limits,
+        });
+        let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
+        operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
+        errand.start(&self.launcher()?).or_exit(ForkliftStatus::Machine)?;
         Ok(Phase::Launched)
     }
 
     async fn wait(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
-        let place = self.place()?;
-        if launch::look(&place).or_exit(ForkliftStatus::Machine)? == Sighting::NeverStarted {
+        let errand = self.errand()?;
+        let seen = launch::look(&errand.place()).or_exit(ForkliftStatus::Machine)?;
+        if seen == Sighting::NeverStarted {
             return Ok(Phase::Prepared);
         }
-        let provider = Provider::parse(&self.plan.provider).or_exit(ForkliftStatus::Internal)?;
-        let output = self.agent_box()?.output;
-        let mut listener = Listener::new(provider, &place.stdout(output));
-        let record = self.watch(&place, &mut listener).await?;
-        let exit = match record.ended {
-            Ended::Exited { code } => Some(code),
-            _ => None,
-        };
-        let report = listener.finish(exit, |progress| self.tell(&progress));
+        let attended = errand.attend(Usage::default(), &self.cancel, |heard| self.hear(heard));
+        let done = attended.await.or_exit(ForkliftStatus::Machine)?;
+        let (record, report) = (done.record, done.report);
         let waiting = record.egress.as_ref().and_then(|report| report.usage.waiting_until);
         self.meta.agent = Some(summary_of(&report, waiting));
         self.tell_egress(&record);
@@ -258,21 +244,6 @@ impl Run<'_> {
         self.ui.event("box", &json!({"ended": record.ended, "ready_ms": record.ready_ms}));
         self.meta.agent_box = Some(record);
         Ok(Phase::Ended)
-    }
-
-    /// Waits for the box; a person who wants to stop gets it stopped, recorded and all.
-    async fn watch(&self, place: &Place, listener: &mut Listener) -> Result<ExitRecord, Failure> {
-        let mut waiting = std::pin::pin!(launch::attach(place));
-        let ended = tokio::select! {
-            ended = &mut waiting => ended,
-            () = listener.follow(|progress| self.tell(&progress)) => waiting.await,
-            reason = self.cancel.cancelled() => {
-                self.ui.note(&format!("{reason}: stopping the agent"));
-                launch::stop(place).or_exit(ForkliftStatus::Machine)?;
-                waiting.await
-            }
-        };
-        ended.or_exit(ForkliftStatus::Machine)
     }
 
     async fn import(&mut self, log: &GitLog) -> Result<Phase, Failure> {
@@ -288,7 +259,7 @@ impl Run<'_> {
         let repo = self.import_repo(log).await?;
         let wish = ExportWish {
             run: self.dir.id(),
-            agent_box: &self.agent_box()?,
+            agent_box: &self.errand()?.spec(),
             branch: &self.meta.fork.branch,
             known: &[pins.base.clone(), pins.upstream.clone()],
         };
@@ -400,6 +371,13 @@ impl Run<'_> {
         let own = own.or_exit(ForkliftStatus::Machine)?;
         let same = own.is_some_and(|blob| blob.bytes == note);
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
+    }
+
+    fn hear(&self, heard: Heard) {
+        match heard {
+            Heard::Progress(progress) => self.tell(&progress),
+            Heard::Stopping(reason) => self.ui.note(&format!("{reason}: stopping the agent")),
+        }
     }
 
     fn tell(&self, progress: &Progress) {

@@ -1,5 +1,6 @@
 //! How a run ends: from what the host saw itself to a verdict, and from a verdict to a status.
 
+use engine::claim::Claim;
 use engine::evidence::Evidence;
 use model::verdict::{Ended, ForkliftStatus};
 use serde::{Deserialize, Serialize};
@@ -59,24 +60,6 @@ pub(crate) struct Aftermath {
     pub(crate) import: Import,
     /// Work of the fork was lost, and nobody said that this is fine.
     pub(crate) lost: bool,
-}
-
-/// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub(crate) enum Claim {
-    /// It is done.
-    Finished,
-    /// It failed, for this reason.
-    Failed {
-        /// In its words.
-        reason: String,
-    },
-    /// Its model has no more to give until then.
-    Waiting {
-        /// Until when, as far as it was told.
-        until: Option<String>,
-    },
 }
 
 /// What came out of the workspace.
