@@ -16,6 +16,9 @@ show() {
 # The agent's own settings go into its home as its own files: the host never writes where an agent has been.
 [ -d "$run/home" ] && cp -R -- "$run/home/." "$HOME/"
 
+# Nobody else is here yet: a lock that an earlier agent was killed with is nobody's.
+rm -f -- /workspace/.git/index.lock 2> /dev/null
+
 mkdir -p -- "$state/logs"
 rm -f -- "$state/instructions.txt" "$state/fork-context.md"
 cp -- "$run/instructions.txt" "$state/instructions.txt"

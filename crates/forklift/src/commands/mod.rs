@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub(crate) mod again;
 pub(crate) mod agents;
 pub(crate) mod attach;
 pub(crate) mod demo;
