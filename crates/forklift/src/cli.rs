@@ -224,6 +224,11 @@ enum Command {
         #[command(subcommand)]
         action: AgentsAction,
     },
+    /// Build or check the image that boxes on a container engine come from
+    Image {
+        #[command(subcommand)]
+        action: ImageAction,
+    },
     /// List runs, newest first
     Runs,
     /// Show one run
@@ -282,6 +287,32 @@ pub(crate) struct AgainArgs {
 }
 
 #[derive(Debug, Subcommand)]
+enum ImageAction {
+    /// Build the image on the engine that answers
+    Build(ImageBuildArgs),
+    /// Look into an image from a sealed box: every tool, and whether this version of forklift made it
+    Check {
+        /// The image
+        #[arg(value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+        image: String,
+    },
+}
+
+/// How the image is built.
+#[derive(Debug, Args)]
+pub(crate) struct ImageBuildArgs {
+    /// The name that the image gets
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    pub(crate) tag: String,
+    /// The image that it begins with
+    #[arg(long, value_name = "IMAGE", default_value = "ubuntu:24.04")]
+    pub(crate) base: String,
+    /// Language runtimes, which come from the open internet: any of rust, node, bun and pyenv, or none
+    #[arg(long, value_name = "LIST", default_value = "rust node bun pyenv")]
+    pub(crate) runtimes: String,
+}
+
+#[derive(Debug, Subcommand)]
 enum AgentsAction {
     /// Install an agent's program from npm, in the version that forklift was made for
     Install {
@@ -322,6 +353,12 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
             commands::agents::install(ui, &name)
         }
         Some(Command::Agents { action: AgentsAction::List }) => commands::agents::list(ui),
+        Some(Command::Image { action: ImageAction::Build(args) }) => {
+            commands::image::build(ui, &args)
+        }
+        Some(Command::Image { action: ImageAction::Check { image } }) => {
+            commands::image::check(ui, &image)
+        }
         Some(Command::Runs) => commands::runs::run(ui),
         Some(Command::Show { run }) => commands::show::run(ui, &run),
         Some(Command::Log { run, follow }) => commands::log::run(ui, &run, follow),

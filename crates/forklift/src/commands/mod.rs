@@ -5,6 +5,7 @@ pub(crate) mod agents;
 pub(crate) mod attach;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod image;
 pub(crate) mod log;
 pub(crate) mod man;
 mod request;
