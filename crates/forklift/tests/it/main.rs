@@ -4,6 +4,7 @@ mod again;
 mod agents;
 mod crash;
 mod hostile;
+mod image;
 mod outcome;
 mod packages;
 mod publish;
