@@ -6,6 +6,7 @@ mod hostile;
 mod outcome;
 mod packages;
 mod publish;
+mod publish_elsewhere;
 mod readme;
 mod support;
 mod usage;
