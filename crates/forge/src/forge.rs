@@ -1,7 +1,7 @@
 //! The one way to a forge for everybody who reads or publishes.
 //!
 //! An enum and not a trait object: the kinds are known, and a new one shall make the compiler ask at every place that
-//! cares. What all kinds do alike (writing once, finding, folding reviews in) is here, over [`Provider`].
+//! cares. What all kinds do alike (writing once, finding, folding reviews in) is here, over `provider`.
 
 use std::path::{Path, PathBuf};
 

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::call::{Call, Method};
+use crate::call::{Call, DoneStatus, Method};
 use crate::journal::{Entry, EntryOutcome, Journal, JournalError};
-use crate::queue::{DoneQueue, QueueError};
+use crate::queue::DoneQueue;
 use crate::rules::budget::{Budget, Purse, Spent, spend};
 
 /// As much of a name that somebody made up as a record needs.
@@ -282,11 +282,7 @@ impl Desk {
         }
     }
 
-    fn signal_done(
-        &self,
-        status: crate::call::DoneStatus,
-        summary: &str,
-    ) -> Result<Value, Trouble> {
+    fn signal_done(&self, status: DoneStatus, summary: &str) -> Result<Value, Trouble> {
         let name = Method::SignalDone.name();
         if summary.len() > SUMMARY_MAX_BYTES {
             let why = format!("the summary has more than {SUMMARY_MAX_BYTES} bytes");
@@ -306,10 +302,12 @@ impl Desk {
                 self.write_down(name, "", EntryOutcome::Refused, sentence)?;
                 Err(Trouble::new(TroubleSort::Refused, why))
             }
+            // Paths of the host are no concern of the agent's, so only the record has the reason.
             Err(error) => {
-                let sentence = format!("could not signal done: {}", status.name());
+                let sentence = format!("could not signal done: {}: {error}", status.name());
                 self.write_down(name, "", EntryOutcome::Failed, sentence)?;
-                Err(Trouble::internal(&error))
+                let message = "the sidecar cannot write its queue";
+                Err(Trouble::new(TroubleSort::Internal, message))
             }
         }
     }
@@ -351,11 +349,6 @@ impl Desk {
 impl Trouble {
     fn new(sort: TroubleSort, message: impl Into<String>) -> Self {
         Self { sort, message: message.into() }
-    }
-
-    /// Paths of the host are no concern of the agent's.
-    fn internal(_error: &QueueError) -> Self {
-        Self::new(TroubleSort::Internal, "the sidecar cannot write its queue")
     }
 }
 

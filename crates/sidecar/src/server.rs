@@ -147,7 +147,7 @@ async fn answer_rpc(State(desk): State<Arc<Desk>>, body: Bytes) -> Response {
             for call in calls {
                 answers.extend(answer_one(&desk, call).await);
             }
-            (!answers.is_empty()).then(|| Value::Array(answers))
+            (!answers.is_empty()).then_some(Value::Array(answers))
         }
     };
     match answer {

@@ -1,4 +1,4 @@
-//! SQLite.
+//! SQLite: the promises of every engine, and its own about files and versions.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

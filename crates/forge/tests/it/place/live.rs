@@ -159,11 +159,10 @@ impl Place for LivePlace {
     async fn merge(&self, pull: u64) {
         // While the server still checks, it says "try again later".
         for _ in 0..40 {
-            let path = format!("/api/v1{}", self.repo(&format!("/pulls/{pull}/merge")));
-            let path = path.strip_prefix("/api/v1").unwrap();
+            let path = self.repo(&format!("/pulls/{pull}/merge"));
             let auth = format!("token {}", self.server.token);
             let body = json!({ "Do": "merge" });
-            if self.server.call(&auth, "POST", path, body).await.0 == 200 {
+            if self.server.call(&auth, "POST", &path, body).await.0 == 200 {
                 return;
             }
             tokio::time::sleep(std::time::Duration::from_millis(250)).await;
