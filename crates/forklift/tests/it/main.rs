@@ -8,6 +8,7 @@ mod image;
 mod outcome;
 mod packages;
 mod publish;
+mod publish_elsewhere;
 mod readme;
 mod rules;
 mod support;
