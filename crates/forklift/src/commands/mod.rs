@@ -2,11 +2,16 @@
 
 pub(crate) mod again;
 pub(crate) mod agents;
+pub(crate) mod all;
 pub(crate) mod attach;
+pub(crate) mod changelog;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod files;
+pub(crate) mod first;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod prune;
 mod request;
 pub(crate) mod run;
 pub(crate) mod runs;

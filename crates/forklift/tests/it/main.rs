@@ -2,10 +2,13 @@
 
 mod again;
 mod agents;
+mod all;
 mod crash;
 mod hostile;
 mod outcome;
 mod packages;
+mod preview;
+mod prune;
 mod publish;
 mod readme;
 mod rules;

@@ -1,6 +1,6 @@
 //! How runs end: each verdict with its status, its record and its effect on origin.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 
 use testkit::hermetic::Hermetic;
 use testkit::repo::{Fork, Repo};
@@ -178,10 +178,7 @@ fn submodules_and_large_files_do_not_matter() {
 #[test]
 fn a_branch_that_origin_rejects_keeps_the_work_and_says_so() {
     let Some(person) = Person::new() else { return };
-    let hook = person.fork.origin.git_dir().join("hooks/pre-receive");
-    std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
-    std::fs::write(&hook, "#!/bin/sh\necho protected >&2\nexit 1\n").expect("written");
-    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+    person.reject_pushes();
     let output = person.run(MERGE, &[]);
     assert_eq!(output.status, Some(7), "{}", output.snapshot());
     let tip = person.metadata("/publication/commit");
@@ -197,11 +194,7 @@ fn a_log_is_shown_and_followed_to_its_end() {
         "[[step]]\nprint = \"first\\n\"\n[[step]]\nsleep = 1.0\n[[step]]\nprint = \"last\\n\"\n{MERGE}"
     );
     let mut child = person.start(&script, &[]);
-    let began = std::time::Instant::now();
-    while !person.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists()) {
-        assert!(began.elapsed().as_secs() < 20, "the box did not start");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    person.wait_for_box(&mut child);
     let name = person.only_run().file_name().expect("a name").to_string_lossy().into_owned();
     let followed = person.hermetic.run(&mut person.forklift(&["log", &name, "--follow"]));
     assert!(
