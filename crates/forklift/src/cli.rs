@@ -449,4 +449,38 @@ mod tests {
         let typed = Cli::parse_from(["forklift"]).run;
         assert_eq!(format!("{typed:?}"), format!("{:?}", RunArgs::default()));
     }
+
+    const EXAMPLES: [&str; 2] = [
+        include_str!("../../../docs/cron.md"),
+        include_str!("../../../contrib/systemd/forklift.service"),
+    ];
+
+    /// Every command line of forklift's own in the examples, as words. None of them needs a shell to be read.
+    fn example_lines() -> Vec<Vec<&'static str>> {
+        let mut lines = Vec::new();
+        for text in EXAMPLES {
+            for line in text.lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let program = |word: &&str| *word == "forklift" || word.ends_with("/bin/forklift");
+                let starts = line.starts_with("forklift ")
+                    || line.starts_with("Exec")
+                    || line.starts_with(|c: char| c.is_ascii_digit());
+                if let Some(at) = words.iter().position(program).filter(|_| starts) {
+                    lines.push(words[at..].to_vec());
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn the_commands_of_the_examples_are_understood() {
+        let lines = example_lines();
+        assert_eq!(lines.len(), 8, "{lines:?}");
+        for line in lines {
+            assert!(!line.concat().contains(['\'', '"', '$', '\\']), "{line:?} needs a shell");
+            let parsed = Cli::try_parse_from(&line);
+            assert!(parsed.is_ok(), "{line:?}: {}", parsed.expect_err("refused"));
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod again;
 mod agents;
 mod all;
 mod crash;
+mod examples;
 mod hostile;
 mod outcome;
 mod packages;
