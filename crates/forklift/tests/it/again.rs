@@ -124,7 +124,7 @@ fn a_notification_that_fails_changes_nothing() {
 }
 
 #[test]
-fn two_forklifts_take_turns_on_one_fork() {
+fn p18_two_forklifts_take_turns_on_one_fork() {
     let Some(person) = Person::new() else { return };
     let slow = format!("[[step]]\nsleep = 3\n\n{MERGE}");
     let mut first = person.start(&slow, &[]);

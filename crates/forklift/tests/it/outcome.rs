@@ -96,7 +96,7 @@ fn a_lazy_agent_that_claims_success_is_not_believed() {
 }
 
 #[test]
-fn resetting_the_fork_to_upstream_is_refused() {
+fn p03_resetting_the_fork_to_upstream_is_refused() {
     let Some(person) = Person::new() else { return };
     let act = "git reset --hard upstream/main && git commit --allow-empty -m done";
     let output = person.run(&format!("[[step]]\nrun = \"{act}\"\n"), &[]);
@@ -106,7 +106,7 @@ fn resetting_the_fork_to_upstream_is_refused() {
 }
 
 #[test]
-fn two_starts_in_one_second_do_not_collide() {
+fn p18_two_starts_in_one_second_do_not_collide() {
     let Some(person) = Person::new() else { return };
     let mut first = person.start(MERGE, &[]);
     let mut second = person.start(MERGE, &[]);
@@ -143,17 +143,17 @@ fn does_not_matter(make: impl FnOnce(&Hermetic) -> Fork) {
 }
 
 #[test]
-fn blanks_and_plus_signs_in_names_do_not_matter() {
+fn p18_blanks_and_plus_signs_in_names_do_not_matter() {
     does_not_matter(|h| Fork::named(h, "my fork + more").clean_merge());
 }
 
 #[test]
-fn a_dangling_link_in_the_tree_does_not_matter() {
+fn p07_a_dangling_link_in_the_tree_does_not_matter() {
     does_not_matter(|h| Fork::new(h).dangling_symlink().clean_merge());
 }
 
 #[test]
-fn where_the_checkout_stands_does_not_matter() {
+fn p04_where_the_checkout_stands_does_not_matter() {
     does_not_matter(|h| Fork::new(h).clean_merge().on_branch("topic"));
     does_not_matter(|h| Fork::new(h).clean_merge().detached());
     does_not_matter(|h| Fork::new(h).clean_merge().dirty());
@@ -170,7 +170,7 @@ fn sha256_does_not_matter() {
 }
 
 #[test]
-fn submodules_and_large_files_do_not_matter() {
+fn p21_submodules_and_large_files_do_not_matter() {
     does_not_matter(|h| Fork::new(h).submodule().clean_merge());
     does_not_matter(|h| Fork::new(h).lfs().clean_merge());
 }

@@ -118,7 +118,7 @@ fn busy() -> Option<Person> {
 }
 
 #[test]
-fn the_forks_own_files_are_listed_with_what_upstream_did() {
+fn p19_the_forks_own_files_are_listed_with_what_upstream_did() {
     let Some(person) = busy() else { return };
     let value = json(&person, &["files"]);
     let row = |file: &Value| {

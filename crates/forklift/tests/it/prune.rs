@@ -54,7 +54,7 @@ fn young_runs_and_the_newest_of_a_fork_stay() {
 }
 
 #[test]
-fn a_stuck_run_stays_until_it_is_meant() {
+fn p21_a_stuck_run_stays_until_it_is_meant() {
     let Some(person) = Person::new() else { return };
     person.run(STUCK, &[]);
     let output = prune(&person, &[]);

@@ -116,3 +116,12 @@ impl Person {
         std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
     }
 }
+
+/// Runs the default agent with an env file of this text, which only its owner can read.
+pub(crate) fn with_env_file(person: &Person, text: &str, flags: &[&str]) -> Output {
+    let path = person.hermetic.root().join("my opencode.env");
+    std::fs::write(&path, text).expect("written");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("set");
+    let mut command = person.forklift(flags);
+    person.hermetic.run(command.env("FORKLIFT_OPENCODE_ENV", path))
+}

@@ -194,6 +194,14 @@ impl Fork {
         sha
     }
 
+    /// Lets upstream's authors replace their newest commit by another and push that by force.
+    pub fn upstream_rewrite(&self, path: &str, text: &str, message: &str) -> String {
+        self.author.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+        let sha = self.author.write(path, text).commit(message);
+        self.author.git(&["push", "--quiet", "--force", "upstream", MAIN]);
+        sha
+    }
+
     /// Upstream has one new commit, in a file that the fork does not touch.
     pub fn clean_merge(self) -> Self {
         self.upstream_commit(UPSTREAM_FILE, "1\n2\n", "second");
