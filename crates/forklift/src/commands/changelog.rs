@@ -9,7 +9,7 @@ use model::verdict::ForkliftStatus;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Places, block_on};
+use super::{Places, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
@@ -30,7 +30,7 @@ enum RebaseForecast {
 /// Looks ahead and says what it sees.
 pub(crate) fn run(ui: &Ui, look: &LookArgs, limit: usize) -> Outcome {
     let places = Places::from_env()?;
-    block_on(async {
+    block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let forecast = observe_forecast(&preview.repo, &pins.base, &pins.upstream, limit).await;

@@ -6,7 +6,7 @@ use merge::own::{OwnFile, observe_own_files};
 use model::verdict::ForkliftStatus;
 use serde_json::{Value, json};
 
-use super::{Places, block_on};
+use super::{Places, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::preview::Preview;
@@ -18,7 +18,7 @@ const NO_OBJECT: &str = "-";
 /// Lists them.
 pub(crate) fn run(ui: &Ui, look: &LookArgs, hash: bool) -> Outcome {
     let places = Places::from_env()?;
-    block_on(async {
+    block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let files = observe_own_files(&preview.repo, &pins.base, &pins.upstream).await;

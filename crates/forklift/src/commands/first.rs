@@ -7,7 +7,7 @@ use model::verdict::ForkliftStatus;
 use serde_json::json;
 
 use super::changelog::show_conflicts;
-use super::{Places, block_on};
+use super::{Places, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
@@ -18,7 +18,7 @@ use crate::ui::Ui;
 /// nobody's trouble any more.
 pub(crate) fn run(ui: &Ui, look: &LookArgs) -> Outcome {
     let places = Places::from_env()?;
-    block_on(async {
+    block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;

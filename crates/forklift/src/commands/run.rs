@@ -15,7 +15,7 @@ use store::metadata::save_metadata;
 use store::run_dir::RunDir;
 
 use super::request::Request;
-use super::{Places, block_on};
+use super::{Places, block_on, unless_stopped};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::again::{Earlier, save_args};
@@ -73,19 +73,23 @@ pub(super) async fn begin<'a>(
         sweep_orphans(ui).await?;
     }
     let repo = find_repo(&request.directory).await?;
-    let turn = take_turn(ui, &repo, &places.cache, args.wait).await?;
-    let seen = match &earlier {
-        Some(earlier) => earlier.observe(repo).await?,
-        None => {
-            let sight = Sight {
-                branch: &request.branch,
-                target: args.target.as_ref(),
-                forge: args.forge_url.as_deref(),
-                cache: &places.cache,
-            };
-            observe(ui, repo, sight).await?
-        }
+    let looking = async {
+        let turn = take_turn(ui, &repo, &places.cache, args.wait).await?;
+        let seen = match &earlier {
+            Some(earlier) => earlier.observe(repo).await?,
+            None => {
+                let sight = Sight {
+                    branch: &request.branch,
+                    target: args.target.as_ref(),
+                    forge: args.forge_url.as_deref(),
+                    cache: &places.cache,
+                };
+                observe(ui, repo, sight).await?
+            }
+        };
+        Ok((turn, seen))
     };
+    let (turn, seen) = unless_stopped(&cancel, looking).await?;
     let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
     let mut secrets = request.hired.secrets();
     secrets.extend(forge.token.clone());

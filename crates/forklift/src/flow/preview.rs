@@ -4,7 +4,6 @@ use std::path::Path;
 
 use engine::export::make_import_repo;
 use host::git::SealedRepo;
-use host::signal::cancel_on_signals;
 use model::id::BranchName;
 use model::verdict::ForkliftStatus;
 use tempfile::TempDir;
@@ -24,15 +23,14 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// Fetches and pins as a run does. A signal stops what is under way, so that nothing is left behind.
+    /// Fetches and pins as a run does. Nothing is left behind, also when this is dropped half-way.
     pub(crate) async fn make(ui: &Ui, look: &LookArgs, cache: &Path) -> Result<Self, Failure> {
-        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let directory = match &look.directory {
             Some(directory) => directory.clone(),
             None => host::env::current_dir().or_exit(ForkliftStatus::Usage)?,
         };
         let branch = BranchName::parse(&look.main_branch).or_exit(ForkliftStatus::Usage)?;
-        let repo = find_repo(&directory).await?.cancelled_by(cancel.clone());
+        let repo = find_repo(&directory).await?;
         let sight = Sight { branch: &branch, target: look.target.as_ref(), forge: None, cache };
         let seen = observe(ui, repo, sight).await?;
         let folder = cache.join("previews");
@@ -42,7 +40,7 @@ impl Preview {
         let pins = [&seen.pins.base, &seen.pins.upstream];
         let path = folder.path().join("repo.git");
         let made = make_import_repo(&path, &seen.repo, &mirror, &pins);
-        let repo = made.await.or_exit(ForkliftStatus::Machine)?.cancelled_by(cancel);
+        let repo = made.await.or_exit(ForkliftStatus::Machine)?;
         Ok(Self { seen, repo, _folder: folder })
     }
 

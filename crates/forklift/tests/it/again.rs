@@ -1,6 +1,8 @@
 //! Living with runs that stopped short: going on from them, doing them again, being told of them.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -139,4 +141,28 @@ fn p18_two_forklifts_take_turns_on_one_fork() {
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(first.wait().expect("it ends").success());
     assert_eq!(person.runs().len(), 2);
+}
+
+#[test]
+fn a_person_who_will_not_wait_for_the_other_forklift_can_leave() {
+    let Some(person) = Person::new() else { return };
+    let mut first = person.start("[[step]]\nsleep = 600\n", &[]);
+    person.wait_for_box(&mut first);
+    let mut command = person.command(MERGE, &["--wait", "600"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut second = command.spawn().expect("it starts");
+    let mut said = BufReader::new(second.stderr.take().expect("a pipe")).lines();
+    let line = said.next().expect("a line").expect("text");
+    assert!(line.contains("another forklift"), "{line}");
+    let stop = |id: u32| {
+        let mut kill = person.hermetic.command("kill");
+        person.hermetic.run_ok(kill.args(["-INT", &id.to_string()]));
+    };
+    stop(second.id());
+    assert_eq!(second.wait().expect("it ends").code(), Some(1));
+    let line = said.next().expect("a line").expect("text");
+    assert!(line.starts_with("error: stopped"), "{line}");
+    stop(first.id());
+    assert_eq!(first.wait().expect("it ends").code(), Some(1));
+    assert_eq!(person.runs().len(), 1);
 }

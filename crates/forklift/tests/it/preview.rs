@@ -1,5 +1,7 @@
 //! Looking ahead: what is coming, which files are the fork's own, and where the trouble begins.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 use testkit::hermetic::Output;
 use testkit::repo::Fork;
@@ -201,4 +203,22 @@ fn what_is_wrong_with_the_question_is_told_in_one_line() {
         assert_eq!(output.status, Some(2), "{}", output.snapshot());
         assert!(output.stderr.contains("'trunk'"), "{}", output.stderr);
     }
+}
+
+/// A server that takes the call and says nothing.
+#[test]
+fn a_look_that_takes_too_long_can_be_stopped_and_leaves_nothing() {
+    let Some(person) = Person::new() else { return };
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let url = format!("git://{}/upstream.git", listener.local_addr().expect("an address"));
+    person.fork.checkout.git(&["remote", "set-url", "upstream", &url]);
+    let mut command = person.forklift(&["changelog"]);
+    let mut child =
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (_silent, _) = listener.accept().expect("git calls");
+    let pid = child.id().to_string();
+    person.hermetic.run_ok(person.hermetic.command("kill").args(["-TERM", &pid]));
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    let previews = person.hermetic.home().join(".cache/bottleworks/previews");
+    assert_eq!(std::fs::read_dir(previews).map_or(0, Iterator::count), 0);
 }
