@@ -15,6 +15,7 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
 use crate::rules::fork_file::{Command, ForkRules};
 use crate::rules::strategy::Strategy;
+use crate::rules::words::counted;
 use crate::ui::Ui;
 
 /// How a rebase would go, where the fork's rules want one.
@@ -89,24 +90,19 @@ fn show_forecast(ui: &Ui, preview: &Preview, forecast: &Forecast, limit: usize) 
     ui.result("fork", &preview.seen.fork.path.display().to_string());
     ui.result("target", &preview.target());
     let Forecast { commit_count, files, insertions, deletions, .. } = forecast;
-    ui.result(
-        "coming",
-        &format!("{commit_count} commits, {files} files, +{insertions} -{deletions}"),
-    );
+    ui.result("coming", &counted(*commit_count, "commit"));
     for commit in &forecast.commits {
         let day = commit
             .authored_at
             .map_or_else(|| "????-??-??".to_owned(), |at| at.strftime("%Y-%m-%d").to_string());
         ui.item(&format!("{} {day} {} ({})", commit.sha.short(), commit.subject, commit.author));
     }
-    more(ui, commit_count.saturating_sub(forecast.commits.len()), "commits");
-    if !forecast.changed.is_empty() {
-        ui.result("files", &files.to_string());
-    }
+    more(ui, commit_count.saturating_sub(forecast.commits.len()), "commit");
+    ui.result("touching", &format!("{}, +{insertions} -{deletions}", counted(*files, "file")));
     for file in forecast.changed.iter().take(limit) {
         ui.item(&format!("{} +{} -{}", file.path, file.insertions, file.deletions));
     }
-    more(ui, files.saturating_sub(limit), "files");
+    more(ui, files.saturating_sub(limit), "file");
     match &forecast.merge {
         MergeForecast::NothingNew => ui.result("merge", "nothing to do: the fork has all of it"),
         MergeForecast::Clean => ui.result("merge", "without conflicts; no agent would be needed"),
@@ -114,7 +110,10 @@ fn show_forecast(ui: &Ui, preview: &Preview, forecast: &Forecast, limit: usize) 
             ui.result("merge", "not by git: the histories have no commit in common");
         }
         MergeForecast::Conflicts(conflicts) => {
-            ui.result("merge", &format!("{} conflicts, for an agent to resolve", conflicts.len()));
+            ui.result(
+                "merge",
+                &format!("{}, for an agent to resolve", counted(conflicts.len(), "conflict")),
+            );
             show_conflicts(ui, conflicts);
         }
     }
@@ -125,7 +124,10 @@ fn show_rebase(ui: &Ui, rebase: Option<&RebaseForecast>) {
         None => {}
         Some(RebaseForecast::Clean { made, dropped }) => ui.result(
             "rebase",
-            &format!("without conflicts: {made} commits made anew, {dropped} dropped"),
+            &format!(
+                "without conflicts: {} made anew, {dropped} dropped",
+                counted(*made, "commit")
+            ),
         ),
         Some(RebaseForecast::Conflicts { at, conflicts }) => {
             ui.result("rebase", &format!("the fork's commit {at} does not fit"));
@@ -173,6 +175,6 @@ pub(super) fn show_conflicts(ui: &Ui, conflicts: &[Conflict]) {
 
 fn more(ui: &Ui, count: usize, what: &str) {
     if count > 0 {
-        ui.item(&format!("and {count} more {what} (--limit)"));
+        ui.item(&format!("and {} more (--limit)", counted(count, what)));
     }
 }

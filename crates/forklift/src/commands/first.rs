@@ -12,6 +12,7 @@ use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
 use crate::rules::search::{Method, Search};
+use crate::rules::words::counted;
 use crate::ui::Ui;
 
 /// Finds it, or says that nothing conflicts. The target is tried first: what was settled upstream in the meantime is
@@ -29,7 +30,8 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs) -> Outcome {
         match Search::new(line.len()) {
             Some(search) if !last.is_clean => report(ui, &preview, &line, search, last).await?,
             _ => {
-                let fields = json!({"commit": null, "target": preview.seen.target_name, "tried": line.len()});
+                let fields =
+                    json!({"commit": null, "target": preview.seen.target_name, "of": line.len()});
                 ui.event("first", &fields);
                 let words = format!("nothing conflicts, up to {}", preview.target());
                 ui.result("first", &words);
@@ -48,7 +50,7 @@ async fn report(
     mut merged: MergedTree,
 ) -> Result<(), Failure> {
     let (mut tried, count) = (1_usize, line.len());
-    ui.phase("search", &format!("merging {count} commits of upstream's, one at a time"));
+    ui.phase("search", &format!("trying {} of upstream's", counted(count, "commit")));
     while let Some(trial) = search.next_trial() {
         let attempt = merge(preview, &line[trial]).await?;
         search.learn(trial, !attempt.is_clean);

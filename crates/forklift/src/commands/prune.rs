@@ -19,6 +19,7 @@ use crate::flow::observe::find_repo;
 use crate::flow::turn::try_turn;
 use crate::rules::judge::Verdict;
 use crate::rules::prune::{Fate, OldRun, PruneWish, RunState, Unpublished, judge_runs};
+use crate::rules::words::counted;
 use crate::ui::Ui;
 
 /// What a run is called while it is removed: no run's name, so a removal that was cut short is never taken for a run.
@@ -189,7 +190,7 @@ fn tell(ui: &Ui, dirs: &[RunDir], fates: &[Fate], sizes: &[u64], doing: Doing) {
     for (dir, fate) in all().filter(|(_, fate)| *fate != Fate::Remove) {
         ui.result("kept", &format!("{}: {}", dir.id(), fate.reason()));
     }
-    ui.result(sum, &format!("{} in {} runs", render_size(bytes), gone.len()));
+    ui.result(sum, &format!("{} in {}", render_size(bytes), counted(gone.len(), "run")));
 }
 
 fn render_size(bytes: u64) -> String {

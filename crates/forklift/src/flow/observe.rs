@@ -113,6 +113,9 @@ async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>,
 
 /// Finds the repository around `dir`.
 pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
+    if !dir.is_dir() {
+        return Err(Failure::usage(format!("there is no folder {}", dir.display())));
+    }
     match UserRepo::discover(dir).await {
         Err(GitError::NotARepository { dir }) => Err(Failure::usage(format!(
             "{} is not inside a git repository; run forklift in a checkout of your fork",

@@ -10,4 +10,5 @@ pub(crate) mod pull_text;
 pub(crate) mod search;
 pub(crate) mod strategy;
 pub(crate) mod target;
+pub(crate) mod words;
 pub(crate) mod worst;

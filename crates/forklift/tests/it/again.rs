@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
+use testkit::repo::Fork;
 
 use crate::support::{MERGE, Person};
 
@@ -165,4 +166,34 @@ fn a_person_who_will_not_wait_for_the_other_forklift_can_leave() {
     stop(first.id());
     assert_eq!(first.wait().expect("it ends").code(), Some(1));
     assert_eq!(person.runs().len(), 1);
+}
+
+#[test]
+fn a_run_is_shown_with_how_it_was_made_and_what_it_goes_on_from() {
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.checkout.write("FORK.md", "---\nsetup: 'true'\ncheck: test -f upstream.txt\n---\n");
+        fork.fork_commit("rules");
+        fork.clean_merge()
+    }) else {
+        return;
+    };
+    assert_eq!(person.run(ASKS, &[]).status, Some(4));
+    let first = name_of(&person.only_run());
+    let second = script(&person, GOES_ON);
+    let output =
+        person.hermetic.run(&mut person.forklift(&["resume", &first, "--script", &second]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let name = name_of(&person.runs()[1]);
+    let shown = person.hermetic.run(&mut person.forklift(&["show", &name])).stdout;
+    let from = format!("goes on     from {first}");
+    for words in [
+        "target      tip",
+        "strategy    merge",
+        &from,
+        "s: test -f upstream.txt",
+        "set-up      passed",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }

@@ -33,6 +33,13 @@ fn a_folder_that_is_no_repository() {
 }
 
 #[test]
+fn a_folder_that_is_not_there() {
+    let Some(person) = Person::new() else { return };
+    let output = person.run(MERGE, &["-C", "/no/such/folder"]);
+    check(&person, &output, &["there is no folder /no/such/folder"]);
+}
+
+#[test]
 fn a_missing_remote() {
     let Some(person) = Person::new() else { return };
     person.fork.checkout.git(&["remote", "remove", "upstream"]);
