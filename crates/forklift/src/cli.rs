@@ -438,6 +438,7 @@ fn after_help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::worst::WORST_FIRST;
 
     #[test]
     fn the_command_line_is_sound() {
@@ -448,6 +449,15 @@ mod tests {
     fn a_bare_forklift_is_the_default() {
         let typed = Cli::parse_from(["forklift"]).run;
         assert_eq!(format!("{typed:?}"), format!("{:?}", RunArgs::default()));
+    }
+
+    #[test]
+    fn the_help_names_the_order_of_statuses_that_holds() {
+        let command = Cli::command();
+        let all = command.get_arguments().find(|arg| arg.get_id() == "all").expect("the flag");
+        let help = all.get_long_help().expect("a help text").to_string();
+        let order: Vec<String> = WORST_FIRST.map(|status| status.code().to_string()).to_vec();
+        assert!(help.contains(&order.join(", ")), "{help}");
     }
 
     const EXAMPLES: [&str; 2] = [

@@ -203,10 +203,8 @@ mod tests {
 
     #[test]
     fn a_rename_is_one_file_and_its_old_name_counts_for_upstream() {
-        let ours = [
-            entry(EntryStatus::Deleted, "old", None),
-            entry(EntryStatus::Added, "new", Some('a')),
-        ];
+        let ours =
+            [entry(EntryStatus::Deleted, "old", None), entry(EntryStatus::Added, "new", Some('a'))];
         let rename =
             Rename { from: b"old".to_vec(), to: b"new".to_vec(), mode: 0o100_644, id: sha('a') };
         let theirs = [entry(EntryStatus::Modified, "old", Some('b'))];

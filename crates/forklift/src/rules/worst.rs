@@ -4,7 +4,7 @@ use model::verdict::ForkliftStatus;
 
 /// Worst first. What keeps every later run from working comes before what happened to one; among those, what is further
 /// from a pull request comes first, because more has to be done about it. A question of the agent's is the mildest.
-const WORST_FIRST: [ForkliftStatus; 9] = [
+pub(crate) const WORST_FIRST: [ForkliftStatus; 9] = [
     ForkliftStatus::Internal,
     ForkliftStatus::Usage,
     ForkliftStatus::Machine,
@@ -38,8 +38,7 @@ mod tests {
 
     #[test]
     fn of_two_the_worse_one_is_told_in_either_order() {
-        let codes = [9, 2, 1, 7, 3, 6, 5, 4, 0];
-        assert_eq!(WORST_FIRST.map(ForkliftStatus::code), codes, "the help text names this order");
+        assert_eq!(WORST_FIRST.map(ForkliftStatus::code), [9, 2, 1, 7, 3, 6, 5, 4, 0]);
         for pair in WORST_FIRST.windows(2) {
             assert_eq!(worst([pair[0], pair[1]]), pair[0]);
             assert_eq!(worst([pair[1], pair[0]]), pair[0]);
