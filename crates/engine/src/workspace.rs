@@ -163,7 +163,8 @@ pub fn give(path: &Path, owner: BoxUser) -> Result<(), FileError> {
     if host::env::is_root() { host::file::lchown_tree(path, owner.uid, owner.gid) } else { Ok(()) }
 }
 
-async fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
+/// Refuses a repository that has not all of its history and objects.
+pub async fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
     let path = || source.common_dir().to_path_buf();
     if source.is_shallow() {
         return Err(WorkspaceError::Shallow { path: path() });

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
 use model::verdict::ForkliftStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::commands;
 use crate::exit::Outcome;
+use crate::rules::prune::parse_age;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 use crate::ui::{self, Ui};
@@ -26,6 +28,13 @@ pub(crate) struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     run: RunArgs,
+    /// Do it for several forks, one after the other: folders, or @FILE with one folder per line
+    ///
+    /// In a list file empty lines and lines that begin with # do not count, and folders are relative to the file's own. One
+    /// fork that fails does not keep the others from being done. The exit status is the worst of all, in this order, worst
+    /// first: 9, 2, 1, 7, 3, 6, 5, 4, 0. A signal ends the fork that is being done and begins no other.
+    #[arg(long, value_name = "DIR|@FILE", num_args = 1.., conflicts_with = "directory")]
+    all: Vec<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -177,6 +186,9 @@ impl Default for RunArgs {
 /// Ten minutes: as long as a run usually takes.
 pub(crate) const DEFAULT_WAIT_SECS: u64 = 600;
 
+/// A screen or two.
+const DEFAULT_LISTED: usize = 50;
+
 /// Three minutes.
 const DEFAULT_SILENCE_SECS: u64 = 180;
 
@@ -218,6 +230,46 @@ enum Command {
     Retry {
         #[command(flatten)]
         again: AgainArgs,
+    },
+    /// Show what is coming from upstream: commits, numbers, and the conflicts to expect
+    ///
+    /// Fetches as a run does and changes nothing. No model is asked.
+    Changelog {
+        #[command(flatten)]
+        look: LookArgs,
+        /// Commits and files that are listed at most
+        #[arg(long, value_name = "N", default_value_t = DEFAULT_LISTED)]
+        limit: usize,
+    },
+    /// List the files in which the fork differs from where it parted from upstream
+    ///
+    /// Each with what the fork did to it and whether upstream touched it as well, which may become a conflict. What only
+    /// upstream changed or deleted is not listed.
+    Files {
+        #[command(flatten)]
+        look: LookArgs,
+        /// Show each file's object id; a file that the fork deleted has none
+        #[arg(long)]
+        hash: bool,
+    },
+    /// Find the first commit of upstream's that conflicts with the fork
+    ///
+    /// Commits are tried along first parents, oldest first, by merging each into the fork in memory. Nothing conflicts if
+    /// the target itself does not.
+    First {
+        #[command(flatten)]
+        look: LookArgs,
+    },
+    /// Remove old runs
+    ///
+    /// A run is removed when it is both older than --older-than and not among the --keep newest runs of its fork. To go by
+    /// age alone say --keep 0; to go by number alone say --older-than 0d. Never removed, whatever is said: a run that is not
+    /// finished, one whose box still runs, and those of a fork that a forklift is at work on. Not removed without
+    /// --unpublished: a run that holds work which was published nowhere, that is a workspace of an agent that was stuck,
+    /// out of time, refused or failed, or a verified commit that could not be published.
+    Prune {
+        #[command(flatten)]
+        prune: PruneArgs,
     },
     /// Install or list the programs of agents
     Agents {
@@ -286,6 +338,37 @@ pub(crate) struct AgainArgs {
     pub(crate) script: Option<PathBuf>,
 }
 
+/// What is to be looked at.
+#[derive(Debug, Args)]
+pub(crate) struct LookArgs {
+    /// Look at the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// What would be taken from upstream, as for a run [default: what FORK.md says, else tip]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<Target>,
+    /// The branch to bring up to date, here and upstream
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    pub(crate) main_branch: String,
+}
+
+/// What is to be removed.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Remove only what is older: a number and w, d, h or m
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_age)]
+    pub(crate) older_than: SignedDuration,
+    /// Keep so many of the newest runs of every fork, however old they are
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) keep: usize,
+    /// Say what would be removed and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Remove runs with unpublished work as well
+    #[arg(long)]
+    pub(crate) unpublished: bool,
+}
+
 #[derive(Debug, Subcommand)]
 enum ImageAction {
     /// Build the image on the engine that answers
@@ -343,7 +426,12 @@ pub(crate) fn run() -> ExitCode {
 
 fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
     match cli.command {
+        None if !cli.all.is_empty() => commands::all::run(ui, cli.output, &cli.run, &cli.all),
         None => commands::run::run(ui, &cli.run),
+        Some(Command::Changelog { look, limit }) => commands::changelog::run(ui, &look, limit),
+        Some(Command::Files { look, hash }) => commands::files::run(ui, &look, hash),
+        Some(Command::First { look }) => commands::first::run(ui, &look),
+        Some(Command::Prune { prune }) => commands::prune::run(ui, &prune),
         Some(Command::Attach { run }) => commands::attach::run(ui, &run),
         Some(Command::Resume { again, answer }) => {
             commands::again::resume(ui, &again, answer.as_deref())
@@ -387,6 +475,7 @@ fn after_help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::worst::WORST_FIRST;
 
     #[test]
     fn the_command_line_is_sound() {
@@ -397,5 +486,48 @@ mod tests {
     fn a_bare_forklift_is_the_default() {
         let typed = Cli::parse_from(["forklift"]).run;
         assert_eq!(format!("{typed:?}"), format!("{:?}", RunArgs::default()));
+    }
+
+    #[test]
+    fn the_help_names_the_order_of_statuses_that_holds() {
+        let command = Cli::command();
+        let all = command.get_arguments().find(|arg| arg.get_id() == "all").expect("the flag");
+        let help = all.get_long_help().expect("a help text").to_string();
+        let order: Vec<String> = WORST_FIRST.map(|status| status.code().to_string()).to_vec();
+        assert!(help.contains(&order.join(", ")), "{help}");
+    }
+
+    const EXAMPLES: [&str; 2] = [
+        include_str!("../../../docs/cron.md"),
+        include_str!("../../../contrib/systemd/forklift.service"),
+    ];
+
+    /// Every command line of forklift's own in the examples, as words. None of them needs a shell to be read.
+    fn example_lines() -> Vec<Vec<&'static str>> {
+        let mut lines = Vec::new();
+        for text in EXAMPLES {
+            for line in text.lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let program = |word: &&str| *word == "forklift" || word.ends_with("/bin/forklift");
+                let starts = line.starts_with("forklift ")
+                    || line.starts_with("Exec")
+                    || line.starts_with(|c: char| c.is_ascii_digit());
+                if let Some(at) = words.iter().position(program).filter(|_| starts) {
+                    lines.push(words[at..].to_vec());
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn the_commands_of_the_examples_are_understood() {
+        let lines = example_lines();
+        assert_eq!(lines.len(), 8, "{lines:?}");
+        for line in lines {
+            assert!(!line.concat().contains(['\'', '"', '$', '\\']), "{line:?} needs a shell");
+            let parsed = Cli::try_parse_from(&line);
+            assert!(parsed.is_ok(), "{line:?}: {}", parsed.expect_err("refused"));
+        }
     }
 }

@@ -100,6 +100,13 @@ impl Ui {
         }
     }
 
+    /// One of several things that belong to the line of the result above.
+    pub(crate) fn item(&self, words: &str) {
+        if self.mode != Mode::Json {
+            print(&format!("  {}\n", escape_line(words)));
+        }
+    }
+
     /// A text of several lines, as it is to be read: help, tables, previews. Only escaped.
     pub(crate) fn page(&self, text: &str) {
         self.stop_spinner();

@@ -6,6 +6,7 @@ use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
 use crate::clean::{Conflict, conflicts_of};
+use crate::path::TreePath;
 
 /// What upstream has that the fork has not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,8 @@ pub struct Forecast {
     pub insertions: u64,
     /// Lines that it took out of them.
     pub deletions: u64,
+    /// The same path by path, in the order of the tree.
+    pub changed: Vec<ComingFile>,
     /// How a merge would go.
     pub merge: MergeForecast,
 }
@@ -35,6 +38,17 @@ pub struct ComingCommit {
     pub author: String,
     /// When it is said to have been written.
     pub authored_at: Option<Timestamp>,
+}
+
+/// A path that upstream changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComingFile {
+    /// The path.
+    pub path: TreePath,
+    /// Lines that are new; binary files have none.
+    pub insertions: u64,
+    /// Lines that are gone.
+    pub deletions: u64,
 }
 
 /// How a merge would go.
@@ -66,6 +80,14 @@ pub async fn observe_forecast(
     };
     let merge_base = repo.merge_base(base, upstream).await?;
     let numbers = repo.diff_numbers(merge_base.as_ref().unwrap_or(base), upstream).await?;
+    let changed: Vec<ComingFile> = numbers
+        .into_iter()
+        .map(|file| ComingFile {
+            path: TreePath::new(file.path),
+            insertions: file.insertions,
+            deletions: file.deletions,
+        })
+        .collect();
     let merge = match &merge_base {
         None => MergeForecast::Unrelated,
         Some(found) if found == upstream => MergeForecast::NothingNew,
@@ -87,9 +109,10 @@ pub async fn observe_forecast(
     Ok(Forecast {
         commits: coming.collect(),
         commit_count,
-        files: numbers.files,
-        insertions: numbers.insertions,
-        deletions: numbers.deletions,
+        files: changed.len(),
+        insertions: changed.iter().map(|file| file.insertions).sum(),
+        deletions: changed.iter().map(|file| file.deletions).sum(),
+        changed,
         merge,
     })
 }

@@ -4,11 +4,13 @@
 //! - [`rebase`] does the same for a fork that is kept as a stack of commits on top of upstream
 //! - [`contract`] accounts for everything that was the fork's: kept, superseded, changed or lost
 //! - [`forecast`] says what is coming from upstream before anything is done
+//! - [`own`] lists the files in which the fork is not what it was made from
 //!
 //! Whether a loss stops a run, and what is done about a conflict, is for others to decide.
 
 pub mod clean;
 pub mod contract;
 pub mod forecast;
+pub mod own;
 pub mod path;
 pub mod rebase;

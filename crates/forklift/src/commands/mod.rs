@@ -2,12 +2,17 @@
 
 pub(crate) mod again;
 pub(crate) mod agents;
+pub(crate) mod all;
 pub(crate) mod attach;
+pub(crate) mod changelog;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod files;
+pub(crate) mod first;
 pub(crate) mod image;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod prune;
 mod request;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -16,6 +21,7 @@ pub(crate) mod show;
 use std::path::PathBuf;
 
 use host::dirs::Dirs;
+use host::signal::{Cancel, cancel_on_signals};
 use model::verdict::ForkliftStatus;
 
 use crate::exit::{Failure, OrExit};
@@ -51,4 +57,25 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     outcome
+}
+
+/// The same for work that leaves nothing behind when it is dropped: a signal ends it.
+pub(crate) fn block_on_stoppable<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    block_on(async {
+        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        unless_stopped(&cancel, work).await
+    })
+}
+
+/// Does the work unless somebody wants it stopped first.
+pub(crate) async fn unless_stopped<T>(
+    cancel: &Cancel,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        done = work => done,
+        why = cancel.cancelled() => Err(Failure::new(ForkliftStatus::Machine, format!("stopped by {why}"))),
+    }
 }

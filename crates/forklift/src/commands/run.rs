@@ -2,7 +2,8 @@
 
 use agent::{SessionWish, Usage};
 use engine::hire::Task;
-use host::signal::cancel_on_signals;
+use host::lock::FileLock;
+use host::signal::{Cancel, cancel_on_signals};
 use model::id::RunId;
 use model::redact::Redactor;
 use model::verdict::ForkliftStatus;
@@ -14,7 +15,7 @@ use store::metadata::save_metadata;
 use store::run_dir::RunDir;
 
 use super::request::Request;
-use super::{Places, block_on};
+use super::{Places, block_on, unless_stopped};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::again::{Earlier, save_args};
@@ -47,15 +48,32 @@ pub(crate) fn run_from(
     earlier: Option<Earlier>,
 ) -> Outcome {
     block_on(async {
-        let request = Request::check(args, places).await?;
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
-        let found = choice::observe(request.backend, &args.image).await;
-        let choice =
-            choice::choose(request.backend, &found, &args.image).or_exit(ForkliftStatus::Usage)?;
-        if choice.kind == BackendKind::Docker {
-            sweep_orphans(ui).await?;
-        }
-        let repo = find_repo(&request.directory).await?;
+        let (run, turn) = begin(ui, args, places, earlier, cancel).await?;
+        let outcome = run.advance().await;
+        drop(turn);
+        outcome
+    })
+}
+
+/// Checks the request, waits for the fork's turn, looks at the fork and writes down what is to be done: a run that is ready
+/// to go, and the turn that it holds.
+pub(super) async fn begin<'a>(
+    ui: &'a Ui,
+    args: &RunArgs,
+    places: &Places,
+    earlier: Option<Earlier>,
+    cancel: Cancel,
+) -> Result<(Run<'a>, FileLock), Failure> {
+    let request = Request::check(args, places).await?;
+    let found = choice::observe(request.backend, &args.image).await;
+    let choice =
+        choice::choose(request.backend, &found, &args.image).or_exit(ForkliftStatus::Usage)?;
+    if choice.kind == BackendKind::Docker {
+        sweep_orphans(ui).await?;
+    }
+    let repo = find_repo(&request.directory).await?;
+    let looking = async {
         let turn = take_turn(ui, &repo, &places.cache, args.wait).await?;
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
@@ -69,37 +87,37 @@ pub(crate) fn run_from(
                 observe(ui, repo, sight).await?
             }
         };
-        let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
-        let mut secrets = request.hired.secrets();
-        secrets.extend(forge.token.clone());
-        let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
-            .or_exit(ForkliftStatus::Machine)?;
-        let meta = first_metadata(&dir, &seen, args, choice, earlier.as_ref());
-        let redactor = Redactor::new(secrets.clone());
-        let task = task(dir.id(), &seen, args, &meta.settings, earlier.as_ref());
-        let plan = request.hired.plan(task).or_exit(ForkliftStatus::Usage)?;
-        save_plan(&plan, &dir)?;
-        save_args(args, &dir)?;
-        save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
-        host::failpoint::hit("pinned");
-        let facts = observe_env(host::clock::now()).await;
-        save_env_snapshot(&dir, &redactor, &facts).or_exit(ForkliftStatus::Machine)?;
-        let run = Run {
-            ui,
-            dir,
-            meta,
-            repo: seen.repo,
-            plan,
-            forge,
-            secrets,
-            cancel,
-            cache: places.cache.clone(),
-            used_before: earlier.map_or_else(Usage::default, |earlier| earlier.used()),
-        };
-        let outcome = run.advance().await;
-        drop(turn);
-        outcome
-    })
+        Ok((turn, seen))
+    };
+    let (turn, seen) = unless_stopped(&cancel, looking).await?;
+    let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
+    let mut secrets = request.hired.secrets();
+    secrets.extend(forge.token.clone());
+    let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
+        .or_exit(ForkliftStatus::Machine)?;
+    let meta = first_metadata(&dir, &seen, args, choice, earlier.as_ref());
+    let redactor = Redactor::new(secrets.clone());
+    let task = task(dir.id(), &seen, args, &meta.settings, earlier.as_ref());
+    let plan = request.hired.plan(task).or_exit(ForkliftStatus::Usage)?;
+    save_plan(&plan, &dir)?;
+    save_args(args, &dir)?;
+    save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
+    host::failpoint::hit("pinned");
+    let facts = observe_env(host::clock::now()).await;
+    save_env_snapshot(&dir, &redactor, &facts).or_exit(ForkliftStatus::Machine)?;
+    let run = Run {
+        ui,
+        dir,
+        meta,
+        repo: seen.repo,
+        plan,
+        forge,
+        secrets,
+        cancel,
+        cache: places.cache.clone(),
+        used_before: earlier.map_or_else(Usage::default, |earlier| earlier.used()),
+    };
+    Ok((run, turn))
 }
 
 /// Ends boxes that an earlier crash left behind: whoever comes next tidies up.

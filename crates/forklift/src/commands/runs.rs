@@ -2,6 +2,8 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use jiff::{SignedDuration, Timestamp};
+use model::escape::escape_line;
 use model::verdict::ForkliftStatus;
 use serde_json::json;
 use store::metadata::load_metadata;
@@ -9,7 +11,7 @@ use store::run_dir::{self, RunDir};
 
 use super::Places;
 use crate::exit::{OrExit, Outcome};
-use crate::flow::metadata::{Metadata, Phase};
+use crate::flow::metadata::{Metadata, Phase, Publication};
 use crate::ui::Ui;
 
 /// Lists them.
@@ -27,21 +29,59 @@ pub(crate) fn run(ui: &Ui) -> Outcome {
         return Ok(ForkliftStatus::Success);
     }
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["RUN", "STATE", "VERDICT"]);
+    table.load_style(NOTHING).set_header(["RUN", "AGE", "STATE", "PULL OR BRANCH", "VERDICT"]);
+    let now = host::clock::now();
     for dir in &runs {
-        table.add_row(row(dir));
+        table.add_row(row(dir, now).map(|cell| escape_line(&cell).into_owned()));
     }
-    ui.page(&format!("{table}\n"));
+    ui.page(&format!("{}\n", table.trim_fmt()));
     Ok(ForkliftStatus::Success)
 }
 
-fn row(dir: &RunDir) -> [String; 3] {
+fn row(dir: &RunDir, now: Timestamp) -> [String; 5] {
+    let run = dir.id().to_string();
     match load_metadata::<Metadata>(dir) {
         Ok(meta) => {
             let state = if meta.phase == Phase::Closed { "closed" } else { "open" };
+            let age = render_age(now.duration_since(meta.started_at));
+            let sent = meta.publication.as_ref().map_or_else(|| "-".to_owned(), where_to);
             let verdict = meta.verdict.map_or_else(String::new, |verdict| verdict.words());
-            [dir.id().to_string(), state.to_owned(), verdict]
+            [run, age, state.to_owned(), sent, verdict]
         }
-        Err(error) => [dir.id().to_string(), "unreadable".to_owned(), error.to_string()],
+        Err(error) => {
+            [run, "-".to_owned(), "unreadable".to_owned(), "-".to_owned(), error.to_string()]
+        }
+    }
+}
+
+fn where_to(sent: &Publication) -> String {
+    match (&sent.pull, &sent.problem) {
+        (Some(pull), _) => pull.url.clone(),
+        (None, None) => sent.branch.to_string(),
+        (None, Some(_)) => "not published".to_owned(),
+    }
+}
+
+/// In the largest unit that makes sense.
+fn render_age(age: SignedDuration) -> String {
+    let minutes = age.as_mins().max(0);
+    match minutes {
+        0..60 => format!("{minutes}m"),
+        60..1440 => format!("{}h", minutes / 60),
+        _ => format!("{}d", minutes / 1440),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_one_unit() {
+        for (minutes, expected) in
+            [(-5, "0m"), (0, "0m"), (59, "59m"), (60, "1h"), (1439, "23h"), (4320, "3d")]
+        {
+            assert_eq!(render_age(SignedDuration::from_mins(minutes)), expected);
+        }
     }
 }

@@ -23,7 +23,21 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
     ui.result("started", &meta.started_at.to_string());
     ui.result("base", meta.pins.base.as_str());
     ui.result("upstream", meta.pins.upstream.as_str());
+    let settings = &meta.settings;
+    ui.result("target", &format!("{} ({})", settings.target, settings.target_name));
+    ui.result("strategy", settings.strategy.name());
+    if let Some(earlier) = &meta.resumed_from {
+        ui.result("goes on", &format!("from {earlier}"));
+    }
     ui.result("agent", &format!("{} on {}", meta.settings.provider, meta.settings.backend));
+    for (name, chore) in [("set-up", &meta.setup), ("check", &meta.check)] {
+        // One that failed is told with the verdict, together with what it wrote.
+        if let Some(chore) = chore.as_ref().filter(|chore| chore.passed()) {
+            let (line, seconds) =
+                (chore.command.trim_end().replace('\n', "; "), chore.wall_ms / 1000);
+            ui.result(name, &format!("passed in {seconds} s: {line}"));
+        }
+    }
     match &meta.verdict {
         Some(verdict) => show_end(ui, &dir, &meta, verdict),
         None => {

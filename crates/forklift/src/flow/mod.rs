@@ -6,6 +6,7 @@ mod chores;
 pub(crate) mod metadata;
 mod notify;
 pub(crate) mod observe;
+pub(crate) mod preview;
 pub(crate) mod publish;
 pub(crate) mod pull;
 pub(crate) mod run;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::evidence::Pins;
+use engine::workspace::refuse_incomplete;
 use host::git::{GitError, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
@@ -12,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::aim::{Aim, aim};
 use super::metadata::Fork;
+use super::run::workspace_failure;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::target::Target;
@@ -60,6 +62,8 @@ pub(crate) async fn observe(
     let (origin, origin_url) = remote(&repo, "origin", "your fork").await?;
     let (upstream, upstream_url) =
         remote(&repo, "upstream", "the project it was forked from").await?;
+    // Also a merge that needs no workspace has to be proved by the whole history.
+    refuse_incomplete(&repo).await.map_err(workspace_failure)?;
     ui.phase("observe", "fetching origin and upstream");
     let lock = lock_fetch(&repo, cache).await?;
     for remote in [&origin, &upstream] {
@@ -109,6 +113,9 @@ async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>,
 
 /// Finds the repository around `dir`.
 pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
+    if !dir.is_dir() {
+        return Err(Failure::usage(format!("there is no folder {}", dir.display())));
+    }
     match UserRepo::discover(dir).await {
         Err(GitError::NotARepository { dir }) => Err(Failure::usage(format!(
             "{} is not inside a git repository; run forklift in a checkout of your fork",

@@ -471,7 +471,7 @@ impl Run<'_> {
 }
 
 /// Shallow and partial clones are the person's to mend; everything else is the machine's fault.
-fn workspace_failure(error: engine::workspace::WorkspaceError) -> Failure {
+pub(super) fn workspace_failure(error: engine::workspace::WorkspaceError) -> Failure {
     use engine::workspace::WorkspaceError as E;
     let status = match error {
         E::Shallow { .. } | E::Partial { .. } => ForkliftStatus::Usage,

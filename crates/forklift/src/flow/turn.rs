@@ -1,6 +1,6 @@
 //! One run at a time for each fork: a second forklift waits for its turn.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::git::UserRepo;
@@ -11,6 +11,8 @@ use super::observe::fork_key;
 use crate::exit::{Failure, OrExit};
 use crate::ui::Ui;
 
+const KIND: LockKind<'static> = LockKind::Exclusive { note: "forklift" };
+
 /// Waits for the fork's lock, at most so many seconds. It is held until the run is over.
 pub(crate) async fn take_turn(
     ui: &Ui,
@@ -18,18 +20,30 @@ pub(crate) async fn take_turn(
     cache: &Path,
     wait_secs: u64,
 ) -> Result<FileLock, Failure> {
-    let folder = cache.join("forks");
-    std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
-    let path = folder.join(format!("{}.run", fork_key(repo)));
-    let kind = LockKind::Exclusive { note: "forklift" };
-    match FileLock::try_acquire(&path, kind) {
+    let path = turn_path(repo, cache)?;
+    match FileLock::try_acquire(&path, KIND) {
         Err(LockError::Held { .. }) if wait_secs > 0 => {
             ui.phase("wait", "another forklift is at work on this fork; waiting for it");
         }
         other => return other.map_err(|error| busy(repo, error)),
     }
-    let waited = FileLock::acquire(&path, kind, Duration::from_secs(wait_secs)).await;
+    let waited = FileLock::acquire(&path, KIND, Duration::from_secs(wait_secs)).await;
     waited.map_err(|error| busy(repo, error))
+}
+
+/// Takes the fork's lock if nobody has it.
+pub(crate) fn try_turn(repo: &UserRepo, cache: &Path) -> Result<Option<FileLock>, Failure> {
+    match FileLock::try_acquire(&turn_path(repo, cache)?, KIND) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Held { .. }) => Ok(None),
+        Err(error) => Err(busy(repo, error)),
+    }
+}
+
+fn turn_path(repo: &UserRepo, cache: &Path) -> Result<PathBuf, Failure> {
+    let folder = cache.join("forks");
+    std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
+    Ok(folder.join(format!("{}.run", fork_key(repo))))
 }
 
 fn busy(repo: &UserRepo, error: LockError) -> Failure {

@@ -1,10 +1,15 @@
 //! Decisions of `forklift`, each a pure function from facts: no I/O, no clock, no environment.
 
 pub(crate) mod fork_file;
+pub(crate) mod fork_list;
 pub(crate) mod image;
 pub(crate) mod judge;
 pub(crate) mod opencode_env;
 pub(crate) mod prompt;
+pub(crate) mod prune;
 pub(crate) mod pull_text;
+pub(crate) mod search;
 pub(crate) mod strategy;
 pub(crate) mod target;
+pub(crate) mod words;
+pub(crate) mod worst;

@@ -1,8 +1,11 @@
 //! Living with runs that stopped short: going on from them, doing them again, being told of them.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
+use testkit::repo::Fork;
 
 use crate::support::{MERGE, Person};
 
@@ -124,7 +127,7 @@ fn a_notification_that_fails_changes_nothing() {
 }
 
 #[test]
-fn two_forklifts_take_turns_on_one_fork() {
+fn p18_two_forklifts_take_turns_on_one_fork() {
     let Some(person) = Person::new() else { return };
     let slow = format!("[[step]]\nsleep = 3\n\n{MERGE}");
     let mut first = person.start(&slow, &[]);
@@ -139,4 +142,58 @@ fn two_forklifts_take_turns_on_one_fork() {
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(first.wait().expect("it ends").success());
     assert_eq!(person.runs().len(), 2);
+}
+
+#[test]
+fn a_person_who_will_not_wait_for_the_other_forklift_can_leave() {
+    let Some(person) = Person::new() else { return };
+    let mut first = person.start("[[step]]\nsleep = 600\n", &[]);
+    person.wait_for_box(&mut first);
+    let mut command = person.command(MERGE, &["--wait", "600"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut second = command.spawn().expect("it starts");
+    let mut said = BufReader::new(second.stderr.take().expect("a pipe")).lines();
+    let line = said.next().expect("a line").expect("text");
+    assert!(line.contains("another forklift"), "{line}");
+    let stop = |id: u32| {
+        let mut kill = person.hermetic.command("kill");
+        person.hermetic.run_ok(kill.args(["-INT", &id.to_string()]));
+    };
+    stop(second.id());
+    assert_eq!(second.wait().expect("it ends").code(), Some(1));
+    let line = said.next().expect("a line").expect("text");
+    assert!(line.starts_with("error: stopped"), "{line}");
+    stop(first.id());
+    assert_eq!(first.wait().expect("it ends").code(), Some(1));
+    assert_eq!(person.runs().len(), 1);
+}
+
+#[test]
+fn a_run_is_shown_with_how_it_was_made_and_what_it_goes_on_from() {
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.checkout.write("FORK.md", "---\nsetup: 'true'\ncheck: test -f upstream.txt\n---\n");
+        fork.fork_commit("rules");
+        fork.clean_merge()
+    }) else {
+        return;
+    };
+    assert_eq!(person.run(ASKS, &[]).status, Some(4));
+    let first = name_of(&person.only_run());
+    let second = script(&person, GOES_ON);
+    let output =
+        person.hermetic.run(&mut person.forklift(&["resume", &first, "--script", &second]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let name = name_of(&person.runs()[1]);
+    let shown = person.hermetic.run(&mut person.forklift(&["show", &name])).stdout;
+    let from = format!("goes on     from {first}");
+    for words in [
+        "target      tip",
+        "strategy    merge",
+        &from,
+        "s: test -f upstream.txt",
+        "set-up      passed",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }

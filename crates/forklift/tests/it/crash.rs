@@ -100,11 +100,7 @@ fn a_second_forklift_waits_for_a_box_that_still_runs() {
 fn an_interrupted_person_gets_a_stopped_run() {
     let Some(person) = Person::new() else { return };
     let mut child = person.start("[[step]]\nsleep = 600\n", &[]);
-    let began = Instant::now();
-    while !person.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists()) {
-        assert!(began.elapsed() < Duration::from_secs(20), "the box did not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    person.wait_for_box(&mut child);
     let pid = child.id().to_string();
     person.hermetic.run_ok(person.hermetic.command("kill").args(["-INT", &pid]));
     let status = child.wait().expect("ends");

@@ -31,7 +31,7 @@ done
 }
 
 #[test]
-fn what_an_agent_plants_in_its_repository_never_runs_on_the_host() {
+fn p01_what_an_agent_plants_in_its_repository_never_runs_on_the_host() {
     let Some(person) = Person::new() else { return };
     let marks = person.hermetic.root().join("marks");
     std::fs::create_dir(&marks).expect("made");
@@ -56,17 +56,17 @@ fn fools_nobody(act: &str) {
 }
 
 #[test]
-fn a_moved_upstream_ref_fools_nobody() {
+fn p02_a_moved_upstream_ref_fools_nobody() {
     fools_nobody("git update-ref refs/remotes/upstream/main HEAD && git commit --allow-empty -m x");
 }
 
 #[test]
-fn a_replaced_commit_fools_nobody() {
+fn p02_a_replaced_commit_fools_nobody() {
     fools_nobody("git commit --allow-empty -m x && git replace --graft HEAD HEAD~1 upstream/main");
 }
 
 #[test]
-fn a_graft_fools_nobody() {
+fn p02_a_graft_fools_nobody() {
     fools_nobody(
         "git commit --allow-empty -m x && mkdir -p .git/info && \
          git rev-parse HEAD HEAD~1 upstream/main | tr '\\n' ' ' > .git/info/grafts",
@@ -98,7 +98,7 @@ fn is_not_published(act: &str, word: &str) {
 }
 
 #[test]
-fn conflict_markers_are_not_published() {
+fn p03_conflict_markers_are_not_published() {
     let act = r"printf '<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n' > m.txt && git add m.txt";
     is_not_published(act, "conflict markers");
 }

@@ -2,15 +2,23 @@
 
 mod again;
 mod agents;
+mod all;
 mod crash;
+mod examples;
 mod hostile;
 mod image;
 mod outcome;
 mod packages;
+mod pains;
+mod preview;
+mod prune;
 mod publish;
 mod publish_elsewhere;
 mod readme;
 mod rules;
+mod secrets;
+mod spec;
 mod support;
 mod target;
+mod trouble;
 mod usage;

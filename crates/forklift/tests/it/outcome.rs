@@ -1,6 +1,6 @@
 //! How runs end: each verdict with its status, its record and its effect on origin.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 
 use testkit::hermetic::Hermetic;
 use testkit::repo::{Fork, Repo};
@@ -96,7 +96,7 @@ fn a_lazy_agent_that_claims_success_is_not_believed() {
 }
 
 #[test]
-fn resetting_the_fork_to_upstream_is_refused() {
+fn p03_resetting_the_fork_to_upstream_is_refused() {
     let Some(person) = Person::new() else { return };
     let act = "git reset --hard upstream/main && git commit --allow-empty -m done";
     let output = person.run(&format!("[[step]]\nrun = \"{act}\"\n"), &[]);
@@ -106,7 +106,7 @@ fn resetting_the_fork_to_upstream_is_refused() {
 }
 
 #[test]
-fn two_starts_in_one_second_do_not_collide() {
+fn p18_two_starts_in_one_second_do_not_collide() {
     let Some(person) = Person::new() else { return };
     let mut first = person.start(MERGE, &[]);
     let mut second = person.start(MERGE, &[]);
@@ -143,17 +143,17 @@ fn does_not_matter(make: impl FnOnce(&Hermetic) -> Fork) {
 }
 
 #[test]
-fn blanks_and_plus_signs_in_names_do_not_matter() {
+fn p18_blanks_and_plus_signs_in_names_do_not_matter() {
     does_not_matter(|h| Fork::named(h, "my fork + more").clean_merge());
 }
 
 #[test]
-fn a_dangling_link_in_the_tree_does_not_matter() {
+fn p07_a_dangling_link_in_the_tree_does_not_matter() {
     does_not_matter(|h| Fork::new(h).dangling_symlink().clean_merge());
 }
 
 #[test]
-fn where_the_checkout_stands_does_not_matter() {
+fn p04_where_the_checkout_stands_does_not_matter() {
     does_not_matter(|h| Fork::new(h).clean_merge().on_branch("topic"));
     does_not_matter(|h| Fork::new(h).clean_merge().detached());
     does_not_matter(|h| Fork::new(h).clean_merge().dirty());
@@ -170,7 +170,7 @@ fn sha256_does_not_matter() {
 }
 
 #[test]
-fn submodules_and_large_files_do_not_matter() {
+fn p21_submodules_and_large_files_do_not_matter() {
     does_not_matter(|h| Fork::new(h).submodule().clean_merge());
     does_not_matter(|h| Fork::new(h).lfs().clean_merge());
 }
@@ -178,10 +178,7 @@ fn submodules_and_large_files_do_not_matter() {
 #[test]
 fn a_branch_that_origin_rejects_keeps_the_work_and_says_so() {
     let Some(person) = Person::new() else { return };
-    let hook = person.fork.origin.git_dir().join("hooks/pre-receive");
-    std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
-    std::fs::write(&hook, "#!/bin/sh\necho protected >&2\nexit 1\n").expect("written");
-    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+    person.reject_pushes();
     let output = person.run(MERGE, &[]);
     assert_eq!(output.status, Some(7), "{}", output.snapshot());
     let tip = person.metadata("/publication/commit");
@@ -197,11 +194,7 @@ fn a_log_is_shown_and_followed_to_its_end() {
         "[[step]]\nprint = \"first\\n\"\n[[step]]\nsleep = 1.0\n[[step]]\nprint = \"last\\n\"\n{MERGE}"
     );
     let mut child = person.start(&script, &[]);
-    let began = std::time::Instant::now();
-    while !person.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists()) {
-        assert!(began.elapsed().as_secs() < 20, "the box did not start");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    person.wait_for_box(&mut child);
     let name = person.only_run().file_name().expect("a name").to_string_lossy().into_owned();
     let followed = person.hermetic.run(&mut person.forklift(&["log", &name, "--follow"]));
     assert!(

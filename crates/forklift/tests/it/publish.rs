@@ -49,7 +49,7 @@ fn a_conflict_is_named_and_given_to_the_agent() {
 }
 
 #[test]
-fn lost_work_of_the_fork_blocks_publishing_until_it_is_accepted() {
+fn p03_lost_work_of_the_fork_blocks_publishing_until_it_is_accepted() {
     let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else {
         return;
     };

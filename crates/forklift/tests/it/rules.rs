@@ -34,7 +34,7 @@ fn a_check_that_passes_is_told_and_the_result_is_published() {
 }
 
 #[test]
-fn a_check_that_fails_blocks_the_pull_request_and_shows_why() {
+fn p03_a_check_that_fails_blocks_the_pull_request_and_shows_why() {
     let Some(person) = with_rules("---\ncheck: |\n  echo the reason; exit 7\n---\n") else {
         return;
     };
@@ -55,7 +55,7 @@ fn the_check_also_guards_a_merge_that_needed_no_agent() {
 }
 
 #[test]
-fn an_agent_cannot_change_the_check_that_judges_it_nor_help_it_with_untracked_files() {
+fn p02_an_agent_cannot_change_the_check_that_judges_it_nor_help_it_with_untracked_files() {
     let Some(person) = with_rules("---\ncheck: test -f helped\n---\nwords\n") else { return };
     let script = "[[step]]\nrun = '''git merge -q --no-edit upstream/main
 { echo ---; echo 'check: test 1'; echo ---; } > FORK.md; git add FORK.md; git commit -qm 'ease the check'

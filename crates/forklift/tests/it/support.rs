@@ -1,7 +1,9 @@
 //! A fork to run in, and the verbs of a person who runs forklift.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use testkit::hermetic::{Hermetic, Output};
 use testkit::part::{Part, require};
@@ -103,4 +105,29 @@ impl Person {
         let args = ["for-each-ref", "--format=%(refname)", "refs/heads/forklift"];
         self.fork.origin.git(&args).lines().map(str::to_owned).collect()
     }
+
+    /// Waits until the box of the only run has begun, while `child` is at work on it.
+    pub(crate) fn wait_for_box(&self, child: &mut Child) {
+        while !self.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists()) {
+            assert!(child.try_wait().expect("it can be asked").is_none(), "it ended too early");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Makes origin refuse every branch, as a server with protected branches does.
+    pub(crate) fn reject_pushes(&self) {
+        let hook = self.fork.origin.git_dir().join("hooks/pre-receive");
+        std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
+        std::fs::write(&hook, "#!/bin/sh\necho protected >&2\nexit 1\n").expect("written");
+        std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+    }
+}
+
+/// Runs the default agent with an env file of this text, which only its owner can read.
+pub(crate) fn with_env_file(person: &Person, text: &str, flags: &[&str]) -> Output {
+    let path = person.hermetic.root().join("my opencode.env");
+    std::fs::write(&path, text).expect("written");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("set");
+    let mut command = person.forklift(flags);
+    person.hermetic.run(command.env("FORKLIFT_OPENCODE_ENV", path))
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use testkit::hermetic::Output;
 use testkit::repo::Fork;
 
-use crate::support::{MERGE, Person};
+use crate::support::{MERGE, Person, with_env_file};
 
 /// One line on standard error that has all the words, status 2, and no run.
 fn check(person: &Person, output: &Output, words: &[&str]) {
@@ -30,6 +30,13 @@ fn a_folder_that_is_no_repository() {
     std::fs::create_dir(&elsewhere).expect("made");
     let output = person.run(MERGE, &["-C", elsewhere.to_str().expect("UTF-8")]);
     check(&person, &output, &["elsewhere", "not inside a git repository"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let Some(person) = Person::new() else { return };
+    let output = person.run(MERGE, &["-C", "/no/such/folder"]);
+    check(&person, &output, &["there is no folder /no/such/folder"]);
 }
 
 #[test]
@@ -82,14 +89,18 @@ fn a_missing_env_file_and_one_that_others_can_read() {
     let Some(person) = Person::new() else { return };
     let output = person.hermetic.run(&mut person.forklift(&[]));
     check(&person, &output, &["opencode.env"]);
-    let output = with_env_file(&person, "OPENCODE_API_KEY=k\n", 0o644);
-    check(&person, &output, &["opencode.env", "chmod 600"]);
+    let path = person.hermetic.root().join("open.env");
+    std::fs::write(&path, "OPENCODE_API_KEY=k\n").expect("written");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).expect("set");
+    let mut command = person.forklift(&[]);
+    let output = person.hermetic.run(command.env("FORKLIFT_OPENCODE_ENV", path));
+    check(&person, &output, &["open.env", "chmod 600"]);
 }
 
 #[test]
 fn a_bad_line_in_the_env_file_is_told_by_number_and_without_its_value() {
     let Some(person) = Person::new() else { return };
-    let output = with_env_file(&person, "# keys\nOPENCODE_API_KEY=sk-secret`id`\n", 0o600);
+    let output = with_env_file(&person, "# keys\nOPENCODE_API_KEY=sk-secret`id`\n", &[]);
     check(&person, &output, &["opencode.env", "line 2"]);
     assert!(!output.stderr.contains("sk-secret"), "{}", output.stderr);
 }
@@ -97,7 +108,7 @@ fn a_bad_line_in_the_env_file_is_told_by_number_and_without_its_value() {
 #[test]
 fn missing_keys_in_the_env_file_are_named() {
     let Some(person) = Person::new() else { return };
-    let output = with_env_file(&person, "OPENCODE_API_KEY=k\nOPENCODE_MODEL=m\n", 0o600);
+    let output = with_env_file(&person, "OPENCODE_API_KEY=k\nOPENCODE_MODEL=m\n", &[]);
     check(&person, &output, &["OPENCODE_VARIANT", "OPENCODE_AGENT"]);
 }
 
@@ -187,13 +198,4 @@ fn unrelated_histories_are_judged_like_any_other_result() {
     let Some(person) = Person::with(Fork::unrelated) else { return };
     let output = person.run(MERGE, &[]);
     assert_eq!(output.status, Some(6), "{}", output.snapshot());
-}
-
-/// Runs the default agent with this env file.
-fn with_env_file(person: &Person, text: &str, mode: u32) -> Output {
-    let path = person.hermetic.root().join("my opencode.env");
-    std::fs::write(&path, text).expect("written");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("set");
-    let mut command = person.forklift(&[]);
-    person.hermetic.run(command.env("FORKLIFT_OPENCODE_ENV", path))
 }

@@ -21,11 +21,11 @@ pub struct DatedCommit {
     pub subject: String,
 }
 
-/// How much differs between two trees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiffNumbers {
-    /// Paths that differ.
-    pub files: usize,
+/// How much of a path differs between two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileNumbers {
+    /// The path.
+    pub path: Vec<u8>,
     /// Lines that are new; binary files have none.
     pub insertions: u64,
     /// Lines that are gone.
@@ -67,8 +67,16 @@ impl SealedRepo {
         text.trim_end().parse().map_err(|error| answer.unreadable(error))
     }
 
-    /// How much differs between two commits.
-    pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<DiffNumbers, GitError> {
+    /// The commits between `exclude` and `tip` that lead from one to the other by first parents, oldest first.
+    pub async fn first_parents(&self, tip: &Sha, exclude: &Sha) -> Result<Vec<Sha>, GitError> {
+        let answer = self.git.ask(Call::new(argv_first_parents(tip, exclude))).await?.success()?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let commits: Result<Vec<Sha>, _> = text.lines().map(Sha::parse).collect();
+        commits.map_err(|error| answer.unreadable(error))
+    }
+
+    /// How much differs between two commits, path by path.
+    pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<Vec<FileNumbers>, GitError> {
         let answer = self.git.ask(Call::new(argv_numbers(from, to))).await?.success()?;
         read_numbers(&answer)
     }
@@ -90,6 +98,11 @@ fn argv_dated(tip: &Sha, exclude: &Sha, limit: usize) -> Vec<OsString> {
 
 fn argv_count(tip: &Sha, exclude: &Sha) -> Vec<OsString> {
     args(["rev-list", "--count", tip.as_str(), &format!("^{exclude}"), "--"])
+}
+
+fn argv_first_parents(tip: &Sha, exclude: &Sha) -> Vec<OsString> {
+    let exclude = format!("^{exclude}");
+    args(["rev-list", "--first-parent", "--reverse", tip.as_str(), &exclude, "--"])
 }
 
 fn argv_numbers(from: &Sha, to: &Sha) -> Vec<OsString> {
@@ -124,26 +137,23 @@ fn parse_dated(bytes: &[u8]) -> Option<Vec<DatedCommit>> {
     commits.iter().map(commit).collect()
 }
 
-fn read_numbers(answer: &Answer) -> Result<DiffNumbers, GitError> {
+fn read_numbers(answer: &Answer) -> Result<Vec<FileNumbers>, GitError> {
     parse_numbers(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of numbers"))
 }
 
 /// Each path is two numbers and the path, with tabs between; a binary file has dashes.
-fn parse_numbers(bytes: &[u8]) -> Option<DiffNumbers> {
-    let mut sum = DiffNumbers::default();
-    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then_some(sum) };
-    for entry in body.split(|&byte| byte == 0) {
+fn parse_numbers(bytes: &[u8]) -> Option<Vec<FileNumbers>> {
+    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
+    let file = |entry: &[u8]| {
         let mut columns = entry.splitn(3, |&byte| byte == b'\t');
         let mut number = || match std::str::from_utf8(columns.next()?).ok()? {
             "-" => Some(0),
             text => text.parse::<u64>().ok(),
         };
-        let (added, gone) = (number()?, number()?);
-        sum.files += 1;
-        sum.insertions += added;
-        sum.deletions += gone;
-    }
-    Some(sum)
+        let (insertions, deletions) = (number()?, number()?);
+        Some(FileNumbers { path: columns.next()?.to_vec(), insertions, deletions })
+    };
+    body.split(|&byte| byte == 0).map(file).collect()
 }
 
 /// Each is `:old-mode new-mode old new Rnnn`, NUL, the old path, NUL, the new path, NUL.
@@ -189,11 +199,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_summed_and_binary_files_counted() {
-        let sum = parse_numbers(b"-\t-\tbin\x003\t1\ta\tb\nc\x000\t2\td\0").unwrap();
-        assert_eq!(sum, DiffNumbers { files: 3, insertions: 3, deletions: 3 });
-        assert_eq!(parse_numbers(b"").unwrap(), DiffNumbers::default());
+    fn numbers_belong_to_paths_and_binary_files_have_none() {
+        let files = parse_numbers(b"-\t-\tbin\x003\t1\ta\tb\nc\0").unwrap();
+        let file = |path: &[u8], insertions, deletions| FileNumbers {
+            path: path.to_vec(),
+            insertions,
+            deletions,
+        };
+        assert_eq!(files, [file(b"bin", 0, 0), file(b"a\tb\nc", 3, 1)]);
+        assert_eq!(parse_numbers(b"").unwrap(), []);
         assert!(parse_numbers(b"x\t1\ta\0").is_none());
+        assert!(parse_numbers(b"1\t1\0").is_none());
     }
 
     #[test]

@@ -42,7 +42,7 @@ use crate::signal::CancelReason;
 
 pub use blob::{Blob, Capped};
 pub use diff::{ChangedEntry, EntryStatus};
-pub use forecast::{DatedCommit, DiffNumbers, Rename};
+pub use forecast::{DatedCommit, FileNumbers, Rename};
 pub use history::{CommitFacts, Identity};
 pub use merge::{ConflictStage, MergeNote, MergedTree, NewCommit};
 pub use patch::{CommitPatch, CommitPaths};

@@ -21,6 +21,8 @@ async fn commits_numbers_and_a_clean_merge_are_foretold() {
     assert_eq!((&found.commits[0].sha, found.commits[0].subject.as_str()), (&newest, "up: c"));
     assert!(found.commits[0].authored_at.is_some());
     assert_eq!((found.files, found.insertions, found.deletions), (2, 3, 1));
+    let changed: Vec<_> = found.changed.iter().map(|file| file.path.to_string()).collect();
+    assert_eq!(changed, ["a", "c"]);
     assert_eq!(found.merge, MergeForecast::Clean);
     assert_eq!(forecast(&world, 10).await.commits.len(), 2);
 }

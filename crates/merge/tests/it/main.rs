@@ -5,6 +5,7 @@
 mod clean;
 mod contract;
 mod forecast;
+mod own;
 mod rebase;
 mod speed;
 mod world;

@@ -186,6 +186,22 @@ impl Fork {
         sha
     }
 
+    /// Lets upstream's authors remove one file and push that; the checkout has not seen it.
+    pub fn upstream_remove(&self, path: &str) -> String {
+        self.author.git(&["rm", "--quiet", path]);
+        let sha = self.author.commit(&format!("without {path}"));
+        self.author.git(&["push", "--quiet", "upstream", MAIN]);
+        sha
+    }
+
+    /// Lets upstream's authors replace their newest commit by another and push that by force.
+    pub fn upstream_rewrite(&self, path: &str, text: &str, message: &str) -> String {
+        self.author.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+        let sha = self.author.write(path, text).commit(message);
+        self.author.git(&["push", "--quiet", "--force", "upstream", MAIN]);
+        sha
+    }
+
     /// Upstream has one new commit, in a file that the fork does not touch.
     pub fn clean_merge(self) -> Self {
         self.upstream_commit(UPSTREAM_FILE, "1\n2\n", "second");

@@ -1,0 +1,162 @@
+//! `forklift --all`: several forks, one after the other, and one summary.
+
+use std::path::{Path, PathBuf};
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use host::signal::{Cancel, cancel_on_signals};
+use model::verdict::ForkliftStatus;
+use serde::Serialize;
+use serde_json::json;
+use store::metadata::load_metadata;
+use store::run_dir::RunDir;
+
+use super::run::begin;
+use super::{Places, block_on};
+use crate::cli::{OutputArgs, RunArgs};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::metadata::{Metadata, Publication};
+use crate::rules::fork_list::parse_fork_list;
+use crate::rules::judge::Verdict;
+use crate::rules::worst::worst;
+use crate::ui::Ui;
+
+/// What became of one fork.
+#[derive(Debug, Serialize)]
+struct Row {
+    fork: PathBuf,
+    run: Option<String>,
+    verdict: Option<serde_json::Value>,
+    words: String,
+    pull: Option<String>,
+    branch: Option<String>,
+    status: u8,
+    #[serde(skip)]
+    outcome: ForkliftStatus,
+}
+
+/// Does them all. Whatever goes wrong with one is told and is no reason to leave out the next.
+pub(crate) fn run(ui: &Ui, output: OutputArgs, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
+    let places = Places::from_env()?;
+    let forks = expand(forks)?;
+    block_on(async {
+        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        let mut rows = Vec::new();
+        for (number, fork) in forks.iter().enumerate() {
+            if cancel.reason().is_some() {
+                rows.push(not_begun(fork));
+                continue;
+            }
+            // A spinner that was stopped stays stopped, so each fork gets its own.
+            let own = Ui::new(output);
+            own.phase(
+                "fork",
+                &format!("fork {} of {}: {}", number + 1, forks.len(), fork.display()),
+            );
+            rows.push(run_one(&own, args, &places, fork, cancel.clone()).await);
+            own.finish();
+        }
+        let status = worst(rows.iter().map(|row| row.outcome));
+        show(ui, &rows, status);
+        Ok(status)
+    })
+}
+
+/// The folders that were named, those of list files among them, made absolute where they can be.
+fn expand(forks: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    for fork in forks {
+        let text = fork.to_string_lossy();
+        let Some(list) = text.strip_prefix('@').map(Path::new) else {
+            found.push(fork.clone());
+            continue;
+        };
+        let text = std::fs::read_to_string(list).map_err(|error| {
+            Failure::usage(format!("could not read the list {}: {error}", list.display()))
+        })?;
+        let folders = parse_fork_list(&text, list.parent().unwrap_or(Path::new("")));
+        if folders.is_empty() {
+            return Err(Failure::usage(format!("the list {} names no fork", list.display())));
+        }
+        found.extend(folders);
+    }
+    Ok(found)
+}
+
+async fn run_one(ui: &Ui, args: &RunArgs, places: &Places, fork: &Path, cancel: Cancel) -> Row {
+    let args = RunArgs { directory: Some(fork.to_path_buf()), ..args.clone() };
+    let (run, turn) = match begin(ui, &args, places, None, cancel).await {
+        Ok(begun) => begun,
+        Err(failure) => return failed(ui, fork, None, &failure),
+    };
+    let dir = run.dir.clone();
+    let outcome = run.advance().await;
+    drop(turn);
+    match outcome {
+        Ok(status) => finished(fork, &dir, status),
+        Err(failure) => failed(ui, fork, Some(&dir), &failure),
+    }
+}
+
+fn finished(fork: &Path, dir: &RunDir, status: ForkliftStatus) -> Row {
+    let meta = load_metadata::<Metadata>(dir).ok();
+    let verdict = meta.as_ref().and_then(|meta| meta.verdict.clone());
+    let sent = meta.as_ref().and_then(|meta| meta.publication.as_ref());
+    let problem = sent.and_then(|sent| sent.problem.clone());
+    let words = verdict.as_ref().map_or_else(String::new, Verdict::words);
+    Row {
+        fork: fork.to_path_buf(),
+        run: Some(dir.id().to_string()),
+        verdict: verdict.as_ref().map(|verdict| json!(verdict)),
+        words: problem.map_or(words, |problem| format!("not published: {problem}")),
+        pull: sent.and_then(|sent| sent.pull.as_ref()).map(|pull| pull.url.clone()),
+        branch: sent.and_then(pushed_branch),
+        status: status.code(),
+        outcome: status,
+    }
+}
+
+/// The branch, unless it is just the reason why there is a problem.
+fn pushed_branch(sent: &Publication) -> Option<String> {
+    let pushed = sent.problem.is_none() || sent.pull_text.is_some();
+    pushed.then(|| sent.branch.to_string())
+}
+
+fn failed(ui: &Ui, fork: &Path, dir: Option<&RunDir>, failure: &Failure) -> Row {
+    ui.failure(failure);
+    let run = dir.map(|dir| dir.id().to_string());
+    Row { run, ..without_run(fork, failure.to_string(), failure.status) }
+}
+
+fn not_begun(fork: &Path) -> Row {
+    without_run(fork, "not begun: stopped before it".to_owned(), ForkliftStatus::Machine)
+}
+
+fn without_run(fork: &Path, words: String, status: ForkliftStatus) -> Row {
+    Row {
+        fork: fork.to_path_buf(),
+        run: None,
+        verdict: None,
+        words,
+        pull: None,
+        branch: None,
+        status: status.code(),
+        outcome: status,
+    }
+}
+
+fn show(ui: &Ui, rows: &[Row], status: ForkliftStatus) {
+    ui.event("summary", &json!({"forks": rows, "status": status.code(), "name": status.name()}));
+    if ui.is_json() {
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(["FORK", "STATUS", "PULL OR BRANCH", "VERDICT"]);
+    for row in rows {
+        let sent = row.pull.as_deref().or(row.branch.as_deref()).unwrap_or("-");
+        let fork = row.fork.display().to_string();
+        let cells = [fork, row.status.to_string(), sent.to_owned(), row.words.clone()];
+        table.add_row(cells.map(|cell| model::escape::escape_line(&cell).into_owned()));
+    }
+    ui.page(&format!("\n{}\n", table.trim_fmt()));
+}

@@ -1,0 +1,180 @@
+//! `forklift changelog`: what is coming from upstream, and what would become of it.
+
+use host::git::{Identity, RefName};
+use merge::clean::{Conflict, MergeWish};
+use merge::contract::Protected;
+use merge::forecast::{Forecast, MergeForecast, observe_forecast};
+use merge::rebase::{RebaseAttempt, try_rebase};
+use model::verdict::ForkliftStatus;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Places, block_on_stoppable};
+use crate::cli::LookArgs;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::preview::Preview;
+use crate::rules::fork_file::{Command, ForkRules};
+use crate::rules::strategy::Strategy;
+use crate::rules::words::counted;
+use crate::ui::Ui;
+
+/// How a rebase would go, where the fork's rules want one.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+enum RebaseForecast {
+    Clean { made: usize, dropped: usize },
+    Conflicts { at: String, conflicts: Vec<Conflict> },
+    Unrelated,
+    TooMany,
+}
+
+/// Looks ahead and says what it sees.
+pub(crate) fn run(ui: &Ui, look: &LookArgs, limit: usize) -> Outcome {
+    let places = Places::from_env()?;
+    block_on_stoppable(async {
+        let preview = Preview::make(ui, look, &places.cache).await?;
+        let pins = &preview.seen.pins;
+        let forecast = observe_forecast(&preview.repo, &pins.base, &pins.upstream, limit).await;
+        let forecast = forecast.or_exit(ForkliftStatus::Machine)?;
+        let rules = preview.rules();
+        let rebase = match rules.strategy {
+            Some(Strategy::Rebase) if forecast.merge != MergeForecast::NothingNew => {
+                Some(foretell_rebase(&preview).await?)
+            }
+            _ => None,
+        };
+        let protected = Protected::new(&rules.protect);
+        let touched: Vec<String> = forecast
+            .changed
+            .iter()
+            .filter(|file| protected.covers(file.path.as_bytes()))
+            .map(|file| file.path.to_string())
+            .collect();
+        ui.event(
+            "changelog",
+            &json!({
+                "fork": preview.seen.fork.path, "target": preview.seen.target,
+                "target_name": preview.seen.target_name, "pins": pins, "forecast": forecast,
+                "rebase": rebase, "rules": rules, "protected": touched,
+            }),
+        );
+        show_forecast(ui, &preview, &forecast, limit);
+        show_rebase(ui, rebase.as_ref());
+        show_rules(ui, preview.seen.fork_file.is_some(), &rules, &touched);
+        Ok(ForkliftStatus::Success)
+    })
+}
+
+/// Tried in the preview's own repository, which goes away.
+async fn foretell_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
+    let identity =
+        Identity { name: "preview".to_owned(), email: "preview@bottle.invalid".to_owned() };
+    let name = RefName::parse("refs/preview/rebase").or_exit(ForkliftStatus::Internal)?;
+    let wish =
+        MergeWish { message: "", identity: &identity, when: host::clock::now(), name: &name };
+    let pins = &preview.seen.pins;
+    let attempt = try_rebase(&preview.repo, &pins.base, &pins.upstream, wish).await;
+    Ok(match attempt.or_exit(ForkliftStatus::Machine)? {
+        RebaseAttempt::Clean { made, dropped, .. } => {
+            RebaseForecast::Clean { made, dropped: dropped.len() }
+        }
+        RebaseAttempt::Conflicts { at, conflicts } => {
+            RebaseForecast::Conflicts { at: at.short().to_owned(), conflicts }
+        }
+        RebaseAttempt::Unrelated => RebaseForecast::Unrelated,
+        RebaseAttempt::TooMany => RebaseForecast::TooMany,
+    })
+}
+
+fn show_forecast(ui: &Ui, preview: &Preview, forecast: &Forecast, limit: usize) {
+    ui.result("fork", &preview.seen.fork.path.display().to_string());
+    ui.result("target", &preview.target());
+    let Forecast { commit_count, files, insertions, deletions, .. } = forecast;
+    ui.result("coming", &counted(*commit_count, "commit"));
+    for commit in &forecast.commits {
+        let day = commit
+            .authored_at
+            .map_or_else(|| "????-??-??".to_owned(), |at| at.strftime("%Y-%m-%d").to_string());
+        ui.item(&format!("{} {day} {} ({})", commit.sha.short(), commit.subject, commit.author));
+    }
+    more(ui, commit_count.saturating_sub(forecast.commits.len()), "commit");
+    ui.result("touching", &format!("{}, +{insertions} -{deletions}", counted(*files, "file")));
+    for file in forecast.changed.iter().take(limit) {
+        ui.item(&format!("{} +{} -{}", file.path, file.insertions, file.deletions));
+    }
+    more(ui, files.saturating_sub(limit), "file");
+    match &forecast.merge {
+        MergeForecast::NothingNew => ui.result("merge", "nothing to do: the fork has all of it"),
+        MergeForecast::Clean => ui.result("merge", "without conflicts; no agent would be needed"),
+        MergeForecast::Unrelated => {
+            ui.result("merge", "not by git: the histories have no commit in common");
+        }
+        MergeForecast::Conflicts(conflicts) => {
+            ui.result(
+                "merge",
+                &format!("{}, for an agent to resolve", counted(conflicts.len(), "conflict")),
+            );
+            show_conflicts(ui, conflicts);
+        }
+    }
+}
+
+fn show_rebase(ui: &Ui, rebase: Option<&RebaseForecast>) {
+    match rebase {
+        None => {}
+        Some(RebaseForecast::Clean { made, dropped }) => ui.result(
+            "rebase",
+            &format!(
+                "without conflicts: {} made anew, {dropped} dropped",
+                counted(*made, "commit")
+            ),
+        ),
+        Some(RebaseForecast::Conflicts { at, conflicts }) => {
+            ui.result("rebase", &format!("the fork's commit {at} does not fit"));
+            show_conflicts(ui, conflicts);
+        }
+        Some(RebaseForecast::Unrelated) => {
+            ui.result("rebase", "not by git: the histories have no commit in common");
+        }
+        Some(RebaseForecast::TooMany) => {
+            ui.result("rebase", "the fork has too many commits of its own to try");
+        }
+    }
+}
+
+fn show_rules(ui: &Ui, has_file: bool, rules: &ForkRules, touched: &[String]) {
+    if !has_file {
+        return ui.result("rules", "none: the fork has no FORK.md");
+    }
+    let command = |command: &Command| {
+        let line = command.line.trim_end().replace('\n', "; ");
+        format!("{line} (at most {} s)", command.timeout_secs)
+    };
+    let rows = [
+        ("setup", rules.setup.as_ref().map(command)),
+        ("check", rules.check.as_ref().map(command)),
+        ("target", rules.target.as_ref().map(ToString::to_string)),
+        ("strategy", rules.strategy.map(|strategy| strategy.name().to_owned())),
+        ("protect", (!rules.protect.is_empty()).then(|| rules.protect.join(", "))),
+    ];
+    let set: Vec<_> = rows.iter().filter_map(|(key, value)| Some((key, value.as_ref()?))).collect();
+    ui.result("rules", if set.is_empty() { "FORK.md sets none" } else { "FORK.md" });
+    for (key, value) in set {
+        ui.item(&format!("{key}: {value}"));
+    }
+    for path in touched {
+        ui.item(&format!("protected, and changed upstream: {path}"));
+    }
+}
+
+pub(super) fn show_conflicts(ui: &Ui, conflicts: &[Conflict]) {
+    for conflict in conflicts {
+        ui.item(&format!("{} ({})", conflict.path, conflict.kind.as_str()));
+    }
+}
+
+fn more(ui: &Ui, count: usize, what: &str) {
+    if count > 0 {
+        ui.item(&format!("and {} more (--limit)", counted(count, what)));
+    }
+}

@@ -1,0 +1,73 @@
+//! `forklift files`: the files that the fork has made its own.
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use merge::own::{OwnFile, observe_own_files};
+use model::verdict::ForkliftStatus;
+use serde_json::{Value, json};
+
+use super::{Places, block_on_stoppable};
+use crate::cli::LookArgs;
+use crate::exit::{OrExit, Outcome};
+use crate::flow::preview::Preview;
+use crate::ui::Ui;
+
+/// What stands where a deleted file has no object.
+const NO_OBJECT: &str = "-";
+
+/// Lists them.
+pub(crate) fn run(ui: &Ui, look: &LookArgs, hash: bool) -> Outcome {
+    let places = Places::from_env()?;
+    block_on_stoppable(async {
+        let preview = Preview::make(ui, look, &places.cache).await?;
+        let pins = &preview.seen.pins;
+        let files = observe_own_files(&preview.repo, &pins.base, &pins.upstream).await;
+        let files = files.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| preview.unrelated())?;
+        let rows: Vec<Value> = files.iter().map(|file| as_json(file, hash)).collect();
+        ui.event(
+            "files",
+            &json!({
+                "fork": preview.seen.fork.path, "target": preview.seen.target,
+                "target_name": preview.seen.target_name, "pins": pins, "files": rows,
+            }),
+        );
+        if !ui.is_json() {
+            show(ui, &files, hash);
+        }
+        Ok(ForkliftStatus::Success)
+    })
+}
+
+fn as_json(file: &OwnFile, hash: bool) -> Value {
+    let mut row = json!({
+        "path": file.path, "was": file.was, "fork": file.fork, "upstream": file.upstream,
+        "may_conflict": file.upstream.may_conflict(),
+    });
+    if hash {
+        row["object"] = json!(file.object);
+    }
+    row
+}
+
+fn show(ui: &Ui, files: &[OwnFile], hash: bool) {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    for file in files {
+        let path = match &file.was {
+            Some(was) => format!("{} (was {was})", file.path),
+            None => file.path.to_string(),
+        };
+        let mut row = vec![file.fork.as_str().to_owned()];
+        if hash {
+            let object = file.object.as_ref().map(|object| object.as_str().to_owned());
+            row.push(object.unwrap_or_else(|| NO_OBJECT.to_owned()));
+        }
+        row.push(path);
+        row.push(file.upstream.as_str().unwrap_or_default().to_owned());
+        table.add_row(row);
+    }
+    if files.is_empty() {
+        return ui.result("files", "none: the fork is what it was made from");
+    }
+    ui.page(&format!("{}\n", table.trim_fmt()));
+}

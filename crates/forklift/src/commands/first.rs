@@ -1,0 +1,91 @@
+//! `forklift first`: the first commit of upstream's that conflicts with the fork.
+
+use host::git::MergedTree;
+use merge::clean::conflicts_of;
+use model::id::Sha;
+use model::verdict::ForkliftStatus;
+use serde_json::json;
+
+use super::changelog::show_conflicts;
+use super::{Places, block_on_stoppable};
+use crate::cli::LookArgs;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::preview::Preview;
+use crate::rules::search::{Method, Search};
+use crate::rules::words::counted;
+use crate::ui::Ui;
+
+/// Finds it, or says that nothing conflicts. The target is tried first: what was settled upstream in the meantime is
+/// nobody's trouble any more.
+pub(crate) fn run(ui: &Ui, look: &LookArgs) -> Outcome {
+    let places = Places::from_env()?;
+    block_on_stoppable(async {
+        let preview = Preview::make(ui, look, &places.cache).await?;
+        let pins = &preview.seen.pins;
+        let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;
+        parted.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| preview.unrelated())?;
+        let line = preview.repo.first_parents(&pins.upstream, &pins.base).await;
+        let line = line.or_exit(ForkliftStatus::Machine)?;
+        let last = merge(&preview, &pins.upstream).await?;
+        match Search::new(line.len()) {
+            Some(search) if !last.is_clean => report(ui, &preview, &line, search, last).await?,
+            _ => {
+                let fields =
+                    json!({"commit": null, "target": preview.seen.target_name, "of": line.len()});
+                ui.event("first", &fields);
+                let words = format!("nothing conflicts, up to {}", preview.target());
+                ui.result("first", &words);
+            }
+        }
+        Ok(ForkliftStatus::Success)
+    })
+}
+
+/// Searches and tells what it came to.
+async fn report(
+    ui: &Ui,
+    preview: &Preview,
+    line: &[Sha],
+    mut search: Search,
+    mut merged: MergedTree,
+) -> Result<(), Failure> {
+    let (mut tried, count) = (1_usize, line.len());
+    ui.phase("search", &format!("trying {} of upstream's", counted(count, "commit")));
+    while let Some(trial) = search.next_trial() {
+        let attempt = merge(preview, &line[trial]).await?;
+        search.learn(trial, !attempt.is_clean);
+        if !attempt.is_clean {
+            merged = attempt;
+        }
+        tried += 1;
+        ui.progress("search", &format!("tried {tried}, at commit {} of {count}", trial + 1));
+    }
+    let (at, conflicts) = (search.found(), conflicts_of(&merged));
+    let facts = preview.repo.new_commits(&line[at], &[], 1).await;
+    let facts = facts.or_exit(ForkliftStatus::Machine)?.into_iter().next();
+    let facts = facts.ok_or_else(|| {
+        Failure::new(ForkliftStatus::Machine, format!("git knows nothing of commit {}", line[at]))
+    })?;
+    let exact = search.method() == Method::OneByOne;
+    ui.event(
+        "first",
+        &json!({
+            "commit": facts.sha, "subject": facts.subject, "author": facts.author.name,
+            "position": at + 1, "of": count, "tried": tried, "exact": exact,
+            "target": preview.seen.target_name, "conflicts": conflicts,
+        }),
+    );
+    ui.result("first", &format!("{} {} ({})", facts.sha.short(), facts.subject, facts.author.name));
+    ui.result("place", &format!("{} of {count}, up to {}", at + 1, preview.target()));
+    ui.result("conflicts", &conflicts.len().to_string());
+    show_conflicts(ui, &conflicts);
+    if !exact {
+        ui.note("found by halving: an earlier one may conflict if upstream undid it again");
+    }
+    Ok(())
+}
+
+async fn merge(preview: &Preview, commit: &Sha) -> Result<MergedTree, Failure> {
+    let base = &preview.seen.pins.base;
+    preview.repo.merge_tree(base, commit).await.or_exit(ForkliftStatus::Machine)
+}

@@ -1,0 +1,198 @@
+//! `forklift prune`: remove old runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use engine::launch::{self, Sighting};
+use engine::place::Place;
+use host::lock::FileLock;
+use model::verdict::ForkliftStatus;
+use serde_json::json;
+use store::metadata::load_metadata;
+use store::run_dir::{self, BOXES, RunDir};
+
+use super::{Places, block_on};
+use crate::cli::PruneArgs;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::metadata::Metadata;
+use crate::flow::observe::find_repo;
+use crate::flow::turn::try_turn;
+use crate::rules::judge::Verdict;
+use crate::rules::prune::{Fate, OldRun, PruneWish, RunState, Unpublished, judge_runs};
+use crate::rules::words::counted;
+use crate::ui::Ui;
+
+/// What a run is called while it is removed: no run's name, so a removal that was cut short is never taken for a run.
+const REMOVING: &str = "removing";
+
+/// Entries of a run that are counted to say how much was freed.
+const MOST_COUNTED: u64 = 5_000_000;
+
+/// Decides about every run, then removes what is to go.
+pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Outcome {
+    let places = Places::from_env()?;
+    block_on(async {
+        let dirs = run_dir::list(&places.runs).or_exit(ForkliftStatus::Machine)?;
+        let mut turns = Turns { cache: &places.cache, taken: BTreeMap::new() };
+        let mut runs = Vec::new();
+        for dir in &dirs {
+            runs.push(observe_run(dir, &mut turns).await?);
+        }
+        let unpublished = if args.unpublished { Unpublished::Remove } else { Unpublished::Keep };
+        let wish = PruneWish { older_than: args.older_than, keep: args.keep, unpublished };
+        let fates = judge_runs(&runs, wish);
+        let doing = if args.dry_run { Doing::Telling } else { Doing::Removing };
+        let removed = remove(ui, &places.runs, &dirs, &fates, doing)?;
+        tell(ui, &dirs, &fates, &removed, doing);
+        Ok(ForkliftStatus::Success)
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Removing,
+    Telling,
+}
+
+/// The turns of the forks whose runs are looked at, held to the end: nobody goes on from a run that is being removed.
+struct Turns<'a> {
+    cache: &'a Path,
+    taken: BTreeMap<PathBuf, Turn>,
+}
+
+enum Turn {
+    /// Ours, or nobody's because the fork is gone.
+    Free {
+        _lock: Option<FileLock>,
+    },
+    Busy,
+}
+
+impl Turns<'_> {
+    async fn is_busy(&mut self, fork: &Path) -> Result<bool, Failure> {
+        if !self.taken.contains_key(fork) {
+            let turn = match find_repo(fork).await {
+                Ok(repo) => match try_turn(&repo, self.cache)? {
+                    Some(lock) => Turn::Free { _lock: Some(lock) },
+                    None => Turn::Busy,
+                },
+                Err(_) => Turn::Free { _lock: None },
+            };
+            self.taken.insert(fork.to_path_buf(), turn);
+        }
+        Ok(matches!(self.taken.get(fork), Some(Turn::Busy)))
+    }
+}
+
+async fn observe_run(dir: &RunDir, turns: &mut Turns<'_>) -> Result<OldRun, Failure> {
+    let run = dir.id().clone();
+    let Ok(meta) = load_metadata::<Metadata>(dir) else {
+        let state = if has_live_box(dir)? { RunState::Alive } else { RunState::Unreadable };
+        let age = jiff::SignedDuration::ZERO;
+        return Ok(OldRun { run, fork: None, age, state, resumed_from: None });
+    };
+    let state = if has_live_box(dir)? || turns.is_busy(&meta.fork.path).await? {
+        RunState::Alive
+    } else if dir.is_closed() {
+        state_of(dir, &meta)
+    } else {
+        RunState::Unfinished
+    };
+    Ok(OldRun {
+        run,
+        fork: Some(meta.fork.path.display().to_string()),
+        age: host::clock::now().duration_since(meta.started_at),
+        state,
+        resumed_from: meta.resumed_from,
+    })
+}
+
+/// What a closed run holds.
+fn state_of(dir: &RunDir, meta: &Metadata) -> RunState {
+    let sent = meta.publication.as_ref();
+    match &meta.verdict {
+        Some(Verdict::Publish) if sent.is_some_and(|sent| sent.problem.is_none()) => {
+            RunState::Published
+        }
+        Some(Verdict::Publish) => RunState::UnpublishedCommit,
+        None | Some(Verdict::UpToDate) => RunState::Empty,
+        Some(_) if meta.agent_box.is_some() && dir.workspace().exists() => {
+            RunState::UnpublishedWork
+        }
+        Some(_) => RunState::Empty,
+    }
+}
+
+fn has_live_box(dir: &RunDir) -> Result<bool, Failure> {
+    let Ok(boxes) = std::fs::read_dir(dir.path().join(BOXES)) else { return Ok(false) };
+    for entry in boxes.flatten() {
+        let seen = launch::look(&Place::new(entry.path())).or_exit(ForkliftStatus::Machine)?;
+        if seen == Sighting::Running {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Removes the runs that are to go; the bytes of each, in the order of the runs. What an earlier prune left half done is
+/// finished first.
+fn remove(
+    ui: &Ui,
+    root: &Path,
+    dirs: &[RunDir],
+    fates: &[Fate],
+    doing: Doing,
+) -> Result<Vec<u64>, Failure> {
+    if doing == Doing::Removing {
+        for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+            if entry.path().extension().is_some_and(|extension| extension == REMOVING) {
+                host::file::remove_tree_safely(&entry.path()).or_exit(ForkliftStatus::Machine)?;
+            }
+        }
+    }
+    let mut sizes = Vec::new();
+    for (dir, _) in dirs.iter().zip(fates).filter(|(_, fate)| **fate == Fate::Remove) {
+        let size = host::file::tree_size(dir.path(), MOST_COUNTED);
+        sizes.push(size.or_exit(ForkliftStatus::Machine)?.bytes);
+        if doing == Doing::Removing {
+            ui.progress("remove", &format!("removing {}", dir.id()));
+            let doomed = root.join(format!("{}.{REMOVING}", dir.id()));
+            std::fs::rename(dir.path(), &doomed).or_exit(ForkliftStatus::Machine)?;
+            host::file::remove_tree_safely(&doomed).or_exit(ForkliftStatus::Machine)?;
+        }
+    }
+    Ok(sizes)
+}
+
+fn tell(ui: &Ui, dirs: &[RunDir], fates: &[Fate], sizes: &[u64], doing: Doing) {
+    let all = || dirs.iter().zip(fates.iter().copied());
+    let gone: Vec<_> = all().filter(|(_, fate)| *fate == Fate::Remove).zip(sizes).collect();
+    let bytes: u64 = sizes.iter().sum();
+    if ui.is_json() {
+        let removed: Vec<_> =
+            gone.iter().map(|((dir, _), bytes)| json!({"run": dir.id(), "bytes": bytes})).collect();
+        let kept: Vec<_> = all()
+            .filter(|(_, fate)| *fate != Fate::Remove)
+            .map(|(dir, fate)| json!({"run": dir.id(), "kind": fate, "reason": fate.reason()}))
+            .collect();
+        let dry_run = doing == Doing::Telling;
+        let fields = json!({"dry_run": dry_run, "removed": removed, "kept": kept, "bytes": bytes});
+        ui.event("prune", &fields);
+        return;
+    }
+    let (word, sum) = match doing {
+        Doing::Removing => ("removed", "freed"),
+        Doing::Telling => ("would go", "would free"),
+    };
+    for ((dir, _), bytes) in &gone {
+        ui.result(word, &format!("{} ({})", dir.id(), render_size(**bytes)));
+    }
+    for (dir, fate) in all().filter(|(_, fate)| *fate != Fate::Remove) {
+        ui.result("kept", &format!("{}: {}", dir.id(), fate.reason()));
+    }
+    ui.result(sum, &format!("{} in {}", render_size(bytes), counted(gone.len(), "run")));
+}
+
+fn render_size(bytes: u64) -> String {
+    indicatif::HumanBytes(bytes).to_string()
+}

@@ -1,0 +1,64 @@
+//! Looking at a fork without a run: the commits as a run would pin them, and a repository of the host's to ask in.
+
+use std::path::Path;
+
+use engine::export::make_import_repo;
+use host::git::SealedRepo;
+use model::id::BranchName;
+use model::verdict::ForkliftStatus;
+use tempfile::TempDir;
+
+use super::observe::{Observation, Sight, find_repo, fork_key, observe};
+use crate::cli::LookArgs;
+use crate::exit::{Failure, OrExit};
+use crate::rules::fork_file::ForkRules;
+use crate::ui::Ui;
+
+/// A fork that is looked at.
+pub(crate) struct Preview {
+    pub(crate) seen: Observation,
+    /// Holds exactly what the pinned commits reach. Whatever is tried in it goes away with it.
+    pub(crate) repo: SealedRepo,
+    _folder: TempDir,
+}
+
+impl Preview {
+    /// Fetches and pins as a run does. Nothing is left behind, also when this is dropped half-way.
+    pub(crate) async fn make(ui: &Ui, look: &LookArgs, cache: &Path) -> Result<Self, Failure> {
+        let directory = match &look.directory {
+            Some(directory) => directory.clone(),
+            None => host::env::current_dir().or_exit(ForkliftStatus::Usage)?,
+        };
+        let branch = BranchName::parse(&look.main_branch).or_exit(ForkliftStatus::Usage)?;
+        let repo = find_repo(&directory).await?;
+        let sight = Sight { branch: &branch, target: look.target.as_ref(), forge: None, cache };
+        let seen = observe(ui, repo, sight).await?;
+        let folder = cache.join("previews");
+        std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
+        let folder = TempDir::new_in(&folder).or_exit(ForkliftStatus::Machine)?;
+        let mirror = cache.join("mirrors").join(format!("{}.git", fork_key(&seen.repo)));
+        let pins = [&seen.pins.base, &seen.pins.upstream];
+        let path = folder.path().join("repo.git");
+        let made = make_import_repo(&path, &seen.repo, &mirror, &pins);
+        let repo = made.await.or_exit(ForkliftStatus::Machine)?;
+        Ok(Self { seen, repo, _folder: folder })
+    }
+
+    /// The fork's rules, if it has any.
+    pub(crate) fn rules(&self) -> ForkRules {
+        self.seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default()
+    }
+
+    /// What would be taken, for people.
+    pub(crate) fn target(&self) -> String {
+        format!("{} ({})", self.seen.target_name, self.seen.pins.upstream.short())
+    }
+
+    /// What is said of two histories that have no commit in common.
+    pub(crate) fn unrelated(&self) -> Failure {
+        Failure::usage(format!(
+            "{} and {} have no commit in common, so there is no place where they parted",
+            self.seen.fork.origin, self.seen.fork.upstream
+        ))
+    }
+}
