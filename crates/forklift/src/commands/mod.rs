@@ -6,10 +6,14 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod merge_plan;
+mod past;
+pub(crate) mod replay;
 mod request;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod trust;
 
 use std::path::PathBuf;
 

@@ -6,3 +6,4 @@ pub(crate) mod model_choice;
 pub(crate) mod opencode_env;
 pub(crate) mod prompt;
 pub(crate) mod pull_text;
+pub(crate) mod replay_page;

@@ -1,6 +1,6 @@
 //! A bare repository of ours that takes in what an agent made, and in which it is judged.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -68,6 +68,14 @@ impl SealedRepo {
     #[must_use]
     pub fn believing_commit_graph(mut self) -> Self {
         believe_commit_graph(&mut self.git.flags);
+        self
+    }
+
+    /// Writes new objects to another place, from which it also reads, and reads from these besides.
+    #[must_use]
+    pub fn writing_to(mut self, objects: &OsStr, alternates: &OsStr) -> Self {
+        self.git.set_env("GIT_OBJECT_DIRECTORY", objects);
+        self.git.set_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternates);
         self
     }
 

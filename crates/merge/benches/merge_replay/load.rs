@@ -75,7 +75,7 @@ async fn load_fork(name: &str, objects: &Path, rows: impl Iterator<Item = &Row>)
         let merge = PastMerge { sha: row.merge.clone(), ours, theirs };
         match observe_past(&repo, &merge).await {
             Ok(facts) => {
-                merges.push(Past { sha: merge.sha, weigh_time: time_weighing(&facts), facts })
+                merges.push(Past { sha: merge.sha, weigh_time: time_weighing(&facts), facts });
             }
             Err(error) => println!("{name} {}: {error}", merge.sha.short()),
         }

@@ -5,7 +5,8 @@
 //! - [`people`] reads off what people made of a conflict; [`knowledge`] learns from it, [`record`] keeps how often
 //!   each grade was right, [`table`] is what other forks teach
 //! - [`weigh`] has all answers with their confidence, [`decide`] picks one, [`gate`] has the last word
-//! - [`climb()`] does it for a merge and writes [`receipt`]s; [`replay`] tries it on a fork's past
+//! - [`climb()`] does it for a merge and writes [`receipt`]s; [`replay`] tries it on one past
+//!   merge, [`history`] on all of a fork's
 
 pub mod climb;
 pub mod decide;
@@ -13,6 +14,7 @@ pub mod dispute;
 pub mod gate;
 pub mod grade;
 pub mod habit;
+pub mod history;
 pub mod hunk;
 pub mod knowledge;
 pub mod memory;

@@ -89,6 +89,13 @@ impl Record {
         }
     }
 
+    /// What answers of a grade are worth here, whatever the kind of file; the grade is named as in [`grades`](Self::grades).
+    #[must_use]
+    pub fn worth(&self, table: &Table, grade: &str) -> f64 {
+        let elsewhere = table.grades.get(grade).copied().unwrap_or(0.5);
+        self.tally(grade).mixed(elsewhere, TABLE_WEIGHT)
+    }
+
     /// The tallies of whole grades, for people.
     pub fn grades(&self) -> impl Iterator<Item = (&str, &Tally)> {
         let is_grade = |key: &str| !key.starts_with(FAMILY) && !key.contains(IN_KIND);

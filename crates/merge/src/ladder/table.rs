@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::grade::Grade;
 use super::habit::{Choice, Shares};
@@ -44,7 +45,7 @@ const UNSEEN_GRADE: f64 = 0.5;
 /// The weights are fitted with every fork having the same voice and are timid for it: what is answered above a limit
 /// agrees with people clearly more often than the limit says. These bring the two together.
 const STRETCH: f64 = 1.5;
-const SHIFT: f64 = 0.4;
+const SHIFT: f64 = 0.25;
 /// Where many files are in conflict somebody has to look anyway, and acting saves little: it takes more to act there.
 const CROWD: f64 = 0.2;
 
@@ -56,6 +57,13 @@ impl Table {
     #[must_use]
     pub fn shipped() -> &'static Self {
         &SHIPPED
+    }
+
+    /// A name that changes with its content.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        Sha256::digest(text)[..6].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// How often answers of a grade were right elsewhere.

@@ -5,5 +5,7 @@
 mod clean;
 mod contract;
 mod forecast;
+mod ladder;
+mod property;
 mod speed;
 mod world;
