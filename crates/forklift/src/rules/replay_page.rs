@@ -155,7 +155,10 @@ fn numbers(replayed: &Replayed) -> [String; 3] {
 }
 
 fn share(part: usize, whole: usize) -> String {
-    if whole == 0 { "none".to_owned() } else { format!("{part} ({} %)", part * 100 / whole) }
+    match (part * 100).checked_div(whole) {
+        Some(percent) => format!("{part} ({percent} %)"),
+        None => "none".to_owned(),
+    }
 }
 
 /// For a browser: one file that loads nothing.

@@ -160,3 +160,22 @@ pub fn agrees(dispute: &Dispute, weighed: &Weighed, people: &People, outcome: &O
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trust_is_a_share() {
+        assert_eq!(Trust::parse("0.9"), Ok(Trust::USUAL));
+        for text in ["1.1", "-1", "NaN", "much"] {
+            assert!(Trust::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn full_trust_allows_nothing() {
+        assert!(!Trust::NEVER.allows(1.0));
+        assert!(Trust::USUAL.allows(0.9) && !Trust::USUAL.allows(0.899));
+    }
+}

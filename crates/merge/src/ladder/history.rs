@@ -69,7 +69,7 @@ pub async fn learn(
     kept: Option<Learned>,
 ) -> Result<Learned, GitError> {
     let all = repo.past_merges(ends.tip, ends.upstream, usize::MAX).await?;
-    let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::new);
+    let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::fresh);
     let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
     let newest = all.len().saturating_sub(MERGES_CAP);
     for merge in all.iter().skip(newest).filter(|merge| !seen.contains(&merge.sha)) {
@@ -86,7 +86,7 @@ pub async fn replay(
     mut watch: impl FnMut(&Tried),
 ) -> Result<(Learned, Vec<Tried>), GitError> {
     let all = repo.past_merges(ends.tip, ends.upstream, MERGES_CAP).await?;
-    let mut learned = Learned::new();
+    let mut learned = Learned::fresh();
     let mut tried = Vec::new();
     for merge in &all {
         if let Some(one) = learned.take(repo, merge, Some(trust)).await? {
@@ -98,7 +98,7 @@ pub async fn replay(
 }
 
 impl Learned {
-    fn new() -> Self {
+    fn fresh() -> Self {
         Self { maker: maker(), ..Self::default() }
     }
 

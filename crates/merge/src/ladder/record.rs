@@ -137,3 +137,60 @@ pub(super) fn log_odds(share: f64) -> f64 {
 pub(super) fn logistic(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::grade::Rung;
+
+    fn grade(detail: &str) -> Grade {
+        Grade::new(Rung::Token, "words", detail)
+    }
+
+    fn lesson(detail: &str, agreed: bool) -> Lesson {
+        Lesson { grade: grade(detail), file_kind: "rs".to_owned(), agreed }
+    }
+
+    fn table() -> Table {
+        let grades = [("small", 0.7), ("large", 0.5)];
+        let named = grades.map(|(detail, share)| (grade(detail).name, share));
+        Table { grades: named.into_iter().collect(), ..Table::default() }
+    }
+
+    #[test]
+    fn trust_starts_with_the_table_and_is_earned_or_lost() {
+        let table = table();
+        let at = |record: &Record| record.confidence(&table, &grade("small"), "rs");
+        let mut record = Record::default();
+        assert!((at(&record) - 0.7).abs() < 1e-9);
+        for _ in 0..20 {
+            record.learn(&table, &[lesson("small", true)]);
+        }
+        assert!(at(&record) > 0.93, "{}", at(&record));
+        for _ in 0..20 {
+            record.learn(&table, &[lesson("small", false)]);
+        }
+        assert!(at(&record) < 0.55, "{}", at(&record));
+    }
+
+    #[test]
+    fn a_family_that_does_well_lends_trust_to_its_other_grades() {
+        let table = table();
+        let mut record = Record::default();
+        let before = record.confidence(&table, &grade("large"), "rs");
+        for _ in 0..20 {
+            record.learn(&table, &[lesson("small", true)]);
+        }
+        assert!(record.confidence(&table, &grade("large"), "rs") > before + 0.1);
+    }
+
+    #[test]
+    fn a_merge_with_a_thousand_files_is_one_decision() {
+        let table = table();
+        let mut record = Record::default();
+        record.learn(&table, &vec![lesson("small", false); 1000]);
+        let (_, tally) = record.grades().next().unwrap();
+        assert!((tally.cases - MERGE_CAP).abs() < 1e-9);
+        assert_eq!(record.grades().count(), 1);
+    }
+}

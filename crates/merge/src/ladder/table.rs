@@ -120,3 +120,33 @@ fn stretched(score: f64, conflicts_ln: f64) -> f64 {
 pub fn sign_of_share(share: f64) -> f64 {
     log_odds(share)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::grade::Rung;
+
+    #[test]
+    fn the_shipped_table_has_a_weight_for_every_sign() {
+        let table = Table::shipped();
+        assert_eq!(table.token.len(), TOKEN_SIGNS);
+        assert_eq!(table.by_hunks.len(), HUNK_SIGNS);
+        assert_eq!(table.whole.len(), WHOLE_SIGNS);
+        assert!(table.grades.len() > 50 && !table.files.is_empty() && !table.hunks.is_empty());
+        assert!(table.grades.values().all(|share| (0.0..1.0).contains(share)));
+    }
+
+    #[test]
+    fn what_was_never_seen_is_not_trusted() {
+        let grade = Grade::new(Rung::Token, "words", "brand new");
+        assert!((Table::shipped().prior(&grade) - UNSEEN_GRADE).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn more_conflicts_ask_for_more() {
+        let table = Table { whole: vec![0.0, 1.0, 0.0, 0.0], ..Table::default() };
+        let few = table.confidence_of_whole(&[1.0, 2.0, 0.0, 0.0]);
+        let many = table.confidence_of_whole(&[1.0, 2.0, 4.0, 0.0]);
+        assert!(few > many, "{few} {many}");
+    }
+}

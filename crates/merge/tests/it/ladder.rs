@@ -35,7 +35,7 @@ async fn read(world: &World, climb: &Climb, path: &str) -> Option<String> {
     let sealed = world.sealed().await;
     let entries = sealed.entries_at(&climb.tree, &[path.as_bytes()]).await.unwrap();
     let entry = entries.get(path.as_bytes())?;
-    let blobs = sealed.read_blobs(&[entry.id.clone()], 1 << 20).await.unwrap();
+    let blobs = sealed.read_blobs(std::slice::from_ref(&entry.id), 1 << 20).await.unwrap();
     Some(String::from_utf8(blobs.into_iter().next().unwrap()?.bytes).unwrap())
 }
 
