@@ -5,6 +5,7 @@ mod crash;
 mod hostile;
 mod outcome;
 mod packages;
+mod past;
 mod publish;
 mod readme;
 mod support;

@@ -41,6 +41,7 @@ fn main() {
     let forks = runtime.block_on(load_forks(&wish.clones, &wish.list, wish.only.as_deref()));
     println!("| ours | files settled | agree | merges settled | agree |");
     println!("|---|---|---|---|---|");
+    alone(&forks);
     if let Some(file) = &wish.table {
         let table = train::learn_table(&forks.iter().collect::<Vec<_>>());
         std::fs::write(file, serde_json::to_string_pretty(&table).unwrap() + "\n").unwrap();
@@ -54,6 +55,14 @@ fn main() {
         line(&format!("{} at 0.9", fork.name), &score[2]);
     }
     times(&forks);
+}
+
+/// Git settles no conflict by itself. The other programs are measured elsewhere; whoever reads must know that.
+fn alone(forks: &[Fork]) {
+    let files = forks.iter().flat_map(|fork| &fork.merges).map(|merge| merge.facts.disputes.len());
+    let merges = forks.iter().map(|fork| fork.merges.len()).sum();
+    line("git alone", &Score { files: files.sum(), merges, ..Score::default() });
+    println!("| git rerere, mergiraf | not measured here | | | |");
 }
 
 fn wish() -> Option<Wish> {
