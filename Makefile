@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 FORKLIFT = target/debug/forklift
 
-.PHONY: help demo test test-real test-rust check fmt lint doc bench install
+.PHONY: help demo test test-real test-rust check fmt lint doc bench bench-merge install
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -36,6 +36,9 @@ doc:
 bench: ## Measure what is promised, beside its yardstick, and print ratios
 	@scripts/packages bench
 	scripts/bench
+
+bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and print how many are settled, and how well
+	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-merge
 
 install: ## Install forklift, its manual page and completions below PREFIX (~/.local)
 	@scripts/packages demo

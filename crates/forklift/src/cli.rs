@@ -296,6 +296,12 @@ enum Command {
         #[arg(long, short)]
         follow: bool,
     },
+    /// Merge again what this fork merged before, and say what would have needed nobody
+    Replay(commands::replay::ReplayArgs),
+    /// Show how far each kind of answer to a conflict is trusted in this fork, and why
+    Trust(commands::trust::TrustArgs),
+    /// Merge two commits as far as that needs nobody, and print the plan as JSON
+    MergePlan(commands::merge_plan::MergePlanArgs),
     /// Say what this machine offers, which backend would be used and why
     Doctor {
         /// The image to look for
@@ -450,6 +456,9 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
         Some(Command::Runs) => commands::runs::run(ui),
         Some(Command::Show { run }) => commands::show::run(ui, &run),
         Some(Command::Log { run, follow }) => commands::log::run(ui, &run, follow),
+        Some(Command::Replay(args)) => commands::replay::run(ui, &args),
+        Some(Command::Trust(args)) => commands::trust::run(ui, &args),
+        Some(Command::MergePlan(args)) => commands::merge_plan::run(ui, &args),
         Some(Command::Doctor { image }) => commands::doctor::run(ui, &image),
         Some(Command::Demo { backend, image }) => commands::demo::run(ui, backend, image),
         Some(Command::Script) => {

@@ -4,13 +4,17 @@
 //! - [`rebase`] does the same for a fork that is kept as a stack of commits on top of upstream
 //! - [`contract`] accounts for everything that was the fork's: kept, superseded, changed or lost
 //! - [`forecast`] says what is coming from upstream before anything is done
+//! - [`ladder`] settles what can be settled without a model, with receipts, and briefs whoever settles the rest
 //! - [`own`] lists the files in which the fork is not what it was made from
+//! - [`three`] merges sequences of lines and of tokens
 //!
 //! Whether a loss stops a run, and what is done about a conflict, is for others to decide.
 
 pub mod clean;
 pub mod contract;
 pub mod forecast;
+pub mod ladder;
 pub mod own;
 pub mod path;
 pub mod rebase;
+pub mod three;

@@ -12,11 +12,15 @@ pub(crate) mod first;
 pub(crate) mod image;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod merge_plan;
+mod past;
 pub(crate) mod prune;
+pub(crate) mod replay;
 mod request;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod trust;
 
 use std::path::PathBuf;
 

@@ -8,6 +8,7 @@ pub(crate) mod opencode_env;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod pull_text;
+pub(crate) mod replay_page;
 pub(crate) mod search;
 pub(crate) mod strategy;
 pub(crate) mod target;

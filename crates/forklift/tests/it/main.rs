@@ -10,6 +10,7 @@ mod image;
 mod outcome;
 mod packages;
 mod pains;
+mod past;
 mod preview;
 mod prune;
 mod publish;

@@ -65,12 +65,14 @@ const ENV: [(&str, &str); 16] = [
     ("GIT_EDITOR", "/bin/false"),
 ];
 
+const WITHOUT_GRAPH: &str = "core.commitGraph=false";
+
 /// Settings of every sealed call, which outrank those of any file.
 const SETTINGS: [&str; 19] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
-    "core.commitGraph=false",
+    WITHOUT_GRAPH,
     "transfer.fsckObjects=true",
     "fetch.fsckObjects=true",
     "gc.auto=0",
@@ -132,6 +134,13 @@ pub(super) fn init_env() -> Vec<(OsString, OsString)> {
 /// The flags before the command of a sealed call.
 pub(super) fn sealed_flags(git_dir: Option<&Path>) -> Vec<OsString> {
     flags(git_dir, &SETTINGS)
+}
+
+/// Turns the commit graph on again.
+pub(super) fn believe_commit_graph(flags: &mut [OsString]) {
+    for flag in flags.iter_mut().filter(|flag| *flag == WITHOUT_GRAPH) {
+        *flag = "core.commitGraph=true".into();
+    }
 }
 
 /// What a push adds to a person's environment.

@@ -1,6 +1,6 @@
 //! A bare repository of ours that takes in what an agent made, and in which it is judged.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use model::id::{BranchName, Sha};
 
 use super::call::{Call, Git, args, program};
 use super::push::{PushRequest, push};
-use super::seal::{ObjectFormat, init_env, sealed_env, sealed_flags};
+use super::seal::{ObjectFormat, believe_commit_graph, init_env, sealed_env, sealed_flags};
 use super::{
     Blob, Capped, ChangedEntry, CommitFacts, GitError, GitLog, PushOutcome, RefName, UserEnv,
 };
@@ -60,6 +60,22 @@ impl SealedRepo {
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
         self.git.cancel = cancel;
+        self
+    }
+
+    /// Believes the commit graph that is beside the objects: for a repository whose graph nobody else can have
+    /// written. Questions about ancestry are answered many times faster.
+    #[must_use]
+    pub fn believing_commit_graph(mut self) -> Self {
+        believe_commit_graph(&mut self.git.flags);
+        self
+    }
+
+    /// Writes new objects to another place, from which it also reads, and reads from these besides.
+    #[must_use]
+    pub fn writing_to(mut self, objects: &OsStr, alternates: &OsStr) -> Self {
+        self.git.set_env("GIT_OBJECT_DIRECTORY", objects);
+        self.git.set_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternates);
         self
     }
 

@@ -5,7 +5,9 @@
 mod clean;
 mod contract;
 mod forecast;
+mod ladder;
 mod own;
+mod property;
 mod rebase;
 mod speed;
 mod world;

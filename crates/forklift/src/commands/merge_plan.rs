@@ -1,0 +1,97 @@
+//! `forklift merge-plan`: one merge as far as the ladder is trusted, as data for other programs.
+//!
+//! New objects go where `GIT_OBJECT_DIRECTORY` says, as with git itself.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use host::git::{ObjectFormat, SealedRepo};
+use merge::ladder::decide::Trust;
+use merge::ladder::history::PastEnds;
+use merge::ladder::rule::Rules;
+use merge::ladder::table::Table;
+use merge::ladder::{Climb, ClimbOptions, Ends, climb};
+use model::id::Sha;
+use model::verdict::ForkliftStatus;
+use serde_json::{Value, json};
+
+use super::block_on;
+use super::past::learn_kept;
+use crate::exit::{OrExit, Outcome};
+use crate::ui::Ui;
+
+/// What to merge.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MergePlanArgs {
+    /// The repository
+    #[arg(long, value_name = "DIR")]
+    git_dir: PathBuf,
+    /// The fork's commit, by its whole id
+    #[arg(value_parser = Sha::parse)]
+    ours: Sha,
+    /// Upstream's commit, by its whole id
+    #[arg(value_parser = Sha::parse)]
+    theirs: Sha,
+    /// How sure an answer must be, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = Trust::parse)]
+    trust: Trust,
+    /// A folder that keeps what was learned from this fork's merges, from call to call
+    #[arg(long, value_name = "DIR")]
+    state: PathBuf,
+    /// Write the plan here instead of to standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Learns from the merges that are reachable from the fork's commit, merges, and tells.
+pub(crate) fn run(ui: &Ui, args: &MergePlanArgs) -> Outcome {
+    let plan = block_on(async {
+        let repo = open(args);
+        let ends = PastEnds { tip: &args.ours, upstream: &args.theirs };
+        let learned = learn_kept(&repo, ends, &args.state.join("learned.json")).await?;
+        let options = ClimbOptions {
+            trust: args.trust,
+            rules: &Rules::default(),
+            table: Table::shipped(),
+            knowledge: &learned.knowledge,
+            structure: None,
+        };
+        let ends = Ends { ours: args.ours.clone(), theirs: args.theirs.clone() };
+        climb(&repo, &ends, options).await.or_exit(ForkliftStatus::Machine)
+    })?;
+    match &args.out {
+        Some(file) => {
+            let text = serde_json::to_vec(&document(&plan)).or_exit(ForkliftStatus::Internal)?;
+            host::file::write_atomic(file, &text, 0o644).or_exit(ForkliftStatus::Machine)?;
+        }
+        None => ui.document(&document(&plan)),
+    }
+    Ok(ForkliftStatus::Success)
+}
+
+fn open(args: &MergePlanArgs) -> SealedRepo {
+    let format =
+        if args.ours.as_str().len() == 40 { ObjectFormat::Sha1 } else { ObjectFormat::Sha256 };
+    let repo = SealedRepo::open(&args.git_dir, format).believing_commit_graph();
+    match host::env::var_os("GIT_OBJECT_DIRECTORY") {
+        Some(objects) => {
+            let alternates = host::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES");
+            repo.writing_to(&objects, &alternates.unwrap_or_default())
+        }
+        None => repo,
+    }
+}
+
+fn document(plan: &Climb) -> Value {
+    let unresolved: Vec<_> = plan.rest.iter().map(|brief| &brief.path).collect();
+    let by: BTreeMap<String, String> = plan
+        .receipts
+        .iter()
+        .map(|receipt| {
+            let steps: Vec<&str> = receipt.steps.iter().map(|step| step.grade.as_str()).collect();
+            (receipt.path.to_string(), format!("{:.3} {}", receipt.confidence, steps.join("; ")))
+        })
+        .collect();
+    json!({"tree": plan.tree, "unresolved": unresolved, "by": by, "receipts": plan.receipts, "rest": plan.rest})
+}

@@ -1,0 +1,98 @@
+//! What `replay`, `trust` and `merge-plan` share: the fork's two tips, a repository of ours that can see them, and
+//! what was learned about the fork, kept by its history.
+
+use std::path::{Path, PathBuf};
+
+use host::git::{SealedRepo, UserRepo};
+use merge::ladder::history::{Learned, PastEnds, learn};
+use model::id::{BranchName, Sha};
+use model::verdict::ForkliftStatus;
+use tempfile::TempDir;
+
+use crate::exit::{Failure, OrExit};
+use crate::flow::observe::{find_repo, fork_key};
+
+/// A fork whose past is looked at. Nothing is fetched, and the checkout is not touched.
+pub(super) struct PastFork {
+    pub(super) sealed: SealedRepo,
+    pub(super) tip: Sha,
+    pub(super) upstream: Sha,
+    key: String,
+    /// It goes when the fork does.
+    _scratch: TempDir,
+}
+
+impl PastFork {
+    /// Finds the fork around a folder, with its remotes as they were last fetched.
+    pub(super) async fn find(dir: Option<&Path>, branch: &str) -> Result<Self, Failure> {
+        let branch = BranchName::parse(branch).or_exit(ForkliftStatus::Usage)?;
+        let dir = match dir {
+            Some(dir) => dir.to_path_buf(),
+            None => host::env::current_dir().or_exit(ForkliftStatus::Machine)?,
+        };
+        let repo = find_repo(&dir).await?;
+        let tip = tip_of(&repo, "origin", &branch).await?;
+        let upstream = tip_of(&repo, "upstream", &branch).await?;
+        let scratch = TempDir::new().or_exit(ForkliftStatus::Machine)?;
+        let path = scratch.path().join("past.git");
+        let sealed = SealedRepo::init_bare(&path, repo.object_format())
+            .await
+            .or_exit(ForkliftStatus::Machine)?;
+        sealed.add_alternate(&repo.objects_dir()).or_exit(ForkliftStatus::Machine)?;
+        // The graph is the person's own: no agent can write there.
+        let sealed = sealed.believing_commit_graph();
+        Ok(Self { sealed, tip, upstream, key: fork_key(&repo), _scratch: scratch })
+    }
+
+    /// The ends of its past.
+    pub(super) fn ends(&self) -> PastEnds<'_> {
+        PastEnds { tip: &self.tip, upstream: &self.upstream }
+    }
+
+    /// What its past teaches, as far as possible from what was kept.
+    pub(super) async fn learned(&self, cache: &Path) -> Result<Learned, Failure> {
+        learn_kept(&self.sealed, self.ends(), &self.kept_at(cache)).await
+    }
+
+    /// Keeps what was learned.
+    pub(super) fn keep(&self, cache: &Path, learned: &Learned) -> Result<(), Failure> {
+        save(&self.kept_at(cache), learned)
+    }
+
+    fn kept_at(&self, cache: &Path) -> PathBuf {
+        cache.join("forks").join(format!("{}.learned.json", self.key))
+    }
+}
+
+/// Learns, starting from what a file keeps, and writes the file anew if there was anything to learn.
+pub(super) async fn learn_kept(
+    repo: &SealedRepo,
+    ends: PastEnds<'_>,
+    file: &Path,
+) -> Result<Learned, Failure> {
+    // What cannot be read is learned again.
+    let kept = std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let before = kept.as_ref().map_or(0, |kept: &Learned| kept.seen.len());
+    let learned = learn(repo, ends, kept).await.or_exit(ForkliftStatus::Machine)?;
+    if learned.seen.len() != before {
+        save(file, &learned)?;
+    }
+    Ok(learned)
+}
+
+fn save(file: &Path, learned: &Learned) -> Result<(), Failure> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).or_exit(ForkliftStatus::Machine)?;
+    }
+    let text = serde_json::to_vec(learned).or_exit(ForkliftStatus::Internal)?;
+    host::file::write_atomic(file, &text, 0o600).or_exit(ForkliftStatus::Machine)
+}
+
+async fn tip_of(repo: &UserRepo, remote: &str, branch: &BranchName) -> Result<Sha, Failure> {
+    let name = format!("refs/remotes/{remote}/{branch}");
+    repo.resolve_commit(&name).await.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no {remote}/{branch} here; fetch it with: git fetch {remote}, or name another with --main-branch"
+        ))
+    })
+}

@@ -1,0 +1,68 @@
+//! `forklift replay`: what the ladder would have done with this fork's own merges.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use merge::ladder::decide::Trust;
+use merge::ladder::history::{self, Learned, Tried};
+use model::verdict::ForkliftStatus;
+use serde_json::json;
+
+use super::past::PastFork;
+use super::{Places, block_on};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::replay_page::{Replayed, render_html, render_text};
+use crate::ui::Ui;
+
+/// What to replay.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReplayArgs {
+    /// Look at the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The branch that is kept up to date, here and upstream
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    main_branch: String,
+    /// Report on the newest N merges; older ones are only learned from
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+    /// How sure an answer must be to count, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = Trust::parse)]
+    trust: Trust,
+    /// Write a page to look at in a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Replays, then tells.
+pub(crate) fn run(ui: &Ui, args: &ReplayArgs) -> Outcome {
+    let places = Places::from_env()?;
+    let (learned, tried) = block_on(replay(ui, args, &places))?;
+    let shown = tried.len().saturating_sub(args.last.unwrap_or(usize::MAX));
+    let replayed = Replayed::new(&tried[shown..], args.trust.share(), learned.skipped);
+    if let Some(file) = &args.html {
+        host::file::write_atomic(file, render_html(&replayed).as_bytes(), 0o644)
+            .or_exit(ForkliftStatus::Machine)?;
+    }
+    if ui.is_json() {
+        ui.document(&json!({"summary": replayed, "merges": &tried[shown..]}));
+    } else {
+        ui.page(&render_text(&replayed));
+    }
+    Ok(ForkliftStatus::Success)
+}
+
+async fn replay(
+    ui: &Ui,
+    args: &ReplayArgs,
+    places: &Places,
+) -> Result<(Learned, Vec<Tried>), Failure> {
+    let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
+    ui.phase("replay", "merging again what was merged before");
+    let watch = |tried: &Tried| ui.progress("merge", &format!("merge {}", tried.merge.short()));
+    let replayed = history::replay(&fork.sealed, fork.ends(), args.trust, watch).await;
+    let (learned, tried) = replayed.or_exit(ForkliftStatus::Machine)?;
+    // The next run need not learn it again.
+    fork.keep(&places.cache, &learned)?;
+    Ok((learned, tried))
+}

@@ -1,0 +1,91 @@
+//! `forklift trust`: how far each kind of answer is trusted in this fork, and from what that follows.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use comfy_table::Table as Page;
+use comfy_table::presets::NOTHING;
+use merge::ladder::history::Learned;
+use merge::ladder::table::Table;
+use model::verdict::ForkliftStatus;
+use serde_json::json;
+
+use super::past::PastFork;
+use super::{Places, block_on};
+use crate::exit::Outcome;
+use crate::ui::Ui;
+
+/// What to look at.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TrustArgs {
+    /// Look at the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The branch that is kept up to date, here and upstream
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    main_branch: String,
+}
+
+/// Learns what is new and shows the record.
+pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
+    let places = Places::from_env()?;
+    let learned = block_on(async {
+        let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
+        ui.phase("learn", "looking at the merges of this fork");
+        fork.learned(&places.cache).await
+    })?;
+    if ui.is_json() {
+        ui.document(&json!({
+            "merges": learned.seen.len(),
+            "skipped": learned.skipped,
+            "grades": rows(&learned),
+        }));
+    } else {
+        ui.page(&render(&learned));
+    }
+    Ok(ForkliftStatus::Success)
+}
+
+#[derive(serde::Serialize)]
+struct Row {
+    grade: String,
+    cases: f64,
+    agreed: f64,
+    here: f64,
+    elsewhere: f64,
+}
+
+/// The most used first.
+fn rows(learned: &Learned) -> Vec<Row> {
+    let table = Table::shipped();
+    let record = &learned.knowledge.record;
+    let row = |(grade, tally): (&str, &merge::ladder::record::Tally)| Row {
+        grade: grade.to_owned(),
+        cases: tally.cases,
+        agreed: tally.agreed,
+        here: record.worth(table, grade),
+        elsewhere: table.grades.get(grade).copied().unwrap_or(0.5),
+    };
+    let mut rows: Vec<Row> = record.grades().map(row).collect();
+    rows.sort_by(|one, other| other.cases.total_cmp(&one.cases));
+    rows
+}
+
+fn render(learned: &Learned) -> String {
+    let mut page = Page::new();
+    page.load_style(NOTHING).set_header(["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"]);
+    for row in rows(learned) {
+        page.add_row([
+            row.grade,
+            format!("{:.1}", row.cases),
+            format!("{:.1}", row.agreed),
+            format!("{:.2}", row.here),
+            format!("{:.2}", row.elsewhere),
+        ]);
+    }
+    let mut text = format!("Learned from {} merges; old cases fade.\n", learned.seen.len());
+    for skipped in &learned.skipped {
+        text += &format!("{} was left out: {}\n", skipped.merge.short(), skipped.why);
+    }
+    format!("{text}{page}\n")
+}

@@ -1,0 +1,265 @@
+//! What a replay says: numbers, a small chart for the terminal, a page for a browser. Pure.
+
+use merge::ladder::history::{Skipped, Tried};
+use merge::ladder::replay::Score;
+use model::escape::escape_line;
+use serde::Serialize;
+
+/// A replay, summed up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Replayed {
+    pub(crate) trust: f64,
+    pub(crate) merges: usize,
+    /// Merges that git could do alone.
+    pub(crate) clean: usize,
+    /// What would have come of the others.
+    pub(crate) score: Score,
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) median_merge_ms: u64,
+    pub(crate) median_ladder_ms: u64,
+    /// Oldest first.
+    #[serde(skip)]
+    fates: Vec<(String, Fate)>,
+}
+
+/// What would have become of one merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Clean,
+    Agreed,
+    Differed,
+    Asked,
+}
+
+impl Fate {
+    const ALL: [Self; 4] = [Self::Clean, Self::Agreed, Self::Differed, Self::Asked];
+
+    fn of(tried: &Tried) -> Self {
+        match tried {
+            Tried { conflicts: 0, .. } => Self::Clean,
+            Tried { score: Score { merges_settled: 0, .. }, .. } => Self::Asked,
+            Tried { score: Score { merges_agreed: 0, .. }, .. } => Self::Differed,
+            Tried { .. } => Self::Agreed,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Clean => "git alone",
+            Self::Agreed => "settled as people did",
+            Self::Differed => "settled otherwise",
+            Self::Asked => "asked somebody",
+        }
+    }
+
+    fn sign(self) -> char {
+        match self {
+            Self::Clean => '.',
+            Self::Agreed => '+',
+            Self::Differed => '!',
+            Self::Asked => '?',
+        }
+    }
+
+    fn colour(self) -> &'static str {
+        match self {
+            Self::Clean => "#b8c4ce",
+            Self::Agreed => "#2e7d32",
+            Self::Differed => "#c62828",
+            Self::Asked => "#f9a825",
+        }
+    }
+}
+
+impl Replayed {
+    /// Sums up what was tried.
+    pub(crate) fn new(tried: &[Tried], trust: f64, skipped: Vec<Skipped>) -> Self {
+        let fate = |tried: &Tried| (tried.merge.short().to_owned(), Fate::of(tried));
+        Self {
+            trust,
+            merges: tried.len(),
+            clean: tried.iter().filter(|tried| tried.conflicts == 0).count(),
+            score: tried.iter().fold(Score::default(), |sum, tried| sum.plus(tried.score)),
+            skipped,
+            median_merge_ms: median(tried.iter().map(|tried| tried.merge_ms)),
+            median_ladder_ms: median(tried.iter().map(|tried| tried.merge_ms + tried.ladder_ms)),
+            fates: tried.iter().map(fate).collect(),
+        }
+    }
+
+    fn count(&self, fate: Fate) -> usize {
+        self.fates.iter().filter(|(_, one)| *one == fate).count()
+    }
+}
+
+fn median(values: impl Iterator<Item = u64>) -> u64 {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+const BAR: usize = 40;
+const SIGNS_IN_A_ROW: usize = 60;
+
+/// For a terminal.
+pub(crate) fn render_text(replayed: &Replayed) -> String {
+    if replayed.merges == 0 {
+        return "No merge of upstream was found in this fork's history.\n".to_owned();
+    }
+    let mut text = format!(
+        "{} merges of upstream, replayed in order at trust {}\n\n",
+        replayed.merges, replayed.trust
+    );
+    for fate in Fate::ALL {
+        let count = replayed.count(fate);
+        let bar = "#".repeat(count * BAR / replayed.merges);
+        text += &format!("  {} {:<22} {count:>5}  {bar}\n", fate.sign(), fate.words());
+    }
+    text += &format!("\n{}\n\n", signs(replayed));
+    for line in numbers(replayed) {
+        text += &format!("{line}\n");
+    }
+    for skipped in &replayed.skipped {
+        text += &format!("{} was left out: {}\n", skipped.merge.short(), escape_line(&skipped.why));
+    }
+    text
+}
+
+/// One sign for each merge, oldest first.
+fn signs(replayed: &Replayed) -> String {
+    let signs: Vec<char> = replayed.fates.iter().map(|(_, fate)| fate.sign()).collect();
+    let rows =
+        signs.chunks(SIGNS_IN_A_ROW).map(|row| format!("  {}", row.iter().collect::<String>()));
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+fn numbers(replayed: &Replayed) -> [String; 3] {
+    let Score { merges, merges_settled, merges_agreed, files, files_settled, files_agreed } =
+        replayed.score;
+    [
+        format!(
+            "files in conflict: {files}; settled {}, of those as people did {}",
+            share(files_settled, files),
+            share(files_agreed, files_settled)
+        ),
+        format!(
+            "merges in conflict: {merges}; settled whole {}, of those as people did {}",
+            share(merges_settled, merges),
+            share(merges_agreed, merges_settled)
+        ),
+        format!(
+            "median time of a merge: {} ms with git alone, {} ms with the ladder",
+            replayed.median_merge_ms, replayed.median_ladder_ms
+        ),
+    ]
+}
+
+fn share(part: usize, whole: usize) -> String {
+    match (part * 100).checked_div(whole) {
+        Some(percent) => format!("{part} ({percent} %)"),
+        None => "none".to_owned(),
+    }
+}
+
+/// For a browser: one file that loads nothing.
+pub(crate) fn render_html(replayed: &Replayed) -> String {
+    let cell = |(merge, fate): &(String, Fate)| {
+        format!(
+            "<i title=\"{merge}: {}\" style=\"background:{}\"></i>",
+            fate.words(),
+            fate.colour()
+        )
+    };
+    let legend = |fate: Fate| {
+        format!(
+            "<li><i style=\"background:{}\"></i> {}: {}</li>",
+            fate.colour(),
+            fate.words(),
+            replayed.count(fate)
+        )
+    };
+    let cells: String = replayed.fates.iter().map(cell).collect();
+    let legend: String = Fate::ALL.map(legend).concat();
+    let facts: String =
+        numbers(replayed).map(|line| format!("<p>{}</p>", escape_html(&line))).concat();
+    let skipped = replayed.skipped.iter().map(|skipped| {
+        format!("<p>{} was left out: {}</p>", skipped.merge.short(), escape_html(&skipped.why))
+    });
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Replay of this fork's merges</title>\n\
+         <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}}\
+         i{{display:inline-block;width:12px;height:12px;margin:1px;border-radius:2px}}ul{{list-style:none;padding:0}}</style>\n\
+         <h1>{} merges of upstream at trust {}</h1>\n<div>{cells}</div>\n<ul>{legend}</ul>\n{facts}\n{}</html>\n",
+        replayed.merges,
+        replayed.trust,
+        skipped.collect::<String>()
+    )
+}
+
+fn escape_html(text: &str) -> String {
+    escape_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::id::Sha;
+
+    use super::*;
+
+    fn tried(conflicts: usize, settled: usize, agreed: usize) -> Tried {
+        let whole = usize::from(conflicts > 0 && settled == conflicts);
+        Tried {
+            merge: Sha::parse(&"a".repeat(40)).unwrap(),
+            conflicts,
+            score: Score {
+                merges: usize::from(conflicts > 0),
+                merges_settled: whole,
+                merges_agreed: usize::from(whole == 1 && agreed == settled),
+                files: conflicts,
+                files_settled: settled,
+                files_agreed: agreed,
+            },
+            merge_ms: 40,
+            ladder_ms: 10,
+        }
+    }
+
+    fn replayed() -> Replayed {
+        let merge = Sha::parse(&"b".repeat(40)).unwrap();
+        let skipped = vec![Skipped { merge, why: "<b>\u{1b}".to_owned() }];
+        let all = [tried(0, 0, 0), tried(2, 2, 2), tried(1, 1, 0), tried(3, 1, 1)];
+        Replayed::new(&all, 0.9, skipped)
+    }
+
+    #[test]
+    fn every_merge_has_one_fate() {
+        insta::assert_snapshot!(render_text(&replayed()), @r"
+        4 merges of upstream, replayed in order at trust 0.9
+
+          . git alone                  1  ##########
+          + settled as people did      1  ##########
+          ! settled otherwise          1  ##########
+          ? asked somebody             1  ##########
+
+          .+!?
+
+        files in conflict: 6; settled 4 (66 %), of those as people did 3 (75 %)
+        merges in conflict: 3; settled whole 2 (66 %), of those as people did 1 (50 %)
+        median time of a merge: 40 ms with git alone, 50 ms with the ladder
+        bbbbbbbbbbbb was left out: <b>\x1b
+        ");
+    }
+
+    #[test]
+    fn a_page_loads_nothing_and_escapes_what_others_said() {
+        let page = render_html(&replayed());
+        assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"));
+        assert!(!page.contains("http") && !page.contains("<script"));
+    }
+
+    #[test]
+    fn a_fork_without_merges_is_told_so() {
+        let text = render_text(&Replayed::new(&[], 0.9, Vec::new()));
+        assert_eq!(text, "No merge of upstream was found in this fork's history.\n");
+    }
+}

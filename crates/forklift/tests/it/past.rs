@@ -1,0 +1,65 @@
+//! `forklift replay`, `trust` and `merge-plan`: a fork's past, looked at without touching anything.
+
+use testkit::hermetic::{Hermetic, Output};
+use testkit::repo::Fork;
+
+fn forklift(hermetic: &Hermetic, fork: &Fork, args: &[&str]) -> Output {
+    let mut command = hermetic.command(env!("CARGO_BIN_EXE_forklift"));
+    command.current_dir(fork.checkout.dir()).args(args);
+    hermetic.run(&mut command)
+}
+
+/// A fork whose people merged upstream once.
+fn merged_once(hermetic: &Hermetic) -> Fork {
+    let fork = Fork::new(hermetic).clean_merge();
+    fork.checkout.git(&["fetch", "--quiet", "--all"]);
+    fork.checkout.git(&["merge", "--quiet", "--no-edit", "upstream/main"]);
+    fork.checkout.git(&["push", "--quiet", "origin", "HEAD:main"]);
+    fork.checkout.git(&["fetch", "--quiet", "--all"]);
+    fork
+}
+
+#[test]
+fn a_fork_without_merges_has_no_past() {
+    let hermetic = Hermetic::new();
+    let fork = Fork::new(&hermetic);
+    fork.checkout.git(&["fetch", "--quiet", "--all"]);
+    let output = forklift(&hermetic, &fork, &["replay"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("No merge of upstream was found"), "{}", output.stdout);
+}
+
+#[test]
+fn a_merge_of_the_past_is_replayed_and_shown() {
+    let hermetic = Hermetic::new();
+    let fork = merged_once(&hermetic);
+    let page = hermetic.root().join("page.html");
+    let flags = ["replay", "--html", page.to_str().expect("UTF-8")];
+    let output = forklift(&hermetic, &fork, &flags);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("1 merges of upstream"), "{}", output.stdout);
+    assert!(std::fs::read_to_string(page).expect("a page").contains("git alone: 1"));
+    let output = forklift(&hermetic, &fork, &["replay", "--json"]);
+    let told: serde_json::Value =
+        serde_json::from_str(&output.stdout[output.stdout.find("{\n").expect("JSON")..])
+            .expect("JSON");
+    assert_eq!(told["summary"]["clean"], 1);
+}
+
+#[test]
+fn trust_says_from_what_it_was_learned() {
+    let hermetic = Hermetic::new();
+    let fork = merged_once(&hermetic);
+    let output = forklift(&hermetic, &fork, &["trust"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("Learned from 1 merges"), "{}", output.stdout);
+}
+
+#[test]
+fn a_trust_that_is_no_share_is_refused() {
+    let hermetic = Hermetic::new();
+    let fork = Fork::new(&hermetic);
+    let output = forklift(&hermetic, &fork, &["replay", "--trust", "2"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("from 0 to 1"), "{}", output.stderr);
+}

@@ -1,0 +1,107 @@
+//! What is at given paths of a tree, many at once.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use model::id::Sha;
+
+use super::call::{Call, args};
+use super::{GitError, SealedRepo};
+
+/// What a tree has at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// Its mode, such as `0o100644`.
+    pub mode: u32,
+    /// Its object.
+    pub id: Sha,
+}
+
+/// A command line has room for so many bytes of paths, with much to spare.
+const QUESTION_BYTES: usize = 64 << 10;
+
+impl SealedRepo {
+    /// What a commit or a tree has at these paths; those where it has nothing are left out.
+    pub async fn entries_at(
+        &self,
+        tree: &Sha,
+        paths: &[&[u8]],
+    ) -> Result<BTreeMap<Vec<u8>, TreeEntry>, GitError> {
+        let mut found = BTreeMap::new();
+        for some in in_questions(paths) {
+            let answer = self.git.ask(Call::new(argv_entries(tree, some))).await?.success()?;
+            let entries = parse_entries(&answer.stdout)
+                .ok_or_else(|| answer.unreadable("it is not a list of entries"))?;
+            // A folder that is asked for is answered with itself, and never with what is in it.
+            found.extend(entries);
+        }
+        Ok(found)
+    }
+}
+
+fn argv_entries(tree: &Sha, paths: &[&[u8]]) -> Vec<OsString> {
+    let mut argv = args(["ls-tree", "-z", "--full-tree", tree.as_str(), "--"]);
+    argv.extend(paths.iter().map(|path| OsStr::from_bytes(path).to_owned()));
+    argv
+}
+
+/// As many paths at a time as a command line can hold.
+fn in_questions<'a, 'b>(paths: &'a [&'b [u8]]) -> impl Iterator<Item = &'a [&'b [u8]]> {
+    let mut rest = paths;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fitting = rest.iter().take_while(|path| {
+            bytes += path.len() + 1;
+            bytes <= QUESTION_BYTES
+        });
+        // A path that alone is too long is still asked for; git will say what it thinks of it.
+        let count = fitting.count().max(1).min(rest.len());
+        let (now, later) = rest.split_at(count);
+        rest = later;
+        (!now.is_empty()).then_some(now)
+    })
+}
+
+/// Each is `mode type id`, tab, path, NUL.
+fn parse_entries(bytes: &[u8]) -> Option<Vec<(Vec<u8>, TreeEntry)>> {
+    let entries = bytes.split(|&byte| byte == 0).filter(|entry| !entry.is_empty());
+    let entry = |entry: &[u8]| {
+        let tab = entry.iter().position(|&byte| byte == b'\t')?;
+        let parts: Vec<&str> = std::str::from_utf8(&entry[..tab]).ok()?.split(' ').collect();
+        let &[mode, _, id] = parts.as_slice() else { return None };
+        let mode = u32::from_str_radix(mode, 8).ok()?;
+        Some((entry[tab + 1..].to_vec(), TreeEntry { mode, id: Sha::parse(id).ok()? }))
+    };
+    entries.map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    #[test]
+    fn entries_keep_the_bytes_of_their_paths() {
+        let mut bytes = format!("100644 blob {A}\ta\n\tb").into_bytes();
+        bytes.extend_from_slice(b"\xff\0");
+        bytes.extend_from_slice(format!("160000 commit {A}\tsub\0").as_bytes());
+        let found = parse_entries(&bytes).unwrap();
+        assert_eq!(found[0].0, b"a\n\tb\xff");
+        assert_eq!((found[1].1.mode, found[1].1.id.as_str()), (0o160_000, A));
+        assert!(parse_entries(b"what\0").is_none());
+        assert_eq!(parse_entries(b"").unwrap(), []);
+    }
+
+    #[test]
+    fn many_paths_are_asked_for_in_several_questions() {
+        let long = vec![b'x'; QUESTION_BYTES / 2];
+        let paths: Vec<&[u8]> = vec![&long, b"a", &long, b"b"];
+        let counts: Vec<usize> = in_questions(&paths).map(<[_]>::len).collect();
+        assert_eq!(counts, [2, 2]);
+        assert_eq!(in_questions(&[]).count(), 0);
+        let longer = vec![b'x'; QUESTION_BYTES * 2];
+        assert_eq!(in_questions(&[&longer, b"a"]).map(<[_]>::len).collect::<Vec<_>>(), [1, 1]);
+    }
+}

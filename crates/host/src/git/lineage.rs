@@ -1,0 +1,103 @@
+//! The merges by which a fork took in its upstream.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use model::id::Sha;
+
+use super::call::{Call, args};
+use super::{GitError, SealedRepo};
+
+/// A merge of upstream into the fork, as people made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastMerge {
+    /// The merge.
+    pub sha: Sha,
+    /// The fork's commit, its first parent.
+    pub ours: Sha,
+    /// Upstream's commit, its second parent.
+    pub theirs: Sha,
+}
+
+/// Long histories are read without the help of a commit graph.
+const LINEAGE_LIMIT: Duration = Duration::from_secs(300);
+
+impl SealedRepo {
+    /// The newest `limit` merges, oldest first, that are reachable from `tip` and brought in a commit that is
+    /// reachable from `upstream`. Merges of upstream's own are none of them.
+    pub async fn past_merges(
+        &self,
+        tip: &Sha,
+        upstream: &Sha,
+        limit: usize,
+    ) -> Result<Vec<PastMerge>, GitError> {
+        let call = Call::new(argv_lineage(tip, upstream)).within(LINEAGE_LIMIT);
+        let answer = self.git.ask(call).await?.success()?;
+        let mut merges = parse_lineage(&answer.stdout)
+            .ok_or_else(|| answer.unreadable("it is not a list of commits"))?;
+        Ok(merges.split_off(merges.len().saturating_sub(limit)))
+    }
+}
+
+fn argv_lineage(tip: &Sha, upstream: &Sha) -> Vec<OsString> {
+    let mut argv = args(["rev-list", "--parents", "--boundary", "--date-order", "--reverse"]);
+    argv.extend(args([tip.as_str(), &format!("^{upstream}"), "--"]));
+    argv
+}
+
+/// Each line is a commit and its parents; upstream's commits that the fork's have for parents are marked by a dash.
+fn parse_lineage(bytes: &[u8]) -> Option<Vec<PastMerge>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let first = |line: &'_ str| line.split(' ').next().map(str::to_owned);
+    let of_upstream: BTreeSet<String> =
+        text.lines().filter_map(|line| first(line.strip_prefix('-')?)).collect();
+    let mut merges = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('-')) {
+        let ids: Vec<&str> = line.split(' ').collect();
+        let &[sha, ours, theirs] = ids.as_slice() else { continue };
+        if of_upstream.contains(theirs) && !of_upstream.contains(ours) {
+            let id = |text: &str| Sha::parse(text).ok();
+            merges.push(PastMerge { sha: id(sha)?, ours: id(ours)?, theirs: id(theirs)? });
+        }
+    }
+    Some(merges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(letter: char) -> String {
+        letter.to_string().repeat(40)
+    }
+
+    #[test]
+    fn merges_that_bring_upstream_in_are_found() {
+        let [a, b, c, d, e, u, v] = ['a', 'b', 'c', 'd', 'e', '1', '2'].map(id);
+        let text = [
+            format!("-{u}"),
+            format!("-{v} {u}"),
+            format!("{a} {u}"),
+            format!("{b} {a} {v}"),
+            format!("{c} {b} {a}"),
+            format!("{d} {u} {v}"),
+            format!("{e} {b} {c} {v}"),
+        ];
+        let merges = parse_lineage(text.join("\n").as_bytes()).unwrap();
+        assert_eq!(merges.len(), 1);
+        assert_eq!(
+            (merges[0].sha.as_str(), merges[0].ours.as_str(), merges[0].theirs.as_str()),
+            (b.as_str(), a.as_str(), v.as_str())
+        );
+        assert_eq!(parse_lineage(b"").unwrap(), []);
+        assert!(parse_lineage(format!("-{v}\nx {a} {v}\n").as_bytes()).is_none());
+    }
+
+    #[test]
+    fn the_question_names_both_ends_by_their_whole_ids() {
+        let [a, b] = ['a', 'b'].map(|letter| Sha::parse(&id(letter)).unwrap());
+        let argv = argv_lineage(&a, &b).join(" ".as_ref()).into_string().unwrap();
+        insta::assert_snapshot!(argv, @"rev-list --parents --boundary --date-order --reverse aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ^bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb --");
+    }
+}

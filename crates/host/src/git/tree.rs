@@ -1,0 +1,151 @@
+//! A tree made from another one by changing some of its paths, without an index and without files.
+
+use std::ffi::OsString;
+
+use model::id::Sha;
+
+use super::call::{Call, args};
+use super::{GitError, SealedRepo};
+
+/// A change to one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeEdit {
+    /// The path, from the root.
+    pub path: Vec<u8>,
+    /// What it shall be.
+    pub entry: NewEntry,
+}
+
+/// What a path shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewEntry {
+    /// A new content.
+    Content {
+        /// Its mode, such as `0o100644`.
+        mode: u32,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// An object that exists.
+    Object {
+        /// Its mode, such as `0o100644`.
+        mode: u32,
+        /// The object.
+        id: Sha,
+    },
+    /// Nothing.
+    Nothing,
+}
+
+/// A name for the commit that the import language wants around a tree. It is gone again at the end of the same
+/// command.
+const PASSING_REF: &str = "refs/bottleworks/passing-tree";
+
+impl SealedRepo {
+    /// The tree with these changes, made in one call of git.
+    pub async fn edit_tree(&self, tree: &Sha, edits: &[TreeEdit]) -> Result<Sha, GitError> {
+        let stream = render_stream(tree, edits, &self.object_format().zero());
+        let call = Call::new(argv_import()).reading(&stream);
+        let answer = self.git.ask(call).await?.success()?;
+        parse_root(&answer.stdout).ok_or_else(|| answer.unreadable("it does not name a tree"))
+    }
+}
+
+fn argv_import() -> Vec<OsString> {
+    args(["fast-import", "--quiet", "--done"])
+}
+
+/// Removals come first, so that a folder can give way to a file of its name.
+fn render_stream(tree: &Sha, edits: &[TreeEdit], zero: &str) -> Vec<u8> {
+    let mut stream = format!(
+        "commit {PASSING_REF}\ncommitter Bottleworks <> 0 +0000\ndata 0\nM 040000 {tree} \"\"\n"
+    )
+    .into_bytes();
+    for edit in edits.iter().filter(|edit| edit.entry == NewEntry::Nothing) {
+        stream.extend_from_slice(b"D ");
+        stream.extend(quoted(&edit.path));
+        stream.push(b'\n');
+    }
+    for TreeEdit { path, entry } in edits {
+        match entry {
+            NewEntry::Nothing => {}
+            NewEntry::Object { mode, id } => {
+                stream.extend(format!("M {mode:o} {id} ").into_bytes());
+                stream.extend(quoted(path));
+                stream.push(b'\n');
+            }
+            NewEntry::Content { mode, bytes } => {
+                stream.extend(format!("M {mode:o} inline ").into_bytes());
+                stream.extend(quoted(path));
+                stream.extend(format!("\ndata {}\n", bytes.len()).into_bytes());
+                stream.extend_from_slice(bytes);
+                stream.push(b'\n');
+            }
+        }
+    }
+    stream.extend(format!("ls \"\"\nreset {PASSING_REF}\nfrom {zero}\n\ndone\n").into_bytes());
+    stream
+}
+
+/// In C's quotes, which can hold any byte.
+fn quoted(path: &[u8]) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for &byte in path {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', byte]),
+            b' '..=b'~' => text.push(byte),
+            _ => text.extend(format!("\\{byte:03o}").into_bytes()),
+        }
+    }
+    text.push(b'"');
+    text
+}
+
+/// `040000 tree id`, tab, newline.
+fn parse_root(bytes: &[u8]) -> Option<Sha> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    Sha::parse(text.strip_prefix("040000 tree ")?.trim_end()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    #[test]
+    fn a_stream_removes_first_and_leaves_no_name_behind() {
+        let id = Sha::parse(A).unwrap();
+        let edit = |path: &[u8], entry| TreeEdit { path: path.to_vec(), entry };
+        let edits = [
+            edit(b"a \"b\"", NewEntry::Content { mode: 0o100_755, bytes: b"x\n".to_vec() }),
+            edit(b"c\n\xff", NewEntry::Object { mode: 0o160_000, id: id.clone() }),
+            edit(b"d", NewEntry::Nothing),
+        ];
+        let stream = String::from_utf8(render_stream(&id, &edits, &"0".repeat(40))).unwrap();
+        insta::assert_snapshot!(stream, @r#"
+        commit refs/bottleworks/passing-tree
+        committer Bottleworks <> 0 +0000
+        data 0
+        M 040000 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ""
+        D "d"
+        M 100755 inline "a \"b\""
+        data 2
+        x
+
+        M 160000 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "c\012\377"
+        ls ""
+        reset refs/bottleworks/passing-tree
+        from 0000000000000000000000000000000000000000
+
+        done
+        "#);
+    }
+
+    #[test]
+    fn the_root_is_read_off() {
+        let root = parse_root(format!("040000 tree {A}\t\n").as_bytes());
+        assert_eq!(root.unwrap().as_str(), A);
+        assert!(parse_root(b"missing \n").is_none());
+    }
+}

@@ -1,0 +1,209 @@
+//! What was resolved before: hunks that are known, and hunks much like known ones.
+
+use std::collections::BTreeMap;
+
+use model::id::Sha;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::habit::Choice;
+use super::hunk::Hunk;
+use crate::three::text::{bare, bare_lines};
+
+/// The texts that people wrote where all three sides were the same; longer ones are not kept.
+const TEXT_CAP: usize = 64 << 10;
+
+/// What a fork's people made of hunks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    texts: BTreeMap<Key, KnownText>,
+    choices: BTreeMap<Key, KnownChoice>,
+}
+
+/// Enough of a hash that nobody can make another hunk look like a known one.
+type Key = String;
+
+/// The text that a hunk was replaced by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownText {
+    /// The text.
+    #[serde(with = "lossless")]
+    pub text: Vec<u8>,
+    /// How many times in a row.
+    pub times: u32,
+    /// The last merge in which it was.
+    pub merge: Sha,
+}
+
+/// What was chosen for hunks of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownChoice {
+    /// The choice.
+    pub choice: Choice,
+    /// How many times in a row.
+    pub times: u32,
+    /// The last merge in which it was made.
+    pub merge: Sha,
+}
+
+/// In what a hunk is like a known one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// All sides, but for numbers.
+    Numbers,
+    /// The fork's side and the ancestor's.
+    Patch,
+    /// The fork's side, in the same file.
+    Ours,
+    /// Upstream's side.
+    Theirs,
+}
+
+impl Likeness {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Numbers, Self::Patch, Self::Ours, Self::Theirs];
+
+    /// In a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Numbers => "but-for-numbers",
+            Self::Patch => "same-patch",
+            Self::Ours => "same-ours",
+            Self::Theirs => "same-theirs",
+        }
+    }
+}
+
+impl Memory {
+    /// What the very same hunk was replaced by, wherever it was.
+    #[must_use]
+    pub fn text(&self, hunk: &Hunk) -> Option<&KnownText> {
+        self.texts.get(&key_of_all(hunk))
+    }
+
+    /// What was chosen for a hunk that is like this one.
+    #[must_use]
+    pub fn choice(&self, hunk: &Hunk, path: &str, likeness: Likeness) -> Option<&KnownChoice> {
+        self.choices.get(&key_of(hunk, path, likeness))
+    }
+
+    /// Takes note of what people made of a hunk.
+    pub fn learn(&mut self, hunk: &Hunk, path: &str, answer: &[u8], choice: Choice, merge: &Sha) {
+        if answer.len() <= TEXT_CAP {
+            let key = key_of_all(hunk);
+            let times = match self.texts.get(&key) {
+                Some(known) if bare(&known.text) == bare(answer) => known.times + 1,
+                Some(_) | None => 1,
+            };
+            let known = KnownText { text: answer.to_vec(), times, merge: merge.clone() };
+            self.texts.insert(key, known);
+        }
+        for likeness in Likeness::ALL {
+            let key = key_of(hunk, path, likeness);
+            let times = match self.choices.get(&key) {
+                Some(known) if known.choice == choice => known.times + 1,
+                Some(_) | None => 1,
+            };
+            self.choices.insert(key, KnownChoice { choice, times, merge: merge.clone() });
+        }
+    }
+}
+
+fn key_of_all(hunk: &Hunk) -> Key {
+    hash("all", &[&hunk.ours, &hunk.base, &hunk.theirs].map(|side| bare_lines(side)))
+}
+
+fn key_of(hunk: &Hunk, path: &str, likeness: Likeness) -> Key {
+    let name = likeness.name();
+    match likeness {
+        Likeness::Numbers => {
+            let sides = [&hunk.ours, &hunk.base, &hunk.theirs];
+            hash(name, &sides.map(|side| without_numbers(&bare_lines(side))))
+        }
+        Likeness::Patch => hash(name, &[&hunk.ours, &hunk.base].map(|side| bare_lines(side))),
+        Likeness::Ours => hash(name, &[path.as_bytes().to_vec(), bare_lines(&hunk.ours)]),
+        Likeness::Theirs => hash(name, &[bare_lines(&hunk.theirs)]),
+    }
+}
+
+/// Numbers and versions all look the same.
+fn without_numbers(text: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<u8> = Vec::with_capacity(text.len());
+    for &byte in text {
+        let goes_on = kept.last() == Some(&b'0');
+        match byte {
+            b'0'..=b'9' if goes_on => {}
+            b'.' if goes_on => {}
+            b'0'..=b'9' => kept.push(b'0'),
+            _ => kept.push(byte),
+        }
+    }
+    kept
+}
+
+fn hash(name: &str, parts: &[Vec<u8>]) -> Key {
+    let mut hasher = Sha256::new();
+    hasher.update(name);
+    for part in parts {
+        hasher.update(part.len().to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Bytes as text whose letters are the bytes: what is no UTF-8 comes back as it was.
+mod lossless {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&bytes.iter().copied().map(char::from).collect::<String>())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = text.chars().map(|letter| u8::try_from(u32::from(letter)));
+        bytes.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hunk(base: &str, ours: &str, theirs: &str) -> Hunk {
+        Hunk { base: base.into(), ours: ours.into(), theirs: theirs.into() }
+    }
+
+    fn merge() -> Sha {
+        Sha::parse(&"a".repeat(40)).unwrap()
+    }
+
+    #[test]
+    fn the_same_hunk_is_known_whatever_its_indentation() {
+        let mut memory = Memory::default();
+        memory.learn(&hunk("a\n", "b\n", "c\n"), "f", b"d\xff\n", Choice::Other, &merge());
+        let known = memory.text(&hunk("  a\n", "b\n", "\tc\n")).unwrap();
+        assert_eq!((known.text.as_slice(), known.times), (&b"d\xff\n"[..], 1));
+        assert_eq!(memory.text(&hunk("a\n", "b\n", "x\n")), None);
+        let text = serde_json::to_string(&memory).unwrap();
+        assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
+    }
+
+    #[test]
+    fn hunks_are_alike_in_several_ways() {
+        let mut memory = Memory::default();
+        let known = hunk("v1.2\n", "v1.2-fork\n", "v1.3\n");
+        memory.learn(&known, "f", b"v1.3-fork\n", Choice::Apart, &merge());
+        memory.learn(&known, "f", b"v1.3-fork\n", Choice::Apart, &merge());
+        let next = hunk("v1.3\n", "v1.3-fork\n", "v1.40\n");
+        let times = |path, likeness| memory.choice(&next, path, likeness).map(|one| one.times);
+        assert_eq!(times("f", Likeness::Numbers), Some(2));
+        assert_eq!(times("f", Likeness::Patch), None);
+        let other = hunk("w\n", "v1.2-fork\n", "x\n");
+        assert!(memory.choice(&other, "f", Likeness::Ours).is_some());
+        assert!(memory.choice(&other, "g", Likeness::Ours).is_none());
+    }
+}

@@ -1,0 +1,30 @@
+//! The ladder: what can be settled of a merge without a model, rung by rung, and only as far as each has earned it.
+//!
+//! - [`dispute`] has conflicts as data, [`hunk`] the pieces of a file that both sides changed
+//! - [`plain`], [`memory`], [`habit`] and [`rule`] are what the rungs answer from, [`grade`] names their answers
+//! - [`people`] reads off what people made of a conflict; [`knowledge`] learns from it, [`record`] keeps how often
+//!   each grade was right, [`table`] is what other forks teach
+//! - [`weigh`] has all answers with their confidence, [`decide`] picks one, [`gate`] has the last word
+//! - [`climb()`] does it for a merge and writes [`receipt`]s; [`replay`] tries it on one past
+//!   merge, [`history`] on all of a fork's
+
+pub mod climb;
+pub mod decide;
+pub mod dispute;
+pub mod gate;
+pub mod grade;
+pub mod habit;
+pub mod history;
+pub mod hunk;
+pub mod knowledge;
+pub mod memory;
+pub mod people;
+pub mod plain;
+pub mod receipt;
+pub mod record;
+pub mod replay;
+pub mod rule;
+pub mod table;
+pub mod weigh;
+
+pub use climb::{Brief, Climb, ClimbOptions, Ends, climb};

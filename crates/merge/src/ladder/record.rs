@@ -1,0 +1,196 @@
+//! Earned trust: how often answers of a grade were what people committed, in this fork.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::grade::Grade;
+use super::table::Table;
+
+/// The record of a fork: of grades, of grades in one kind of file, and of families of grades.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    tallies: BTreeMap<String, Tally>,
+}
+
+/// How often something was right. Old cases fade.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Cases.
+    pub cases: f64,
+    /// Those in which people did the same.
+    pub agreed: f64,
+    /// Those in which they would have, if this fork were like others.
+    pub expected: f64,
+}
+
+/// A lesson: an answer of a grade was right or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lesson {
+    /// The grade.
+    pub grade: Grade,
+    /// The kind of file.
+    pub file_kind: String,
+    /// Whether people did the same.
+    pub agreed: bool,
+}
+
+/// So many cases of other forks count beside a fork's own.
+const TABLE_WEIGHT: f64 = 4.0;
+/// So many cases of all files count beside those in one kind of file.
+const FORK_WEIGHT: f64 = 6.0;
+/// So many cases must speak before a family is believed to be different here.
+const FAMILY_WEIGHT: f64 = 6.0;
+/// What is left of old cases when a new merge has some.
+const FADING: f64 = 0.985;
+/// One merge with a thousand files is one decision of its makers, not a thousand.
+const MERGE_CAP: f64 = 10.0;
+
+impl Record {
+    /// How likely an answer is what people would commit.
+    #[must_use]
+    pub fn confidence(&self, table: &Table, grade: &Grade, file_kind: &str) -> f64 {
+        let here = self.tally(&grade.name).mixed(self.expectation(table, grade), TABLE_WEIGHT);
+        self.tally(&in_kind(&grade.name, file_kind)).mixed(here, FORK_WEIGHT)
+    }
+
+    /// What the table says, moved by how this fork differs from others in grades of the same family.
+    fn expectation(&self, table: &Table, grade: &Grade) -> f64 {
+        let prior = table.prior(grade);
+        let family = self.tally(&family_key(grade));
+        if family.cases == 0.0 {
+            return prior;
+        }
+        let expected = family.expected / family.cases;
+        let found = family.mixed(expected, FAMILY_WEIGHT);
+        logistic(log_odds(prior) + log_odds(found) - log_odds(expected))
+    }
+
+    /// Takes in the lessons of one merge.
+    pub fn learn(&mut self, table: &Table, lessons: &[Lesson]) {
+        let mut news: BTreeMap<String, Tally> = BTreeMap::new();
+        for Lesson { grade, file_kind, agreed } in lessons {
+            let agreed = if *agreed { 1.0 } else { 0.0 };
+            let expected = table.prior(grade);
+            let keys = [grade.name.clone(), in_kind(&grade.name, file_kind), family_key(grade)];
+            for key in keys {
+                let tally = news.entry(key).or_default();
+                tally.cases += 1.0;
+                tally.agreed += agreed;
+                tally.expected += expected;
+            }
+        }
+        for (key, new) in news {
+            let weight = (MERGE_CAP / new.cases).min(1.0);
+            let old = self.tallies.entry(key).or_default();
+            old.cases = old.cases * FADING + new.cases * weight;
+            old.agreed = old.agreed * FADING + new.agreed * weight;
+            old.expected = old.expected * FADING + new.expected * weight;
+        }
+    }
+
+    /// What answers of a grade are worth here, whatever the kind of file; the grade is named as in [`grades`](Self::grades).
+    #[must_use]
+    pub fn worth(&self, table: &Table, grade: &str) -> f64 {
+        let elsewhere = table.grades.get(grade).copied().unwrap_or(0.5);
+        self.tally(grade).mixed(elsewhere, TABLE_WEIGHT)
+    }
+
+    /// The tallies of whole grades, for people.
+    pub fn grades(&self) -> impl Iterator<Item = (&str, &Tally)> {
+        let is_grade = |key: &str| !key.starts_with(FAMILY) && !key.contains(IN_KIND);
+        self.tallies
+            .iter()
+            .map(|(key, tally)| (key.as_str(), tally))
+            .filter(move |(key, _)| is_grade(key))
+    }
+
+    fn tally(&self, key: &str) -> Tally {
+        self.tallies.get(key).copied().unwrap_or_default()
+    }
+}
+
+const FAMILY: &str = "family ";
+const IN_KIND: &str = " in *";
+
+fn in_kind(grade: &str, file_kind: &str) -> String {
+    format!("{grade}{IN_KIND}{file_kind}")
+}
+
+fn family_key(grade: &Grade) -> String {
+    format!("{FAMILY}{}", grade.family)
+}
+
+impl Tally {
+    /// The share of agreement, with what is believed anyway counting for some cases.
+    fn mixed(self, belief: f64, weight: f64) -> f64 {
+        (self.agreed + weight * belief) / (self.cases + weight)
+    }
+}
+
+/// Never quite certain, so that one surprise can still change a mind.
+pub(super) fn log_odds(share: f64) -> f64 {
+    let share = share.clamp(0.005, 0.995);
+    (share / (1.0 - share)).ln()
+}
+
+pub(super) fn logistic(log_odds: f64) -> f64 {
+    1.0 / (1.0 + (-log_odds).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::grade::Rung;
+
+    fn grade(detail: &str) -> Grade {
+        Grade::new(Rung::Token, "words", detail)
+    }
+
+    fn lesson(detail: &str, agreed: bool) -> Lesson {
+        Lesson { grade: grade(detail), file_kind: "rs".to_owned(), agreed }
+    }
+
+    fn table() -> Table {
+        let grades = [("small", 0.7), ("large", 0.5)];
+        let named = grades.map(|(detail, share)| (grade(detail).name, share));
+        Table { grades: named.into_iter().collect(), ..Table::default() }
+    }
+
+    #[test]
+    fn trust_starts_with_the_table_and_is_earned_or_lost() {
+        let table = table();
+        let at = |record: &Record| record.confidence(&table, &grade("small"), "rs");
+        let mut record = Record::default();
+        assert!((at(&record) - 0.7).abs() < 1e-9);
+        for _ in 0..20 {
+            record.learn(&table, &[lesson("small", true)]);
+        }
+        assert!(at(&record) > 0.93, "{}", at(&record));
+        for _ in 0..20 {
+            record.learn(&table, &[lesson("small", false)]);
+        }
+        assert!(at(&record) < 0.55, "{}", at(&record));
+    }
+
+    #[test]
+    fn a_family_that_does_well_lends_trust_to_its_other_grades() {
+        let table = table();
+        let mut record = Record::default();
+        let before = record.confidence(&table, &grade("large"), "rs");
+        for _ in 0..20 {
+            record.learn(&table, &[lesson("small", true)]);
+        }
+        assert!(record.confidence(&table, &grade("large"), "rs") > before + 0.1);
+    }
+
+    #[test]
+    fn a_merge_with_a_thousand_files_is_one_decision() {
+        let table = table();
+        let mut record = Record::default();
+        record.learn(&table, &vec![lesson("small", false); 1000]);
+        let (_, tally) = record.grades().next().unwrap();
+        assert!((tally.cases - MERGE_CAP).abs() < 1e-9);
+        assert_eq!(record.grades().count(), 1);
+    }
+}

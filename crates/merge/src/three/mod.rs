@@ -1,0 +1,250 @@
+//! Three-way merging of sequences: of lines for files, of tokens for hunks.
+//!
+//! Changes of the two sides that neither overlap nor touch are both made, as git does; the rest is a conflict.
+
+pub mod text;
+
+use std::hash::Hash;
+use std::ops::Range;
+
+use imara_diff::{Algorithm, Diff, InternedInput, Interner, Token};
+
+/// A stretch of the three sequences that belongs together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Who changed it.
+    pub change: Change,
+    /// Where it is in the common ancestor.
+    pub base: Range<usize>,
+    /// Where it is on our side.
+    pub ours: Range<usize>,
+    /// Where it is on their side.
+    pub theirs: Range<usize>,
+}
+
+/// Who changed a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nobody.
+    None,
+    /// Only we.
+    Ours,
+    /// Only they.
+    Theirs,
+    /// Both, in the same way.
+    Same,
+    /// Both, differently.
+    Conflict,
+}
+
+/// Whether changes that touch without overlapping can be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touching {
+    /// They belong to one region, as in git.
+    Joins,
+    /// They are two changes, unless both insert at the same place. What one side inserts before something that
+    /// the other one changes comes first.
+    Parts,
+}
+
+/// Splits three sequences into regions, in order and without gaps.
+pub fn three_way<T: Hash + Eq + Copy>(
+    base: &[T],
+    ours: &[T],
+    theirs: &[T],
+    touching: Touching,
+) -> Vec<Region> {
+    let mut interner = Interner::new(base.len() + ours.len() + theirs.len());
+    let mut ids = |items: &[T]| items.iter().map(|&item| interner.intern(item)).collect::<Vec<_>>();
+    let (before, after_ours, after_theirs) = (ids(base), ids(ours), ids(theirs));
+    let mut input = InternedInput { before, after: after_ours, interner };
+    let changes_ours = changes(&input);
+    let ids_ours = std::mem::replace(&mut input.after, after_theirs);
+    let changes_theirs = changes(&input);
+    let walk = Walk { ours: &ids_ours, theirs: &input.after, touching };
+    walk.regions(input.before.len(), &changes_ours, &changes_theirs)
+}
+
+struct Edit {
+    base: Range<usize>,
+    side: Range<usize>,
+}
+
+fn changes<T: Hash + Eq>(input: &InternedInput<T>) -> Vec<Edit> {
+    let mut diff = Diff::compute(Algorithm::Histogram, input);
+    diff.postprocess_no_heuristic(input);
+    let wide = |range: Range<u32>| range.start as usize..range.end as usize;
+    diff.hunks().map(|hunk| Edit { base: wide(hunk.before), side: wide(hunk.after) }).collect()
+}
+
+struct Walk<'a> {
+    ours: &'a [Token],
+    theirs: &'a [Token],
+    touching: Touching,
+}
+
+impl Walk<'_> {
+    /// Where a group ends before anything was taken into it.
+    fn first_end(&self, (start, end): (usize, usize)) -> usize {
+        match self.touching {
+            Touching::Joins => start,
+            Touching::Parts => end,
+        }
+    }
+
+    fn regions(&self, base_len: usize, ours: &[Edit], theirs: &[Edit]) -> Vec<Region> {
+        let (mut ours, mut theirs) = (Side::new(ours), Side::new(theirs));
+        let mut regions = Vec::new();
+        let mut at = 0;
+        while let Some(first) = [ours.next(), theirs.next()].into_iter().flatten().min() {
+            push_quiet(&mut regions, at..first.0, &ours, &theirs);
+            let mut group = first.0..self.first_end(first);
+            let (from_ours, from_theirs) = (ours.taken, theirs.taken);
+            while ours.take(&mut group, self.touching) || theirs.take(&mut group, self.touching) {}
+            let change = match (ours.taken > from_ours, theirs.taken > from_theirs) {
+                (true, false) => Change::Ours,
+                (false, _) => Change::Theirs,
+                (true, true) => Change::Conflict,
+            };
+            let mut region = Region {
+                change,
+                base: group.clone(),
+                ours: ours.span(from_ours, &group),
+                theirs: theirs.span(from_theirs, &group),
+            };
+            if change == Change::Conflict
+                && self.ours[region.ours.clone()] == self.theirs[region.theirs.clone()]
+            {
+                region.change = Change::Same;
+            }
+            regions.push(region);
+            at = group.end;
+        }
+        push_quiet(&mut regions, at..base_len, &ours, &theirs);
+        regions
+    }
+}
+
+/// What nobody changed between two groups.
+fn push_quiet(regions: &mut Vec<Region>, base: Range<usize>, ours: &Side<'_>, theirs: &Side<'_>) {
+    if !base.is_empty() {
+        let (ours, theirs) = (ours.moved(&base), theirs.moved(&base));
+        regions.push(Region { change: Change::None, base, ours, theirs });
+    }
+}
+
+/// The edits of one side, of which some were taken already.
+struct Side<'a> {
+    edits: &'a [Edit],
+    taken: usize,
+}
+
+impl<'a> Side<'a> {
+    fn new(edits: &'a [Edit]) -> Self {
+        Self { edits, taken: 0 }
+    }
+
+    /// Where the next edit starts and ends in the base.
+    fn next(&self) -> Option<(usize, usize)> {
+        self.edits.get(self.taken).map(|edit| (edit.base.start, edit.base.end))
+    }
+
+    /// Takes the next edit into the group if it belongs there. An empty group is a place at which something is
+    /// inserted.
+    fn take(&mut self, group: &mut Range<usize>, touching: Touching) -> bool {
+        let Some(edit) = self.edits.get(self.taken) else { return false };
+        let joins = match touching {
+            Touching::Joins => edit.base.start <= group.end,
+            Touching::Parts => edit.base.start < group.end || edit.base == *group,
+        };
+        if !joins {
+            return false;
+        }
+        group.end = group.end.max(edit.base.end);
+        self.taken += 1;
+        true
+    }
+
+    /// Where a stretch of the base that follows all taken edits is on this side.
+    fn moved(&self, base: &Range<usize>) -> Range<usize> {
+        shift(&self.edits[..self.taken], base.start)..shift(&self.edits[..self.taken], base.end)
+    }
+
+    /// Where a group is on this side, given how many edits had been taken before it.
+    fn span(&self, before: usize, group: &Range<usize>) -> Range<usize> {
+        shift(&self.edits[..before], group.start)..shift(&self.edits[..self.taken], group.end)
+    }
+}
+
+/// Where a place of the base is on a side, behind these edits.
+fn shift(edits: &[Edit], at: usize) -> usize {
+    edits.last().map_or(at, |edit| at - edit.base.end + edit.side.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merge(base: &str, ours: &str, theirs: &str, touching: Touching) -> String {
+        let letters = |text: &str| text.chars().collect::<Vec<_>>();
+        let (base, ours, theirs) = (letters(base), letters(ours), letters(theirs));
+        let mut text = String::new();
+        for region in three_way(&base, &ours, &theirs, touching) {
+            match region.change {
+                Change::None => text.extend(&base[region.base]),
+                Change::Ours | Change::Same => text.extend(&ours[region.ours]),
+                Change::Theirs => text.extend(&theirs[region.theirs]),
+                Change::Conflict => {
+                    let show = |part: &[char]| part.iter().collect::<String>();
+                    let (o, b) = (show(&ours[region.ours]), show(&base[region.base]));
+                    text += &format!("<{o}|{b}|{}>", show(&theirs[region.theirs]));
+                }
+            }
+        }
+        text
+    }
+
+    #[track_caller]
+    fn check(base: &str, ours: &str, theirs: &str, expected: &str) {
+        assert_eq!(merge(base, ours, theirs, Touching::Joins), expected);
+    }
+
+    #[test]
+    fn changes_apart_are_both_made() {
+        check("abcdef", "aXcdef", "abcdYf", "aXcdYf");
+        check("abcdef", "abcdef", "bcdef", "bcdef");
+        check("abc", "abcX", "Yabc", "YabcX");
+        check("", "a", "", "a");
+    }
+
+    #[test]
+    fn the_same_change_is_made_once() {
+        check("abc", "aXc", "aXc", "aXc");
+        check("", "x", "x", "x");
+        check("abc", "", "", "");
+    }
+
+    #[test]
+    fn changes_that_touch_are_a_conflict() {
+        check("abcd", "aXcd", "abYd", "a<Xc|bc|bY>d");
+        check("ab", "aXb", "aYb", "a<X||Y>b");
+        check("abc", "ac", "aXc", "a<|b|X>c");
+    }
+
+    #[test]
+    fn touching_changes_can_be_told_apart() {
+        let parts = |base, ours, theirs| merge(base, ours, theirs, Touching::Parts);
+        assert_eq!(parts("abcd", "aXcd", "abYd"), "aXYd");
+        assert_eq!(parts("abYd", "aXbd", "abcd"), "aXb<|Y|c>d");
+        assert_eq!(parts("ab", "aXb", "aYb"), "a<X||Y>b");
+        assert_eq!(parts("abcd", "abXYcd", "aZcd"), "aZXYcd");
+        assert_eq!(parts("abcd", "aXbcd", "acd"), "aXcd");
+        assert_eq!(parts("abcd", "acd", "aXbcd"), "aXcd");
+        assert_eq!(parts("abcd", "aXd", "abYcd"), "a<X|bc|bYc>d");
+    }
+
+    #[test]
+    fn several_changes_of_one_side_can_meet_one_of_the_other() {
+        check("abcdefg", "aXcdYfg", "aZZZZZg", "a<XcdYf|bcdef|ZZZZZ>g");
+    }
+}

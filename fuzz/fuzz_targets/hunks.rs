@@ -1,0 +1,15 @@
+//! Cuts arbitrary texts into hunks and puts them together again: nothing may panic or get lost.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use merge::ladder::hunk::{cut, hunks, join};
+use merge::ladder::people::answers_of_people;
+
+fuzz_target!(|texts: (&[u8], &[u8], &[u8])| {
+    let (base, ours, theirs) = texts;
+    assert_eq!(join(&cut(base, ours, base), []), ours);
+    let pieces = cut(base, ours, theirs);
+    let answers = answers_of_people(&pieces, theirs);
+    assert_eq!(answers.len(), hunks(&pieces).count());
+});
