@@ -2,7 +2,8 @@
 //!
 //! `merge_replay --clones DIR --list FILE [--only NAME] [--table FILE]`: the list has one merge of a public repository
 //! on each line, the folder its clone. With `--table` the shipped table is made anew from them. Figures with a table
-//! that was made without the fork in question are called *blind*.
+//! that was made without the fork in question are called *blind*; the grades and the scale of trust were still chosen with
+//! all forks in view. Figures of the shipped table on the list it was made from are flattering.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]

@@ -2,7 +2,7 @@
 //!
 //! All of it happens in memory and in a repository of ours; nothing of the repository's is run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::git::{GitError, NewEntry, SealedRepo, TreeEdit};
 use model::id::Sha;
@@ -18,8 +18,9 @@ use super::knowledge::Knowledge;
 use super::receipt::Receipt;
 use super::rule::{Regenerate, RegenerateFrom, Rules, Ruling};
 use super::table::Table;
+use super::touch::Touch;
 use super::weigh::{Scales, Weighed};
-use crate::clean::{ConflictKind, conflicts_of};
+use crate::clean::{Conflict, ConflictKind, conflicts_of};
 use crate::path::TreePath;
 
 /// The two commits that are merged.
@@ -83,6 +84,12 @@ pub struct Brief {
     /// What a program that knows the language makes of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structure: Option<String>,
+    /// The fork's commits that touched it, newest first; see [`add_touches`](super::touch::add_touches).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ours_commits: Vec<Touch>,
+    /// Upstream's commits that touched it, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub theirs_commits: Vec<Touch>,
 }
 
 /// A hunk for somebody to settle.
@@ -127,7 +134,7 @@ pub async fn climb(
 ) -> Result<Climb, GitError> {
     let merged = repo.merge_tree(&ends.ours, &ends.theirs).await?;
     let mut disputes = list_disputes(&merged);
-    let mut ascent = Ascent { options, conflicts: disputes.len(), ..Ascent::new(options) };
+    let mut ascent = Ascent { conflicts: disputes.len(), ..Ascent::new(options) };
     let mut done = 0;
     while done < disputes.len() {
         let count = read_contents(repo, &mut disputes[done..]).await?;
@@ -137,18 +144,7 @@ pub async fn climb(
         }
         done += count;
     }
-    // A conflict can be about a folder or a name that has no version of its own.
-    let known: Vec<&TreePath> = disputes.iter().map(|dispute| &dispute.path).collect();
-    for conflict in conflicts_of(&merged) {
-        let is_open = ascent.rest.iter_mut().find(|brief| brief.path == conflict.path);
-        match is_open {
-            Some(brief) => brief.also = conflict.also,
-            None if known.binary_search(&&conflict.path).is_err() => {
-                ascent.rest.push(Brief::without_hunks(conflict.path, conflict.kind, conflict.also));
-            }
-            None => {}
-        }
-    }
+    ascent.name_the_others(conflicts_of(&merged), &disputes);
     ascent.rest.sort_by(|one, other| one.path.cmp(&other.path));
     let tree = if ascent.edits.is_empty() {
         merged.tree
@@ -199,6 +195,24 @@ impl<'a> Ascent<'a> {
             Ok(_) => self.leave(dispute, &weighed, &Declined::NoAnswer),
             Err(declined) => self.leave(dispute, &weighed, &declined),
         }
+    }
+
+    /// A conflict can have several paths, or be about a folder or a name that has no version of its own.
+    fn name_the_others(&mut self, conflicts: Vec<Conflict>, disputes: &[Dispute]) {
+        let known: BTreeSet<&TreePath> = disputes.iter().map(|dispute| &dispute.path).collect();
+        let open = self.rest.iter_mut().map(|brief| (brief.path.clone(), brief));
+        let mut open: BTreeMap<TreePath, &mut Brief> = open.collect();
+        let mut others = Vec::new();
+        for Conflict { path, kind, also } in conflicts {
+            match open.get_mut(&path) {
+                Some(brief) => brief.also = also,
+                None if !known.contains(&path) => {
+                    others.push(Brief::without_hunks(path, kind, also));
+                }
+                None => {}
+            }
+        }
+        self.rest.extend(others);
     }
 
     /// A ruling can be followed where the side that it names has the file.
@@ -265,12 +279,10 @@ impl<'a> Ascent<'a> {
             gate::judge(dispute, &text).is_ok().then(|| shown(&text))
         });
         self.rest.push(Brief {
-            path: dispute.path.clone(),
-            kind: dispute.kind,
-            also: Vec::new(),
             why: why.to_string(),
             hunks: hunk_briefs(dispute, weighed),
             structure,
+            ..Brief::without_hunks(dispute.path.clone(), dispute.kind, Vec::new())
         });
     }
 }
@@ -317,8 +329,16 @@ fn shown(text: &[u8]) -> String {
 
 impl Brief {
     fn without_hunks(path: TreePath, kind: ConflictKind, also: Vec<TreePath>) -> Self {
-        let why = Declined::NoAnswer.to_string();
-        Self { path, kind, also, why, hunks: Vec::new(), structure: None }
+        Self {
+            path,
+            kind,
+            also,
+            why: Declined::NoAnswer.to_string(),
+            hunks: Vec::new(),
+            structure: None,
+            ours_commits: Vec::new(),
+            theirs_commits: Vec::new(),
+        }
     }
 }
 

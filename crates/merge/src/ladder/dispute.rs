@@ -40,6 +40,8 @@ pub struct Version {
 
 /// The largest file that is looked into.
 pub const FILE_CAP: usize = 3 << 20;
+/// A file with more pieces is a whole that nobody would settle hunk by hunk.
+const PIECES_CAP: usize = 4001;
 /// So much is held at a time.
 const BATCH_BYTES: u64 = 96 << 20;
 /// And so many paths.
@@ -135,7 +137,10 @@ impl Dispute {
             }
         }
         self.pieces = match self.texts() {
-            Some([base, ours, theirs]) => cut(base, ours, theirs),
+            Some([base, ours, theirs]) => {
+                let pieces = cut(base, ours, theirs);
+                if pieces.len() > PIECES_CAP { Vec::new() } else { pieces }
+            }
             None => Vec::new(),
         };
     }

@@ -5,7 +5,8 @@
 //! - [`people`] reads off what people made of a conflict; [`knowledge`] learns from it, [`record`] keeps how often
 //!   each grade was right, [`table`] is what other forks teach
 //! - [`weigh`] has all answers with their confidence, [`decide`] picks one, [`gate`] has the last word
-//! - [`climb()`] does it for a merge and writes [`receipt`]s; [`replay`] tries it on one past
+//! - [`climb()`] does it for a merge and writes [`receipt`]s, [`touch`] adds to the
+//!   briefs who touched what is left; [`replay`] tries it on one past
 //!   merge, [`history`] on all of a fork's
 
 pub mod climb;
@@ -25,6 +26,7 @@ pub mod record;
 pub mod replay;
 pub mod rule;
 pub mod table;
+pub mod touch;
 pub mod weigh;
 
 pub use climb::{Brief, Climb, ClimbOptions, Ends, climb};

@@ -1,7 +1,9 @@
 //! The ladder on real repositories: what is settled, what is left, and that nothing odd gets through.
 
+use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
 
+use host::git::{ObjectFormat, SealedRepo};
 use merge::clean::ConflictKind;
 use merge::ladder::decide::Trust;
 use merge::ladder::history::{Learned, PastEnds, learn, replay};
@@ -9,7 +11,9 @@ use merge::ladder::knowledge::Knowledge;
 use merge::ladder::receipt::Deed;
 use merge::ladder::rule::{Regenerate, RegenerateFrom, Rules, Ruling};
 use merge::ladder::table::Table;
+use merge::ladder::touch::add_touches;
 use merge::ladder::{Climb, ClimbOptions, Ends, climb};
+use testkit::Hermetic;
 
 use crate::world::{FORK, UPSTREAM, World};
 
@@ -68,6 +72,21 @@ async fn what_the_fork_deleted_stays_deleted_and_the_rest_is_briefed() {
     assert_eq!(brief.hunks[0].ours, "fork's own words\n");
     assert!(!brief.hunks[0].proposals.is_empty(), "{brief:?}");
     assert!(read(&world, &climb, "text").await.unwrap().contains("<<<<<<<"));
+}
+
+#[tokio::test]
+async fn a_brief_names_the_commits_of_both_sides() {
+    let world = World::new(&[("text", "1\n")]);
+    let ours = world.write(FORK, "text", "fork\n");
+    world.write(UPSTREAM, "other", "x\n");
+    let theirs = world.write(UPSTREAM, "text", "upstream\n");
+    let mut climb = climb_at(&world, 1.0).await;
+    let ends = Ends { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
+    add_touches(&world.sealed().await, &ends, &mut climb.rest).await.unwrap();
+    let brief = &climb.rest[0];
+    assert_eq!((brief.ours_commits.len(), &brief.ours_commits[0].sha), (1, &ours));
+    assert_eq!((brief.theirs_commits.len(), &brief.theirs_commits[0].sha), (1, &theirs));
+    assert_eq!(brief.theirs_commits[0].subject, "up: text");
 }
 
 #[tokio::test]
@@ -224,4 +243,40 @@ async fn huge_and_binary_files_are_not_looked_into() {
     let kinds: Vec<_> = climb.rest.iter().map(|brief| (brief.kind, brief.hunks.len())).collect();
     assert!(kinds.iter().all(|(_, hunks)| *hunks == 0), "{kinds:?}");
     assert_eq!(climb.receipts.len() + climb.rest.len(), 2);
+}
+
+#[tokio::test]
+async fn thousands_of_conflicts_and_of_hunks_are_all_accounted_for() {
+    const FILES: usize = 2500;
+    let hermetic = Hermetic::new();
+    let path = hermetic.root().join("host.git");
+    let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.unwrap();
+    let mut stream = String::new();
+    for branch in ["first", "fork", "upstream"] {
+        writeln!(stream, "commit refs/heads/{branch}").unwrap();
+        stream.push_str("committer A <a@example.com> 1735689600 +0000\ndata 2\nx\n");
+        if branch != "first" {
+            stream.push_str("from refs/heads/first\n");
+        }
+        for number in 0..FILES {
+            let text = format!("{branch} {number}\n");
+            writeln!(stream, "M 100644 inline dir/file{number}").unwrap();
+            writeln!(stream, "data {}\n{text}", text.len()).unwrap();
+        }
+        let many: String =
+            (0..9000).map(|line| format!("{branch} {line}\nsame {line}\n")).collect();
+        writeln!(stream, "M 100644 inline many\ndata {}\n{many}\n", many.len()).unwrap();
+    }
+    repo.fast_import(&stream).await.unwrap();
+    let tip = async |name: &str| repo.resolve_commit(name).await.unwrap().unwrap();
+    let ends =
+        Ends { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
+    let (rules, knowledge) = (Rules::default(), Knowledge::default());
+    let (trust, table) = (Trust::USUAL, Table::shipped());
+    let options =
+        ClimbOptions { trust, rules: &rules, table, knowledge: &knowledge, structure: None };
+    let climb = climb(&repo, &ends, options).await.unwrap();
+    assert_eq!(climb.receipts.len() + climb.rest.len(), FILES + 1);
+    let many = climb.rest.iter().find(|brief| brief.path.to_string() == "many").unwrap();
+    assert!(many.hunks.is_empty());
 }

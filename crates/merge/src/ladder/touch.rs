@@ -1,0 +1,68 @@
+//! Who touched what is left: for each open conflict, the commits of both sides with what they say about themselves.
+//!
+//! This reads the changes of hundreds of commits, so it is asked for only when somebody is going to read the briefs.
+
+use std::collections::BTreeMap;
+
+use host::git::{GitError, SealedRepo};
+use model::id::Sha;
+use serde::{Deserialize, Serialize};
+
+use super::climb::{Brief, Ends};
+
+/// A commit that touched a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touch {
+    /// The commit.
+    pub sha: Sha,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+/// The newest commits of a side that are looked at, and how many are named for a path.
+const COMMITS_CAP: usize = 300;
+const NAMED: usize = 5;
+
+/// Fills in the commits of both sides.
+pub async fn add_touches(
+    repo: &SealedRepo,
+    ends: &Ends,
+    briefs: &mut [Brief],
+) -> Result<(), GitError> {
+    if briefs.is_empty() {
+        return Ok(());
+    }
+    let ours = touches(repo, &ends.ours, &ends.theirs).await?;
+    let theirs = touches(repo, &ends.theirs, &ends.ours).await?;
+    for brief in briefs {
+        let of = |side: &BTreeMap<Vec<u8>, Vec<Touch>>| {
+            side.get(brief.path.as_bytes()).cloned().unwrap_or_default()
+        };
+        (brief.ours_commits, brief.theirs_commits) = (of(&ours), of(&theirs));
+    }
+    Ok(())
+}
+
+/// By path, newest first.
+async fn touches(
+    repo: &SealedRepo,
+    tip: &Sha,
+    exclude: &Sha,
+) -> Result<BTreeMap<Vec<u8>, Vec<Touch>>, GitError> {
+    let commits = repo.new_commits(tip, std::slice::from_ref(exclude), COMMITS_CAP).await?;
+    let plain: Vec<_> = commits.into_iter().filter(|commit| commit.parents.len() == 1).collect();
+    let ids: Vec<Sha> = plain.iter().map(|commit| commit.sha.clone()).collect();
+    let subjects: BTreeMap<Sha, String> =
+        plain.into_iter().map(|commit| (commit.sha, commit.subject)).collect();
+    let mut found: BTreeMap<Vec<u8>, Vec<Touch>> = BTreeMap::new();
+    for commit in repo.commit_paths(&ids).await? {
+        let Some(subject) = subjects.get(&commit.sha) else { continue };
+        for path in commit.paths {
+            let named = found.entry(path).or_default();
+            if named.len() < NAMED {
+                named.push(Touch { sha: commit.sha.clone(), subject: subject.clone() });
+            }
+        }
+    }
+    Ok(found)
+}
