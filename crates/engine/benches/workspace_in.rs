@@ -59,6 +59,7 @@ async fn workspace(source: &Path, mirror: &Path, out: &Path) {
         others: vec![("upstream/main".to_owned(), Sha::clone(&base))],
         base,
         owner: BoxUser::for_caller(host::env::uid(), host::env::gid()),
+        merge: None,
     };
     make_workspace(&repo, &wish, out, mirror, None).await.expect("a workspace");
 }

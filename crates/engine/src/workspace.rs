@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::file::FileError;
-use host::git::{GitError, GitLog, RefName, SealedRepo, UserRepo, WorkspaceRepo};
+use host::git::{ConflictStage, GitError, GitLog, RefName, SealedRepo, UserRepo, WorkspaceRepo};
 use host::process::{ProcessError, RunLimits, run};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
@@ -34,6 +34,24 @@ pub struct WorkspaceWish {
     pub others: Vec<(String, Sha)>,
     /// Who owns the files afterwards.
     pub owner: BoxUser,
+    /// A merge that has been begun, if one has.
+    pub merge: Option<MergeBegun>,
+}
+
+/// A merge that has been begun in the host's own repository: the files are as far as they could be settled, and the rest
+/// is left as conflicts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeBegun {
+    /// The host's repository, which holds what neither side has.
+    pub repo: PathBuf,
+    /// A commit of the files as they shall be found; nothing in the workspace names it.
+    pub prepared: Sha,
+    /// What is merged in.
+    pub theirs: Sha,
+    /// The versions of what is left.
+    pub stages: Vec<ConflictStage>,
+    /// The message of the merge commit.
+    pub message: String,
 }
 
 /// What was noticed on the way.
@@ -111,11 +129,20 @@ pub async fn make_workspace(
         async { Mirror::update(mirror, source, &wants, log).await?.copy_packs(&packs).await };
     // The files are written from the user's own objects while the history is still on its way: together they take as
     // long as the slower one.
-    let lent = source.objects_dir();
-    let (copied, written) = tokio::join!(history, repo.checkout(&wish.base, &lent));
+    let (shown, lent) = match &wish.merge {
+        Some(merge) => (&merge.prepared, merge.repo.join("objects")),
+        None => (&wish.base, source.objects_dir()),
+    };
+    let (copied, written) = tokio::join!(history, repo.checkout(shown, &lent));
     copied?;
     written?;
     repo.set_refs(&refs(wish)?).await?;
+    if let Some(merge) = &wish.merge {
+        let host = SealedRepo::open(&merge.repo, format);
+        host.pack_into(&packs, std::slice::from_ref(&merge.prepared), &wants).await?;
+        repo.leave_conflicts(&merge.stages).await?;
+        repo.begin_merge(&merge.theirs, &merge.message)?;
+    }
     for want in &wants {
         if !repo.has(want).await? {
             return Err(WorkspaceError::Incomplete { commit: want.clone(), path: path.into() });

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
+use merge::ladder::decide::{Trust, TrustError};
 use model::verdict::ForkliftStatus;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,10 @@ pub(crate) struct RunArgs {
     /// How: a merge commit, or the fork's commits made anew on top of upstream's [default: what FORK.md says, else merge]
     #[arg(long, value_name = "HOW", value_enum)]
     pub(crate) strategy: Option<Strategy>,
+    /// How sure an answer to a conflict must be for it to be settled without an agent, from 0 to 1; 1 is never [default: what
+    /// FORK.md says, else 0.9]
+    #[arg(long, value_name = "SHARE", value_parser = parse_trust)]
+    pub(crate) trust: Option<f64>,
     /// One more thing for the agent to know, for this run alone
     #[arg(long, value_name = "TEXT")]
     pub(crate) instruction: Option<String>,
@@ -162,6 +167,7 @@ impl Default for RunArgs {
             forge_url: None,
             target: None,
             strategy: None,
+            trust: None,
             instruction: None,
             notify_cmd: None,
             wait: DEFAULT_WAIT_SECS,
@@ -181,6 +187,10 @@ impl Default for RunArgs {
             silence: DEFAULT_SILENCE_SECS,
         }
     }
+}
+
+fn parse_trust(text: &str) -> Result<f64, TrustError> {
+    Trust::parse(text).map(Trust::share)
 }
 
 /// Ten minutes: as long as a run usually takes.

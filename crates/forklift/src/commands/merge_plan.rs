@@ -17,8 +17,8 @@ use model::verdict::ForkliftStatus;
 use serde_json::{Value, json};
 
 use super::block_on;
-use super::past::learn_kept;
 use crate::exit::{OrExit, Outcome};
+use crate::flow::ladder::learn_kept;
 use crate::ui::Ui;
 
 /// What to merge.

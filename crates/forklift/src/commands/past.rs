@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use host::git::{SealedRepo, UserRepo};
-use merge::ladder::history::{Learned, PastEnds, learn};
+use merge::ladder::history::{Learned, PastEnds};
 use model::id::{BranchName, Sha};
 use model::verdict::ForkliftStatus;
 use tempfile::TempDir;
 
 use crate::exit::{Failure, OrExit};
+use crate::flow::ladder::{learn_kept, save_learned};
 use crate::flow::observe::{find_repo, fork_key};
 
 /// A fork whose past is looked at. Nothing is fetched, and the checkout is not touched.
@@ -56,36 +57,12 @@ impl PastFork {
 
     /// Keeps what was learned.
     pub(super) fn keep(&self, cache: &Path, learned: &Learned) -> Result<(), Failure> {
-        save(&self.kept_at(cache), learned)
+        save_learned(&self.kept_at(cache), learned)
     }
 
     fn kept_at(&self, cache: &Path) -> PathBuf {
         cache.join("forks").join(format!("{}.learned.json", self.key))
     }
-}
-
-/// Learns, starting from what a file keeps, and writes the file anew if there was anything to learn.
-pub(super) async fn learn_kept(
-    repo: &SealedRepo,
-    ends: PastEnds<'_>,
-    file: &Path,
-) -> Result<Learned, Failure> {
-    // What cannot be read is learned again.
-    let kept = std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    let before = kept.as_ref().map_or(0, |kept: &Learned| kept.seen.len());
-    let learned = learn(repo, ends, kept).await.or_exit(ForkliftStatus::Machine)?;
-    if learned.seen.len() != before {
-        save(file, &learned)?;
-    }
-    Ok(learned)
-}
-
-fn save(file: &Path, learned: &Learned) -> Result<(), Failure> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).or_exit(ForkliftStatus::Machine)?;
-    }
-    let text = serde_json::to_vec(learned).or_exit(ForkliftStatus::Internal)?;
-    host::file::write_atomic(file, &text, 0o600).or_exit(ForkliftStatus::Machine)
 }
 
 async fn tip_of(repo: &UserRepo, remote: &str, branch: &BranchName) -> Result<Sha, Failure> {

@@ -8,11 +8,13 @@ use engine::record::ExitRecord;
 use engine::workspace::WorkspaceNotes;
 use jiff::Timestamp;
 use merge::contract::Contract;
+use merge::ladder::decide::Trust;
 use model::id::{BranchName, RunId, Sha};
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
+use super::ladder::Ladder;
 use crate::cli::AgentWhen;
 use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
@@ -47,6 +49,9 @@ pub(crate) struct Metadata {
     /// Git could merge by itself, so no agent was started.
     #[serde(default)]
     pub(crate) merged_alone: bool,
+    /// What was settled without a model, and what was left.
+    #[serde(default)]
+    pub(crate) ladder: Option<Ladder>,
     /// What git could not merge by itself, with the reason.
     #[serde(default)]
     pub(crate) conflicts: Vec<String>,
@@ -98,7 +103,7 @@ pub(crate) struct Fork {
 }
 
 /// How the run was to be made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settings {
     pub(crate) provider: String,
     pub(crate) backend: BackendKind,
@@ -117,9 +122,20 @@ pub(crate) struct Settings {
     /// The rules of the fork, as they stood on its main branch before the agent started.
     #[serde(default)]
     pub(crate) rules: ForkRules,
+    /// How sure an answer to a conflict must be, if the person said it.
+    #[serde(default)]
+    pub(crate) trust: Option<f64>,
     /// The person's command for whoever wants to know of verdicts.
     #[serde(default)]
     pub(crate) notify_cmd: Option<String>,
+}
+
+impl Settings {
+    /// How sure an answer to a conflict must be: what the person says, else what the fork rules, else the usual.
+    pub(crate) fn trust(&self) -> Trust {
+        let said = self.trust.or(self.rules.trust).and_then(|share| Trust::new(share).ok());
+        said.unwrap_or(Trust::USUAL)
+    }
 }
 
 /// How a command of the fork's own went.

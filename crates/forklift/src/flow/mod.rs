@@ -3,6 +3,7 @@
 pub(crate) mod again;
 mod aim;
 mod chores;
+pub(crate) mod ladder;
 pub(crate) mod metadata;
 mod notify;
 pub(crate) mod observe;

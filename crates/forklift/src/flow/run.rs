@@ -16,13 +16,14 @@ use engine::workspace::{
     AGENT_IDENTITY, WorkspaceWish, copy_folder, make_harness_state, make_workspace,
 };
 use forge::NewPull;
-use host::git::{GitLog, Identity, SealedRepo, UserRepo};
+use host::git::{GitLog, Identity, NewCommit, OldValue, SealedRepo, UserRepo};
 use host::signal::Cancel;
 use merge::clean::{Conflict, MergeAttempt, MergeWish, try_merge};
 use merge::contract::{
     Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract,
     observe_contract, render_contract,
 };
+use merge::ladder::decide::Trust;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use model::id::{RunId, Sha};
 use model::redact::Redactor;
@@ -34,6 +35,7 @@ use store::metadata::save_metadata;
 use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
 
+use super::ladder::Handover;
 use super::metadata::{Metadata, Phase, Publication};
 use super::notify::notify;
 use super::publish;
@@ -57,6 +59,17 @@ const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
 
 /// The agent's note, in the root of the workspace.
 pub(crate) const STUCK_FILE: &str = "STUCK.md";
+
+/// What is left for the agent, in its harness state.
+const CONFLICTS_FILE: &str = "conflicts.md";
+
+/// How far the host came by itself.
+enum Alone {
+    /// To the end.
+    Done,
+    /// Somebody has to go on, perhaps from there.
+    Rest(Option<Handover>),
+}
 
 /// A run under way.
 pub(crate) struct Run<'a> {
@@ -117,10 +130,13 @@ impl Run<'_> {
         if let Some(earlier) = self.meta.resumed_from.clone() {
             return self.take_over(&earlier).await;
         }
-        let alone = self.meta.settings.agent_when == AgentWhen::Conflict;
-        if alone && self.integrate_alone(log).await? {
-            return Ok(Phase::Imported);
-        }
+        let handover = match self.meta.settings.agent_when {
+            AgentWhen::Always => None,
+            AgentWhen::Conflict => match self.integrate_alone(log).await? {
+                Alone::Done => return Ok(Phase::Imported),
+                Alone::Rest(handover) => handover,
+            },
+        };
         self.ui.phase("prepare", "copying the fork into a workspace of its own");
         let owner = self.owner();
         let (pins, branch) = (&self.meta.pins, &self.meta.fork.branch);
@@ -129,6 +145,7 @@ impl Run<'_> {
             base: pins.base.clone(),
             others: vec![(format!("upstream/{branch}"), pins.upstream.clone())],
             owner,
+            merge: handover.as_ref().and_then(|handover| handover.begun.clone()),
         };
         let workspace = self.dir.workspace();
         let mirror = self.mirror();
@@ -140,7 +157,15 @@ impl Run<'_> {
         if notes.lfs_pointers {
             self.ui.note("large files (LFS) are in the workspace as pointers");
         }
-        make_harness_state(&self.dir.harness_state(), owner).or_exit(ForkliftStatus::Machine)?;
+        let state = self.dir.harness_state();
+        make_harness_state(&state, owner).or_exit(ForkliftStatus::Machine)?;
+        if let Some(handover) = handover {
+            // No agent has been here yet, so the folder is still ours to write to.
+            let page = state.join(CONFLICTS_FILE);
+            host::file::write_transient(&page, handover.briefs.as_bytes(), 0o644)
+                .or_exit(ForkliftStatus::Machine)?;
+            engine::workspace::give(&state, owner).or_exit(ForkliftStatus::Machine)?;
+        }
         self.meta.workspace = Some(notes);
         Ok(Phase::Prepared)
     }
@@ -167,7 +192,7 @@ impl Run<'_> {
 
     /// What git can do by itself needs no agent. It is done by the host, in its own repository, and judged like any
     /// other result.
-    async fn integrate_alone(&mut self, log: &GitLog) -> Result<bool, Failure> {
+    async fn integrate_alone(&mut self, log: &GitLog) -> Result<Alone, Failure> {
         let strategy = self.meta.settings.strategy;
         self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
         let (pins, branch) = (self.meta.pins.clone(), self.meta.fork.branch.clone());
@@ -184,34 +209,70 @@ impl Run<'_> {
         let done = match strategy {
             Strategy::Merge => {
                 let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
-                self.read_merge(attempt.or_exit(ForkliftStatus::Machine)?)
+                match attempt.or_exit(ForkliftStatus::Machine)? {
+                    MergeAttempt::Clean { commit, .. } => Some(commit),
+                    MergeAttempt::Conflicts(conflicts) => {
+                        self.note_conflicts(&conflicts);
+                        return self.settle(&repo, wish).await;
+                    }
+                    MergeAttempt::Unrelated => {
+                        self.ui.note("the histories have nothing in common");
+                        None
+                    }
+                }
             }
             Strategy::Rebase => {
                 let attempt = try_rebase(&repo, &pins.base, &pins.upstream, wish).await;
                 self.read_rebase(attempt.or_exit(ForkliftStatus::Machine)?)
             }
         };
-        let Some(commit) = done else { return Ok(false) };
-        let found = evidence::gather(&repo, &pins, &commit, HOST_IDENTITY, Bounds::default());
-        self.meta.evidence = Some(found.await.or_exit(ForkliftStatus::Machine)?);
-        self.meta.contract = self.account(&repo, &commit).await?;
+        let Some(commit) = done else { return Ok(Alone::Rest(None)) };
+        self.take_result(&repo, &commit, HOST_IDENTITY).await?;
         self.meta.merged_alone = true;
         self.ui.note("no conflicts: no agent is needed");
-        Ok(true)
+        Ok(Alone::Done)
     }
 
-    fn read_merge(&mut self, attempt: MergeAttempt) -> Option<Sha> {
-        match attempt {
-            MergeAttempt::Clean { commit, .. } => Some(commit),
-            MergeAttempt::Conflicts(conflicts) => {
-                self.note_conflicts(&conflicts);
-                None
-            }
-            MergeAttempt::Unrelated => {
-                self.ui.note("the histories have nothing in common");
-                None
-            }
+    /// Settles conflicts as far as that is trusted. A merge that is all settled needs no agent, unless work of the fork
+    /// would be lost by it: then somebody has to look at all of it.
+    async fn settle(&mut self, repo: &SealedRepo, wish: MergeWish<'_>) -> Result<Alone, Failure> {
+        if self.meta.settings.trust() == Trust::NEVER {
+            return Ok(Alone::Rest(None));
         }
+        let climb = self.climb(repo).await?;
+        let MergeWish { identity, message, when, name } = wish;
+        if !climb.rest.is_empty() || !climb.regenerate.is_empty() {
+            let handover = self.hand_over(repo, &climb, identity, message).await?;
+            return Ok(Alone::Rest(Some(handover)));
+        }
+        let parents = [self.meta.pins.base.clone(), self.meta.pins.upstream.clone()];
+        let made = NewCommit { tree: &climb.tree, parents: &parents, identity, when, message };
+        let commit = repo.commit_tree(made).await.or_exit(ForkliftStatus::Machine)?;
+        repo.update_ref(name, &commit, OldValue::Missing).await.or_exit(ForkliftStatus::Machine)?;
+        self.take_result(repo, &commit, HOST_IDENTITY).await?;
+        let lost = self.meta.contract.as_ref().is_some_and(|contract| contract.lost);
+        if lost && !self.meta.settings.accept_loss {
+            self.ui.note("settling all of it would lose work of the fork: the agent looks at it");
+            (self.meta.evidence, self.meta.contract, self.meta.ladder) = (None, None, None);
+            return Ok(Alone::Rest(None));
+        }
+        self.meta.merged_alone = true;
+        self.ui.note("every conflict is settled: no agent is needed");
+        Ok(Alone::Done)
+    }
+
+    /// Gathers what the host can say about a result.
+    async fn take_result(
+        &mut self,
+        repo: &SealedRepo,
+        tip: &Sha,
+        identity: (&str, &str),
+    ) -> Result<(), Failure> {
+        let pins = self.meta.pins.clone();
+        let found = evidence::gather(repo, &pins, tip, identity, Bounds::default()).await;
+        self.meta.evidence = Some(found.or_exit(ForkliftStatus::Machine)?);
+        self.meta.contract = self.account(repo, tip).await?;
+        self.compare_with_ladder(repo, tip).await
     }
 
     fn read_rebase(&mut self, attempt: RebaseAttempt) -> Option<Sha> {
@@ -332,12 +393,7 @@ impl Run<'_> {
         let attempt = self.next_export();
         let exported = export(&self.launcher()?, &wish, &repo, attempt).await;
         match exported.or_exit(ForkliftStatus::Machine)? {
-            Exported::Tip(tip) => {
-                let found =
-                    evidence::gather(&repo, &pins, &tip, AGENT_IDENTITY, Bounds::default()).await;
-                self.meta.evidence = Some(found.or_exit(ForkliftStatus::Machine)?);
-                self.meta.contract = self.account(&repo, &tip).await?;
-            }
+            Exported::Tip(tip) => self.take_result(&repo, &tip, AGENT_IDENTITY).await?,
             Exported::NothingNew => {}
             Exported::NoBranch => {
                 self.meta.import_refused = Some(format!("the branch '{}' is gone", wish.branch));

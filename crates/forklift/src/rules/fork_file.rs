@@ -3,6 +3,8 @@
 //! The rules stand between two lines of `---` at the very top. They are strict: a key that is not known, or a value that
 //! cannot be, stops the run before anything is started, because a rule that is silently not kept is worse than none.
 
+use merge::ladder::decide::Trust;
+use merge::ladder::rule::{Regenerate, RegenerateFrom, Rules, Ruling};
 use serde::{Deserialize, Serialize};
 
 use super::strategy::Strategy;
@@ -19,7 +21,7 @@ const CHECK_SECS: u64 = 600;
 const MOST_SECS: u64 = 86_400;
 
 /// The rules of a fork.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct ForkRules {
     /// Run in the workspace before the agent starts.
     pub(crate) setup: Option<Command>,
@@ -31,6 +33,61 @@ pub(crate) struct ForkRules {
     pub(crate) strategy: Option<Strategy>,
     /// Paths whose version in the fork must survive.
     pub(crate) protect: Vec<String>,
+    /// How sure an answer to a conflict must be, unless a flag says otherwise.
+    #[serde(default)]
+    pub(crate) trust: Option<f64>,
+    /// What shall be done about conflicts at some paths; the first that covers a path counts.
+    #[serde(default)]
+    pub(crate) resolve: Vec<Resolve>,
+}
+
+/// What shall be done about conflicts at some paths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Resolve {
+    /// A path, a folder, or a pattern with `*` and `**`.
+    pub(crate) path: String,
+    /// Whose version is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) take: Option<Side>,
+    /// How sure an answer must be here; 1 for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trust: Option<f64>,
+    /// The command that makes the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) regenerate: Option<String>,
+}
+
+/// One of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Side {
+    Ours,
+    Theirs,
+}
+
+impl ForkRules {
+    /// The rulings for the ladder.
+    pub(crate) fn ladder_rules(&self) -> Rules {
+        self.resolve.iter().fold(Rules::default(), |rules, resolve| {
+            let from = match resolve.take {
+                Some(Side::Ours) => RegenerateFrom::Ours,
+                Some(Side::Theirs) | None => RegenerateFrom::Theirs,
+            };
+            let ruling = match (&resolve.regenerate, resolve.take, resolve.trust) {
+                (Some(command), ..) => {
+                    Ruling::Regenerate(Regenerate { from, command: command.clone() })
+                }
+                (None, Some(Side::Ours), _) => Ruling::Ours,
+                (None, Some(Side::Theirs), _) => Ruling::Theirs,
+                (None, None, trust) => {
+                    let trust = trust.and_then(|share| Trust::new(share).ok());
+                    Ruling::Trust(trust.unwrap_or(Trust::NEVER))
+                }
+            };
+            rules.with(&resolve.path, ruling)
+        })
+    }
 }
 
 /// A line for the shell, and the time that it has.
@@ -41,7 +98,7 @@ pub(crate) struct Command {
 }
 
 /// The file, taken apart.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ForkFile {
     pub(crate) rules: ForkRules,
     /// What is for the agent to read.
@@ -61,6 +118,12 @@ pub(crate) enum ForkFileFault {
     Time { key: &'static str },
     #[error("'{key}' has no meaning without '{needs}'")]
     Alone { key: &'static str, needs: &'static str },
+    #[error("'{key}' must be a number from 0 to 1")]
+    Trust { key: &'static str },
+    #[error(
+        "'resolve' at '{path}' must say one thing: take, trust, or regenerate (with take for the side to start from)"
+    )]
+    Resolve { path: String },
     #[error("'target': {0}")]
     Target(#[from] super::target::BadTarget),
 }
@@ -76,6 +139,8 @@ struct Written {
     target: Option<String>,
     strategy: Option<Strategy>,
     protect: Vec<String>,
+    trust: Option<f64>,
+    resolve: Vec<Resolve>,
 }
 
 /// Reads the file. One without rules is all words.
@@ -117,13 +182,34 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     if written.protect.iter().any(|path| path.trim().is_empty()) {
         return Err(ForkFileFault::Empty { key: "protect" });
     }
+    check_trust("trust", written.trust)?;
+    written.resolve.iter().try_for_each(check_resolve)?;
     Ok(ForkRules {
         setup: setup?,
         check: check?,
         target: written.target.as_deref().map(Target::parse).transpose()?,
         strategy: written.strategy,
         protect: written.protect,
+        trust: written.trust,
+        resolve: written.resolve,
     })
+}
+
+fn check_resolve(resolve: &Resolve) -> Result<(), ForkFileFault> {
+    if resolve.path.trim().is_empty() {
+        return Err(ForkFileFault::Empty { key: "path" });
+    }
+    check_trust("trust", resolve.trust)?;
+    match (&resolve.regenerate, resolve.take, resolve.trust) {
+        (Some(command), _, None) if !command.trim().is_empty() => Ok(()),
+        (None, Some(_), None) | (None, None, Some(_)) => Ok(()),
+        _ => Err(ForkFileFault::Resolve { path: resolve.path.clone() }),
+    }
+}
+
+fn check_trust(key: &'static str, share: Option<f64>) -> Result<(), ForkFileFault> {
+    let good = share.is_none_or(|share| Trust::new(share).is_ok());
+    if good { Ok(()) } else { Err(ForkFileFault::Trust { key }) }
 }
 
 fn command(
@@ -182,6 +268,18 @@ mod tests {
     }
 
     #[test]
+    fn rulings_about_conflicts_reach_the_ladder() {
+        let text = "---\ntrust: 0.95\nresolve:\n  - {path: docs, take: theirs}\n  - {path: src/auth, trust: 1}\n  \
+                    - {path: Cargo.lock, regenerate: cargo update -w}\n---\n";
+        let rules = parse_fork_file(text).expect("good").rules;
+        assert_eq!(rules.trust, Some(0.95));
+        let ladder = rules.ladder_rules();
+        assert_eq!(ladder.ruling_at(b"docs/a.md"), Some(&Ruling::Theirs));
+        assert_eq!(ladder.trust_at(b"src/auth/x", Trust::USUAL), Trust::NEVER);
+        assert!(matches!(ladder.ruling_at(b"Cargo.lock"), Some(Ruling::Regenerate(_))));
+    }
+
+    #[test]
     fn an_empty_block_sets_no_rules() {
         let file = parse_fork_file("---\n---\nhello\n").expect("good");
         assert_eq!((file.rules, file.words.as_str()), (ForkRules::default(), "hello\n"));
@@ -198,5 +296,8 @@ mod tests {
         assert!(fault("---\ntarget: -x\n---\n").contains("target"));
         assert!(fault("---\nsetup: a\nsetup: b\n---\n").contains("setup"));
         assert!(!fault("---\nprotect: [\n---\n").is_empty());
+        assert!(fault("---\ntrust: 2\n---\n").contains("from 0 to 1"));
+        assert!(fault("---\nresolve:\n  - {path: a}\n---\n").contains("'a'"));
+        assert!(fault("---\nresolve:\n  - {path: a, take: mine}\n---\n").contains("mine"));
     }
 }

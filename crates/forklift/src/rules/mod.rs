@@ -1,5 +1,6 @@
 //! Decisions of `forklift`, each a pure function from facts: no I/O, no clock, no environment.
 
+pub(crate) mod brief;
 pub(crate) mod fork_file;
 pub(crate) mod fork_list;
 pub(crate) mod image;

@@ -42,7 +42,10 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
         Strategy::Merge => format!(
             "Merge `upstream/{branch}` into `{branch}` (it is there as a remote-tracking branch and stands for upstream's \
              {target}; there are no remotes and no network to fetch from). Keep what the fork added; where upstream now \
-             does the same, take upstream's way. Do not rewrite history and do not switch to another branch."
+             does the same, take upstream's way. Do not rewrite history and do not switch to another branch. If \
+             `/harness-state/conflicts.md` is there, read it first: it lists the conflicts that are left, with both sides and what \
+             is known about them. If `git status` shows a merge in progress, everything else has been settled and staged: \
+             resolve only what that file lists and conclude the merge with `git commit --no-edit`."
         ),
         Strategy::Rebase => format!(
             "Rebase `{branch}` onto `upstream/{branch}` (it is there as a remote-tracking branch and stands for upstream's \

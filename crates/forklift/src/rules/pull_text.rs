@@ -1,7 +1,13 @@
 //! The words of a pull request: what a reviewer has to know, in the order in which they will ask.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use merge::ladder::receipt::Receipt;
+use merge::path::TreePath;
+
 use super::strategy::Strategy;
 use super::target::Target;
+use crate::flow::ladder::Ladder;
 use crate::flow::metadata::Metadata;
 
 /// Commits that are listed; more are counted.
@@ -44,6 +50,10 @@ pub(crate) fn render_pull(
     parts.extend(rebase_note(meta));
     parts.push(section("What comes from upstream", &commits(incoming)));
     parts.push(section("Conflicts", &conflicts(meta)));
+    if let Some(ladder) = &meta.ladder {
+        parts.push(section("Settled without a model", &receipts(ladder)));
+        parts.extend(after_the_agent(ladder).map(|text| section("What else was touched", &text)));
+    }
     parts.push(section("What was decided here", &decisions(meta)));
     parts.extend(
         contract.map(|contract| section("What became of the fork's own changes", contract)),
@@ -91,6 +101,73 @@ fn conflicts(meta: &Metadata) -> String {
     lines.join("\n")
 }
 
+/// Grouped by what was done, most of a kind first; each with how sure it was and what it was learned from.
+fn receipts(ladder: &Ladder) -> String {
+    if ladder.receipts.is_empty() {
+        return "Nothing: every conflict was left to the agent.".to_owned();
+    }
+    let mut groups: BTreeMap<String, Vec<&Receipt>> = BTreeMap::new();
+    for receipt in &ladder.receipts {
+        let rungs: BTreeSet<String> =
+            receipt.steps.iter().map(|step| step.rung.to_string()).collect();
+        let rungs: Vec<String> = rungs.into_iter().collect();
+        let title = format!("{} (by {})", receipt.deed.as_str(), rungs.join(", "));
+        groups.entry(title).or_default().push(receipt);
+    }
+    let mut lines = Vec::new();
+    for (title, receipts) in groups {
+        lines.push(format!("{} files: {title}", receipts.len()));
+        lines.push(String::new());
+        lines.extend(receipts.iter().take(LISTED).map(|receipt| receipt_line(receipt)));
+        if receipts.len() > LISTED {
+            lines.push(format!("- … and {} more", receipts.len() - LISTED));
+        }
+        lines.push(String::new());
+    }
+    lines.join("\n").trim_end().to_owned()
+}
+
+fn receipt_line(receipt: &Receipt) -> String {
+    let learned: BTreeSet<String> = receipt
+        .steps
+        .iter()
+        .filter_map(|step| step.learned_from.as_ref())
+        .map(|merge| format!("`{}`", merge.short()))
+        .collect();
+    let learned: Vec<String> = learned.into_iter().take(3).collect();
+    let from = match learned.is_empty() {
+        true => String::new(),
+        false => format!(", as in {}", learned.join(", ")),
+    };
+    let sure = (receipt.confidence * 100.0).round();
+    format!(
+        "- `{}`: {} ({sure} % sure{from})",
+        path_text(&receipt.path.to_string()),
+        receipt.kind.as_str()
+    )
+}
+
+/// What the agent did beside what was left to it.
+fn after_the_agent(ladder: &Ladder) -> Option<String> {
+    let list = |title: &str, paths: &[TreePath]| {
+        let shown =
+            paths.iter().take(LISTED).map(|path| format!("- `{}`", path_text(&path.to_string())));
+        (!paths.is_empty()).then(|| format!("{title}\n\n{}", shown.collect::<Vec<_>>().join("\n")))
+    };
+    let parts: Vec<String> = [
+        list("Settled files that the agent changed again:", &ladder.changed_after),
+        list("Files that were in no conflict:", &ladder.outside),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+fn path_text(path: &str) -> String {
+    path.replace('`', "'")
+}
+
 fn commits(incoming: &[Incoming]) -> String {
     let mut lines: Vec<String> = incoming
         .iter()
@@ -109,11 +186,8 @@ fn decisions(meta: &Metadata) -> String {
     if evidence.files_made.is_empty() {
         return "Nothing: every file is as one side has it.".to_owned();
     }
-    let files = evidence
-        .files_made
-        .iter()
-        .take(LISTED)
-        .map(|path| format!("- `{}`", path.replace('`', "'")));
+    let files =
+        evidence.files_made.iter().take(LISTED).map(|path| format!("- `{}`", path_text(path)));
     let mut lines =
         vec!["These files are as neither side has them; please look here first:".to_owned()];
     lines.extend(files);

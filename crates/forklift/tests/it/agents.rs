@@ -27,7 +27,7 @@ pub(crate) struct Agent {
     part: Option<Part>,
 }
 
-const CODEX: Agent =
+pub(crate) const CODEX: Agent =
     Agent { name: "codex", flags: &["--model", "gpt-5.5"], key: "OPENAI_API_KEY", part: None };
 const CLAUDE: Agent = Agent {
     name: "claude",

@@ -7,6 +7,7 @@ mod crash;
 mod examples;
 mod hostile;
 mod image;
+mod ladder;
 mod outcome;
 mod packages;
 mod pains;

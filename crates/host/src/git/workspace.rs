@@ -9,7 +9,7 @@ use model::id::{BranchName, Sha};
 
 use super::call::{Call, Git, args, program};
 use super::seal::{init_env, sealed_flags};
-use super::{GitError, GitLog, ObjectFormat, RefName};
+use super::{ConflictStage, GitError, GitLog, ObjectFormat, RefName};
 use crate::signal::Cancel;
 
 /// A checkout of a large tree on a slow disk.
@@ -95,6 +95,28 @@ impl WorkspaceRepo {
         Ok(())
     }
 
+    /// Leaves conflicts in the index: each path with its versions in place of one that is settled.
+    pub async fn leave_conflicts(&self, stages: &[ConflictStage]) -> Result<(), GitError> {
+        let input = render_stages(stages);
+        let call = Call::new(args(["update-index", "-z", "--index-info"]));
+        self.git.ask(call.reading(&input)).await?.success()?;
+        Ok(())
+    }
+
+    /// Says that a merge with `theirs` has begun and waits for its commit.
+    pub fn begin_merge(&self, theirs: &Sha, message: &str) -> Result<(), GitError> {
+        let texts = [
+            ("MERGE_HEAD", format!("{theirs}\n")),
+            ("MERGE_MSG", message.to_owned()),
+            ("MERGE_MODE", String::new()),
+        ];
+        for (name, text) in texts {
+            crate::file::write_atomic(&self.path.join(".git").join(name), text.as_bytes(), 0o644)
+                .map_err(|source| GitError::Prepare { path: self.path.clone(), source })?;
+        }
+        Ok(())
+    }
+
     /// Whether the repository has all of a commit by itself: its history down to the roots and the tree.
     pub async fn has(&self, commit: &Sha) -> Result<bool, GitError> {
         let tree = format!("{commit}^{{tree}}");
@@ -122,6 +144,22 @@ fn args_checkout(commit: &Sha) -> Vec<OsString> {
         .collect()
 }
 
+/// A path is taken out first: what is settled and what is not cannot stand beside each other.
+fn render_stages(stages: &[ConflictStage]) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut last: Option<&[u8]> = None;
+    for stage in stages {
+        if last != Some(stage.path.as_slice()) {
+            let none = "0".repeat(stage.id.as_str().len());
+            text.extend([format!("0 {none}\t").as_bytes(), &stage.path, b"\0"].concat());
+            last = Some(&stage.path);
+        }
+        let head = format!("{:06o} {} {}\t", stage.mode, stage.id, stage.stage);
+        text.extend([head.as_bytes(), &stage.path, b"\0"].concat());
+    }
+    text
+}
+
 fn render_config(format: ObjectFormat, (name, email): (&str, &str)) -> String {
     let base = match format {
         ObjectFormat::Sha1 => CONFIG.to_owned(),
@@ -147,6 +185,16 @@ mod tests {
     fn an_identity_cannot_add_settings() {
         let text = render_config(ObjectFormat::Sha1, ("a\"\n[core]\n\tpager = x", "e@x"));
         assert!(text.contains("name = \"a\\\"[core]pager = x\"\n"), "{text}");
+    }
+
+    #[test]
+    fn versions_of_a_path_take_the_place_of_a_settled_one() {
+        let id = Sha::parse(&"a".repeat(40)).unwrap();
+        let stage =
+            |stage| ConflictStage { mode: 0o100_644, id: id.clone(), stage, path: b"f".to_vec() };
+        let text = String::from_utf8(render_stages(&[stage(2), stage(3)])).unwrap();
+        let (none, some) = ("0".repeat(40), "a".repeat(40));
+        assert_eq!(text, format!("0 {none}\tf\x00100644 {some} 2\tf\x00100644 {some} 3\tf\x00"));
     }
 
     #[test]

@@ -29,4 +29,4 @@ pub mod table;
 pub mod touch;
 pub mod weigh;
 
-pub use climb::{Brief, Climb, ClimbOptions, Ends, climb};
+pub use climb::{Brief, Climb, ClimbOptions, Ends, HunkBrief, Proposal, climb};

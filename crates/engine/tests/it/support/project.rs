@@ -58,6 +58,7 @@ impl Project {
             base: self.pins.base.clone(),
             others: vec![("upstream/main".to_owned(), self.pins.upstream.clone())],
             owner: BoxUser::for_caller(host::env::uid(), host::env::gid()),
+            merge: None,
         };
         make_workspace(&self.repo, &wish, path, &self.mirror(), None).await
     }

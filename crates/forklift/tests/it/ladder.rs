@@ -1,0 +1,128 @@
+//! Conflicts that need nobody: settled as far as the fork's rules and past allow, with receipts, and the rest handed to the
+//! agent.
+
+use testkit::model_server::Turn;
+use testkit::repo::Fork;
+
+use crate::agents::{CODEX, Scene};
+use crate::support::Person;
+
+/// Two files in conflict, and a rule of the fork's about one of them.
+fn two_conflicts(rules: &str) -> Option<Person> {
+    Person::with(|hermetic| build(Fork::new(hermetic), rules))
+}
+
+fn build(fork: Fork, rules: &str) -> Fork {
+    fork.upstream_commit("ruled.txt", "one\ntwo\nthree\n", "a file to rule about");
+    fork.checkout.git(&["fetch", "-q", "upstream"]);
+    fork.checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
+    fork.checkout.write("ruled.txt", "one\nours\nthree\n").write("FORK.md", rules);
+    fork.fork_commit("the fork's way");
+    fork.upstream_commit("ruled.txt", "one\ntheirs\nthree\n", "upstream's way");
+    fork.conflicting_merge()
+}
+
+const THEIRS: &str = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n---\n";
+
+/// Finds the merge begun, resolves what is left and concludes it.
+const FINISHES: &str =
+    "[[step]]\nrun = '''test -f .git/MERGE_HEAD && grep -q shared.txt /harness-state/conflicts.md
+test \"$(git diff --name-only --diff-filter=U)\" = shared.txt
+grep -qx theirs ruled.txt
+sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no-edit'''\n";
+
+fn run(person: &Person, script: &str, flags: &[&str]) -> testkit::hermetic::Output {
+    let path = person.hermetic.root().join("agent.toml");
+    std::fs::write(&path, script).expect("the script");
+    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
+    person.hermetic.run(command.arg("--script").arg(path).args(flags))
+}
+
+#[test]
+fn what_is_ruled_is_settled_and_the_agent_finishes_the_rest() {
+    let Some(person) = two_conflicts(THEIRS) else { return };
+    let output = run(&person, FINISHES, &["--accept-loss"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("1 of 2 conflicts settled"), "{}", output.stderr);
+    let receipts = person.metadata("/ladder/receipts");
+    assert_eq!(receipts.as_array().map(Vec::len), Some(1), "{receipts}");
+    assert_eq!(receipts[0]["path"], "ruled.txt");
+    assert_eq!(person.metadata("/ladder/changed_after").as_array().map(Vec::len), Some(0));
+    let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("text");
+    for words in ["Settled without a model", "took upstream's version", "`ruled.txt`", "shared.txt"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let branch = person.published().pop().expect("published");
+    assert_eq!(
+        person.fork.origin.git(&["show", &format!("{branch}:ruled.txt")]),
+        "one\ntheirs\nthree"
+    );
+}
+
+#[test]
+fn what_the_agent_does_beside_its_task_is_shown() {
+    let Some(person) = two_conflicts(THEIRS) else { return };
+    let meddles = format!(
+        "{FINISHES}\n[[step]]\nrun = \"echo meddled > ruled.txt; echo more >> README.md; git commit -qam more\"\n"
+    );
+    let output = run(&person, &meddles, &["--accept-loss"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.metadata("/ladder/changed_after/0"), "ruled.txt");
+    assert_eq!(person.metadata("/ladder/outside/0"), "README.md", "{}", person.metadata("/ladder"));
+    let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("text");
+    assert!(text.contains("What else was touched"), "{text}");
+}
+
+#[test]
+fn a_merge_that_is_all_ruled_needs_no_agent() {
+    let rules = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n  - {path: shared.txt, take: ours}\n---\n";
+    let Some(person) = two_conflicts(rules) else { return };
+    let output = run(&person, "[[step]]\nexit = 9\n", &["--accept-loss"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("every conflict is settled"), "{}", output.stderr);
+    assert_eq!(person.metadata("/merged_alone"), true);
+    assert_eq!(person.published().len(), 1);
+}
+
+#[test]
+fn settling_never_loses_the_forks_work_unseen() {
+    let rules = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n  - {path: shared.txt, take: theirs}\n---\n";
+    let Some(person) = two_conflicts(rules) else { return };
+    let output = run(&person, "[[step]]\nexit = 9\n", &[]);
+    assert_eq!(output.status, Some(6), "the agent has to look: {}", output.snapshot());
+    assert!(output.stderr.contains("would lose work"), "{}", output.stderr);
+    assert!(person.published().is_empty());
+}
+
+#[test]
+fn no_trust_at_all_leaves_everything_to_the_agent() {
+    let Some(person) = two_conflicts(THEIRS) else { return };
+    let script = "[[step]]\nrun = \"test ! -e .git/MERGE_HEAD && git merge -q --no-edit -X ours upstream/main\"\n";
+    let output = run(&person, script, &["--trust", "1"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.metadata("/ladder"), serde_json::Value::Null);
+}
+
+/// Half of the conflicts fall to the rules, the other half to a real agent.
+#[test]
+fn codex_finishes_what_the_ladder_left() {
+    let turns = vec![
+        Turn::shell("cat /harness-state/conflicts.md; git status --short"),
+        Turn::shell(
+            "sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit --no-edit",
+        ),
+        Turn::text("shared.txt was in conflict; I kept both sides."),
+    ];
+    let Some(mut scene) = Scene::new(&CODEX, turns) else { return };
+    let Some(person) = two_conflicts(THEIRS) else { return };
+    scene.person = person;
+    let output = scene.run(&CODEX, &["--accept-loss"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let text =
+        std::fs::read_to_string(scene.person.only_run().join("PULL_REQUEST.md")).expect("text");
+    assert!(
+        text.contains("Settled without a model") && text.contains("I kept both sides"),
+        "{text}"
+    );
+}
