@@ -1,0 +1,4 @@
+//! `wf`: takes a planned workstream through micro-commits: implement, test, review, QA, docs, acceptance, merge, with
+//! people at the gates.
+
+mod rules;

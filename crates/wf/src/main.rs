@@ -1,0 +1,3 @@
+//! `wf`: see the library.
+
+fn main() {}
