@@ -1,3 +1,5 @@
-//! `wf`: see the library.
+//! `wf`: everything is in the library; this is its door.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    wf::run()
+}

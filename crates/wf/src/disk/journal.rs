@@ -1,7 +1,7 @@
 //! What a run is doing, written down before it is done, so that the next command can finish what a crash interrupted
 //! (D98).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use model::id::{MicroCommitId, Sha, WorkstreamId};
@@ -61,9 +61,5 @@ impl Journal {
     /// The run is over.
     pub(crate) fn close(&self) -> Result<(), DiskError> {
         remove_optional(&self.path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 }

@@ -11,6 +11,8 @@ pub(crate) enum RunTopic<'a> {
     Pending,
     /// It ended without a micro-commit.
     None,
+    /// It is the gate test of a merge.
+    Merge,
     MicroCommit(&'a MicroCommitId),
 }
 
@@ -24,6 +26,7 @@ pub(crate) fn run_name(stem: &str, topic: RunTopic<'_>, attempt: u32) -> String 
     let topic = match topic {
         RunTopic::Pending => "pending",
         RunTopic::None => "none",
+        RunTopic::Merge => "merge",
         RunTopic::MicroCommit(id) => id.as_str(),
     };
     if attempt < 2 { format!("{stem}_{topic}") } else { format!("{stem}_{topic}-{attempt}") }

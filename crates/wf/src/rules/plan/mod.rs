@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use model::id::MicroCommitId;
 
-pub(crate) use render::{commit_prefix, render_new_plan};
+pub(crate) use render::render_new_plan;
 use scan::{HeadingKind, Page};
 
 /// One micro-commit of a plan.
@@ -138,6 +138,7 @@ pub(crate) fn mark_done(text: &str, id: &MicroCommitId) -> Result<Option<String>
 
 #[cfg(test)]
 mod tests {
+    use super::render::commit_prefix;
     use super::*;
     use proptest::prelude::*;
 

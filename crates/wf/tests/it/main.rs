@@ -1,0 +1,15 @@
+//! `wf` as people meet it: the real binary, real git, real make. The modules have the names that the specification gives
+//! its test files (section 11).
+
+mod support;
+mod test_archive;
+mod test_boundaries;
+mod test_commands;
+mod test_conflicts;
+mod test_interview;
+mod test_locking;
+mod test_merge;
+mod test_wf_clarification;
+mod test_wf_new;
+mod test_wf_run_once;
+mod test_wf_uat;
