@@ -1,5 +1,6 @@
 //! `forklift` as people meet it: the real binary, real git, a real box, the scripted agent.
 
+mod again;
 mod agents;
 mod crash;
 mod hostile;
@@ -7,5 +8,7 @@ mod outcome;
 mod packages;
 mod publish;
 mod readme;
+mod rules;
 mod support;
+mod target;
 mod usage;

@@ -48,6 +48,15 @@ impl Person {
         command
     }
 
+    /// A run that needs no agent: one that is started all the same fails it.
+    pub(crate) fn alone(&self, flags: &[&str]) -> Command {
+        let path = self.hermetic.root().join("never.toml");
+        std::fs::write(&path, "[[step]]\nexit = 9\n").expect("the script");
+        let mut command = self.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
+        command.arg("--script").arg(path).args(flags);
+        command
+    }
+
     /// Runs forklift with a scripted agent.
     pub(crate) fn run(&self, script: &str, flags: &[&str]) -> Output {
         self.hermetic.run(&mut self.command(script, flags))

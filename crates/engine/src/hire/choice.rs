@@ -49,43 +49,58 @@ const KNOWN: [Known; 4] = [
 
 /// What was said about the model.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Said<'a> {
+pub struct Said<'a> {
     /// The model's name, with or without its server's before a slash.
-    pub(crate) model: Option<&'a str>,
+    pub model: Option<&'a str>,
     /// Another server.
-    pub(crate) url: Option<&'a str>,
+    pub url: Option<&'a str>,
     /// Another way to talk to it.
-    pub(crate) wire: Option<&'a str>,
+    pub wire: Option<&'a str>,
 }
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ModelChoice {
-    pub(crate) url: String,
-    pub(crate) wire: WireApi,
-    pub(crate) auth: AuthStyle,
+pub struct ModelChoice {
+    /// The server's address.
+    pub url: String,
+    /// How it is talked to.
+    pub wire: WireApi,
+    /// How the key is shown to it.
+    pub auth: AuthStyle,
     /// The name that the server knows.
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// The variable with the key, unless the person names another place.
-    pub(crate) key: &'static str,
+    pub key: &'static str,
 }
 
 /// Why no server could be chosen.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoModel {
+pub enum NoModel {
+    /// The name says nothing about a server.
     #[error(
-        "the model '{model}' names no server that is known (anthropic/, openai/, openrouter/, opencode/); give its address with --model-url"
+        "the model '{model}' names no server that is known (anthropic/, openai/, openrouter/, opencode/); give the server's address as well"
     )]
-    Unknown { model: String },
-    #[error("{provider} needs the name of a model; give it with --model")]
-    Missing { provider: &'static str },
+    Unknown {
+        /// The name.
+        model: String,
+    },
+    /// The agent has no model of its own.
+    #[error("{provider} needs the name of a model")]
+    Missing {
+        /// The agent.
+        provider: &'static str,
+    },
+    /// There is no such way to talk to a model.
     #[error("unknown way to talk to a model '{wire}'; use messages, chat or responses")]
-    Wire { wire: String },
+    Wire {
+        /// What was asked for.
+        wire: String,
+    },
 }
 
 /// Chooses. Codex and Claude Code have a server of their own; for the others the model's name says which, or the person
 /// gives an address.
-pub(crate) fn choose_model(provider: Provider, said: Said<'_>) -> Result<ModelChoice, NoModel> {
+pub fn choose_model(provider: Provider, said: Said<'_>) -> Result<ModelChoice, NoModel> {
     let wire = said.wire.map(parse_wire).transpose()?;
     let (known, model) = match (provider, said.model) {
         (Provider::Claude, model) => (Some(&KNOWN[0]), model.map(|name| bare(name, "anthropic"))),
@@ -178,8 +193,8 @@ mod tests {
     #[test]
     fn what_cannot_be_known_is_asked_for() {
         let choose = |model| choose_model(Provider::OpenCode, Said { model, ..Said::default() });
-        assert!(choose(Some("mystery")).unwrap_err().to_string().contains("--model-url"));
-        assert!(choose(None).unwrap_err().to_string().contains("--model"));
+        assert!(choose(Some("mystery")).unwrap_err().to_string().contains("address"));
+        assert!(choose(None).unwrap_err().to_string().contains("name of a model"));
         let said = Said { wire: Some("smoke"), model: Some("openai/x"), url: None };
         assert!(choose_model(Provider::Pi, said).unwrap_err().to_string().contains("smoke"));
     }
