@@ -14,7 +14,7 @@ use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::merge::{Publish, check_ready, choose_mode, merge_local};
 use crate::flow::product::open_product;
-use crate::flow::stage::{NoWorkshop, Scene};
+use crate::flow::stage::{Scene, WorkFate, Workshop};
 use crate::flow::suite::{Bench, run_suite};
 use crate::rules::manifest::SuiteStatus;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
@@ -30,7 +30,7 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
     let _run = site.try_lock_workstream(&workstream.meta.id, "merge")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
     check_ready(&site, &product, &workstream).await?;
-    test_gate(app, &site, &workstream, &profile).await?;
+    test_gate(app, &site, &product, &workstream, &profile).await?;
     let _lock = site.lock_global(&format!("merge {}", workstream.meta.id)).await?;
     let publish = if push { Publish::Push } else { Publish::Here };
     let merged = merge_local(&product, &mut workstream, publish).await?;
@@ -50,6 +50,7 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
 async fn test_gate(
     app: &App,
     site: &Site,
+    product: &ProductRepo,
     workstream: &Workstream,
     profile: &Profile,
 ) -> Result<(), Failure> {
@@ -64,14 +65,20 @@ async fn test_gate(
     let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
     let redactor = Arc::new(Redactor::new([]));
     let path = run.path();
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+    let head =
+        head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
+    let workshop = Workshop::new(site, app.ui)?;
     let bench = Bench {
-        scene: Scene { workstream, profile, run_dir: &path, cancel: &cancel },
+        scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel },
         project: &site.project.name,
-        workshop: &NoWorkshop,
+        workshop: &workshop,
+        head: &head,
         redactor: &redactor,
     };
-    let result =
-        run_suite(&bench, &Suite { name: "merge-gate", how }).await.or_exit(WfStatus::Test)?;
+    let result = run_suite(&bench, &Suite { name: "merge-gate", how }).await;
+    workshop.tidy(&path, WorkFate::Unknown);
+    let result = result.or_exit(WfStatus::Test)?;
     match result.status {
         SuiteStatus::Passed => Ok(()),
         SuiteStatus::Skipped => {

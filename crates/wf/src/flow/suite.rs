@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use host::process::{Leftovers, RunLimits, run};
 use model::command::{CommandExit, CommandSpec};
-use model::id::ProjectName;
+use model::id::{ProjectName, Sha};
 use model::redact::Redactor;
 
 use super::stage::{Scene, StageError, SuiteEnd, SuiteOrder, Workshop};
@@ -24,18 +24,17 @@ const MAX_FILES: usize = 500;
 const OUT_OF_TIME: i32 = 124;
 
 /// Where and how suites run.
-pub(crate) struct Bench<'a, W> {
+pub(crate) struct Bench<'a> {
     pub(crate) scene: Scene<'a>,
     pub(crate) project: &'a ProjectName,
-    pub(crate) workshop: &'a W,
+    pub(crate) workshop: &'a Workshop,
+    /// The commit to test.
+    pub(crate) head: &'a Sha,
     pub(crate) redactor: &'a Arc<Redactor>,
 }
 
 /// Runs a suite and gathers what it left in the run directory.
-pub(crate) async fn run_suite<W: Workshop>(
-    bench: &Bench<'_, W>,
-    suite: &Suite,
-) -> Result<SuiteResult, StageError> {
+pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteResult, StageError> {
     let argv = match &suite.how {
         SuiteRunner::Skip(why) => return Ok(SuiteResult::skipped(suite.name, why)),
         SuiteRunner::Command(argv) => argv.clone(),
@@ -45,8 +44,12 @@ pub(crate) async fn run_suite<W: Workshop>(
     make_dir(&kept).map_err(|error| StageError::Failed(crate::exit::told(&error)))?;
     let log = kept.join("output.log");
     let started = fs_now(&kept);
+    let left = format!("test-results/{}/{}", bench.project, suite.name);
     let order = SuiteOrder {
         scene: bench.scene,
+        head: bench.head,
+        left: &left,
+        started,
         name: suite.name,
         argv: &argv,
         timeout: bench.scene.profile.test_timeout,
@@ -54,7 +57,7 @@ pub(crate) async fn run_suite<W: Workshop>(
         results: &kept,
     };
     let end = match bench.scene.profile.test_in {
-        TestIn::Host => run_on_host(order, bench, started).await?,
+        TestIn::Host => run_on_host(order, bench).await?,
         TestIn::Box => bench.workshop.suite(order).await?,
     };
     let text = read_optional(&log).ok().flatten().unwrap_or_default();
@@ -84,11 +87,7 @@ fn is_absent(output: &str, target: &str) -> bool {
 }
 
 /// Runs the suite as the person who runs wf, with a limit on time; its whole process group ends with it.
-async fn run_on_host<W>(
-    order: SuiteOrder<'_>,
-    bench: &Bench<'_, W>,
-    started: Option<SystemTime>,
-) -> Result<SuiteEnd, StageError> {
+async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEnd, StageError> {
     let failed =
         |error: &(dyn std::error::Error + 'static)| StageError::Failed(crate::exit::told(error));
     let worktree = &order.scene.workstream.meta.worktree;
@@ -117,8 +116,8 @@ async fn run_on_host<W>(
     if let Some(reason) = output.cancelled {
         return Err(StageError::Stopped(reason.to_string()));
     }
-    let from = worktree.join("test-results").join(bench.project.as_str()).join(order.name);
-    copy_fresh(&from, order.results, started).map_err(|error| failed(&error))?;
+    copy_fresh(&worktree.join(order.left), order.results, order.started)
+        .map_err(|error| failed(&error))?;
     Ok(SuiteEnd { exit_code: code_of(output.exit), duration: output.duration })
 }
 

@@ -1,6 +1,8 @@
 //! `wf` as people meet it: the real binary, real git, real make. The modules have the names that the specification gives
 //! its test files (section 11).
 
+mod golden;
+mod play;
 mod support;
 mod test_archive;
 mod test_boundaries;

@@ -5,6 +5,7 @@
 
 mod branch;
 mod compare;
+mod take;
 mod worktree;
 
 pub use branch::RemoteBranch;

@@ -9,17 +9,17 @@ use host::lock::FileLock;
 use jiff::Timestamp;
 use model::id::{Sha, WorkstreamId};
 use model::redact::Redactor;
-use model::secrets_file::parse_secrets;
 use model::verdict::WfStatus;
 use serde_json::json;
 use store::commands_log::CommandsLog;
 
 use super::RunOrder;
+use crate::disk::DiskError;
 use crate::disk::journal::{Journal, OpenRun};
 use crate::disk::run_dir::{EVENTS, RunDir};
+use crate::disk::secrets::load_secrets;
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
-use crate::disk::{DiskError, names_in};
 use crate::exit::{Failure, OrExit};
 use crate::rules::meta::stamp;
 use crate::rules::pipeline::{Report, Stage};
@@ -59,10 +59,7 @@ pub(crate) struct RunContext {
 
 impl RunContext {
     /// Makes the directory before anything else: every run has one (12.2, D59).
-    pub(super) fn begin<W>(
-        order: &RunOrder<'_, W>,
-        lock: Option<FileLock>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn begin(order: &RunOrder<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
         let site = order.site.clone();
         let started = host::clock::now();
         let redactor = Arc::new(Redactor::new(load_secrets(&site)?));
@@ -104,7 +101,7 @@ impl RunContext {
         if matches!(stage, Stage::Implement | Stage::Test | Stage::Review) {
             ui.note(&format!("> {}", stage.key()));
         }
-        if self.lock.is_some() {
+        if self.lock.is_some() && stage != Stage::Lock {
             // A journal that cannot be written only makes a later crash harder to explain.
             self.write_journal(stage).ok();
         }
@@ -181,26 +178,16 @@ impl RunContext {
             .ok_or_else(|| Failure::new(WfStatus::Internal, "no micro-commit was selected"))
     }
 
+    /// Where the branch stood when the run began.
+    pub(super) fn head_before(&self) -> Result<&Sha, Failure> {
+        self.head_before
+            .as_ref()
+            .ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))
+    }
+
     /// Its text in the plan.
     pub(super) fn block(&self) -> &str {
         let range = self.commit.as_ref().map(|commit| commit.block.clone()).unwrap_or_default();
         self.plan_text.get(range).unwrap_or_default()
     }
-}
-
-/// Secrets are read as data, for the redactor alone (D6, D7).
-fn load_secrets(site: &Site) -> Result<Vec<model::secret::Secret>, Failure> {
-    let dir = site.secrets_dir();
-    let mut secrets = Vec::new();
-    for name in
-        names_in(&dir)?.iter().filter(|name| name.ends_with(".env") || name.ends_with(".sh"))
-    {
-        let path = dir.join(name);
-        let bytes = host::file::read_private(&path).or_exit(WfStatus::Config)?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| DiskError::invalid(&path, "it is not UTF-8"))?;
-        let parsed = parse_secrets(&text).map_err(|error| DiskError::invalid(&path, error))?;
-        secrets.extend(parsed.into_iter().map(|(_, secret)| secret));
-    }
-    Ok(secrets)
 }

@@ -21,9 +21,9 @@ pub(super) async fn lock(context: &mut RunContext) -> Result<Report, Failure> {
     if context.lock.is_none() {
         let note = format!("wf run {}", context.id);
         context.lock = Some(context.site.lock_workstream(&context.id, &note).await?);
+        // What a crashed run left is put in order before this one leaves traces of its own.
+        reconcile(context).await?;
     }
-    // What a crashed run left is put in order before this one leaves traces of its own.
-    reconcile(context).await?;
     context.write_journal(Stage::Lock)?;
     Ok(Report::Passed)
 }

@@ -1,14 +1,29 @@
-//! The seam to the boxes: the three things of a cycle that run code of others. Everything around them, what goes in and
-//! how the outcome is judged, is done by the flow.
+//! The three things of a cycle that run code of others, each in a sealed box of its own. Everything around them, what
+//! goes in and how the outcome is judged, is done by the flow.
 //!
-//! An implementation starts one agent or one suite in one sealed box and brings back what it printed; for IMPLEMENT it
-//! also brings the commits back and fast-forwards the worktree. What an agent claims is judged from git afterwards.
+//! Agents and tests work on copies. What an agent made comes out as commits in a repository of the host's; nothing of the
+//! person's is touched here.
+
+mod bench;
+mod collect;
+mod draft;
+mod hiring;
+mod implement;
+mod leftover;
+mod mission;
+mod review;
+mod session;
+mod workshop;
 
 use std::path::Path;
 use std::time::Duration;
 
+use host::git::{ProductRepo, RefName, SealedRepo};
 use host::signal::Cancel;
 use model::id::Sha;
+
+pub(crate) use leftover::{WorkFate, stop_boxes};
+pub(crate) use workshop::Workshop;
 
 use crate::disk::workstream::Workstream;
 use crate::rules::plan::MicroCommit;
@@ -19,13 +34,13 @@ use crate::rules::profile::Profile;
 pub(crate) struct Scene<'a> {
     pub(crate) workstream: &'a Workstream,
     pub(crate) profile: &'a Profile,
+    pub(crate) product: &'a ProductRepo,
     /// The run's directory: logs and boxes go there.
     pub(crate) run_dir: &'a Path,
     pub(crate) cancel: &'a Cancel,
 }
 
 /// One micro-commit to implement.
-#[cfg_attr(not(test), expect(dead_code, reason = "read by a workshop that has boxes"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImplementOrder<'a> {
     pub(crate) scene: Scene<'a>,
@@ -39,27 +54,34 @@ pub(crate) struct ImplementOrder<'a> {
 }
 
 /// One diff to review.
-#[cfg_attr(not(test), expect(dead_code, reason = "read by a workshop that has boxes"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReviewOrder<'a> {
     pub(crate) scene: Scene<'a>,
     pub(crate) commit: &'a MicroCommit,
     pub(crate) block: &'a str,
-    /// The diff as a file: it is untrusted text, and may be long (D89).
-    pub(crate) diff: &'a Path,
+    /// What the diff leads to.
+    pub(crate) head: &'a Sha,
+    /// The diff: untrusted text, handed over as a file (D89).
+    pub(crate) patch: &'a str,
+    /// Tests that it deletes or weakens.
+    pub(crate) weakened: &'a [String],
 }
 
 /// One suite to run in a box.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SuiteOrder<'a> {
     pub(crate) scene: Scene<'a>,
+    /// The commit to test.
+    pub(crate) head: &'a Sha,
     pub(crate) name: &'a str,
     pub(crate) argv: &'a [String],
     pub(crate) timeout: Duration,
     /// Where its output goes.
     pub(crate) log: &'a Path,
-    /// Where `test-results/<project>/<suite>` is to be copied to, if the suite leaves it.
+    /// What the suite leaves, from the workspace, and where fresh files of it are copied to (D56).
+    pub(crate) left: &'a str,
     pub(crate) results: &'a Path,
+    pub(crate) started: Option<std::time::SystemTime>,
 }
 
 /// What an agent left.
@@ -67,6 +89,17 @@ pub(crate) struct SuiteOrder<'a> {
 pub(crate) struct AgentEnd {
     /// Its last words: where the answer is looked for.
     pub(crate) text: String,
+}
+
+/// What an agent made.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    /// The branch stands where it stood.
+    Nothing,
+    /// Commits, in a repository of the host's.
+    Commits { repo: SealedRepo, name: RefName, tip: Sha },
+    /// Something that is not taken.
+    Refused(String),
 }
 
 /// How a suite ended.
@@ -80,41 +113,35 @@ pub(crate) struct SuiteEnd {
 /// Why a stage could not be run, or did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StageError {
-    /// There is nothing here that could run it.
-    #[error("{stage} needs an agent in a sealed box, which this wf cannot start")]
-    NoBox { stage: &'static str },
     /// A person or the system told us to stop.
     #[error("stopped: {0}")]
     Stopped(String),
+    /// The profile asks for what this machine does not have.
+    #[error("{0}")]
+    Config(String),
     /// The agent or its box failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Runs code of others.
-pub(crate) trait Workshop {
-    /// Lets an agent implement a micro-commit on the workstream's branch.
-    async fn implement(&self, order: ImplementOrder<'_>) -> Result<AgentEnd, StageError>;
-    /// Lets an agent review a diff; it can change nothing.
-    async fn review(&self, order: ReviewOrder<'_>) -> Result<AgentEnd, StageError>;
-    /// Runs a test suite on the worktree as it is committed.
-    async fn suite(&self, order: SuiteOrder<'_>) -> Result<SuiteEnd, StageError>;
+impl StageError {
+    /// A failure with its whole chain of causes.
+    fn failed(error: impl std::error::Error + 'static) -> Self {
+        Self::Failed(crate::exit::told(&error))
+    }
+
+    /// The same for what the profile says.
+    fn config(error: impl std::error::Error + 'static) -> Self {
+        Self::Config(crate::exit::told(&error))
+    }
 }
 
-/// A workshop without boxes: it says so.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NoWorkshop;
-
-impl Workshop for NoWorkshop {
-    async fn implement(&self, _order: ImplementOrder<'_>) -> Result<AgentEnd, StageError> {
-        Err(StageError::NoBox { stage: "IMPLEMENT" })
-    }
-
-    async fn review(&self, _order: ReviewOrder<'_>) -> Result<AgentEnd, StageError> {
-        Err(StageError::NoBox { stage: "REVIEW" })
-    }
-
-    async fn suite(&self, _order: SuiteOrder<'_>) -> Result<SuiteEnd, StageError> {
-        Err(StageError::NoBox { stage: "TEST with TEST_IN=box" })
+impl Scene<'_> {
+    /// Nothing is started for somebody who wants to stop.
+    fn refuse_stopped(&self) -> Result<(), StageError> {
+        match self.cancel.reason() {
+            Some(reason) => Err(StageError::Stopped(reason.to_string())),
+            None => Ok(()),
+        }
     }
 }
