@@ -47,7 +47,7 @@ fn closing_and_merging_are_refused_while_a_run_is_on_d102() {
     person.refused(&["merge", "tf"], 3, &["locked"]);
     assert!(person.ok(&["status", "tf"]).contains("a run is on"));
     // A person may ask and answer meanwhile.
-    person.ok(&["clarify", "ask", "tf", "-q", "Well?"]);
+    person.ok(&["clarify", "ask", "tf", "--question", "Well?"]);
     person.ok(&["clarify", "answer", "CLQ-001", "yes"]);
 }
 

@@ -76,8 +76,8 @@ fn a_bad_profile_or_meta_is_named_d61() {
 #[test]
 fn an_unknown_workstream_has_a_run_without_a_name_d59() {
     let person = Person::with_plan(ONE);
-    person.refused(&["run", "tg"], 2, &["did you mean 'tf'?"]);
-    assert!(person.runs()[0].to_string_lossy().ends_with("_app_tg_none"));
+    person.refused(&["run", "tff"], 2, &["did you mean 'tf'?"]);
+    assert!(person.runs()[0].to_string_lossy().ends_with("_app_tff_none"));
     person.refused(&["run", "../tf"], 2, &["workstream id"]);
     assert_eq!(person.runs().len(), 1);
 }

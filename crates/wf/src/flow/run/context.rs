@@ -104,7 +104,8 @@ impl RunContext {
         if matches!(stage, Stage::Implement | Stage::Test | Stage::Review) {
             ui.note(&format!("> {}", stage.key()));
         }
-        if self.lock.is_some() {
+        // In LOCK the journal may still tell of a run that died; it is read there before it is written anew.
+        if self.lock.is_some() && stage != Stage::Lock {
             // A journal that cannot be written only makes a later crash harder to explain.
             self.write_journal(stage).ok();
         }

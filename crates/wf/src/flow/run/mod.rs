@@ -7,6 +7,8 @@ mod history;
 mod load;
 mod make;
 mod reconcile;
+#[cfg(test)]
+mod tests;
 
 use std::panic::AssertUnwindSafe;
 
@@ -96,7 +98,7 @@ async fn run_stage<W: Workshop>(
     stage: Stage,
 ) -> Report {
     let outcome = match stage {
-        Stage::Lock => load::lock(context).await,
+        Stage::Lock => load::lock(context, order.cancel).await,
         Stage::Load => load::load(context, order.cancel).await,
         Stage::Select => load::select(context),
         Stage::ClarificationCheck => load::check_questions(context),
