@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -194,7 +194,7 @@ fn result_of(name: &str, end: &SuiteEnd, kept: &Path) -> SuiteResult {
     }
 }
 
-fn screenshots(suite: &str, dir: &PathBuf) -> Vec<String> {
+fn screenshots(suite: &str, dir: &Path) -> Vec<String> {
     let names = names_in(dir).unwrap_or_default();
     names.into_iter().map(|name| format!("tests/{suite}/screenshots/{name}")).collect()
 }

@@ -198,8 +198,8 @@ fn load_secrets(site: &Site) -> Result<Vec<model::secret::Secret>, Failure> {
     {
         let path = dir.join(name);
         let bytes = host::file::read_private(&path).or_exit(WfStatus::Config)?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| DiskError::invalid(&path, "it is not UTF-8"))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
         let parsed = parse_secrets(&text).map_err(|error| DiskError::invalid(&path, error))?;
         secrets.extend(parsed.into_iter().map(|(_, secret)| secret));
     }

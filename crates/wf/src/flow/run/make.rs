@@ -58,7 +58,7 @@ pub(super) async fn implement<W: Workshop>(
     context.save(IMPLEMENT_LOG, end.text.as_bytes())?;
     match parse_reply(&end.text) {
         Some(Reply::Success { notes }) => {
-            context.notes.extend(Some(notes).filter(|notes| !notes.is_empty()))
+            context.notes.extend(Some(notes).filter(|notes| !notes.is_empty()));
         }
         Some(Reply::Failure { notes }) => {
             return Ok(Report::failed(Stage::Implement, format!("the agent gave up: {notes}")));

@@ -32,9 +32,12 @@ const CHANGES: &str = r#"```json
 ```"#;
 const SUCCESS: &str = r#"Done. {"status": "success"}"#;
 
+/// What the implementer does in the worktree.
+type Act = Box<dyn Fn(&Repo, &MicroCommitId)>;
+
 /// Plays agents: what the implementer does and says, what the reviewer says.
 struct Play {
-    act: Box<dyn Fn(&Repo, &MicroCommitId)>,
+    act: Act,
     reply: &'static str,
     reviews: RefCell<VecDeque<&'static str>>,
     seen: RefCell<Vec<String>>,
