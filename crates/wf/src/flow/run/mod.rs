@@ -68,7 +68,7 @@ async fn run_cycle<W: Workshop>(context: &mut RunContext, order: &RunOrder<'_, W
         host::failpoint::hit(&format!("wf-{}", cycle.stage.key()));
         let work = AssertUnwindSafe(run_stage(context, order, cycle.stage)).catch_unwind();
         let report = match work.await {
-            Ok(report) => heed(order.cancel, report),
+            Ok(report) => heed(order.cancel, cycle.stage, report),
             Err(_panic) => Report::Failed {
                 status: WfStatus::Internal,
                 words: "internal error: a stage panicked".to_owned(),
@@ -83,8 +83,10 @@ async fn run_cycle<W: Workshop>(context: &mut RunContext, order: &RunOrder<'_, W
 }
 
 /// Whoever was told to stop stops, whatever the stage made of it. What has been accepted stays accepted.
-fn heed(cancel: &Cancel, report: Report) -> Report {
-    match (cancel.reason(), report) {
+fn heed(cancel: &Cancel, stage: Stage, report: Report) -> Report {
+    let is_accepted =
+        matches!(stage, Stage::UpdateState | Stage::UatGate) && report == Report::Passed;
+    match (cancel.reason().filter(|_| !is_accepted), report) {
         (Some(reason), Report::Passed | Report::AllDone | Report::Failed { .. }) => {
             Report::Stopped { words: reason.to_string() }
         }

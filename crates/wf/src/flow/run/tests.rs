@@ -21,7 +21,7 @@ use crate::flow::create::{Wish, create};
 use crate::flow::stage::{
     AgentEnd, ImplementOrder, ReviewOrder, StageError, SuiteEnd, SuiteOrder, Workshop,
 };
-use crate::rules::pipeline::Rounds;
+use crate::rules::pipeline::{Report, Rounds, Stage};
 use crate::rules::project::Project;
 use crate::rules::schema::Schema;
 use crate::ui::Ui;
@@ -383,6 +383,19 @@ async fn who_is_told_to_stop_stops_and_writes_it_down_d66() {
         !host::lock::is_held(&world.site.workstream_lock(&WorkstreamId::parse("tf").unwrap()))
             .unwrap()
     );
+}
+
+#[test]
+fn a_stop_after_acceptance_does_not_take_it_back_d66() {
+    let passed = super::heed(&stopped(), Stage::UpdateState, Report::Passed);
+    assert_eq!(passed, Report::Passed);
+    assert!(matches!(super::heed(&stopped(), Stage::Docs, Report::Passed), Report::Stopped { .. }));
+}
+
+fn stopped() -> Cancel {
+    let cancel = Cancel::new();
+    cancel.cancel(CancelReason::Asked("a test".into()));
+    cancel
 }
 
 #[tokio::test]
