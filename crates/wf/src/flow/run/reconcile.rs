@@ -54,11 +54,12 @@ pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
 /// A person may have taken the micro-commit out of the plan meanwhile; then there is nothing to mark, and the run counts
 /// as failed.
 fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
-    let is_planned = left
+    // A plan that cannot be read is not one without it: that is an error to be put right first.
+    let is_gone = left
         .micro_commit
         .as_ref()
-        .is_some_and(|id| workstream.load_plan().is_ok_and(|plan| plan.find(id).is_some()));
-    let accepted = left.accepted.clone().filter(|_| is_planned);
+        .is_some_and(|id| workstream.load_plan().is_ok_and(|plan| plan.find(id).is_none()));
+    let accepted = left.accepted.clone().filter(|_| !is_gone);
     OpenRun { accepted, ..left }
 }
 
