@@ -337,7 +337,7 @@ enum ClarifyAction {
         #[command(flatten)]
         which: Which,
         /// The question
-        #[arg(long, short, value_name = "WORDS")]
+        #[arg(long, value_name = "WORDS")]
         question: String,
         /// An answer to choose from (repeatable)
         #[arg(long = "option", value_name = "WORDS")]

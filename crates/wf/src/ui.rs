@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::OutputArgs;
+use crate::disk::site::LOG_VARIABLE;
 use crate::exit::Failure;
 
 /// Talks to whoever started the command.
@@ -31,6 +32,8 @@ enum Mode {
 enum Volume {
     Normal,
     Quiet,
+    /// Not even warnings.
+    Silent,
 }
 
 impl Ui {
@@ -43,7 +46,7 @@ impl Ui {
             (false, true) => Mode::Coloured,
             (false, false) => Mode::Plain,
         };
-        Self { mode, volume: if args.quiet { Volume::Quiet } else { Volume::Normal } }
+        Self { mode, volume: volume_of(args, host::env::var(LOG_VARIABLE).as_deref()) }
     }
 
     /// Whether a script reads.
@@ -60,7 +63,9 @@ impl Ui {
 
     /// Something is odd, and the work goes on.
     pub(crate) fn warn(self, words: &str) {
-        say(&format!("{}: {}", self.painted("33", "warning"), escape_line(words)));
+        if self.volume != Volume::Silent {
+            say(&format!("{}: {}", self.painted("33", "warning"), escape_line(words)));
+        }
     }
 
     /// A line of the result.
@@ -118,6 +123,15 @@ impl Ui {
         } else {
             word.to_owned()
         }
+    }
+}
+
+/// The flag asks for quiet, the variable for a level (1.2); the quieter one counts.
+fn volume_of(args: OutputArgs, level: Option<&str>) -> Volume {
+    match (args.quiet, level) {
+        (_, Some("error")) => Volume::Silent,
+        (true, _) | (_, Some("warn")) => Volume::Quiet,
+        (false, _) => Volume::Normal,
     }
 }
 

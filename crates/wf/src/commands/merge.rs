@@ -5,10 +5,12 @@ use std::sync::Arc;
 use host::git::ProductRepo;
 use model::redact::Redactor;
 use model::verdict::WfStatus;
+use store::commands_log::CommandsLog;
 
 use super::App;
 use crate::cli::Which;
 use crate::disk::run_dir::RunDir;
+use crate::disk::secrets::load_secrets;
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
@@ -63,14 +65,16 @@ async fn test_gate(
     let mut run = RunDir::create(&site.runs_dir(), &stem)?;
     run.settle(RunTopic::Merge)?;
     let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
-    let redactor = Arc::new(Redactor::new([]));
+    let redactor = Arc::new(Redactor::new(load_secrets(site)?));
     let path = run.path();
+    let log = CommandsLog::open_in(&path, Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+    let log = Arc::new(log).callback();
     let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
     let head =
         head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
     let workshop = Workshop::new(site, app.ui)?;
     let bench = Bench {
-        scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel },
+        scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel, log: &log },
         project: &site.project.name,
         workshop: &workshop,
         head: &head,

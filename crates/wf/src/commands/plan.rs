@@ -2,15 +2,19 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use model::redact::Redactor;
 use model::verdict::WfStatus;
 use serde_json::json;
 use similar::TextDiff;
+use store::commands_log::CommandsLog;
 
 use super::clarify::{editor, open_editor};
 use super::{App, person};
 use crate::cli::{PlanArgs, Which};
 use crate::disk::run_dir::RunDir;
+use crate::disk::secrets::load_secrets;
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::disk::{DiskError, read_optional, remove_optional, save};
@@ -112,8 +116,17 @@ async fn ask(
     let head =
         head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
     let workshop = Workshop::new(site, app.ui)?;
-    let scene =
-        Scene { workstream, profile: &profile, product: &product, run_dir, cancel: &cancel };
+    let redactor = Arc::new(Redactor::new(load_secrets(site)?));
+    let log = CommandsLog::open_in(run_dir, redactor).or_exit(WfStatus::General)?;
+    let log = Arc::new(log).callback();
+    let scene = Scene {
+        workstream,
+        profile: &profile,
+        product: &product,
+        run_dir,
+        cancel: &cancel,
+        log: &log,
+    };
     let end = workshop.draft(scene, &head, plan, story).await;
     workshop.tidy(run_dir, WorkFate::Unknown);
     match end {

@@ -50,9 +50,9 @@ pub(crate) fn run(app: &App, which: &Which) -> Outcome {
         workstream,
     };
     if app.ui.is_json() {
-        show_json(app, &sight)
+        show_json(app, &sight);
     } else {
-        show_page(app, &sight)
+        show_page(app, &sight);
     }
     Ok(WfStatus::Success)
 }

@@ -17,7 +17,8 @@ pub(crate) const OPS_VARIABLE: &str = "AOS_OPS_DIR";
 /// The variable that names the project.
 pub(crate) const PROJECT_VARIABLE: &str = "AOS_PROJECT";
 const TIMEOUT_VARIABLE: &str = "AOS_LOCK_TIMEOUT";
-const LOG_VARIABLE: &str = "AOS_LOG_LEVEL";
+/// The variable that says how much is told.
+pub(crate) const LOG_VARIABLE: &str = "AOS_LOG_LEVEL";
 const DEFAULT_TIMEOUT_SECS: u64 = 600;
 /// A project's profile.
 pub(crate) const PROFILE_ENV: &str = "project_profile.env";

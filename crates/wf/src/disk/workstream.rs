@@ -63,7 +63,7 @@ impl Workstream {
         match durability {
             Durability::Safe => save(&path, text.as_bytes())?,
             Durability::Quick => {
-                host::file::write_transient(&path, text.as_bytes(), super::SHARED)?
+                host::file::write_transient(&path, text.as_bytes(), super::SHARED)?;
             }
         }
         *self = Self::load_dir(&self.dir)?;
@@ -83,7 +83,7 @@ impl Workstream {
     pub(crate) fn plan_text(&self) -> Result<Option<String>, DiskError> {
         let path = self.plan_path();
         let Some(bytes) = read_optional(&path)? else { return Ok(None) };
-        String::from_utf8(bytes).map(Some).map_err(|_| DiskError::invalid(&path, "it is not UTF-8"))
+        String::from_utf8(bytes).map(Some).map_err(|error| DiskError::invalid(&path, error))
     }
 
     /// The plan, or why it cannot be followed.

@@ -23,8 +23,8 @@ pub(crate) fn observe_gate(workstream: &Workstream) -> Result<GateFacts, DiskErr
     })
 }
 
-/// Brings status and BLOCKED_BY in line with what waits; the caller holds the global lock. While a run holds the
-/// workstream its own end decides, and so only the list is brought in line.
+/// Brings status and BLOCKED_BY in line with what waits; the caller holds the global lock. A run that is on meanwhile
+/// looks at the questions itself, and its end decides anew.
 pub(crate) fn settle_status(workstream: &mut Workstream) -> Result<WorkstreamStatus, Failure> {
     let status = next_after_person(workstream.meta.status, observe_gate(workstream)?);
     let blocked_by = blocked_by(workstream, status)?;

@@ -3,7 +3,7 @@
 //! The merge commit is made from objects alone, in no working tree. The branch is then moved only if it is still where
 //! it was seen; where it is checked out, git fast-forwards files and all, or refuses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::git::{NewCommit, ProductRepo};
@@ -72,7 +72,7 @@ pub(crate) async fn check_ready(
     refuse_dirty(product, &meta.worktree, "the worktree").await
 }
 
-async fn refuse_dirty(product: &ProductRepo, dir: &PathBuf, what: &str) -> Result<(), Failure> {
+async fn refuse_dirty(product: &ProductRepo, dir: &Path, what: &str) -> Result<(), Failure> {
     let dirty = product.dirty_paths(dir).await.or_exit(WfStatus::General)?;
     match dirty.first() {
         None => Ok(()),

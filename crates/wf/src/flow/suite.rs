@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use host::process::{Leftovers, RunLimits, run};
-use model::command::{CommandExit, CommandSpec};
+use model::command::{CommandExit, CommandRecord, CommandSpec};
 use model::id::{ProjectName, Sha};
 use model::redact::Redactor;
 
@@ -109,7 +109,18 @@ async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEn
         grace: Duration::from_secs(2),
         leftovers: Leftovers::Kill,
     };
+    let started_at = host::clock::now();
     let output = run(&spec, &limits, order.scene.cancel).await.map_err(|error| failed(&error))?;
+    (order.scene.log)(CommandRecord {
+        started_at,
+        cwd: worktree.clone(),
+        command: order.argv.join(" "),
+        exit: output.exit,
+        duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
+        stdout: output.stdout.clone(),
+        stderr: output.stderr.clone(),
+        dropped_bytes: 0,
+    });
     let mut text = output.stdout.clone();
     text.extend_from_slice(&output.stderr);
     save_log(order.log, &bench.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
@@ -193,7 +204,7 @@ fn result_of(name: &str, end: &SuiteEnd, kept: &Path) -> SuiteResult {
     }
 }
 
-fn screenshots(suite: &str, dir: &PathBuf) -> Vec<String> {
+fn screenshots(suite: &str, dir: &Path) -> Vec<String> {
     let names = names_in(dir).unwrap_or_default();
     names.into_iter().map(|name| format!("tests/{suite}/screenshots/{name}")).collect()
 }

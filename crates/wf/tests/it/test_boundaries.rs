@@ -14,7 +14,7 @@ fn no_command_pushes_or_touches_the_checkout_unasked() {
     person.wf(&["run", "tf"]);
     person.ok(&["refresh"]);
     person.ok(&["conflicts", "tf"]);
-    person.ok(&["clarify", "ask", "tf", "-q", "Well?", "--urgency", "low"]);
+    person.ok(&["clarify", "ask", "tf", "--question", "Well?", "--urgency", "low"]);
     person.ok(&["uat", "pass", "UAT-001"]);
     assert_eq!(
         (person.repo.sha("main"), person.repo.git(&["status", "--porcelain", "--ignored"])),

@@ -73,6 +73,9 @@ fn a_missing_worktree_is_an_error_only_when_named_d109() {
     std::fs::remove_dir_all(person.worktree("one").dir()).expect("gone");
     person.refused(&["refresh", "one"], 2, &["is gone"]);
     person.refused(&["refresh"], 0, &["warning: the worktree of one is gone"]);
+    let mut command = person.command(&["refresh"]);
+    let silent = person.hermetic.run(command.env("AOS_LOG_LEVEL", "error"));
+    assert_eq!((silent.status, silent.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]

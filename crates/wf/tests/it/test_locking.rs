@@ -35,7 +35,7 @@ fn another_workstream_is_not_held_up() {
     person.ok(&["new", "other", "Other"]);
     person.plan("other", ONE);
     let _held = hold(&person, "workstream.app.tf.lock");
-    person.refused(&["run", "other"], 4, &["IMPLEMENT"]);
+    person.refused(&["run", "other"], 2, &["OPENAI_API_KEY"]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn closing_and_merging_are_refused_while_a_run_is_on_d102() {
     person.refused(&["merge", "tf"], 3, &["locked"]);
     assert!(person.ok(&["status", "tf"]).contains("a run is on"));
     // A person may ask and answer meanwhile.
-    person.ok(&["clarify", "ask", "tf", "-q", "Well?"]);
+    person.ok(&["clarify", "ask", "tf", "--question", "Well?"]);
     person.ok(&["clarify", "answer", "CLQ-001", "yes"]);
 }
 

@@ -53,7 +53,7 @@ fn a_question_that_is_not_blocking_does_not_stop_d75() {
     let person = Person::with_plan(ONE);
     person.question("tf", "CLQ-001", "low");
     // It goes on to IMPLEMENT, which has no box here.
-    person.refused(&["run", "tf"], 4, &["IMPLEMENT"]);
+    person.refused(&["run", "tf"], 2, &["OPENAI_API_KEY"]);
     person.question("tf", "CLQ-002", "nonsense");
     person.refused(&["run", "tf"], 8, &["CLQ-002"]);
 }
@@ -62,13 +62,13 @@ fn a_question_that_is_not_blocking_does_not_stop_d75() {
 fn questions_are_numbered_over_the_project_closed_ones_included_d92() {
     let person = Person::with_plan(ONE);
     person.ok(&["new", "other", "Other"]);
-    assert!(person.ok(&["clarify", "ask", "tf", "-q", "One?"]).contains("CLQ-001"));
+    assert!(person.ok(&["clarify", "ask", "tf", "--question", "One?"]).contains("CLQ-001"));
     person.ok(&["close", "tf", "--force"]);
     let asked = person.json(&[
         "clarify",
         "ask",
         "other",
-        "-q",
+        "--question",
         "Two?",
         "--option",
         "yes",

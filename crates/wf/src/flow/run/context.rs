@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::git::ProductRepo;
+use host::git::{GitLog, ProductRepo};
 use host::lock::FileLock;
 use jiff::Timestamp;
 use model::id::{Sha, WorkstreamId};
@@ -38,6 +38,7 @@ pub(crate) struct RunContext {
     pub(super) journal: Journal,
     pub(super) redactor: Arc<Redactor>,
     pub(super) log: Arc<CommandsLog>,
+    pub(super) git_log: GitLog,
     pub(super) started: Timestamp,
     pub(super) lock: Option<FileLock>,
     pub(super) product: Option<ProductRepo>,
@@ -67,12 +68,14 @@ impl RunContext {
             RunDir::create(&site.runs_dir(), &run_stem(started, &site.project.name, order.id))?;
         let log =
             CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+        let log = Arc::new(log);
         Ok(Self {
             journal: Journal::of(&site, order.id)?,
             id: order.id.clone(),
             run,
             redactor,
-            log: Arc::new(log),
+            git_log: log.callback(),
+            log,
             started,
             lock,
             product: None,
@@ -101,6 +104,7 @@ impl RunContext {
         if matches!(stage, Stage::Implement | Stage::Test | Stage::Review) {
             ui.note(&format!("> {}", stage.key()));
         }
+        // In LOCK the journal may still tell of a run that died; it is read there before it is written anew.
         if self.lock.is_some() && stage != Stage::Lock {
             // A journal that cannot be written only makes a later crash harder to explain.
             self.write_journal(stage).ok();

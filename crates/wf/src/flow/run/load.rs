@@ -16,14 +16,18 @@ use crate::rules::status::WorkstreamStatus;
 
 /// Waits for the workstream's lock, unless a cycle before has left it to us. The workstream must exist first: a lock
 /// file for a mistyped name would stay for ever.
-pub(super) async fn lock(context: &mut RunContext) -> Result<Report, Failure> {
+pub(super) async fn lock(context: &mut RunContext, cancel: &Cancel) -> Result<Report, Failure> {
     context.site.find_workstream(context.id.as_str())?;
     if context.lock.is_none() {
         let note = format!("wf run {}", context.id);
-        context.lock = Some(context.site.lock_workstream(&context.id, &note).await?);
-        // What a crashed run left is put in order before this one leaves traces of its own.
-        reconcile(context).await?;
+        let site = context.site.clone();
+        context.lock = tokio::select! {
+            reason = cancel.cancelled() => return Ok(Report::Stopped { words: reason.to_string() }),
+            lock = site.lock_workstream(&context.id, &note) => Some(lock?),
+        };
     }
+    // What a crashed run left is put in order before this one leaves traces of its own.
+    reconcile(context).await?;
     context.write_journal(Stage::Lock)?;
     Ok(Report::Passed)
 }

@@ -105,6 +105,7 @@ fn scene<'a>(
         product: context.product()?,
         run_dir,
         cancel: order.cancel,
+        log: &context.git_log,
     })
 }
 

@@ -65,10 +65,9 @@ async fn run_cycle(context: &mut RunContext, order: &RunOrder<'_>) -> Ending {
     let mut cycle = Cycle::start();
     loop {
         context.enter(cycle.stage, order.ui);
-        host::failpoint::hit(&format!("wf-{}", cycle.stage.key()));
         let work = AssertUnwindSafe(run_stage(context, order, cycle.stage)).catch_unwind();
         let report = match work.await {
-            Ok(report) => heed(order.cancel, report),
+            Ok(report) => heed(order.cancel, cycle.stage, report),
             Err(_panic) => Report::Failed {
                 status: WfStatus::Internal,
                 words: "internal error: a stage panicked".to_owned(),
@@ -83,8 +82,10 @@ async fn run_cycle(context: &mut RunContext, order: &RunOrder<'_>) -> Ending {
 }
 
 /// Whoever was told to stop stops, whatever the stage made of it. What has been accepted stays accepted.
-fn heed(cancel: &Cancel, report: Report) -> Report {
-    match (cancel.reason(), report) {
+fn heed(cancel: &Cancel, stage: Stage, report: Report) -> Report {
+    let is_accepted =
+        matches!(stage, Stage::UpdateState | Stage::UatGate) && report == Report::Passed;
+    match (cancel.reason().filter(|_| !is_accepted), report) {
         (Some(reason), Report::Passed | Report::AllDone | Report::Failed { .. }) => {
             Report::Stopped { words: reason.to_string() }
         }
@@ -93,8 +94,9 @@ fn heed(cancel: &Cancel, report: Report) -> Report {
 }
 
 async fn run_stage(context: &mut RunContext, order: &RunOrder<'_>, stage: Stage) -> Report {
+    host::failpoint::hit(&format!("wf-{}", stage.key()));
     let outcome = match stage {
-        Stage::Lock => load::lock(context).await,
+        Stage::Lock => load::lock(context, order.cancel).await,
         Stage::Load => load::load(context, order.cancel).await,
         Stage::Select => load::select(context),
         Stage::ClarificationCheck => load::check_questions(context),
@@ -147,5 +149,20 @@ impl RunContext {
         self.workstream
             .as_ref()
             .ok_or_else(|| Failure::new(WfStatus::Internal, "the workstream was not loaded"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::signal::CancelReason;
+
+    use super::*;
+
+    #[test]
+    fn a_stop_after_acceptance_does_not_take_it_back_d66() {
+        let cancel = Cancel::new();
+        cancel.cancel(CancelReason::Asked("a test".into()));
+        assert_eq!(heed(&cancel, Stage::UpdateState, Report::Passed), Report::Passed);
+        assert!(matches!(heed(&cancel, Stage::Docs, Report::Passed), Report::Stopped { .. }));
     }
 }

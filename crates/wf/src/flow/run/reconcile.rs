@@ -34,6 +34,7 @@ pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
         // It had written everything but the end of its journal.
         return Ok(context.journal.close()?);
     }
+    let left = forward_or_not(left, &workstream);
     let ending = ending_of(&left);
     if let Some(run) = run.as_mut().filter(|run| run.is_pending()) {
         run.settle(left.micro_commit.as_ref().map_or(RunTopic::None, RunTopic::MicroCommit))?;
@@ -56,6 +57,18 @@ pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
         .notes
         .push(format!("finished what the run {name} left when its process died in {}", left.stage));
     Ok(context.journal.close()?)
+}
+
+/// A person may have taken the micro-commit out of the plan meanwhile; then there is nothing to mark, and the run counts
+/// as failed.
+fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
+    // A plan that cannot be read is not one without it: that is an error to be put right first.
+    let is_gone = left
+        .micro_commit
+        .as_ref()
+        .is_some_and(|id| workstream.load_plan().is_ok_and(|plan| plan.find(id).is_none()));
+    let accepted = left.accepted.clone().filter(|_| !is_gone);
+    OpenRun { accepted, ..left }
 }
 
 /// The directory may have got its name after the journal was last written.

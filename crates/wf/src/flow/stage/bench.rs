@@ -51,7 +51,8 @@ impl Workshop {
         let launcher = self.launcher(scene, Vec::new()).await?;
         host::failpoint::hit("wf-test-box");
         let end = chore.run(&launcher, scene.cancel).await.map_err(StageError::failed)?;
-        keep_output(&end, order.log).map_err(StageError::failed)?;
+        let printed = keep_output(&end, order.log).map_err(StageError::failed)?;
+        scene.record(order.argv, &end.record, &printed);
         let exit_code = code_of(&end, order)?;
         copy_out(&workspace, order.left, order.results, order.started)
             .map_err(StageError::failed)?;
@@ -76,18 +77,17 @@ fn code_of(end: &ChoreEnd, order: SuiteOrder<'_>) -> Result<i32, StageError> {
 }
 
 /// Both streams, standard error last. The shim has struck secrets out of them.
-fn keep_output(end: &ChoreEnd, log: &Path) -> Result<(), DiskError> {
+fn keep_output(end: &ChoreEnd, log: &Path) -> Result<Vec<u8>, DiskError> {
     let mut file = fs::OpenOptions::new()
         .create(true)
         .append(true)
         .mode(0o600)
         .open(log)
         .map_err(DiskError::io("write", log))?;
-    for stream in [&end.stdout, &end.stderr] {
-        let bytes = fs::read(stream).unwrap_or_default();
-        file.write_all(&bytes).map_err(DiskError::io("write", log))?;
-    }
-    Ok(())
+    let printed =
+        [&end.stdout, &end.stderr].map(|path| fs::read(path).unwrap_or_default()).concat();
+    file.write_all(&printed).map_err(DiskError::io("write", log))?;
+    Ok(printed)
 }
 
 /// Copies what the suite left and nothing older (D56). The workspace is data of somebody who may have wanted to fool us:

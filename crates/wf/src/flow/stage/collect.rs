@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use engine::chore::{Chore, ChoreEnd};
 use engine::export::{ExportWish, Exported, export, import_ref, make_import_repo};
@@ -45,7 +46,8 @@ impl Workshop {
         let pins = [order.head];
         let repo = make_import_repo(&path, scene.product.user(), &mirror, &pins)
             .await
-            .map_err(StageError::failed)?;
+            .map_err(StageError::failed)?
+            .logged(Arc::clone(scene.log));
         let run = box_run(scene.run_dir)?;
         let seat = self.seat(scene, self.wish_for(scene, "export", COMMIT_SECS)?).await?;
         let wish = ExportWish {

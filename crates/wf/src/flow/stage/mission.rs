@@ -80,6 +80,7 @@ impl Workshop {
         let path = scene.run_dir.join(mission.log);
         write_atomic(&path, &log, 0o600).map_err(StageError::failed)?;
         let done = done.map_err(StageError::failed)?;
+        scene.record(&plan.argv, &done.record, &log);
         check_end(&done.record, mission.deadline_secs, scene)?;
         Ok(tell(mission.provider, done, &log))
     }

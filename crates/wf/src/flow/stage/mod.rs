@@ -18,9 +18,12 @@ mod workshop;
 use std::path::Path;
 use std::time::Duration;
 
-use host::git::{ProductRepo, RefName, SealedRepo};
+use engine::record::ExitRecord;
+use host::git::{GitLog, ProductRepo, RefName, SealedRepo};
 use host::signal::Cancel;
+use model::command::{CommandExit, CommandRecord};
 use model::id::Sha;
+use model::verdict::Ended;
 
 pub(crate) use leftover::{WorkFate, stop_boxes};
 pub(crate) use workshop::Workshop;
@@ -30,7 +33,7 @@ use crate::rules::plan::MicroCommit;
 use crate::rules::profile::Profile;
 
 /// What every order says about where it belongs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) workstream: &'a Workstream,
     pub(crate) profile: &'a Profile,
@@ -38,10 +41,12 @@ pub(crate) struct Scene<'a> {
     /// The run's directory: logs and boxes go there.
     pub(crate) run_dir: &'a Path,
     pub(crate) cancel: &'a Cancel,
+    /// Where every command is written down.
+    pub(crate) log: &'a GitLog,
 }
 
 /// One micro-commit to implement.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct ImplementOrder<'a> {
     pub(crate) scene: Scene<'a>,
     pub(crate) commit: &'a MicroCommit,
@@ -54,7 +59,7 @@ pub(crate) struct ImplementOrder<'a> {
 }
 
 /// One diff to review.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct ReviewOrder<'a> {
     pub(crate) scene: Scene<'a>,
     pub(crate) commit: &'a MicroCommit,
@@ -68,7 +73,7 @@ pub(crate) struct ReviewOrder<'a> {
 }
 
 /// One suite to run in a box.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct SuiteOrder<'a> {
     pub(crate) scene: Scene<'a>,
     /// The commit to test.
@@ -136,7 +141,33 @@ impl StageError {
     }
 }
 
+/// The signal by which a box is ended.
+const KILL: i32 = 9;
+
 impl Scene<'_> {
+    /// Writes down what was run in a box (12.2).
+    pub(super) fn record(&self, argv: &[String], record: &ExitRecord, printed: &[u8]) {
+        let exit = match &record.ended {
+            Ended::Exited { code } => CommandExit::Exited(*code),
+            Ended::Signalled { signal } => CommandExit::Signalled(*signal),
+            Ended::OutOfTime => CommandExit::TimedOut,
+            Ended::OutOfMemory | Ended::OutOfSpace | Ended::Stopped | Ended::Frozen => {
+                CommandExit::Signalled(KILL)
+            }
+            Ended::Infra { .. } => CommandExit::NotStarted,
+        };
+        (self.log)(CommandRecord {
+            started_at: record.started_at,
+            cwd: "/workspace".into(),
+            command: argv.join(" "),
+            exit,
+            duration_ms: record.wall_ms,
+            stdout: printed.to_vec(),
+            stderr: Vec::new(),
+            dropped_bytes: 0,
+        });
+    }
+
     /// Nothing is started for somebody who wants to stop.
     fn refuse_stopped(&self) -> Result<(), StageError> {
         match self.cancel.reason() {

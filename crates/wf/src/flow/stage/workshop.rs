@@ -1,6 +1,7 @@
 //! Where boxes come from: which backend, which programs, which folders.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use engine::errand::Site as Seat;
 use engine::launch::Launcher;
@@ -146,9 +147,15 @@ impl Workshop {
             owner: owner(),
         };
         let mirror = self.site.mirror(&meta.id);
-        let notes = make_workspace(scene.product.user(), &wish, &path, &mirror, None)
-            .await
-            .map_err(StageError::failed)?;
+        let notes = make_workspace(
+            scene.product.user(),
+            &wish,
+            &path,
+            &mirror,
+            Some(Arc::clone(scene.log)),
+        )
+        .await
+        .map_err(StageError::failed)?;
         for submodule in &notes.submodules {
             self.ui.note(&format!("submodule {submodule} stays empty in the box"));
         }

@@ -148,7 +148,6 @@ pub(crate) fn mark_undone(text: &str, id: &MicroCommitId) -> Result<Option<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::render::commit_prefix;
     use super::*;
     use proptest::prelude::*;
 
