@@ -43,13 +43,11 @@ pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteR
     let kept = bench.scene.run_dir.join("tests").join(suite.name);
     make_dir(&kept).map_err(|error| StageError::Failed(crate::exit::told(&error)))?;
     let log = kept.join("output.log");
-    let started = fs_now(&kept);
     let left = format!("test-results/{}/{}", bench.project, suite.name);
     let order = SuiteOrder {
         scene: bench.scene,
         head: bench.head,
         left: &left,
-        started,
         name: suite.name,
         argv: &argv,
         timeout: bench.scene.profile.test_timeout,
@@ -109,6 +107,7 @@ async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEn
         grace: Duration::from_secs(2),
         leftovers: Leftovers::Kill,
     };
+    let started = fs_now(order.results);
     let started_at = host::clock::now();
     let output = run(&spec, &limits, order.scene.cancel).await.map_err(|error| failed(&error))?;
     (order.scene.log)(CommandRecord {
@@ -127,7 +126,7 @@ async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEn
     if let Some(reason) = output.cancelled {
         return Err(StageError::Stopped(reason.to_string()));
     }
-    copy_fresh(&worktree.join(order.left), order.results, order.started)
+    copy_fresh(&worktree.join(order.left), order.results, started)
         .map_err(|error| failed(&error))?;
     Ok(SuiteEnd { exit_code: code_of(output.exit), duration: output.duration })
 }
@@ -149,7 +148,7 @@ fn save_log(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
 }
 
 /// The moment by the clock of the file system, which is the one that files are compared with.
-fn fs_now(dir: &Path) -> Option<SystemTime> {
+pub(super) fn fs_now(dir: &Path) -> Option<SystemTime> {
     let probe = dir.join(".started");
     fs::write(&probe, b"").ok()?;
     let now = probe.metadata().ok()?.modified().ok();

@@ -1,7 +1,10 @@
 //! `wf` as people meet it: the real binary, real git, real make. The modules have the names that the specification gives
 //! its test files (section 11).
 
+mod always;
+mod crash;
 mod golden;
+mod never;
 mod play;
 mod support;
 mod test_archive;

@@ -5,6 +5,7 @@
 
 mod branch;
 mod compare;
+mod hook;
 mod take;
 mod worktree;
 

@@ -15,6 +15,7 @@ use super::hiring::test_policy;
 use super::workshop::{BoxWish, TEST_WORKSPACE, Workshop};
 use super::{StageError, SuiteEnd, SuiteOrder};
 use crate::disk::{DiskError, make_dir, names_in};
+use crate::flow::suite::fs_now;
 
 const OUT_OF_TIME: i32 = 124;
 const KILLED: i32 = 137;
@@ -49,13 +50,14 @@ impl Workshop {
             .into();
         chore.policy = test_policy(scene.profile)?;
         let launcher = self.launcher(scene, Vec::new()).await?;
+        // The box takes longer to start than any clock of a file system ticks: what was laid out is older.
+        let started = fs_now(order.results);
         host::failpoint::hit("wf-test-box");
         let end = chore.run(&launcher, scene.cancel).await.map_err(StageError::failed)?;
         let printed = keep_output(&end, order.log).map_err(StageError::failed)?;
         scene.record(order.argv, &end.record, &printed);
         let exit_code = code_of(&end, order)?;
-        copy_out(&workspace, order.left, order.results, order.started)
-            .map_err(StageError::failed)?;
+        copy_out(&workspace, order.left, order.results, started).map_err(StageError::failed)?;
         Ok(SuiteEnd { exit_code, duration: Duration::from_millis(end.record.wall_ms) })
     }
 }
@@ -109,7 +111,7 @@ fn copy_out(
             let path = workspace.join(&relative);
             let facts = path.symlink_metadata().map_err(DiskError::io("look at", &path))?;
             let is_fresh =
-                facts.modified().ok().zip(started).is_none_or(|(then, start)| then >= start);
+                facts.modified().ok().zip(started).is_none_or(|(then, start)| then > start);
             if facts.is_dir() {
                 waiting.push((relative, target.join(&name)));
             } else if facts.is_file() && is_fresh && count < MAX_FILES {

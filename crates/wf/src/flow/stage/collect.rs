@@ -167,15 +167,14 @@ impl Hooks {
 }
 
 async fn find_hooks(scene: Scene<'_>) -> Result<Hooks, StageError> {
-    let user = scene.product.user();
-    let said = user.config_get("core.hooksPath").await.map_err(StageError::failed)?;
+    let said = scene.product.hooks_path().await.map_err(StageError::failed)?;
     let hooks = match said {
         Some(path) if !path.starts_with(['/', '~']) => {
             return Ok(Hooks::Tracked(format!("/workspace/{path}")));
         }
         Some(path) if path.starts_with('/') => PathBuf::from(path),
         Some(_) => return Ok(Hooks::None),
-        None => user.common_dir().join("hooks"),
+        None => scene.product.user().common_dir().join("hooks"),
     };
     Ok(if has_hook(&hooks) { Hooks::Folder(hooks) } else { Hooks::None })
 }

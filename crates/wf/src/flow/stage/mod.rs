@@ -86,7 +86,6 @@ pub(crate) struct SuiteOrder<'a> {
     /// What the suite leaves, from the workspace, and where fresh files of it are copied to (D56).
     pub(crate) left: &'a str,
     pub(crate) results: &'a Path,
-    pub(crate) started: Option<std::time::SystemTime>,
 }
 
 /// What an agent left.
