@@ -10,6 +10,7 @@ mod make;
 mod reconcile;
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use host::signal::Cancel;
@@ -24,6 +25,9 @@ use crate::exit::Failure;
 use crate::rules::pipeline::{Cycle, Ending, Onward, Report, Rounds, Stage, Step, next_round};
 use crate::rules::profile::Pause;
 use crate::ui::Ui;
+
+/// Long enough to hear a signal that was sent before.
+const LISTEN: Duration = Duration::from_millis(1);
 
 /// What a run is started with.
 pub(crate) struct RunOrder<'a> {
@@ -66,7 +70,10 @@ async fn run_cycle(context: &mut RunContext, order: &RunOrder<'_>) -> Ending {
     loop {
         context.enter(cycle.stage, order.ui);
         let work = AssertUnwindSafe(run_stage(context, order, cycle.stage)).catch_unwind();
-        let report = match work.await {
+        let report = work.await;
+        // A signal that came during a stage which never waited is heard as soon as somebody waits.
+        tokio::time::sleep(LISTEN).await;
+        let report = match report {
             Ok(report) => heed(order.cancel, cycle.stage, report),
             Err(_panic) => Report::Failed {
                 status: WfStatus::Internal,
