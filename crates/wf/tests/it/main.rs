@@ -1,6 +1,7 @@
 //! `wf` as people meet it: the real binary, real git, real make. The modules have the names that the specification gives
 //! its test files (section 11).
 
+mod agents;
 mod always;
 mod crash;
 mod golden;
