@@ -70,6 +70,14 @@ impl Provider {
     pub const ALL: [Self; 6] =
         [Self::OpenCode, Self::Codex, Self::Claude, Self::Pi, Self::Command, Self::Scripted];
 
+    /// Whether a conversation can be gone on with.
+    pub fn can_resume(self) -> bool {
+        match self {
+            Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,
+            Self::Command | Self::Scripted => false,
+        }
+    }
+
     /// Finds an agent by its name.
     pub fn parse(name: &str) -> Result<Self, UnknownProvider> {
         let found = Self::ALL.into_iter().find(|provider| provider.name() == name);

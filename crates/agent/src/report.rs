@@ -2,6 +2,8 @@
 
 use std::ops::{Add, AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// What came out of an agent's event lines. All of it is claims.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentReport {
@@ -38,7 +40,7 @@ pub const UNKNOWN_KEPT: usize = 200;
 pub const UNKNOWN_LENGTH: usize = 4096;
 
 /// Tokens. No token is in two of the counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Read, and not from the cache.
     pub input: u64,

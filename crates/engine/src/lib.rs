@@ -4,8 +4,12 @@
 //! [`shim`] is a process of its own, so a run outlives whoever started it; [`launch`] starts it and finds it
 //! again.
 
+pub mod chore;
+pub mod claim;
+pub mod errand;
 pub mod evidence;
 pub mod export;
+pub mod hire;
 pub mod install;
 pub mod launch;
 pub mod listen;

@@ -5,9 +5,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use host::file::FileError;
-use host::git::{GitError, GitLog, RefName, UserRepo, WorkspaceRepo};
+use host::git::{GitError, GitLog, RefName, SealedRepo, UserRepo, WorkspaceRepo};
+use host::process::{ProcessError, RunLimits, run};
+use host::signal::Cancel;
+use model::command::{CommandExit, CommandSpec};
 use model::id::{BranchName, IdError, Sha};
 use sandbox::spec::BoxUser;
 
@@ -15,6 +19,9 @@ use crate::mirror::{Mirror, MirrorError};
 
 /// Who the agent's commits are by, unless it says otherwise.
 pub const AGENT_IDENTITY: (&str, &str) = ("Bottleworks agent", "agent@bottle.invalid");
+
+/// Gigabytes on a slow disk.
+const COPY_LIMIT: Duration = Duration::from_secs(1800);
 
 /// What the workspace shall hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +69,17 @@ pub enum WorkspaceError {
     /// The files.
     #[error(transparent)]
     File(#[from] FileError),
+    /// An earlier run's folder could not be copied.
+    #[error("could not copy {from}: {reason}", from = from.display())]
+    Copy {
+        /// The folder.
+        from: PathBuf,
+        /// What was said.
+        reason: String,
+    },
+    /// A program could not be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
     /// A name that git would not take.
     #[error(transparent)]
     Name(#[from] IdError),
@@ -106,6 +124,38 @@ pub async fn make_workspace(
     let notes = observe_notes(path);
     give(path, wish.owner)?;
     Ok(notes)
+}
+
+/// Makes a workspace of a commit in the host's own repository, with its whole history: a result to be tried, in a folder
+/// where no agent has been.
+pub async fn make_checkout(
+    repo: &SealedRepo,
+    branch: &BranchName,
+    commit: &Sha,
+    path: &Path,
+    owner: BoxUser,
+) -> Result<(), WorkspaceError> {
+    let format = repo.object_format();
+    let made = WorkspaceRepo::init(path, branch, format, AGENT_IDENTITY, None).await?;
+    repo.pack_into(&made.pack_dir(), std::slice::from_ref(commit), &[]).await?;
+    made.checkout(commit, &repo.path().join("objects")).await?;
+    made.set_refs(&[(RefName::of_branch(branch), commit.clone())]).await?;
+    Ok(give(path, owner)?)
+}
+
+/// Makes a workspace and a harness state of those of an earlier run, file by file: the earlier run stays as it is. Nobody
+/// is at work in either; links are copied as links and lead nowhere until a box resolves them.
+pub async fn copy_folder(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    let spec = CommandSpec::new("/bin/cp").args(["--archive", "--no-target-directory", "--"]);
+    let spec = spec.arg(from).arg(to).env("LC_ALL", "C");
+    let limits = RunLimits { timeout: Some(COPY_LIMIT), ..RunLimits::default() };
+    let output = run(&spec, &limits, &Cancel::new()).await?;
+    if output.exit == CommandExit::Exited(0) {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let reason = model::escape::escape_line(said.lines().next().unwrap_or("no reason given"));
+    Err(WorkspaceError::Copy { from: from.into(), reason: reason.into_owned() })
 }
 
 /// Gives a folder to the user behind the box. Only root has to: everybody else is that user.

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands;
 use crate::exit::Outcome;
+use crate::rules::strategy::Strategy;
+use crate::rules::target::Target;
 use crate::ui::{self, Ui};
 
 /// Keep this fork up to date with its upstream
@@ -40,7 +42,8 @@ pub(crate) struct OutputArgs {
 }
 
 /// What a run may be told.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct RunArgs {
     /// Work on the fork in this folder instead of the current one
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
@@ -69,6 +72,22 @@ pub(crate) struct RunArgs {
     /// The repository's address on its forge, if origin's address does not say it
     #[arg(long, value_name = "URL")]
     pub(crate) forge_url: Option<String>,
+    /// What to take from upstream: tip, latest-tag, or the name of a tag, branch or commit [default: what FORK.md says,
+    /// else tip]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<Target>,
+    /// How: a merge commit, or the fork's commits made anew on top of upstream's [default: what FORK.md says, else merge]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub(crate) strategy: Option<Strategy>,
+    /// One more thing for the agent to know, for this run alone
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instruction: Option<String>,
+    /// Run this command line on every verdict, with the verdict as JSON on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) notify_cmd: Option<String>,
+    /// Seconds to wait for another forklift that is at work on the same fork
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_WAIT_SECS)]
+    pub(crate) wait: u64,
     /// The branch to bring up to date, here and upstream
     #[arg(long, value_name = "BRANCH", default_value = "main")]
     pub(crate) main_branch: String,
@@ -132,6 +151,11 @@ impl Default for RunArgs {
             agent_when: AgentWhen::Conflict,
             accept_loss: false,
             forge_url: None,
+            target: None,
+            strategy: None,
+            instruction: None,
+            notify_cmd: None,
+            wait: DEFAULT_WAIT_SECS,
             main_branch: "main".to_owned(),
             model: None,
             variant: None,
@@ -149,6 +173,9 @@ impl Default for RunArgs {
         }
     }
 }
+
+/// Ten minutes: as long as a run usually takes.
+pub(crate) const DEFAULT_WAIT_SECS: u64 = 600;
 
 /// Three minutes.
 const DEFAULT_SILENCE_SECS: u64 = 180;
@@ -176,10 +203,31 @@ enum Command {
         /// The run's name, or the start of it
         run: String,
     },
+    /// Go on from the workspace of a run that is stuck, out of time or refused
+    ///
+    /// A new run is made that begins with a copy of the old one's workspace, in the same conversation where the agent can
+    /// resume one. The old run stays as it is.
+    Resume {
+        #[command(flatten)]
+        again: AgainArgs,
+        /// The answer to the agent's questions
+        #[arg(long, short, value_name = "TEXT")]
+        answer: Option<String>,
+    },
+    /// Ask once more for what an earlier run was asked, from the fork as it is now
+    Retry {
+        #[command(flatten)]
+        again: AgainArgs,
+    },
     /// Install or list the programs of agents
     Agents {
         #[command(subcommand)]
         action: AgentsAction,
+    },
+    /// Build or check the image that boxes on a container engine come from
+    Image {
+        #[command(subcommand)]
+        action: ImageAction,
     },
     /// List runs, newest first
     Runs,
@@ -222,6 +270,48 @@ enum Command {
     Man,
 }
 
+/// Which run, and what is different this time.
+#[derive(Debug, Args)]
+pub(crate) struct AgainArgs {
+    /// The run's name, or the start of it
+    pub(crate) run: String,
+    /// Seconds of wall clock that the agent has this time
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: Option<u64>,
+    /// One more thing for the agent to know
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instruction: Option<String>,
+    /// What the scripted agent plays this time
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ImageAction {
+    /// Build the image on the engine that answers
+    Build(ImageBuildArgs),
+    /// Look into an image from a sealed box: every tool, and whether this version of forklift made it
+    Check {
+        /// The image
+        #[arg(value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+        image: String,
+    },
+}
+
+/// How the image is built.
+#[derive(Debug, Args)]
+pub(crate) struct ImageBuildArgs {
+    /// The name that the image gets
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    pub(crate) tag: String,
+    /// The image that it begins with
+    #[arg(long, value_name = "IMAGE", default_value = "ubuntu:24.04")]
+    pub(crate) base: String,
+    /// Language runtimes, which come from the open internet: any of rust, node, bun and pyenv, or none
+    #[arg(long, value_name = "LIST", default_value = "rust node bun pyenv")]
+    pub(crate) runtimes: String,
+}
+
 #[derive(Debug, Subcommand)]
 enum AgentsAction {
     /// Install an agent's program from npm, in the version that forklift was made for
@@ -255,10 +345,20 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
     match cli.command {
         None => commands::run::run(ui, &cli.run),
         Some(Command::Attach { run }) => commands::attach::run(ui, &run),
+        Some(Command::Resume { again, answer }) => {
+            commands::again::resume(ui, &again, answer.as_deref())
+        }
+        Some(Command::Retry { again }) => commands::again::retry(ui, &again),
         Some(Command::Agents { action: AgentsAction::Install { name } }) => {
             commands::agents::install(ui, &name)
         }
         Some(Command::Agents { action: AgentsAction::List }) => commands::agents::list(ui),
+        Some(Command::Image { action: ImageAction::Build(args) }) => {
+            commands::image::build(ui, &args)
+        }
+        Some(Command::Image { action: ImageAction::Check { image } }) => {
+            commands::image::check(ui, &image)
+        }
         Some(Command::Runs) => commands::runs::run(ui),
         Some(Command::Show { run }) => commands::show::run(ui, &run),
         Some(Command::Log { run, follow }) => commands::log::run(ui, &run, follow),

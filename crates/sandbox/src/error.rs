@@ -5,6 +5,14 @@ use std::path::PathBuf;
 /// Something between this program and the box went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
+    /// An image could not be built.
+    #[error("could not build the image {image}: {reason}")]
+    Build {
+        /// The name that it was to get.
+        image: String,
+        /// What the builder said last.
+        reason: String,
+    },
     /// A needed program is not installed.
     #[error("{program} was not found; install it (Debian: apt-get install {package})")]
     Missing {

@@ -8,11 +8,11 @@ mod parse;
 
 use std::collections::BTreeMap;
 
-use guest::script::Script;
-
 use crate::provider::{AgentCommand, GuestFile, in_box};
 
 pub(crate) use event::Reading;
+pub use guest::script::Script;
+
 pub use event::{ScriptReport, StepReport, read_events};
 pub use parse::{ScriptError, parse_script};
 

@@ -1,18 +1,22 @@
 //! `forklift attach`: finish a run whose forklift was killed.
 
+use agent::Usage;
 use host::signal::cancel_on_signals;
 use model::verdict::ForkliftStatus;
 use store::metadata::load_metadata;
 use store::run_dir;
 
 use super::{Places, block_on};
+use crate::cli::DEFAULT_WAIT_SECS;
 use crate::exit::{OrExit, Outcome};
+use crate::flow::again::Earlier;
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
-use crate::flow::plan::Plan;
 use crate::flow::pull::ForgePlan;
 use crate::flow::run::Run;
+use crate::flow::sealed::load_plan;
 use crate::flow::show::show_end;
+use crate::flow::turn::take_turn;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
 
@@ -29,12 +33,23 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let repo = find_repo(&meta.fork.path).await?;
-        let plan = Plan::load(&dir)?;
+        let plan = load_plan(&dir)?;
         let forge = ForgePlan::find(&meta.fork.forge, &places.config)?;
         let mut secrets: Vec<_> = forge.token.iter().cloned().collect();
         secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));
-        let run =
-            Run { ui, dir, meta, repo, plan, forge, secrets, cancel, cache: places.cache.clone() };
-        run.advance().await
+        let cache = places.cache.clone();
+        let turn = take_turn(ui, &repo, &cache, DEFAULT_WAIT_SECS).await?;
+        let used_before = match &meta.resumed_from {
+            Some(earlier) => {
+                let dir =
+                    run_dir::find(&places.runs, earlier.as_str()).or_exit(ForkliftStatus::Usage)?;
+                Earlier::load(&dir, None)?.used()
+            }
+            None => Usage::default(),
+        };
+        let run = Run { ui, dir, meta, repo, plan, forge, secrets, cancel, cache, used_before };
+        let outcome = run.advance().await;
+        drop(turn);
+        outcome
     })
 }

@@ -1,9 +1,11 @@
 //! One file per subcommand.
 
+pub(crate) mod again;
 pub(crate) mod agents;
 pub(crate) mod attach;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod image;
 pub(crate) mod log;
 pub(crate) mod man;
 mod request;

@@ -1,24 +1,23 @@
 //! What was asked for, checked to the last word before anything is started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use agent::scripted::parse_script;
-use agent::{AgentRequest, ModelRoute, Price as AgentPrice, Provider, SessionWish, WireApi};
-use egress::model_route::{Caps, KeySource, Price, Prices, Upstream, WireApi as RouteApi};
-use egress::{AllowRule, EgressConfig, EgressPolicy, ModelRouteSpec, Profile};
-use engine::install::{self, Installed};
-use model::id::{BranchName, Override, RunId};
-use model::secret::Secret;
+use agent::Provider;
+use agent::scripted::{Script, parse_script};
+use egress::model_route::{Caps, Price};
+use egress::{AllowRule, EgressPolicy, Profile};
+use engine::hire::choice::NoModel;
+use engine::hire::{AgentWish, HireError, Hired, KeyPlace, hire};
+use model::id::{BranchName, Override};
 use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 
 use super::Places;
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit};
-use crate::flow::plan::{KEY_VARIABLE, KeyPlace, PROXY, Plan, load_settings};
-use crate::rules::model_choice::{ModelChoice, Said, choose_model};
-use crate::rules::opencode_env::{Overrides, parse_overrides};
-use crate::rules::prompt::render_prompt;
+use crate::rules::opencode_env::{
+    API_KEY, AgentSettings, Overrides, parse_overrides, parse_settings,
+};
 
 /// The variable that names another `opencode.env`.
 const ENV_FILE_VARIABLE: &str = "FORKLIFT_OPENCODE_ENV";
@@ -28,34 +27,12 @@ pub(crate) struct Request {
     pub(crate) directory: PathBuf,
     pub(crate) branch: BranchName,
     pub(crate) backend: Option<BackendKind>,
-    /// Values that must never be written anywhere.
-    pub(crate) secrets: Vec<Secret>,
-    work: Work,
-    timeout_secs: u64,
-}
-
-enum Work {
-    Scripted(Box<Plan>),
-    Real(Box<Real>),
-}
-
-/// A real agent and its way to its model.
-struct Real {
-    provider: Provider,
-    installed: Installed,
-    choice: ModelChoice,
-    overrides: Overrides,
-    policy: EgressPolicy,
-    route: ModelRouteSpec,
-    key: KeyPlace,
-    secrets: Vec<Secret>,
-    price: Option<AgentPrice>,
-    silence_secs: u64,
+    pub(crate) hired: Hired,
 }
 
 impl Request {
     /// Checks everything that can be checked without touching the fork.
-    pub(crate) fn check(args: &RunArgs, places: &Places) -> Result<Self, Failure> {
+    pub(crate) async fn check(args: &RunArgs, places: &Places) -> Result<Self, Failure> {
         let directory = match &args.directory {
             Some(directory) => directory.clone(),
             None => host::env::current_dir().or_exit(ForkliftStatus::Usage)?,
@@ -63,206 +40,88 @@ impl Request {
         let branch = BranchName::parse(&args.main_branch).or_exit(ForkliftStatus::Usage)?;
         let backend = args.backend.as_deref().map(str::parse).transpose();
         let backend: Option<BackendKind> = backend.or_exit(ForkliftStatus::Usage)?;
-        let flags =
-            parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
-                .or_exit(ForkliftStatus::Usage)?;
-        let (work, secrets) = match Provider::parse(&args.provider)
-            .or_exit(ForkliftStatus::Usage)?
-        {
-            Provider::Scripted => (Work::Scripted(Box::new(scripted(args)?)), Vec::new()),
-            Provider::Command => {
-                return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
-            }
-            provider => {
-                let real = Real::check(provider, args, flags, places)?;
-                let secrets = real.secrets.clone();
-                (Work::Real(Box::new(real)), secrets)
-            }
-        };
-        Ok(Self { directory, branch, backend, secrets, work, timeout_secs: args.timeout })
-    }
-
-    /// The plan of the run, now that its name and the fork's own words are known.
-    pub(crate) fn plan(&self, run: &RunId, context: Option<&str>) -> Result<Plan, Failure> {
-        match &self.work {
-            Work::Scripted(plan) => {
-                let mut plan = Plan::clone(plan);
-                if let Some(egress) = &mut plan.egress {
-                    egress.run = run.to_string();
-                }
-                Ok(plan)
-            }
-            Work::Real(real) => {
-                let prompt = render_prompt(&self.branch, self.timeout_secs, context);
-                real.plan(run, prompt)
-            }
-        }
+        let wish = agent_wish(args, places)?;
+        let hired = hire(wish, &places.agents).await.map_err(with_flag)?;
+        Ok(Self { directory, branch, backend, hired })
     }
 }
 
-fn scripted(args: &RunArgs) -> Result<Plan, Failure> {
-    let path = args.script.as_ref().ok_or_else(|| {
+/// Names the flag by which a person can mend it.
+fn with_flag(error: HireError) -> Failure {
+    let flag = match &error {
+        HireError::NoKey { .. } => " (--key-file)",
+        HireError::Model(NoModel::Unknown { .. }) => " (--model-url)",
+        HireError::Model(NoModel::Missing { .. }) => " (--model)",
+        _ => "",
+    };
+    Failure::usage(format!("{error}{flag}"))
+}
+
+/// The agent that the flags and, for OpenCode, its settings file come to.
+fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentWish, Failure> {
+    let flags =
+        parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
+            .or_exit(ForkliftStatus::Usage)?;
+    let provider = Provider::parse(&args.provider).or_exit(ForkliftStatus::Usage)?;
+    let mut wish = AgentWish::new(provider);
+    match provider {
+        Provider::Command => {
+            return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
+        }
+        Provider::Scripted => {
+            wish.script = Some(load_script(args.script.as_deref())?);
+            wish.policy = args.egress.as_ref().map(|_| policy(args)).transpose()?;
+            return Ok(wish);
+        }
+        Provider::OpenCode => apply_settings(&mut wish, &flags, places)?,
+        Provider::Codex | Provider::Claude | Provider::Pi => apply_overrides(&mut wish, flags),
+    }
+    if let Some(url) = &args.model_url {
+        wish.url = Some(url.clone());
+    }
+    if let Some(path) = &args.key_file {
+        wish.key = Some(KeyPlace::File(path.clone()));
+    }
+    if let Some(line) = &args.key_command {
+        wish.key = Some(KeyPlace::command_line(line));
+    }
+    wish.price = args.price.as_deref().map(parse_price).transpose()?;
+    wish.caps = Caps { max_usd: args.max_usd, max_tokens: args.max_tokens, ..Caps::default() };
+    wish.policy = Some(policy(args)?);
+    wish.silence_secs = Some(args.silence);
+    Ok(wish)
+}
+
+fn apply_overrides(wish: &mut AgentWish, flags: Overrides) {
+    let text = |value: Option<Override>| value.map(|value| value.to_string());
+    wish.model = text(flags.model);
+    wish.variant = text(flags.variant);
+    wish.agent = text(flags.agent);
+}
+
+/// OpenCode is set up by a file of its own; flags outrank it.
+fn apply_settings(wish: &mut AgentWish, flags: &Overrides, places: &Places) -> Result<(), Failure> {
+    let path = host::env::var_os(ENV_FILE_VARIABLE)
+        .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
+    let bytes = host::file::read_private(&path).or_exit(ForkliftStatus::Usage)?;
+    let AgentSettings { model, variant, agent, url, wire } = parse_settings(&bytes, flags)
+        .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
+    let flags = Overrides { model: Some(model), variant: Some(variant), agent: Some(agent) };
+    apply_overrides(wish, flags);
+    wish.url = url;
+    wish.wire = wire;
+    wish.key = Some(KeyPlace::Settings { path, name: API_KEY.to_owned() });
+    Ok(())
+}
+
+fn load_script(path: Option<&Path>) -> Result<Script, Failure> {
+    let path = path.ok_or_else(|| {
         Failure::usage("the scripted agent needs a script; name it with --script FILE")
     })?;
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::usage(format!("could not read the script {}: {error}", path.display()))
     })?;
-    let script = parse_script(&text)
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    let mut plan = Plan::new(Provider::Scripted, &agent::scripted::command(&script));
-    if args.egress.is_some() {
-        let policy = policy(args)?;
-        plan.egress = Some(EgressConfig {
-            run: String::new(),
-            policy,
-            model: None,
-            log_path: PathBuf::new(),
-        });
-    }
-    Ok(plan)
-}
-
-impl Real {
-    fn check(
-        provider: Provider,
-        args: &RunArgs,
-        flags: Overrides,
-        places: &Places,
-    ) -> Result<Self, Failure> {
-        let settings = Settings::load(provider, args, flags, places)?;
-        let said = Said {
-            model: settings.overrides.model.as_ref().map(Override::as_str),
-            url: settings.url.as_deref(),
-            wire: settings.wire.as_deref(),
-        };
-        let choice = choose_model(provider, said).or_exit(ForkliftStatus::Usage)?;
-        let key = match (&args.key_file, &args.key_command, settings.key_file) {
-            (Some(path), ..) => KeyPlace::File(path.clone()),
-            (None, Some(line), _) => KeyPlace::Command(shell_words(line)),
-            (None, None, Some(path)) => KeyPlace::Settings(path),
-            (None, None, None) => KeyPlace::Variable(choice.key.to_owned()),
-        };
-        let price = args.price.as_deref().map(parse_price).transpose()?;
-        let route = route(args, &choice, &key, price)?;
-        let policy = policy(args)?;
-        let secrets = key_values(&key)?;
-        Ok(Self {
-            installed: installed(provider, places)?,
-            policy,
-            secrets,
-            overrides: settings.overrides,
-            price: price.map(|price| AgentPrice {
-                input: price.input,
-                output: price.output,
-                cache_read: price.cache_read,
-            }),
-            silence_secs: args.silence,
-            provider,
-            choice,
-            route,
-            key,
-        })
-    }
-
-    fn plan(&self, run: &RunId, prompt: String) -> Result<Plan, Failure> {
-        let dummy_key = format!("bottle-{run}");
-        let text = |value: &Option<Override>| value.as_ref().map(ToString::to_string);
-        let request = AgentRequest {
-            launcher: self.installed.launcher.clone(),
-            prompt,
-            model: self.choice.model.clone(),
-            variant: text(&self.overrides.variant),
-            agent: text(&self.overrides.agent),
-            session: SessionWish::Fresh { id: None },
-            model_route: ModelRoute {
-                base_url: egress::model_base_url(PROXY),
-                wire: self.choice.wire,
-                dummy_key: dummy_key.clone(),
-            },
-            mcp: Vec::new(),
-            workspace: "/workspace".to_owned(),
-            run_title: run.to_string(),
-            price: self.price,
-            script: None,
-            template: None,
-        };
-        let command = self.provider.command(&request).or_exit(ForkliftStatus::Usage)?;
-        let mut plan = Plan::new(self.provider, &command);
-        plan.programs = vec![self.installed.mount.clone()];
-        plan.key = self.key.clone();
-        plan.silence_secs = Some(self.silence_secs);
-        plan.egress = Some(EgressConfig {
-            run: run.to_string(),
-            policy: self.policy.clone(),
-            model: Some(ModelRouteSpec { dummy_key, ..self.route.clone() }),
-            log_path: PathBuf::new(),
-        });
-        Ok(plan)
-    }
-}
-
-/// The key's value, for the redactor; and with it the proof that it is there before anything starts. What a command
-/// prints is known to the shim alone.
-fn key_values(key: &KeyPlace) -> Result<Vec<Secret>, Failure> {
-    if let KeyPlace::File(path) = key {
-        let bytes = host::file::read_private(path).or_exit(ForkliftStatus::Usage)?;
-        return Ok(vec![Secret::new(String::from_utf8_lossy(&bytes).trim())]);
-    }
-    Ok(key.variables()?.into_iter().map(|(_, secret)| secret).collect())
-}
-
-/// What the flags and, for OpenCode, its settings file come to.
-struct Settings {
-    overrides: Overrides,
-    url: Option<String>,
-    wire: Option<String>,
-    /// The settings file, if the key is in it.
-    key_file: Option<PathBuf>,
-}
-
-impl Settings {
-    fn load(
-        provider: Provider,
-        args: &RunArgs,
-        flags: Overrides,
-        places: &Places,
-    ) -> Result<Self, Failure> {
-        if provider != Provider::OpenCode {
-            return Ok(Self {
-                overrides: flags,
-                url: args.model_url.clone(),
-                wire: None,
-                key_file: None,
-            });
-        }
-        let path = host::env::var_os(ENV_FILE_VARIABLE)
-            .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
-        let settings = load_settings(&path, &flags)?;
-        Ok(Self {
-            overrides: Overrides {
-                model: Some(settings.model),
-                variant: Some(settings.variant),
-                agent: Some(settings.agent),
-            },
-            url: args.model_url.clone().or(settings.url),
-            wire: settings.wire,
-            key_file: Some(path),
-        })
-    }
-}
-
-fn installed(provider: Provider, places: &Places) -> Result<Installed, Failure> {
-    let program = provider
-        .program()
-        .ok_or_else(|| Failure::usage(format!("{} has no program", provider.name())))?;
-    let missing = super::block_on(async { Ok(install::missing_runtime(&program).await) })?;
-    if let Some(missing) = missing {
-        return Err(Failure::usage(missing));
-    }
-    install::find(&places.agents, &program).ok_or_else(|| {
-        let name = provider.name();
-        Failure::usage(format!("{name} is not installed; run: forklift agents install {name}"))
-    })
+    parse_script(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
 fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
@@ -276,40 +135,6 @@ fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
     }
     policy.permit_private = args.permit_private.clone();
     Ok(policy)
-}
-
-fn route(
-    args: &RunArgs,
-    choice: &ModelChoice,
-    key: &KeyPlace,
-    price: Option<Price>,
-) -> Result<ModelRouteSpec, Failure> {
-    let source = match key {
-        KeyPlace::Nowhere => KeySource::None,
-        KeyPlace::Settings(_) => KeySource::Env(KEY_VARIABLE.to_owned()),
-        KeyPlace::Variable(name) => KeySource::Env(name.clone()),
-        KeyPlace::File(path) => KeySource::File(path.clone()),
-        KeyPlace::Command(argv) => KeySource::Command(argv.clone()),
-    };
-    let upstream = Upstream::parse(&choice.url).or_exit(ForkliftStatus::Usage)?;
-    let mut spec = ModelRouteSpec::new(upstream, choice.auth, source, "");
-    spec.apis = vec![match choice.wire {
-        WireApi::Messages => RouteApi::Messages,
-        WireApi::Chat => RouteApi::Chat,
-        WireApi::Responses => RouteApi::Responses,
-    }];
-    spec.caps = Caps { max_usd: args.max_usd, max_tokens: args.max_tokens, ..Caps::default() };
-    if let Some(price) = price {
-        let model = choice.model.clone().unwrap_or_else(|| "*".to_owned());
-        spec.prices = Prices([(model, price)].into());
-    }
-    spec.check().or_exit(ForkliftStatus::Usage)?;
-    Ok(spec)
-}
-
-/// The person's own command line, run as they would run it: it is theirs, and it never sees the box.
-fn shell_words(line: &str) -> Vec<String> {
-    ["/bin/sh", "-c", line].map(str::to_owned).to_vec()
 }
 
 /// Two numbers; tokens from the cache are taken to cost a tenth, and writing them as much as reading.

@@ -1,7 +1,9 @@
 //! `forklift`: bring this fork up to date.
 
-use engine::evidence::Evidence;
+use agent::{SessionWish, Usage};
+use engine::hire::Task;
 use host::signal::cancel_on_signals;
+use model::id::RunId;
 use model::redact::Redactor;
 use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
@@ -15,26 +17,37 @@ use super::request::Request;
 use super::{Places, block_on};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::again::{Earlier, save_args};
 use crate::flow::metadata::{Metadata, Phase, Settings, VERSION};
-use crate::flow::observe::{Observation, observe};
+use crate::flow::observe::{Observation, Sight, find_repo, observe};
 use crate::flow::pull::ForgePlan;
 use crate::flow::run::Run;
+use crate::flow::sealed::save_plan;
+use crate::flow::turn::take_turn;
 use crate::rules::judge::Verdict;
-use crate::rules::prompt::FORK_FILES;
+use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
 use crate::ui::Ui;
-
-/// Bytes of the fork's own words that the agent is given.
-const CONTEXT_CAP: usize = 32 * 1024;
 
 /// Runs with the places of the environment.
 pub(crate) fn run(ui: &Ui, args: &RunArgs) -> Outcome {
     run_in(ui, args, &Places::from_env()?)
 }
 
-/// Runs with given places. Everything that can be wrong with the request is found before anything is started.
+/// Runs with given places.
 pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
-    let request = Request::check(args, places)?;
+    run_from(ui, args, places, None)
+}
+
+/// Runs, perhaps from where an earlier run stopped. Everything that can be wrong with the request is found before
+/// anything is started.
+pub(crate) fn run_from(
+    ui: &Ui,
+    args: &RunArgs,
+    places: &Places,
+    earlier: Option<Earlier>,
+) -> Outcome {
     block_on(async {
+        let request = Request::check(args, places).await?;
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
         let found = choice::observe(request.backend, &args.image).await;
         let choice =
@@ -42,23 +55,31 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
         if choice.kind == BackendKind::Docker {
             sweep_orphans(ui).await?;
         }
-        let seen = observe(
-            ui,
-            &request.directory,
-            &request.branch,
-            args.forge_url.as_deref(),
-            &places.cache,
-        )
-        .await?;
+        let repo = find_repo(&request.directory).await?;
+        let turn = take_turn(ui, &repo, &places.cache, args.wait).await?;
+        let seen = match &earlier {
+            Some(earlier) => earlier.observe(repo).await?,
+            None => {
+                let sight = Sight {
+                    branch: &request.branch,
+                    target: args.target.as_ref(),
+                    forge: args.forge_url.as_deref(),
+                    cache: &places.cache,
+                };
+                observe(ui, repo, sight).await?
+            }
+        };
         let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
-        let mut secrets = request.secrets.clone();
+        let mut secrets = request.hired.secrets();
         secrets.extend(forge.token.clone());
         let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
             .or_exit(ForkliftStatus::Machine)?;
-        let meta = first_metadata(&dir, &seen, args, choice);
+        let meta = first_metadata(&dir, &seen, args, choice, earlier.as_ref());
         let redactor = Redactor::new(secrets.clone());
-        let plan = request.plan(dir.id(), fork_context(&seen).await?.as_deref())?;
-        plan.save(&dir)?;
+        let task = task(dir.id(), &seen, args, &meta.settings, earlier.as_ref());
+        let plan = request.hired.plan(task).or_exit(ForkliftStatus::Usage)?;
+        save_plan(&plan, &dir)?;
+        save_args(args, &dir)?;
         save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
         host::failpoint::hit("pinned");
         let facts = observe_env(host::clock::now()).await;
@@ -73,8 +94,11 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
             secrets,
             cancel,
             cache: places.cache.clone(),
+            used_before: earlier.map_or_else(Usage::default, |earlier| earlier.used()),
         };
-        run.advance().await
+        let outcome = run.advance().await;
+        drop(turn);
+        outcome
     })
 }
 
@@ -87,20 +111,45 @@ async fn sweep_orphans(ui: &Ui) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The fork's own words about itself, as they stand on its main branch.
-async fn fork_context(seen: &Observation) -> Result<Option<String>, Failure> {
-    for name in FORK_FILES {
-        let read = seen.repo.read_blob(&seen.pins.base, name, CONTEXT_CAP).await;
-        if let Some(blob) = read.or_exit(ForkliftStatus::Machine)? {
-            return Ok(Some(String::from_utf8_lossy(&blob.bytes).into_owned()));
-        }
-    }
-    Ok(None)
+/// What the agent is asked: all of it, or, where its own conversation goes on, what is new.
+fn task<'a>(
+    run: &'a RunId,
+    seen: &Observation,
+    args: &RunArgs,
+    settings: &Settings,
+    earlier: Option<&Earlier>,
+) -> Task<'a> {
+    let context = seen.fork_file.as_ref().map(|file| file.words.clone());
+    let words = earlier.map(Earlier::words);
+    let session = earlier.and_then(|earlier| earlier.session(&args.provider));
+    let prompt = match (&session, &words) {
+        (Some(_), Some(words)) => render_follow_up(words, args.timeout),
+        _ => render_prompt(&Briefing {
+            branch: &seen.fork.branch,
+            strategy: settings.strategy,
+            target: &seen.target_name,
+            timeout_secs: args.timeout,
+            context: context.as_deref(),
+            instruction: args.instruction.as_deref(),
+            check: settings.rules.check.as_ref().map(|check| check.line.as_str()),
+            protect: &settings.rules.protect,
+            earlier: words,
+        }),
+    };
+    let session = session.map_or(SessionWish::Fresh { id: None }, SessionWish::Resume);
+    Task { run, prompt, context, session, mcp: Vec::new() }
 }
 
 /// The metadata of a run that has just been pinned. One that has nothing to do is judged already.
-fn first_metadata(dir: &RunDir, seen: &Observation, args: &RunArgs, choice: Choice) -> Metadata {
+fn first_metadata(
+    dir: &RunDir,
+    seen: &Observation,
+    args: &RunArgs,
+    choice: Choice,
+    earlier: Option<&Earlier>,
+) -> Metadata {
     let image = (choice.kind == BackendKind::Docker).then(|| args.image.clone());
+    let rules = seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default();
     Metadata {
         version: VERSION,
         run: dir.id().clone(),
@@ -117,14 +166,22 @@ fn first_metadata(dir: &RunDir, seen: &Observation, args: &RunArgs, choice: Choi
             timeout_secs: args.timeout,
             agent_when: args.agent_when,
             accept_loss: args.accept_loss,
+            target: seen.target.clone(),
+            target_name: seen.target_name.clone(),
+            strategy: args.strategy.or(rules.strategy).unwrap_or_default(),
+            rules,
+            notify_cmd: args.notify_cmd.clone(),
         },
+        resumed_from: earlier.map(|earlier| earlier.run().clone()),
         workspace: None,
+        setup: None,
+        check: None,
         merged_alone: false,
-        conflicts: Vec::new(),
+        conflicts: earlier.map(Earlier::conflicts).unwrap_or_default(),
         agent_box: None,
         agent: None,
         stuck: None,
-        evidence: None::<Evidence>,
+        evidence: None,
         contract: None,
         import_refused: None,
         verdict: seen.up_to_date.then_some(Verdict::UpToDate),

@@ -2,17 +2,22 @@
 
 use std::path::PathBuf;
 
+use engine::claim::AgentSummary;
 use engine::evidence::{Evidence, Pins};
 use engine::record::ExitRecord;
 use engine::workspace::WorkspaceNotes;
 use jiff::Timestamp;
 use merge::contract::Contract;
 use model::id::{BranchName, RunId, Sha};
+use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::AgentWhen;
-use crate::rules::judge::{Claim, Verdict};
+use crate::rules::fork_file::ForkRules;
+use crate::rules::judge::Verdict;
+use crate::rules::strategy::Strategy;
+use crate::rules::target::Target;
 
 /// The version of the file's shape.
 pub(crate) const VERSION: u32 = 1;
@@ -29,7 +34,16 @@ pub(crate) struct Metadata {
     pub(crate) fork: Fork,
     pub(crate) pins: Pins,
     pub(crate) settings: Settings,
+    /// The run that this one goes on from.
+    #[serde(default)]
+    pub(crate) resumed_from: Option<RunId>,
     pub(crate) workspace: Option<WorkspaceNotes>,
+    /// How the fork's own set-up went, before the agent.
+    #[serde(default)]
+    pub(crate) setup: Option<ChoreSummary>,
+    /// How the fork's own check went, on the result.
+    #[serde(default)]
+    pub(crate) check: Option<ChoreSummary>,
     /// Git could merge by itself, so no agent was started.
     #[serde(default)]
     pub(crate) merged_alone: bool,
@@ -62,10 +76,12 @@ pub(crate) struct Metadata {
 pub(crate) enum Phase {
     Pinned,
     Prepared,
+    SetUp,
     Launched,
     Ended,
     Imported,
     Judged,
+    Checked,
     Published,
     Closed,
 }
@@ -91,18 +107,48 @@ pub(crate) struct Settings {
     pub(crate) timeout_secs: u64,
     pub(crate) agent_when: AgentWhen,
     pub(crate) accept_loss: bool,
+    /// What was wanted of upstream, and what that came to.
+    #[serde(default)]
+    pub(crate) target: Target,
+    #[serde(default)]
+    pub(crate) target_name: String,
+    #[serde(default)]
+    pub(crate) strategy: Strategy,
+    /// The rules of the fork, as they stood on its main branch before the agent started.
+    #[serde(default)]
+    pub(crate) rules: ForkRules,
+    /// The person's command for whoever wants to know of verdicts.
+    #[serde(default)]
+    pub(crate) notify_cmd: Option<String>,
 }
 
-/// What the agent said about its work: claims, never evidence.
+/// How a command of the fork's own went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct AgentSummary {
-    pub(crate) claim: Claim,
-    pub(crate) answer: Option<String>,
-    pub(crate) session: Option<String>,
-    pub(crate) tool_calls: usize,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cost_usd: Option<f64>,
+pub(crate) struct ChoreSummary {
+    pub(crate) command: String,
+    pub(crate) ended: Ended,
+    pub(crate) wall_ms: u64,
+    /// The end of what it wrote.
+    pub(crate) tail: String,
+}
+
+impl ChoreSummary {
+    pub(crate) fn passed(&self) -> bool {
+        self.ended == Ended::Exited { code: 0 }
+    }
+
+    /// How it ended, in a few words.
+    pub(crate) fn how(&self) -> String {
+        match &self.ended {
+            Ended::Exited { code } => format!("status {code}"),
+            Ended::Signalled { signal } => format!("ended by signal {signal}"),
+            Ended::OutOfTime => "out of time".to_owned(),
+            Ended::OutOfMemory => "out of memory".to_owned(),
+            Ended::OutOfSpace => "out of disk space".to_owned(),
+            Ended::Stopped | Ended::Frozen => "stopped".to_owned(),
+            Ended::Infra { reason } => reason.clone(),
+        }
+    }
 }
 
 /// What was made known to others.
@@ -110,6 +156,9 @@ pub(crate) struct AgentSummary {
 pub(crate) struct Publication {
     pub(crate) branch: BranchName,
     pub(crate) commit: Sha,
+    /// Whether the branch is on origin.
+    #[serde(default)]
+    pub(crate) pushed: bool,
     /// Why it was not published in full, if it was not.
     pub(crate) problem: Option<String>,
     /// The pull request, if one was opened.

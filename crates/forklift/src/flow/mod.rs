@@ -1,10 +1,14 @@
 //! What `forklift` does, in order: observe, seal, launch, import, judge, publish, record.
 
+pub(crate) mod again;
+mod aim;
+mod chores;
 pub(crate) mod metadata;
+mod notify;
 pub(crate) mod observe;
-pub(crate) mod plan;
 pub(crate) mod publish;
 pub(crate) mod pull;
 pub(crate) mod run;
-mod sealed;
+pub(crate) mod sealed;
 pub(crate) mod show;
+pub(crate) mod turn;

@@ -6,16 +6,22 @@ use std::time::Duration;
 use engine::evidence::Pins;
 use host::git::{GitError, UserRepo};
 use host::lock::{FileLock, LockKind};
-use model::id::{BranchName, ProjectName, RemoteName};
+use model::id::{BranchName, ProjectName, RemoteName, Sha};
 use model::verdict::ForkliftStatus;
 use sha2::{Digest, Sha256};
 
+use super::aim::{Aim, aim};
 use super::metadata::Fork;
 use crate::exit::{Failure, OrExit};
+use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
+use crate::rules::target::Target;
 use crate::ui::Ui;
 
 /// How long one remote may take to answer.
-const FETCH_LIMIT: Duration = Duration::from_secs(300);
+pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
+
+/// Bytes of the fork's own words that the agent is given.
+const FORK_FILE_CAP: usize = 32 * 1024;
 
 /// What was found.
 pub(crate) struct Observation {
@@ -23,31 +29,49 @@ pub(crate) struct Observation {
     pub(crate) project: ProjectName,
     pub(crate) fork: Fork,
     pub(crate) pins: Pins,
+    /// What was wanted of upstream.
+    pub(crate) target: Target,
+    /// What upstream's commit is called for people.
+    pub(crate) target_name: String,
+    /// What the fork's people say about it.
+    pub(crate) fork_file: Option<ForkFile>,
     /// Upstream's commit is contained in the fork already.
     pub(crate) up_to_date: bool,
 }
 
-/// Finds the fork around `dir`, fetches both remotes and pins their commits.
+/// What is to be looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sight<'a> {
+    pub(crate) branch: &'a BranchName,
+    /// What is wanted of upstream, if the person says it.
+    pub(crate) target: Option<&'a Target>,
+    /// The repository's address on its forge, if the person says it.
+    pub(crate) forge: Option<&'a str>,
+    pub(crate) cache: &'a Path,
+}
+
+/// Fetches both remotes and pins their commits.
 pub(crate) async fn observe(
     ui: &Ui,
-    dir: &Path,
-    branch: &BranchName,
-    forge: Option<&str>,
-    cache: &Path,
+    repo: UserRepo,
+    sight: Sight<'_>,
 ) -> Result<Observation, Failure> {
-    let repo = find_repo(dir).await?;
+    let Sight { branch, forge, cache, .. } = sight;
     let (origin, origin_url) = remote(&repo, "origin", "your fork").await?;
     let (upstream, upstream_url) =
         remote(&repo, "upstream", "the project it was forked from").await?;
     ui.phase("observe", "fetching origin and upstream");
-    let lock = lock_fork(&repo, cache).await?;
+    let lock = lock_fetch(&repo, cache).await?;
     for remote in [&origin, &upstream] {
         repo.fetch(remote, FETCH_LIMIT).await.or_exit(ForkliftStatus::Machine)?;
     }
     drop(lock);
     let base = pin(&repo, &origin, branch).await?;
-    let tip = pin(&repo, &upstream, branch).await?;
-    let up_to_date = repo.is_ancestor(&tip, &base).await.or_exit(ForkliftStatus::Machine)?;
+    let fork_file = read_fork_file(&repo, &base).await?;
+    let ruled = fork_file.as_ref().and_then(|file| file.rules.target.as_ref());
+    let target = sight.target.or(ruled).cloned().unwrap_or_default();
+    let Aim { commit, name } = aim(&repo, &upstream, branch, &target).await?;
+    let up_to_date = repo.is_ancestor(&commit, &base).await.or_exit(ForkliftStatus::Machine)?;
     let root = repo.toplevel().unwrap_or(repo.common_dir()).to_path_buf();
     let folder = root.file_name().map(|name| name.to_string_lossy().into_owned());
     Ok(Observation {
@@ -59,10 +83,28 @@ pub(crate) async fn observe(
             upstream: upstream_url,
             branch: branch.clone(),
         },
-        pins: Pins { base, upstream: tip },
+        pins: Pins { base, upstream: commit },
         repo,
+        target,
+        target_name: name,
+        fork_file,
         up_to_date,
     })
+}
+
+/// The fork's own words and rules, as they stand on its main branch: what lies in the checkout does not count.
+async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>, Failure> {
+    for name in FORK_FILES {
+        let read = repo.read_blob(base, name, FORK_FILE_CAP).await;
+        if let Some(blob) = read.or_exit(ForkliftStatus::Machine)? {
+            let text = String::from_utf8_lossy(&blob.bytes);
+            let file = parse_fork_file(&text).map_err(|fault| {
+                Failure::usage(format!("{name} on the fork's main branch: {fault}"))
+            })?;
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
 }
 
 /// Finds the repository around `dir`.
@@ -77,7 +119,7 @@ pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
 }
 
 /// Two forklifts that fetch into one repository at once would trip over each other's refs.
-async fn lock_fork(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> {
+async fn lock_fetch(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> {
     let folder = cache.join("forks");
     std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
     let path = folder.join(format!("{}.lock", fork_key(repo)));
@@ -101,11 +143,11 @@ async fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<(RemoteName, 
     }
 }
 
-async fn pin(
+pub(super) async fn pin(
     repo: &UserRepo,
     remote: &RemoteName,
     branch: &BranchName,
-) -> Result<model::id::Sha, Failure> {
+) -> Result<Sha, Failure> {
     let name = format!("refs/remotes/{remote}/{branch}");
     repo.resolve_commit(&name).await.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| {
         Failure::usage(format!(

@@ -4,14 +4,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{Progress, Provider};
+use agent::{Progress, Usage};
+use engine::claim::{Claim, summary_of};
+use engine::errand::Heard;
 use engine::evidence::{self, Bounds};
 use engine::export::{ExportWish, Exported, export, import_ref, make_import_repo};
+use engine::hire::AgentPlan;
 use engine::launch::{self, Sighting};
-use engine::listen::Listener;
-use engine::place::Place;
 use engine::record::ExitRecord;
-use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
+use engine::workspace::{
+    AGENT_IDENTITY, WorkspaceWish, copy_folder, make_harness_state, make_workspace,
+};
 use forge::NewPull;
 use host::git::{GitLog, Identity, SealedRepo, UserRepo};
 use host::signal::Cancel;
@@ -20,7 +23,8 @@ use merge::contract::{
     Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract,
     observe_contract, render_contract,
 };
-use model::id::Sha;
+use merge::rebase::{RebaseAttempt, try_rebase};
+use model::id::{RunId, Sha};
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::{Ended, ForkliftStatus};
@@ -31,15 +35,15 @@ use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
 
 use super::metadata::{Metadata, Phase, Publication};
-use super::plan::Plan;
+use super::notify::notify;
 use super::publish;
 use super::pull::{ForgePlan, open_pull};
 use super::show::show_end;
 use crate::cli::AgentWhen;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::rules::claim::summary_of;
-use crate::rules::judge::{Aftermath, Claim, Import, Verdict, judge};
+use crate::rules::judge::{Aftermath, Import, Verdict, judge};
 use crate::rules::pull_text::{Incoming, render_pull};
+use crate::rules::strategy::Strategy;
 use crate::ui::Ui;
 
 /// Bytes of the agent's note that are read.
@@ -61,13 +65,15 @@ pub(crate) struct Run<'a> {
     pub(crate) meta: Metadata,
     pub(crate) repo: UserRepo,
     /// What is started in the box.
-    pub(crate) plan: Plan,
+    pub(crate) plan: AgentPlan,
     /// Where the pull request goes.
     pub(crate) forge: ForgePlan,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) cancel: Cancel,
     /// Where mirrors of forks are kept.
     pub(crate) cache: PathBuf,
+    /// What the conversation had used before, if this run goes on with one.
+    pub(crate) used_before: Usage,
 }
 
 impl Run<'_> {
@@ -85,13 +91,15 @@ impl Run<'_> {
         while self.meta.phase < Phase::Closed {
             let next = match self.meta.phase {
                 Phase::Pinned => self.prepare(&log).await?,
-                Phase::Prepared => self.launch(&operations)?,
+                Phase::Prepared => self.set_up().await?,
+                Phase::SetUp => self.launch(&operations)?,
                 Phase::Launched => self.wait(&operations).await?,
                 Phase::Ended => self.import(&log).await?,
                 Phase::Imported => self.judge(),
-                Phase::Judged => self.publish(&operations).await?,
+                Phase::Judged => self.check().await?,
+                Phase::Checked => self.publish(&operations).await?,
                 Phase::Published | Phase::Closed => {
-                    return self.close(&redactor, &operations);
+                    return self.close(&redactor, &operations).await;
                 }
             };
             self.meta.phase = next;
@@ -102,16 +110,18 @@ impl Run<'_> {
     }
 
     async fn prepare(&mut self, log: &GitLog) -> Result<Phase, Failure> {
-        if self.meta.settings.agent_when == AgentWhen::Conflict && self.merge_alone(log).await? {
+        // Half a workspace of a forklift that was killed is worth nothing.
+        for folder in [self.dir.workspace(), self.dir.harness_state()] {
+            host::file::remove_tree_safely(&folder).or_exit(ForkliftStatus::Machine)?;
+        }
+        if let Some(earlier) = self.meta.resumed_from.clone() {
+            return self.take_over(&earlier).await;
+        }
+        let alone = self.meta.settings.agent_when == AgentWhen::Conflict;
+        if alone && self.integrate_alone(log).await? {
             return Ok(Phase::Imported);
         }
         self.ui.phase("prepare", "copying the fork into a workspace of its own");
-        // Half a workspace of a forklift that was killed is worth nothing.
-        for folder in [self.dir.workspace(), self.dir.harness_state()] {
-            if folder.exists() {
-                host::file::remove_tree_safely(&folder).or_exit(ForkliftStatus::Machine)?;
-            }
-        }
         let owner = self.owner();
         let (pins, branch) = (&self.meta.pins, &self.meta.fork.branch);
         let wish = WorkspaceWish {
@@ -135,10 +145,31 @@ impl Run<'_> {
         Ok(Phase::Prepared)
     }
 
-    /// A merge that git can make by itself needs no agent. It is made by the host, in its own repository, and judged
-    /// like any other.
-    async fn merge_alone(&mut self, log: &GitLog) -> Result<bool, Failure> {
-        self.ui.phase("merge", "trying to merge without an agent");
+    /// Goes on from where an earlier run left its workspace. The earlier run stays as it is; its note is answered and
+    /// would only be taken for a new one.
+    async fn take_over(&self, earlier: &RunId) -> Result<Phase, Failure> {
+        self.ui.phase("prepare", &format!("copying the workspace of {earlier}"));
+        let from = RunDir::open(&self.dir.path().with_file_name(earlier.as_str()));
+        let from = from.or_exit(ForkliftStatus::Usage)?;
+        for (from, to) in [
+            (from.workspace(), self.dir.workspace()),
+            (from.harness_state(), self.dir.harness_state()),
+        ] {
+            copy_folder(&from, &to).await.map_err(workspace_failure)?;
+        }
+        match std::fs::remove_file(self.dir.workspace().join(STUCK_FILE)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).or_exit(ForkliftStatus::Machine)
+            }
+            _ => Ok(Phase::Prepared),
+        }
+    }
+
+    /// What git can do by itself needs no agent. It is done by the host, in its own repository, and judged like any
+    /// other result.
+    async fn integrate_alone(&mut self, log: &GitLog) -> Result<bool, Failure> {
+        let strategy = self.meta.settings.strategy;
+        self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
         let (pins, branch) = (self.meta.pins.clone(), self.meta.fork.branch.clone());
         let repo = self.import_repo(log).await?;
         let identity =
@@ -150,33 +181,67 @@ impl Run<'_> {
         let name = import_ref(self.dir.id(), &branch).or_exit(ForkliftStatus::Internal)?;
         let when = self.meta.started_at;
         let wish = MergeWish { message: &message, identity: &identity, when, name: &name };
-        let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
-        match attempt.or_exit(ForkliftStatus::Machine)? {
-            MergeAttempt::Clean { commit, .. } => {
-                let found =
-                    evidence::gather(&repo, &pins, &commit, HOST_IDENTITY, Bounds::default());
-                self.meta.evidence = Some(found.await.or_exit(ForkliftStatus::Machine)?);
-                self.meta.contract = self.account(&repo, &commit).await?;
-                self.meta.merged_alone = true;
-                self.ui.note("no conflicts: no agent is needed");
-                Ok(true)
+        let done = match strategy {
+            Strategy::Merge => {
+                let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
+                self.read_merge(attempt.or_exit(ForkliftStatus::Machine)?)
             }
+            Strategy::Rebase => {
+                let attempt = try_rebase(&repo, &pins.base, &pins.upstream, wish).await;
+                self.read_rebase(attempt.or_exit(ForkliftStatus::Machine)?)
+            }
+        };
+        let Some(commit) = done else { return Ok(false) };
+        let found = evidence::gather(&repo, &pins, &commit, HOST_IDENTITY, Bounds::default());
+        self.meta.evidence = Some(found.await.or_exit(ForkliftStatus::Machine)?);
+        self.meta.contract = self.account(&repo, &commit).await?;
+        self.meta.merged_alone = true;
+        self.ui.note("no conflicts: no agent is needed");
+        Ok(true)
+    }
+
+    fn read_merge(&mut self, attempt: MergeAttempt) -> Option<Sha> {
+        match attempt {
+            MergeAttempt::Clean { commit, .. } => Some(commit),
             MergeAttempt::Conflicts(conflicts) => {
-                let shown =
-                    |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
-                self.meta.conflicts = conflicts.iter().map(shown).collect();
-                self.ui.note(&format!(
-                    "conflicts ({}): {}",
-                    conflicts.len(),
-                    self.meta.conflicts.join(", ")
-                ));
-                Ok(false)
+                self.note_conflicts(&conflicts);
+                None
             }
             MergeAttempt::Unrelated => {
                 self.ui.note("the histories have nothing in common");
-                Ok(false)
+                None
             }
         }
+    }
+
+    fn read_rebase(&mut self, attempt: RebaseAttempt) -> Option<Sha> {
+        match attempt {
+            RebaseAttempt::Clean { commit, made, dropped } => {
+                let words = format!("{made} commits made anew, {} dropped", dropped.len());
+                self.ui.note(&words);
+                Some(commit)
+            }
+            RebaseAttempt::Conflicts { at, conflicts } => {
+                self.ui.note(&format!("commit {} of the fork does not fit", at.short()));
+                self.note_conflicts(&conflicts);
+                None
+            }
+            RebaseAttempt::Unrelated => {
+                self.ui.note("the histories have nothing in common");
+                None
+            }
+            RebaseAttempt::TooMany => {
+                self.ui.note("the fork has too many commits of its own to rebase without an agent");
+                None
+            }
+        }
+    }
+
+    fn note_conflicts(&mut self, conflicts: &[Conflict]) {
+        let shown = |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
+        self.meta.conflicts = conflicts.iter().map(shown).collect();
+        let list = self.meta.conflicts.join(", ");
+        self.ui.note(&format!("conflicts ({}): {list}", conflicts.len()));
     }
 
     /// What became of everything that was the fork's; nothing for histories that have nothing in common.
@@ -190,8 +255,8 @@ impl Run<'_> {
             upstream: pins.upstream.clone(),
             tip: tip.clone(),
         };
-        let nothing = Protected::new(Vec::<String>::new());
-        let facts = observe_contract(repo, &ends, &nothing, ContractBounds::default()).await;
+        let protected = Protected::new(&self.meta.settings.rules.protect);
+        let facts = observe_contract(repo, &ends, &protected, ContractBounds::default()).await;
         Ok(Some(judge_contract(&facts.or_exit(ForkliftStatus::Machine)?)))
     }
 
@@ -216,39 +281,26 @@ impl Run<'_> {
                 settings.provider, settings.backend, settings.timeout_secs
             ),
         );
-        let place = self.place()?;
-        let seen = launch::look(&place).or_exit(ForkliftStatus::Machine)?;
-        if seen == Sighting::NeverStarted {
-            self.write_files(&place)?;
-            let spec = self.agent_box()?;
-            let sealed =
-                json!({"backend": settings.backend, "argv": spec.argv, "limits": spec.limits});
-            let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
-            operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
-            let launcher = self.launcher()?;
-            let launched = match self.plan.way_out(&place.egress_log())? {
-                Some(way_out) => launcher.launch_with(&spec, &way_out),
-                None => launcher.launch(&spec),
-            };
-            launched.or_exit(ForkliftStatus::Machine)?;
-        }
+        let errand = self.errand()?;
+        let spec = errand.spec();
+        let sealed = json!({
+            "backend": settings.backend, "argv": spec.argv, "agent": self.plan.argv, "limits": spec.limits,
+        });
+        let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
+        operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
+        errand.start(&self.launcher()?).or_exit(ForkliftStatus::Machine)?;
         Ok(Phase::Launched)
     }
 
     async fn wait(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
-        let place = self.place()?;
-        if launch::look(&place).or_exit(ForkliftStatus::Machine)? == Sighting::NeverStarted {
-            return Ok(Phase::Prepared);
+        let errand = self.errand()?;
+        let seen = launch::look(&errand.place()).or_exit(ForkliftStatus::Machine)?;
+        if seen == Sighting::NeverStarted {
+            return Ok(Phase::SetUp);
         }
-        let provider = Provider::parse(&self.plan.provider).or_exit(ForkliftStatus::Internal)?;
-        let output = self.agent_box()?.output;
-        let mut listener = Listener::new(provider, &place.stdout(output));
-        let record = self.watch(&place, &mut listener).await?;
-        let exit = match record.ended {
-            Ended::Exited { code } => Some(code),
-            _ => None,
-        };
-        let report = listener.finish(exit, |progress| self.tell(&progress));
+        let attended = errand.attend(self.used_before, &self.cancel, |heard| self.hear(heard));
+        let done = attended.await.or_exit(ForkliftStatus::Machine)?;
+        let (record, report) = (done.record, done.report);
         let waiting = record.egress.as_ref().and_then(|report| report.usage.waiting_until);
         self.meta.agent = Some(summary_of(&report, waiting));
         self.tell_egress(&record);
@@ -258,21 +310,6 @@ impl Run<'_> {
         self.ui.event("box", &json!({"ended": record.ended, "ready_ms": record.ready_ms}));
         self.meta.agent_box = Some(record);
         Ok(Phase::Ended)
-    }
-
-    /// Waits for the box; a person who wants to stop gets it stopped, recorded and all.
-    async fn watch(&self, place: &Place, listener: &mut Listener) -> Result<ExitRecord, Failure> {
-        let mut waiting = std::pin::pin!(launch::attach(place));
-        let ended = tokio::select! {
-            ended = &mut waiting => ended,
-            () = listener.follow(|progress| self.tell(&progress)) => waiting.await,
-            reason = self.cancel.cancelled() => {
-                self.ui.note(&format!("{reason}: stopping the agent"));
-                launch::stop(place).or_exit(ForkliftStatus::Machine)?;
-                waiting.await
-            }
-        };
-        ended.or_exit(ForkliftStatus::Machine)
     }
 
     async fn import(&mut self, log: &GitLog) -> Result<Phase, Failure> {
@@ -288,7 +325,7 @@ impl Run<'_> {
         let repo = self.import_repo(log).await?;
         let wish = ExportWish {
             run: self.dir.id(),
-            agent_box: &self.agent_box()?,
+            agent_box: &self.errand()?.spec(),
             branch: &self.meta.fork.branch,
             known: &[pins.base.clone(), pins.upstream.clone()],
         };
@@ -326,7 +363,9 @@ impl Run<'_> {
         let claim = self.meta.agent.as_ref().map_or(Claim::Finished, |agent| agent.claim.clone());
         let lost = self.meta.contract.as_ref().is_some_and(|contract| contract.lost);
         let lost = lost && !self.meta.settings.accept_loss;
-        self.meta.verdict = Some(judge(&Aftermath { ended, stuck, claim, import, lost }));
+        let strategy = self.meta.settings.strategy;
+        let after = Aftermath { ended, stuck, claim, import, lost, strategy };
+        self.meta.verdict = Some(judge(&after));
         Phase::Judged
     }
 
@@ -374,7 +413,7 @@ impl Run<'_> {
     }
 
     /// Writes the last word and shows it.
-    fn close(mut self, redactor: &Redactor, operations: &OperationLog) -> Outcome {
+    async fn close(mut self, redactor: &Redactor, operations: &OperationLog) -> Outcome {
         let verdict = self.meta.verdict.clone().unwrap_or(Verdict::UpToDate);
         let failed = self.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
         let status = if failed { ForkliftStatus::PublishFailed } else { verdict.status() };
@@ -384,6 +423,7 @@ impl Run<'_> {
         self.meta.operations_head = Some(operations.head().head);
         self.dir.close(redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
         show_end(self.ui, &self.dir, &self.meta, &verdict);
+        notify(self.ui, &self.dir, &self.meta).await;
         Ok(status)
     }
 
@@ -400,6 +440,13 @@ impl Run<'_> {
         let own = own.or_exit(ForkliftStatus::Machine)?;
         let same = own.is_some_and(|blob| blob.bytes == note);
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
+    }
+
+    fn hear(&self, heard: Heard) {
+        match heard {
+            Heard::Progress(progress) => self.tell(&progress),
+            Heard::Stopping(reason) => self.ui.note(&format!("{reason}: stopping the agent")),
+        }
     }
 
     fn tell(&self, progress: &Progress) {
@@ -428,9 +475,13 @@ fn workspace_failure(error: engine::workspace::WorkspaceError) -> Failure {
     use engine::workspace::WorkspaceError as E;
     let status = match error {
         E::Shallow { .. } | E::Partial { .. } => ForkliftStatus::Usage,
-        E::Mirror(_) | E::Git(_) | E::File(_) | E::Name(_) | E::Incomplete { .. } => {
-            ForkliftStatus::Machine
-        }
+        E::Mirror(_)
+        | E::Git(_)
+        | E::File(_)
+        | E::Name(_)
+        | E::Incomplete { .. }
+        | E::Copy { .. }
+        | E::Process(_) => ForkliftStatus::Machine,
     };
     Err::<(), _>(error).or_exit(status).expect_err("it is an error")
 }

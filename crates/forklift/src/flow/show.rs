@@ -1,7 +1,7 @@
 //! The end of a run, for people and for machines.
 
 use merge::contract::{ContractFormat, render_contract};
-use serde_json::json;
+use serde_json::{Value, json};
 use store::run_dir::RunDir;
 
 use super::metadata::Metadata;
@@ -34,16 +34,16 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
         if let Some(note) = &sent.note {
             ui.note(note);
         }
-        match &sent.problem {
-            None => ui
-                .result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
-            Some(problem) => {
-                ui.result("branch", &format!("not published: {problem}"));
-                ui.result(
-                    "commit",
-                    &format!("{} is kept in {}", sent.commit, dir.repo().display()),
-                );
-            }
+        if sent.pushed {
+            let words = format!("{} at {} on origin", sent.branch, sent.commit.short());
+            ui.result("branch", &words);
+        } else {
+            let words = format!("{} is kept in {}", sent.commit, dir.repo().display());
+            ui.result("commit", &words);
+        }
+        if let Some(problem) = &sent.problem {
+            let what = if sent.pushed { "pull" } else { "branch" };
+            ui.result(what, &format!("not published: {problem}"));
         }
     }
     if let Some(contract) = &meta.contract {
@@ -54,12 +54,24 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
     for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
         ui.note(&format!("commit not by the box's own identity: {who}"));
     }
+    for (name, chore) in [("set-up", &meta.setup), ("check", &meta.check)] {
+        let Some(chore) = chore.as_ref().filter(|chore| !chore.passed()) else { continue };
+        ui.result(name, &chore.how());
+        if !ui.is_json() {
+            let tail: Vec<_> = chore.tail.lines().rev().take(STUCK_SHOWN).collect();
+            let shown: Vec<_> = tail.iter().rev().map(|line| format!("  | {line}\n")).collect();
+            ui.page(&shown.concat());
+        }
+    }
     // Last, so that whoever reads events knows that this was all.
-    ui.event(
-        "verdict",
-        &json!({
-            "run": dir.id(), "path": dir.path(), "verdict": verdict, "status": meta.exit_status,
-            "publication": meta.publication, "evidence": meta.evidence,
-        }),
-    );
+    ui.event("verdict", &verdict_event(dir, meta, verdict));
+}
+
+/// The verdict for machines: an event, and what a notification says.
+pub(super) fn verdict_event(dir: &RunDir, meta: &Metadata, verdict: &Verdict) -> Value {
+    json!({
+        "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
+        "words": verdict.words(), "status": meta.exit_status, "publication": meta.publication,
+        "evidence": meta.evidence, "stuck": meta.stuck,
+    })
 }

@@ -1,8 +1,11 @@
 //! How a run ends: from what the host saw itself to a verdict, and from a verdict to a status.
 
+use engine::claim::Claim;
 use engine::evidence::Evidence;
 use model::verdict::{Ended, ForkliftStatus};
 use serde::{Deserialize, Serialize};
+
+use super::strategy::Strategy;
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +35,16 @@ pub(crate) enum Verdict {
     ForkLost,
     /// Something that the fork had is in the result no longer, and upstream does not have it either.
     WorkLost,
+    /// The fork's own check does not pass on the result.
+    CheckFailed {
+        /// How it ended.
+        how: String,
+    },
+    /// The fork's own set-up failed, so the agent was not started.
+    SetupFailed {
+        /// How it ended.
+        how: String,
+    },
     /// The result holds something that must not be published.
     Refused {
         /// What, item by item.
@@ -59,24 +72,8 @@ pub(crate) struct Aftermath {
     pub(crate) import: Import,
     /// Work of the fork was lost, and nobody said that this is fine.
     pub(crate) lost: bool,
-}
-
-/// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub(crate) enum Claim {
-    /// It is done.
-    Finished,
-    /// It failed, for this reason.
-    Failed {
-        /// In its words.
-        reason: String,
-    },
-    /// Its model has no more to give until then.
-    Waiting {
-        /// Until when, as far as it was told.
-        until: Option<String>,
-    },
+    /// How upstream's work was to get in.
+    pub(crate) strategy: Strategy,
 }
 
 /// What came out of the workspace.
@@ -109,7 +106,7 @@ pub(crate) fn judge(after: &Aftermath) -> Verdict {
             Claim::Waiting { until } => Verdict::Waiting { until: until.clone() },
             Claim::Failed { reason } => failed(&format!("status {code}: {reason}")),
             Claim::Finished if *code != 0 => failed(&format!("status {code}")),
-            Claim::Finished => judge_import(&after.import, after.lost),
+            Claim::Finished => judge_import(after),
         },
     }
 }
@@ -118,13 +115,16 @@ fn failed(how: &str) -> Verdict {
     Verdict::AgentFailed { how: how.to_owned() }
 }
 
-fn judge_import(import: &Import, lost: bool) -> Verdict {
-    match import {
+/// A rebase makes the fork's commits anew, so their old ids need not be there; the account of its work still has to
+/// add up.
+fn judge_import(after: &Aftermath) -> Verdict {
+    let keeps_history = after.strategy == Strategy::Merge;
+    match &after.import {
         Import::Nothing => Verdict::NotIntegrated,
         Import::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
-        Import::Commits(evidence) if !evidence.base_reachable => Verdict::ForkLost,
+        Import::Commits(evidence) if keeps_history && !evidence.base_reachable => Verdict::ForkLost,
         Import::Commits(evidence) if !evidence.upstream_reachable => Verdict::NotIntegrated,
-        Import::Commits(_) if lost => Verdict::WorkLost,
+        Import::Commits(_) if after.lost => Verdict::WorkLost,
         Import::Commits(evidence) => {
             let reasons = objections(evidence);
             if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
@@ -154,9 +154,12 @@ impl Verdict {
             Self::TimedOut => ForkliftStatus::OutOfTime,
             Self::Stuck => ForkliftStatus::Stuck,
             Self::AgentFailed { .. } | Self::Waiting { .. } => ForkliftStatus::AgentFailed,
-            Self::NotIntegrated | Self::ForkLost | Self::WorkLost | Self::Refused { .. } => {
-                ForkliftStatus::NotIntegrated
-            }
+            Self::SetupFailed { .. } => ForkliftStatus::Usage,
+            Self::NotIntegrated
+            | Self::ForkLost
+            | Self::WorkLost
+            | Self::CheckFailed { .. }
+            | Self::Refused { .. } => ForkliftStatus::NotIntegrated,
             Self::Stopped | Self::Infra { .. } => ForkliftStatus::Machine,
         }
     }
@@ -165,7 +168,7 @@ impl Verdict {
     pub(crate) fn words(&self) -> String {
         match self {
             Self::UpToDate => "up to date: upstream is contained in the fork".to_owned(),
-            Self::Publish => "verified: upstream is integrated and the fork's history is kept".to_owned(),
+            Self::Publish => "verified: upstream is integrated and the fork's work is kept".to_owned(),
             Self::TimedOut => "out of time: the agent was ended and nothing was published".to_owned(),
             Self::Stuck => "stuck: the agent needs help; read its STUCK.md".to_owned(),
             Self::AgentFailed { how } => format!("the agent failed ({how})"),
@@ -176,6 +179,8 @@ impl Verdict {
             Self::WorkLost => {
                 "refused: work of the fork is lost (see below); publish it all the same with --accept-loss".to_owned()
             }
+            Self::CheckFailed { how } => format!("refused: the fork's check does not pass on the result ({how})"),
+            Self::SetupFailed { how } => format!("the fork's set-up failed ({how}); the agent was not started"),
             Self::Refused { reasons } => format!("refused: {}", reasons.join("; ")),
             Self::Stopped => "stopped before the agent was done".to_owned(),
             Self::Infra { reason } => format!("could not be run: {reason}"),
@@ -194,7 +199,17 @@ mod tests {
     fn check(ended: Ended, stuck: bool, evidence: Evidence, expected: &Verdict) {
         let import = Import::Commits(Box::new(evidence));
         let claim = Claim::Finished;
-        assert_eq!(judge(&Aftermath { ended, stuck, claim, import, lost: false }), *expected);
+        assert_eq!(
+            judge(&Aftermath {
+                ended,
+                stuck,
+                claim,
+                import,
+                lost: false,
+                strategy: Strategy::Merge
+            }),
+            *expected
+        );
     }
 
     const DONE: Ended = Ended::Exited { code: 0 };
@@ -227,6 +242,7 @@ mod tests {
             claim,
             import: Import::Commits(Box::new(good())),
             lost: false,
+            strategy: Strategy::Merge,
         };
         let reason = "the model answered 401".to_owned();
         let verdict = judge(&after(Claim::Failed { reason }));
@@ -239,10 +255,27 @@ mod tests {
     }
 
     #[test]
+    fn a_rebase_need_not_keep_the_old_commits_but_must_keep_the_work() {
+        let anew = Evidence { base_reachable: false, ..good() };
+        let after = |lost, evidence| Aftermath {
+            ended: DONE,
+            stuck: false,
+            claim: Claim::Finished,
+            import: Import::Commits(Box::new(evidence)),
+            lost,
+            strategy: Strategy::Rebase,
+        };
+        assert_eq!(judge(&after(false, anew.clone())), Verdict::Publish);
+        assert_eq!(judge(&after(true, anew)), Verdict::WorkLost);
+        let nothing = Evidence { upstream_reachable: false, ..good() };
+        assert_eq!(judge(&after(false, nothing)), Verdict::NotIntegrated);
+    }
+
+    #[test]
     fn lost_work_blocks_an_otherwise_good_result() {
         let import = Import::Commits(Box::new(good()));
-        let after =
-            Aftermath { ended: DONE, stuck: false, claim: Claim::Finished, import, lost: true };
+        let (claim, strategy) = (Claim::Finished, Strategy::Merge);
+        let after = Aftermath { ended: DONE, stuck: false, claim, import, lost: true, strategy };
         assert_eq!(judge(&after), Verdict::WorkLost);
     }
 
@@ -270,6 +303,7 @@ mod tests {
             claim: Claim::Finished,
             import: Import::Nothing,
             lost: false,
+            strategy: Strategy::Merge,
         };
         let status = |ended| judge(&after(ended)).status();
         assert_eq!(status(Ended::Exited { code: 7 }), ForkliftStatus::AgentFailed);

@@ -2,21 +2,21 @@
 
 use model::env_file::{EnvFile, EnvFileError, MissingKeys};
 use model::id::{IdError, Override};
-use model::secret::Secret;
 
 /// The address of another model server, and the way to talk to it.
 const URL_KEY: &str = "OPENCODE_BASE_URL";
 const WIRE_KEY: &str = "OPENCODE_WIRE_API";
 
+/// The model's key. It stays on this host, and is looked up where it is needed.
+pub(crate) const API_KEY: &str = "OPENCODE_API_KEY";
+
 /// Keys that must be there.
 pub(crate) const REQUIRED: [&str; 4] =
-    ["OPENCODE_API_KEY", "OPENCODE_MODEL", "OPENCODE_VARIANT", "OPENCODE_AGENT"];
+    [API_KEY, "OPENCODE_MODEL", "OPENCODE_VARIANT", "OPENCODE_AGENT"];
 
 /// The agent's settings, checked.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentSettings {
-    /// The model's key. It stays on this host.
-    pub(crate) api_key: Secret,
     pub(crate) model: Override,
     pub(crate) variant: Override,
     pub(crate) agent: Override,
@@ -63,7 +63,6 @@ pub(crate) fn parse_settings(
     let value = |key: &str| Override::parse(file.get(key).unwrap_or_default());
     let pick = |flag: &Option<Override>, key| flag.clone().map_or_else(|| value(key), Ok);
     Ok(AgentSettings {
-        api_key: Secret::new(file.get("OPENCODE_API_KEY").unwrap_or_default()),
         model: pick(&flags.model, "OPENCODE_MODEL")?,
         variant: pick(&flags.variant, "OPENCODE_VARIANT")?,
         agent: pick(&flags.agent, "OPENCODE_AGENT")?,

@@ -2,49 +2,158 @@
 
 use model::id::BranchName;
 
-/// The fork's own words about itself, from this file of its main branch or the other.
-pub(crate) const FORK_FILES: [&str; 2] = ["FORK.md", ".agents/FORK.md"];
+use super::strategy::Strategy;
+
+/// What the instructions are made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Briefing<'a> {
+    pub(crate) branch: &'a BranchName,
+    pub(crate) strategy: Strategy,
+    /// What upstream's work is called for people, such as `v1.4.0`.
+    pub(crate) target: &'a str,
+    pub(crate) timeout_secs: u64,
+    /// The fork's own words about itself.
+    pub(crate) context: Option<&'a str>,
+    /// What the person says for this run alone.
+    pub(crate) instruction: Option<&'a str>,
+    /// The command that the result has to pass.
+    pub(crate) check: Option<&'a str>,
+    /// Paths whose version in the fork must survive.
+    pub(crate) protect: &'a [String],
+    pub(crate) earlier: Option<Earlier<'a>>,
+}
+
+/// What an earlier run left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Earlier<'a> {
+    /// How it ended.
+    pub(crate) ended: &'a str,
+    /// The agent's own note.
+    pub(crate) note: Option<&'a str>,
+    /// What the person answers.
+    pub(crate) answer: Option<&'a str>,
+}
 
 /// Renders the instructions.
-pub(crate) fn render_prompt(
-    branch: &BranchName,
-    timeout_secs: u64,
-    context: Option<&str>,
-) -> String {
-    let minutes = timeout_secs.div_ceil(60);
+pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
+    let Briefing { branch, target, .. } = briefing;
+    let minutes = briefing.timeout_secs.div_ceil(60);
+    let how = match briefing.strategy {
+        Strategy::Merge => format!(
+            "Merge `upstream/{branch}` into `{branch}` (it is there as a remote-tracking branch and stands for upstream's \
+             {target}; there are no remotes and no network to fetch from). Keep what the fork added; where upstream now \
+             does the same, take upstream's way. Do not rewrite history and do not switch to another branch."
+        ),
+        Strategy::Rebase => format!(
+            "Rebase `{branch}` onto `upstream/{branch}` (it is there as a remote-tracking branch and stands for upstream's \
+             {target}; there are no remotes and no network to fetch from). Keep every commit of the fork with its \
+             message; drop one only if upstream now has all of it. The result must stand on `{branch}` with no merge \
+             commit on top."
+        ),
+    };
     let mut text = format!(
         "You are in a git repository, a fork, in the current directory. Bring its branch `{branch}` up to date with \
          the project it was forked from:\n\
          \n\
-         1. Merge `upstream/{branch}` into `{branch}` (it is there as a remote-tracking branch; there are no remotes and \
-         no network to fetch from). Keep what the fork added; where upstream now does the same, take upstream's way.\n\
+         1. {how}\n\
          2. Run the tests that you can find, if they can be run here.\n\
-         3. Commit everything with meaningful messages, on `{branch}`. Do not rewrite history and do not switch to \
-         another branch.\n\
+         3. Commit everything with meaningful messages, on `{branch}`.\n\
          4. If you cannot go on without a decision by a person, write `STUCK.md` in the root of the repository: what \
          you tried, what stands in the way, and your questions. Do not commit it.\n\
          \n\
          You have {minutes} minutes. When you are done, say in a few sentences which conflicts there were and how you \
          resolved each.\n"
     );
-    if let Some(context) = context.filter(|context| !context.trim().is_empty()) {
-        text.push_str("\nThe fork's maintainers say about it:\n\n");
-        text.push_str(context);
+    if let Some(check) = briefing.check {
+        text.push_str(&format!("\nThe result will be checked with this command:\n\n{check}\n"));
+    }
+    if !briefing.protect.is_empty() {
+        let paths = briefing.protect.join(", ");
+        text.push_str(&format!("\nThe fork's version of these paths must survive: {paths}\n"));
+    }
+    add(&mut text, "The fork's maintainers say about it:", briefing.context);
+    add(&mut text, "For this run they say:", briefing.instruction);
+    if let Some(earlier) = &briefing.earlier {
+        text.push_str(&format!(
+            "\nAn earlier attempt left the workspace as you find it ({}). Look at `git status` and go on from there.\n",
+            earlier.ended
+        ));
+        add(&mut text, "It left this note:", earlier.note);
+        add(&mut text, "The maintainer answers:", earlier.answer);
     }
     text
+}
+
+/// What is said when the same conversation goes on: the agent knows the rest.
+pub(crate) fn render_follow_up(earlier: &Earlier<'_>, timeout_secs: u64) -> String {
+    let mut text = format!(
+        "Go on with your task from where you stopped ({}). The workspace is as you left it; STUCK.md, if you wrote it, has \
+         been taken away and should be written again only if you need another decision.\n",
+        earlier.ended
+    );
+    add(&mut text, "The maintainer answers:", earlier.answer);
+    text.push_str(&format!("\nYou have {} minutes.\n", timeout_secs.div_ceil(60)));
+    text
+}
+
+fn add(text: &mut String, title: &str, words: Option<&str>) {
+    if let Some(words) = words.map(str::trim).filter(|words| !words.is_empty()) {
+        text.push_str(&format!("\n{title}\n\n{words}\n"));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn briefing(branch: &BranchName) -> Briefing<'_> {
+        Briefing {
+            branch,
+            strategy: Strategy::Merge,
+            target: "v1.4.0",
+            timeout_secs: 61,
+            context: Some("Keep /vendor."),
+            instruction: None,
+            check: None,
+            protect: &[],
+            earlier: None,
+        }
+    }
+
     #[test]
     fn the_prompt_names_the_branch_the_time_and_the_forks_own_words() {
         let branch = BranchName::parse("trunk").expect("legal");
-        let prompt = render_prompt(&branch, 61, Some("Keep /vendor."));
-        for words in ["`upstream/trunk`", "2 minutes", "STUCK.md", "Keep /vendor."] {
+        let prompt = render_prompt(&briefing(&branch));
+        for words in ["`upstream/trunk`", "v1.4.0", "2 minutes", "STUCK.md", "Keep /vendor."] {
             assert!(prompt.contains(words), "{words}");
         }
-        assert!(!render_prompt(&branch, 60, Some("\n")).contains("maintainers"));
+        let empty = Briefing { context: Some("\n"), ..briefing(&branch) };
+        assert!(!render_prompt(&empty).contains("maintainers"));
+    }
+
+    #[test]
+    fn a_rebase_is_asked_for_as_one() {
+        let branch = BranchName::parse("main").expect("legal");
+        let wish = Briefing { strategy: Strategy::Rebase, ..briefing(&branch) };
+        let prompt = render_prompt(&wish);
+        assert!(prompt.contains("Rebase `main` onto") && !prompt.contains("Do not rewrite"));
+    }
+
+    #[test]
+    fn everything_that_binds_the_agent_is_told() {
+        let branch = BranchName::parse("main").expect("legal");
+        let protect = ["vendor/".to_owned()];
+        let earlier = Earlier { ended: "stuck", note: Some("which?"), answer: Some("the left") };
+        let prompt = render_prompt(&Briefing {
+            instruction: Some("Take theirs in docs."),
+            check: Some("make test"),
+            protect: &protect,
+            earlier: Some(earlier),
+            ..briefing(&branch)
+        });
+        for words in ["Take theirs", "make test", "vendor/", "which?", "the left"] {
+            assert!(prompt.contains(words), "{words}");
+        }
+        assert!(render_follow_up(&earlier, 60).contains("the left"));
     }
 }

@@ -1,5 +1,7 @@
 //! The words of a pull request: what a reviewer has to know, in the order in which they will ask.
 
+use super::strategy::Strategy;
+use super::target::Target;
 use crate::flow::metadata::Metadata;
 
 /// Commits that are listed; more are counted.
@@ -29,11 +31,20 @@ pub(crate) fn render_pull(
     contract: Option<&str>,
 ) -> PullText {
     let branch = &meta.fork.branch;
-    let upstream = meta.pins.upstream.short();
-    let title = format!("Merge upstream {branch} at {upstream} ({} commits)", incoming.len());
+    let what = match &meta.settings.target {
+        Target::Tip => format!("{branch} at {}", meta.pins.upstream.short()),
+        Target::LatestTag | Target::Named(_) => plain(&meta.settings.target_name),
+    };
+    let verb = match meta.settings.strategy {
+        Strategy::Merge => "Merge upstream",
+        Strategy::Rebase => "Rebase onto upstream",
+    };
+    let title = format!("{verb} {what} ({} commits)", incoming.len());
     let mut parts = vec![MARK.to_owned(), opening(meta)];
+    parts.extend(rebase_note(meta));
     parts.push(section("What comes from upstream", &commits(incoming)));
-    parts.push(section("What was decided in this merge", &decisions(meta)));
+    parts.push(section("Conflicts", &conflicts(meta)));
+    parts.push(section("What was decided here", &decisions(meta)));
     parts.extend(
         contract.map(|contract| section("What became of the fork's own changes", contract)),
     );
@@ -55,6 +66,29 @@ fn opening(meta: &Metadata) -> String {
          before the run.",
         meta.fork.branch, meta.pins.upstream
     )
+}
+
+/// A rebased branch and the old one share no commits of the fork's: merging them as they are would double its history.
+fn rebase_note(meta: &Metadata) -> Option<String> {
+    let branch = &meta.fork.branch;
+    (meta.settings.strategy == Strategy::Rebase).then(|| {
+        format!(
+            "**This is a rebase.** Do not merge it with the button: after the review, replace `{branch}` by this branch \
+             (`git push --force-with-lease origin <this branch>:{branch}`)."
+        )
+    })
+}
+
+fn conflicts(meta: &Metadata) -> String {
+    if meta.conflicts.is_empty() {
+        return "None: git could do it alone.".to_owned();
+    }
+    let shown = |line: &String| format!("- {}", plain(line));
+    let mut lines: Vec<String> = meta.conflicts.iter().take(LISTED).map(shown).collect();
+    if meta.conflicts.len() > LISTED {
+        lines.push(format!("- … and {} more", meta.conflicts.len() - LISTED));
+    }
+    lines.join("\n")
 }
 
 fn commits(incoming: &[Incoming]) -> String {
@@ -99,8 +133,18 @@ fn checks(meta: &Metadata) -> String {
         format!("- links out of the tree: {}", evidence.links_leaving.len()),
         format!("- commits not by the box's own identity: {}", evidence.foreign_identities.len()),
     ];
-    lines.push("- the project's own checks: not run".to_owned());
+    lines.push(match &meta.check {
+        Some(check) if check.passed() => {
+            format!("- the fork's own check passed: `{}`", one_line(&check.command))
+        }
+        Some(check) => format!("- the fork's own check failed: {}", check.how()),
+        None => "- the fork's own check: none is set (`check` in FORK.md)".to_owned(),
+    });
     lines.join("\n")
+}
+
+fn one_line(command: &str) -> String {
+    plain(&command.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn section(title: &str, text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Packing the history of chosen commits, and nothing else, out of a person's repository.
+//! Packing the history of chosen commits, and nothing else, out of a repository.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use model::id::Sha;
 
-use super::call::{Call, args};
-use super::{GitError, UserRepo};
+use super::call::{Call, Git, args};
+use super::{GitError, SealedRepo, UserRepo};
 
 /// Packing the whole history of a large repository.
 const PACK_LIMIT: Duration = Duration::from_secs(1800);
@@ -22,9 +22,27 @@ impl UserRepo {
         wants: &[Sha],
         haves: &[Sha],
     ) -> Result<(), GitError> {
+        self.git.pack_into(packs, wants, haves).await
+    }
+}
+
+impl SealedRepo {
+    /// The same for a repository of the host's.
+    pub async fn pack_into(
+        &self,
+        packs: &Path,
+        wants: &[Sha],
+        haves: &[Sha],
+    ) -> Result<(), GitError> {
+        self.git.pack_into(packs, wants, haves).await
+    }
+}
+
+impl Git {
+    async fn pack_into(&self, packs: &Path, wants: &[Sha], haves: &[Sha]) -> Result<(), GitError> {
         let call = Call::new(args_pack(packs)).within(PACK_LIMIT);
         let input = render_revisions(wants, haves);
-        self.git.ask(call.reading(input.as_bytes())).await?.success()?;
+        self.ask(call.reading(input.as_bytes())).await?.success()?;
         Ok(())
     }
 }

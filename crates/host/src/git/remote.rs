@@ -3,10 +3,19 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use model::id::{BranchName, RemoteName};
+use model::id::{BranchName, RemoteName, Sha};
 
 use super::GitError;
 use super::call::{Answer, Call, Git, args};
+
+/// A ref of a remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteRef {
+    /// Its whole name, such as `refs/tags/v1.0`.
+    pub name: String,
+    /// What it stands for: for a tag with a message of its own, what the tag was put on.
+    pub id: Sha,
+}
 
 impl Git {
     /// Remotes with names that are no single part of a ref are passed over.
@@ -32,6 +41,30 @@ impl Git {
     ) -> Result<(), GitError> {
         let answer = self.ask(Call::new(argv_fetch(remote)).within(timeout)).await?;
         answer.success().map(|_| ())
+    }
+
+    /// Brings single refs over without giving them a name here: nothing of the person's can clash with them.
+    pub(super) async fn fetch_nameless(
+        &self,
+        remote: &RemoteName,
+        names: &[&str],
+        timeout: Duration,
+    ) -> Result<(), GitError> {
+        let answer =
+            self.ask(Call::new(argv_fetch_nameless(remote, names)).within(timeout)).await?;
+        answer.success().map(|_| ())
+    }
+
+    pub(super) async fn remote_refs(
+        &self,
+        remote: &RemoteName,
+        pattern: &str,
+        timeout: Duration,
+    ) -> Result<Vec<RemoteRef>, GitError> {
+        let argv = args(["ls-remote", "--end-of-options", remote.as_str(), pattern]);
+        let answer = self.ask(Call::new(argv).within(timeout)).await?.success()?;
+        parse_remote_refs(&answer.stdout)
+            .ok_or_else(|| answer.unreadable("it is not a list of refs"))
     }
 
     pub(super) async fn default_branch(
@@ -73,6 +106,30 @@ fn argv_fetch(remote: &RemoteName) -> Vec<OsString> {
     argv.extend(args(["--no-auto-maintenance", "--no-write-fetch-head", "--refmap="]));
     argv.extend(args(["--end-of-options", remote.as_str(), &refspec]));
     argv
+}
+
+fn argv_fetch_nameless(remote: &RemoteName, names: &[&str]) -> Vec<OsString> {
+    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]);
+    argv.extend(args(["--no-auto-maintenance", "--no-write-fetch-head", "--refmap="]));
+    argv.extend(args(["--end-of-options", remote.as_str()]));
+    argv.extend(names.iter().map(OsString::from));
+    argv
+}
+
+/// An id, a tab and a name on each line. The line of a tag with a message is followed by one with `^{}` behind the
+/// name and what the tag was put on.
+fn parse_remote_refs(bytes: &[u8]) -> Option<Vec<RemoteRef>> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut refs: Vec<RemoteRef> = Vec::new();
+    for line in text.lines() {
+        let (id, name) = line.split_once('\t')?;
+        let id = Sha::parse(id).ok()?;
+        match name.strip_suffix("^{}") {
+            Some(name) => refs.iter_mut().rfind(|known| known.name == name)?.id = id,
+            None => refs.push(RemoteRef { name: name.to_owned(), id }),
+        }
+    }
+    Some(refs)
 }
 
 fn argv_head(remote: &RemoteName) -> Vec<OsString> {
@@ -128,6 +185,17 @@ fn read_line(answer: &Answer) -> Result<String, GitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_stands_for_what_it_was_put_on() {
+        let (tag, commit) = ("1".repeat(40), "2".repeat(40));
+        let text =
+            format!("{tag}\trefs/tags/v1\n{commit}\trefs/tags/v1^{{}}\n{tag}\trefs/tags/w\n");
+        let refs = parse_remote_refs(text.as_bytes()).expect("refs");
+        let seen: Vec<_> = refs.iter().map(|it| (it.name.as_str(), it.id.as_str())).collect();
+        assert_eq!(seen, [("refs/tags/v1", commit.as_str()), ("refs/tags/w", tag.as_str())]);
+        assert_eq!(parse_remote_refs(b"not a list\n"), None);
+    }
 
     fn answer(status: i32, stdout: &str) -> Answer {
         Answer {

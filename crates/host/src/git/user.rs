@@ -9,7 +9,7 @@ use model::id::{BranchName, RemoteName, Sha};
 
 use super::call::{Answer, Call, Git, args, program};
 use super::person::{close_prompts, user_flags};
-use super::{Capped, GitError, GitLog, ObjectFormat, UserEnv};
+use super::{Capped, GitError, GitLog, ObjectFormat, RemoteRef, UserEnv};
 use crate::signal::Cancel;
 
 /// A repository that belongs to a person.
@@ -121,6 +121,26 @@ impl UserRepo {
     /// Brings the branches of a remote up to date under `refs/remotes`, and nothing else.
     pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
         self.git.fetch(remote, timeout).await
+    }
+
+    /// Fetches single refs of a remote and gives them no name here.
+    pub async fn fetch_nameless(
+        &self,
+        remote: &RemoteName,
+        names: &[&str],
+        timeout: Duration,
+    ) -> Result<(), GitError> {
+        self.git.fetch_nameless(remote, names, timeout).await
+    }
+
+    /// The refs of a remote whose names match a pattern such as `refs/tags/*`.
+    pub async fn remote_refs(
+        &self,
+        remote: &RemoteName,
+        pattern: &str,
+        timeout: Duration,
+    ) -> Result<Vec<RemoteRef>, GitError> {
+        self.git.remote_refs(remote, pattern, timeout).await
     }
 
     /// The default branch of a remote as it was when it was cloned, if that was written down.

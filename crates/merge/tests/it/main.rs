@@ -5,5 +5,6 @@
 mod clean;
 mod contract;
 mod forecast;
+mod rebase;
 mod speed;
 mod world;

@@ -2,6 +2,7 @@
 
 mod create;
 mod engine;
+mod image;
 mod sweep;
 
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::spec::{BoxSpec, Root};
 use create::Dialect;
 pub use create::{LABEL_BOOT, LABEL_DEADLINE, LABEL_LOCK, LABEL_RUN};
 pub use engine::{Engine, EngineFacts, Flavour};
+pub use image::{ContextFile, ImageWish};
 pub use sweep::{Swept, sweep};
 
 /// Longest wait for an answer of the engine. A hung engine must not hang the deadline.

@@ -1,0 +1,107 @@
+//! A command of the repository's own in a box: its set-up, its check, its tests. No agent, no model, no belief in
+//! anything but how it ended.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use egress::{EgressConfig, EgressPolicy};
+use host::signal::Cancel;
+use model::verdict::Ended;
+use sandbox::spec::Relay;
+
+use crate::errand::Site;
+use crate::hire::PROXY;
+use crate::launch::{self, LaunchError, Launcher, WayOut};
+use crate::place::Place;
+use crate::record::ExitRecord;
+use crate::shim::EGRESS_SOCKET;
+
+/// How much of the end of a log is shown to people and agents.
+const TAIL_CAP: usize = 4 * 1024;
+
+/// A command and where it runs.
+#[derive(Debug, Clone)]
+pub struct Chore {
+    /// Where.
+    pub site: Site,
+    /// The command.
+    pub argv: Vec<String>,
+    /// Variables beside those that every box has.
+    pub env: BTreeMap<String, String>,
+    /// What it may reach; nothing if nothing is said.
+    pub policy: Option<EgressPolicy>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone)]
+pub struct ChoreEnd {
+    /// What the clock, the watchdogs and the backend say.
+    pub record: ExitRecord,
+    /// Its whole output.
+    pub stdout: PathBuf,
+    /// And what it wrote to standard error.
+    pub stderr: PathBuf,
+}
+
+impl Chore {
+    /// A line for the shell.
+    pub fn shell(site: Site, line: &str) -> Self {
+        let argv = ["/bin/bash", "-c", line].map(str::to_owned).to_vec();
+        Self { site, argv, env: BTreeMap::new(), policy: None }
+    }
+
+    /// Runs it to its end, or until somebody wants to stop. One that was started before is waited for.
+    pub async fn run(self, launcher: &Launcher, cancel: &Cancel) -> Result<ChoreEnd, LaunchError> {
+        let place = Place::new(&self.site.place);
+        let mut spec = self.site.spec();
+        spec.argv = self.argv;
+        if self.policy.is_some() {
+            spec.env.extend(egress::proxy_env(PROXY));
+            spec.relays = vec![Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() }];
+        }
+        spec.env.extend(self.env);
+        if launch::look(&place)? == launch::Sighting::NeverStarted {
+            match self.policy {
+                Some(policy) => {
+                    let run = spec.run.to_string();
+                    let config =
+                        EgressConfig { run, policy, model: None, log_path: place.egress_log() };
+                    launcher.launch_with(&spec, &WayOut { config, keys: Vec::new() })?
+                }
+                None => launcher.launch(&spec)?,
+            };
+        }
+        let record = wait(&place, cancel).await?;
+        Ok(ChoreEnd { record, stdout: place.stdout(spec.output), stderr: place.stderr() })
+    }
+}
+
+async fn wait(place: &Place, cancel: &Cancel) -> Result<ExitRecord, LaunchError> {
+    let mut waiting = std::pin::pin!(launch::attach(place));
+    tokio::select! {
+        ended = &mut waiting => ended,
+        _reason = cancel.cancelled() => {
+            launch::stop(place)?;
+            waiting.await
+        }
+    }
+}
+
+impl ChoreEnd {
+    /// Whether it ended well.
+    pub fn passed(&self) -> bool {
+        self.record.ended == Ended::Exited { code: 0 }
+    }
+
+    /// The end of what it wrote, for people and agents: escaped, both streams, standard error last.
+    pub fn tail(&self) -> String {
+        let text = [&self.stdout, &self.stderr].map(|path| tail_of(path)).concat();
+        model::escape::escape_terminal(&text).into_owned()
+    }
+}
+
+fn tail_of(path: &std::path::Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let start = bytes.len().saturating_sub(TAIL_CAP);
+    String::from_utf8_lossy(&bytes[start..]).into_owned()
+}

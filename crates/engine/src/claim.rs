@@ -1,0 +1,92 @@
+//! What an agent says about its work: claims, never evidence.
+
+use agent::{AgentReport, Outcome as AgentOutcome, Until, Usage};
+use serde::{Deserialize, Serialize};
+
+/// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Claim {
+    /// It is done.
+    Finished,
+    /// It failed, for this reason.
+    Failed {
+        /// In its words.
+        reason: String,
+    },
+    /// Its model has no more to give until then.
+    Waiting {
+        /// Until when, as far as it was told.
+        until: Option<String>,
+    },
+}
+
+/// What an agent said about its work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentSummary {
+    /// How it says that it ended.
+    pub claim: Claim,
+    /// Its last words.
+    pub answer: Option<String>,
+    /// The conversation's id, by which it can be resumed.
+    pub session: Option<String>,
+    /// How often it used a tool.
+    pub tool_calls: usize,
+    /// Tokens that it says it read.
+    pub input_tokens: u64,
+    /// Tokens that it says it wrote.
+    pub output_tokens: u64,
+    /// What it says it cost.
+    pub cost_usd: Option<f64>,
+    /// The usage of the whole conversation, for whoever resumes it.
+    #[serde(default)]
+    pub thread_usage: Option<Usage>,
+}
+
+/// What an agent's report comes to, for the record and the judge.
+///
+/// An agent that did not finish while its model server asked to wait is waiting, whatever it says itself: some say
+/// nothing at all.
+pub fn summary_of(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> AgentSummary {
+    let failed = |reason: String| Claim::Failed { reason };
+    let claim = match (&report.outcome, waiting) {
+        (AgentOutcome::Finished, _) => Claim::Finished,
+        (_, Some(until)) => Claim::Waiting { until: Some(until.to_string()) },
+        (AgentOutcome::Failed { reason }, None) => failed(reason.clone()),
+        (AgentOutcome::ModelRefused { status: Some(status), message }, None) => {
+            failed(format!("the model answered {status}: {message}"))
+        }
+        (AgentOutcome::ModelRefused { status: None, message }, None) => {
+            failed(format!("the model did not answer: {message}"))
+        }
+        (AgentOutcome::QuotaExhausted { until, .. }, None) => {
+            Claim::Waiting { until: until.as_ref().map(until_words) }
+        }
+        (AgentOutcome::PermissionDenied, None) => failed("it was denied a permission".to_owned()),
+        (AgentOutcome::NeedsClarification { question }, None) => {
+            failed(format!("it asks: {question}"))
+        }
+        (AgentOutcome::Interrupted, None) => failed("its words break off before an end".to_owned()),
+    };
+    AgentSummary {
+        claim,
+        answer: report.answer.clone(),
+        session: report.session_id.clone(),
+        tool_calls: report.tool_calls.len(),
+        input_tokens: report.usage.input + report.usage.cache_read + report.usage.cache_write,
+        output_tokens: report.usage.output + report.usage.reasoning,
+        cost_usd: report.cost_usd,
+        thread_usage: report.thread_usage,
+    }
+}
+
+fn until_words(until: &Until) -> String {
+    match until {
+        Until::InSecs(secs) => format!("{secs} s from then"),
+        Until::UnixSecs(secs) => i64::try_from(*secs)
+            .ok()
+            .and_then(|secs| jiff::Timestamp::from_second(secs).ok())
+            .map_or_else(|| secs.to_string(), |time| time.to_string()),
+        Until::Words(words) => words.clone(),
+    }
+}

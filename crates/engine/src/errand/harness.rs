@@ -1,0 +1,95 @@
+//! The harness: the fixed script that starts every agent, and the files that tell it what to start. Both stand in the
+//! host-owned folder of the box and are read-only inside.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use host::file::write_transient;
+use sandbox::spec::ProgramMount;
+
+use super::ErrandError;
+use crate::hire::{AgentPlan, PROGRAM_DIR};
+
+/// What every agent's box starts.
+pub const HARNESS: &str = "/opt/forklift/harness/run.sh";
+
+/// Where the harness stands in the box.
+const HARNESS_DIR: &str = "/opt/forklift/harness";
+
+/// The script, as the image has it as well.
+const SCRIPT: &str = include_str!("../../../../docker/kitchen-sink/harness/run.sh");
+
+/// What is bound into the box beside the agent's own programs.
+pub(super) fn mounts(place: &Path, plan: &AgentPlan) -> Vec<ProgramMount> {
+    let mount = |name: &str, inside: &str| ProgramMount {
+        host: place.join(name),
+        inside: inside.to_owned(),
+    };
+    let program = plan.program.iter().map(|_| mount("command", PROGRAM_DIR));
+    std::iter::once(mount("harness", HARNESS_DIR)).chain(program).collect()
+}
+
+/// Writes everything that the box needs to find.
+pub(super) fn write(place: &Path, plan: &AgentPlan) -> Result<(), ErrandError> {
+    put(place, "harness/run.sh", SCRIPT.as_bytes(), 0o755)?;
+    for (name, text) in &plan.files {
+        put(place, &format!("guest/{name}"), text.as_bytes(), 0o644)?;
+    }
+    put(place, "guest/harness/agent.argv", &argv_bytes(&plan.argv), 0o644)?;
+    put(place, "guest/harness/instructions.txt", plan.instructions.as_bytes(), 0o644)?;
+    if let Some(context) = &plan.context {
+        put(place, "guest/harness/fork-context.md", context.as_bytes(), 0o644)?;
+    }
+    for (path, text) in &plan.home {
+        put(place, &format!("guest/harness/home/{path}"), text.as_bytes(), 0o644)?;
+    }
+    match &plan.program {
+        Some(program) => copy_program(program, &place.join("command")),
+        None => Ok(()),
+    }
+}
+
+/// No argument can hold a zero byte, so it stands between them.
+fn argv_bytes(argv: &[String]) -> Vec<u8> {
+    argv.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect()
+}
+
+/// Whatever the caller's umask is, the user behind the box has to be able to read it.
+fn put(place: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), ErrandError> {
+    let path = place.join(name);
+    let folders: Vec<&Path> = path.ancestors().skip(1).take_while(|it| *it != place).collect();
+    for folder in folders.into_iter().rev() {
+        make_readable(folder)?;
+    }
+    Ok(write_transient(&path, bytes, mode)?)
+}
+
+fn make_readable(folder: &Path) -> Result<(), ErrandError> {
+    std::fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder, mode).map_err(failed("make readable", folder))
+}
+
+fn copy_program(program: &Path, folder: &Path) -> Result<(), ErrandError> {
+    make_readable(folder)?;
+    let target = folder.join(program.file_name().unwrap_or_default());
+    std::fs::copy(program, &target).map_err(failed("copy", program))?;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&target, mode).map_err(failed("make executable", &target))
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ErrandError {
+    let path = path.to_path_buf();
+    move |source| ErrandError::Io { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_may_hold_anything_but_zero() {
+        let argv = ["a b", "", "c\nd"].map(str::to_owned);
+        assert_eq!(argv_bytes(&argv), b"a b\0\0c\nd\0");
+    }
+}

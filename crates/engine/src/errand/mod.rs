@@ -1,0 +1,233 @@
+//! One agent on one errand: a plan becomes a box, the box is started once, and somebody waits for it and listens.
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use agent::{AgentReport, Progress, Provider, Usage};
+use host::file::FileError;
+use host::signal::{Cancel, CancelReason};
+use model::id::{BoxName, RunId};
+use model::verdict::Ended;
+use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
+
+use crate::hire::{AgentPlan, HireError, PROXY};
+use crate::launch::{self, LaunchError, Launcher, Sighting};
+use crate::listen::Listener;
+use crate::place::Place;
+use crate::record::ExitRecord;
+
+pub use harness::HARNESS;
+
+/// The agent's log is cut after this much.
+const LOG_CAP: u64 = 16 * MIB;
+
+/// Between the polite signal and the final one.
+const GRACE_MS: u64 = 5000;
+
+/// What the box of a run is made of, whoever works in it.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// Which box of the run it is.
+    pub name: BoxName,
+    /// Its host-owned folder.
+    pub place: PathBuf,
+    /// The file system that it sees.
+    pub root: Root,
+    /// The copy of the repository.
+    pub workspace: PathBuf,
+    /// Whether the copy may be changed.
+    pub access: Access,
+    /// The agent's own files.
+    pub harness_state: PathBuf,
+    /// Who is behind it.
+    pub user: BoxUser,
+    /// What it may use.
+    pub limits: Limits,
+    /// Seconds that it has.
+    pub deadline_secs: u64,
+}
+
+/// An errand that was planned.
+#[derive(Debug, Clone)]
+pub struct Errand<'a> {
+    /// Where.
+    pub site: Site,
+    /// Who, and with what.
+    pub plan: &'a AgentPlan,
+}
+
+/// What the one who waits hears.
+#[derive(Debug)]
+pub enum Heard {
+    /// The agent did something.
+    Progress(Progress),
+    /// Somebody wants to stop, and the agent is being stopped.
+    Stopping(CancelReason),
+}
+
+/// How the errand ended.
+#[derive(Debug)]
+pub struct Done {
+    /// What the clock, the watchdogs and the backend say.
+    pub record: ExitRecord,
+    /// What the agent says.
+    pub report: AgentReport,
+}
+
+/// The errand could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ErrandError {
+    /// The box.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The key is gone.
+    #[error(transparent)]
+    Hire(#[from] HireError),
+    /// A file of the box's folder.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A folder beside the box.
+    #[error("could not {doing} {path}", path = path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The plan names an agent that this version does not know.
+    #[error(transparent)]
+    Provider(#[from] agent::UnknownProvider),
+}
+
+impl Errand<'_> {
+    /// The box as data.
+    pub fn spec(&self) -> BoxSpec {
+        let plan = self.plan;
+        let mut env = base_env();
+        if plan.egress.is_some() {
+            env.extend(egress::proxy_env(PROXY));
+        }
+        env.extend(plan.env.clone());
+        let mut programs = plan.programs.clone();
+        programs.extend(harness::mounts(&self.site.place, plan));
+        BoxSpec {
+            argv: vec![HARNESS.to_owned()],
+            env,
+            programs,
+            relays: plan.relays(),
+            silence_secs: plan.silence_secs,
+            ..self.site.spec()
+        }
+    }
+
+    /// Starts the box, unless it was started before.
+    pub fn start(&self, launcher: &Launcher) -> Result<(), ErrandError> {
+        let place = self.place();
+        if launch::look(&place)? != Sighting::NeverStarted {
+            return Ok(());
+        }
+        harness::write(&self.site.place, self.plan)?;
+        let spec = self.spec();
+        match self.plan.way_out(&place.egress_log())? {
+            Some(way_out) => launcher.launch_with(&spec, &way_out)?,
+            None => launcher.launch(&spec)?,
+        };
+        Ok(())
+    }
+
+    /// Waits for the box and listens to the agent; one that wants to stop gets it stopped, recorded and all. `earlier` is
+    /// what a resumed conversation had used before.
+    pub async fn attend(
+        &self,
+        earlier: Usage,
+        cancel: &Cancel,
+        mut told: impl FnMut(Heard),
+    ) -> Result<Done, ErrandError> {
+        let place = self.place();
+        let provider = Provider::parse(&self.plan.provider)?;
+        let mut listener = Listener::resuming(provider, &place.stdout(OUTPUT), earlier);
+        let record = {
+            let mut waiting = std::pin::pin!(launch::attach(&place));
+            tokio::select! {
+                ended = &mut waiting => ended,
+                () = listener.follow(|progress| told(Heard::Progress(progress))) => waiting.await,
+                reason = cancel.cancelled() => {
+                    told(Heard::Stopping(reason));
+                    launch::stop(&place)?;
+                    waiting.await
+                }
+            }?
+        };
+        let exit = match record.ended {
+            Ended::Exited { code } => Some(code),
+            _ => None,
+        };
+        let report = listener.finish(exit, |progress| told(Heard::Progress(progress)));
+        Ok(Done { record, report })
+    }
+
+    /// The box's folder.
+    pub fn place(&self) -> Place {
+        Place::new(&self.site.place)
+    }
+}
+
+/// Agents talk into a log.
+const OUTPUT: Output = Output::Log { cap: LOG_CAP };
+
+impl Site {
+    /// A box here that has no command yet and no way out.
+    pub(crate) fn spec(&self) -> BoxSpec {
+        BoxSpec {
+            run: self.run.clone(),
+            name: self.name.clone(),
+            root: self.root.clone(),
+            workspace: self.workspace.clone(),
+            workspace_access: self.access,
+            harness_state: self.harness_state.clone(),
+            place: self.place.clone(),
+            programs: Vec::new(),
+            argv: Vec::new(),
+            env: base_env(),
+            cwd: "/workspace".to_owned(),
+            relays: Vec::new(),
+            probe_addresses: probe_addresses(),
+            user: self.user,
+            limits: self.limits.clone(),
+            output: OUTPUT,
+            deadline_secs: self.deadline_secs,
+            silence_secs: None,
+            grace_ms: GRACE_MS,
+        }
+    }
+}
+
+/// What every process in a box has.
+fn base_env() -> BTreeMap<String, String> {
+    [
+        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/harness-state/home"),
+        ("USER", "forklift"),
+        ("LOGNAME", "forklift"),
+        ("SHELL", "/bin/bash"),
+        ("LANG", "C.UTF-8"),
+        ("TERM", "dumb"),
+        ("TMPDIR", "/tmp"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}
+
+/// This host, as the box must not be able to reach it.
+fn probe_addresses() -> Vec<SocketAddr> {
+    host::net::addresses().into_iter().map(|address| SocketAddr::new(address, 80)).collect()
+}

@@ -1,0 +1,201 @@
+//! Which model server a run talks to, in which way, and where its key is: from the agent, the model's name and what
+//! the person said.
+
+use agent::{Provider, WireApi};
+use egress::model_route::AuthStyle;
+
+/// A model server as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Known {
+    /// What stands before the slash in a model's name.
+    prefix: &'static str,
+    url: &'static str,
+    wire: WireApi,
+    auth: AuthStyle,
+    /// The variable in which people keep the key.
+    key: &'static str,
+}
+
+const KNOWN: [Known; 4] = [
+    Known {
+        prefix: "anthropic",
+        url: "https://api.anthropic.com",
+        wire: WireApi::Messages,
+        auth: AuthStyle::XApiKey,
+        key: "ANTHROPIC_API_KEY",
+    },
+    Known {
+        prefix: "openai",
+        url: "https://api.openai.com",
+        wire: WireApi::Responses,
+        auth: AuthStyle::Bearer,
+        key: "OPENAI_API_KEY",
+    },
+    Known {
+        prefix: "openrouter",
+        url: "https://openrouter.ai/api",
+        wire: WireApi::Chat,
+        auth: AuthStyle::Bearer,
+        key: "OPENROUTER_API_KEY",
+    },
+    Known {
+        prefix: "opencode",
+        url: "https://opencode.ai/zen",
+        wire: WireApi::Chat,
+        auth: AuthStyle::Bearer,
+        key: "OPENCODE_API_KEY",
+    },
+];
+
+/// What was said about the model.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Said<'a> {
+    /// The model's name, with or without its server's before a slash.
+    pub model: Option<&'a str>,
+    /// Another server.
+    pub url: Option<&'a str>,
+    /// Another way to talk to it.
+    pub wire: Option<&'a str>,
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// The server's address.
+    pub url: String,
+    /// How it is talked to.
+    pub wire: WireApi,
+    /// How the key is shown to it.
+    pub auth: AuthStyle,
+    /// The name that the server knows.
+    pub model: Option<String>,
+    /// The variable with the key, unless the person names another place.
+    pub key: &'static str,
+}
+
+/// Why no server could be chosen.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoModel {
+    /// The name says nothing about a server.
+    #[error(
+        "the model '{model}' names no server that is known (anthropic/, openai/, openrouter/, opencode/); give the server's address as well"
+    )]
+    Unknown {
+        /// The name.
+        model: String,
+    },
+    /// The agent has no model of its own.
+    #[error("{provider} needs the name of a model")]
+    Missing {
+        /// The agent.
+        provider: &'static str,
+    },
+    /// There is no such way to talk to a model.
+    #[error("unknown way to talk to a model '{wire}'; use messages, chat or responses")]
+    Wire {
+        /// What was asked for.
+        wire: String,
+    },
+}
+
+/// Chooses. Codex and Claude Code have a server of their own; for the others the model's name says which, or the person
+/// gives an address.
+pub fn choose_model(provider: Provider, said: Said<'_>) -> Result<ModelChoice, NoModel> {
+    let wire = said.wire.map(parse_wire).transpose()?;
+    let (known, model) = match (provider, said.model) {
+        (Provider::Claude, model) => (Some(&KNOWN[0]), model.map(|name| bare(name, "anthropic"))),
+        (Provider::Codex, model) => (Some(&KNOWN[1]), model.map(|name| bare(name, "openai"))),
+        (_, None) => return Err(NoModel::Missing { provider: provider.name() }),
+        (_, Some(name)) => match find(name) {
+            Some(known) => (Some(known), Some(bare(name, known.prefix))),
+            None => (None, Some(name.to_owned())),
+        },
+    };
+    match (known, said.url) {
+        (Some(known), url) => Ok(ModelChoice {
+            url: url.unwrap_or(known.url).to_owned(),
+            wire: wire.unwrap_or(known.wire),
+            auth: known.auth,
+            model,
+            key: known.key,
+        }),
+        (None, Some(url)) => Ok(ModelChoice {
+            url: url.to_owned(),
+            wire: wire.or(provider.default_wire()).unwrap_or(WireApi::Chat),
+            auth: AuthStyle::Bearer,
+            model,
+            key: "MODEL_API_KEY",
+        }),
+        (None, None) => Err(NoModel::Unknown { model: model.unwrap_or_default() }),
+    }
+}
+
+fn find(name: &str) -> Option<&'static Known> {
+    KNOWN
+        .iter()
+        .find(|known| name.strip_prefix(known.prefix).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// The name without its server's.
+fn bare(name: &str, prefix: &str) -> String {
+    let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
+    rest.unwrap_or(name).to_owned()
+}
+
+fn parse_wire(text: &str) -> Result<WireApi, NoModel> {
+    [WireApi::Messages, WireApi::Chat, WireApi::Responses]
+        .into_iter()
+        .find(|wire| wire.name() == text)
+        .ok_or_else(|| NoModel::Wire { wire: text.chars().take(40).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(
+        provider: Provider,
+        model: Option<&str>,
+        url: Option<&str>,
+        expected: (&str, WireApi, Option<&str>),
+    ) {
+        let choice = choose_model(provider, Said { model, url, wire: None }).expect("a choice");
+        assert_eq!((choice.url.as_str(), choice.wire, choice.model.as_deref()), expected);
+    }
+
+    #[test]
+    fn agents_with_a_server_of_their_own_need_no_name() {
+        check(Provider::Claude, None, None, ("https://api.anthropic.com", WireApi::Messages, None));
+        check(
+            Provider::Codex,
+            Some("gpt-5.5"),
+            None,
+            ("https://api.openai.com", WireApi::Responses, Some("gpt-5.5")),
+        );
+    }
+
+    #[test]
+    fn the_models_name_says_which_server() {
+        let expected = ("https://api.anthropic.com", WireApi::Messages, Some("claude-x"));
+        check(Provider::OpenCode, Some("anthropic/claude-x"), None, expected);
+        let expected = ("https://openrouter.ai/api", WireApi::Chat, Some("meta/llama"));
+        check(Provider::Pi, Some("openrouter/meta/llama"), None, expected);
+    }
+
+    #[test]
+    fn an_address_outranks_the_table() {
+        let expected = ("http://127.0.0.1:9/s/x", WireApi::Chat, Some("scripted"));
+        check(Provider::OpenCode, Some("scripted"), Some("http://127.0.0.1:9/s/x"), expected);
+        let expected = ("http://127.0.0.1:9/s/x", WireApi::Messages, None);
+        check(Provider::Claude, None, Some("http://127.0.0.1:9/s/x"), expected);
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_asked_for() {
+        let choose = |model| choose_model(Provider::OpenCode, Said { model, ..Said::default() });
+        assert!(choose(Some("mystery")).unwrap_err().to_string().contains("address"));
+        assert!(choose(None).unwrap_err().to_string().contains("name of a model"));
+        let said = Said { wire: Some("smoke"), model: Some("openai/x"), url: None };
+        assert!(choose_model(Provider::Pi, said).unwrap_err().to_string().contains("smoke"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Where the model's key is on this host. It is named in plans and orders, looked up late, and written nowhere.
+
+use std::path::PathBuf;
+
+use egress::model_route::KeySource;
+use model::env_file::EnvFile;
+use model::secret::Secret;
+use serde::{Deserialize, Serialize};
+
+use super::HireError;
+
+/// The variable by which a key from a file of settings reaches the shim.
+const KEY_VARIABLE: &str = "BOTTLEWORKS_MODEL_KEY";
+
+/// Where the model's key is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyPlace {
+    /// There is none.
+    Nowhere,
+    /// In a file of settings, under a name.
+    Settings {
+        /// The file, which must be its owner's alone.
+        path: PathBuf,
+        /// The name of the setting.
+        name: String,
+    },
+    /// In a variable of the caller.
+    Variable(String),
+    /// In a file of its own, which the shim reads itself.
+    File(PathBuf),
+    /// In the output of a command, which the shim runs itself.
+    Command(Vec<String>),
+}
+
+impl KeyPlace {
+    /// The person's own command line, run as they would run it: it is theirs, and it never sees the box.
+    pub fn command_line(line: &str) -> Self {
+        Self::Command(["/bin/sh", "-c", line].map(str::to_owned).to_vec())
+    }
+
+    /// The variables with the key that the shim needs; none where it looks the key up itself.
+    pub fn variables(&self) -> Result<Vec<(String, Secret)>, HireError> {
+        match self {
+            Self::Nowhere | Self::File(_) | Self::Command(_) => Ok(Vec::new()),
+            Self::Settings { path, name } => {
+                Ok(vec![(KEY_VARIABLE.to_owned(), read_setting(path, name)?)])
+            }
+            Self::Variable(name) => match host::env::var(name) {
+                Some(value) => Ok(vec![(name.clone(), Secret::new(value))]),
+                None => Err(HireError::NoKey { name: name.clone() }),
+            },
+        }
+    }
+
+    /// The key's value, for the redactor; and with it the proof that it is there before anything starts. What a command
+    /// prints is known to the shim alone.
+    pub fn values(&self) -> Result<Vec<Secret>, HireError> {
+        if let Self::File(path) = self {
+            let bytes = host::file::read_private(path)?;
+            return Ok(vec![Secret::new(String::from_utf8_lossy(&bytes).trim())]);
+        }
+        Ok(self.variables()?.into_iter().map(|(_, secret)| secret).collect())
+    }
+
+    /// How the proxy finds it.
+    pub(super) fn source(&self) -> KeySource {
+        match self {
+            Self::Nowhere => KeySource::None,
+            Self::Settings { .. } => KeySource::Env(KEY_VARIABLE.to_owned()),
+            Self::Variable(name) => KeySource::Env(name.clone()),
+            Self::File(path) => KeySource::File(path.clone()),
+            Self::Command(argv) => KeySource::Command(argv.clone()),
+        }
+    }
+}
+
+fn read_setting(path: &std::path::Path, name: &str) -> Result<Secret, HireError> {
+    let fault = |reason: String| HireError::Settings { path: path.to_path_buf(), reason };
+    let bytes = host::file::read_private(path)?;
+    let file = EnvFile::parse_bytes(&bytes).map_err(|error| fault(error.to_string()))?;
+    let value = file.get(name).ok_or_else(|| fault(format!("{name} is not in it")))?;
+    Ok(Secret::new(value))
+}

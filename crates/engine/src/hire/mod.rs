@@ -1,0 +1,318 @@
+//! Hiring an agent: which program, which model server, which key, which way out. Everything that can be wrong with it
+//! is found here, before anything is started.
+
+pub mod choice;
+mod key;
+mod plan;
+
+use std::path::{Path, PathBuf};
+
+use agent::{
+    AgentError, AgentRequest, McpServer, ModelRoute, Price as AgentPrice, Provider, SessionWish,
+    WireApi,
+};
+use egress::model_route::{Caps, Price, Prices, SpecError, Upstream, WireApi as RouteApi};
+use egress::{EgressConfig, EgressPolicy, ModelRouteSpec, Profile};
+use guest::script::Script;
+use host::file::FileError;
+use model::id::RunId;
+use model::secret::Secret;
+
+use crate::install::{self, Installed};
+use choice::{ModelChoice, NoModel, Said, choose_model};
+
+pub use key::KeyPlace;
+pub(crate) use plan::PROGRAM_DIR;
+pub use plan::{AgentPlan, PROXY};
+
+/// Who is wanted, as far as it was said.
+#[derive(Debug, Clone)]
+pub struct AgentWish {
+    /// The agent.
+    pub provider: Provider,
+    /// Its model, with or without its server's name before a slash.
+    pub model: Option<String>,
+    /// How hard the model shall think.
+    pub variant: Option<String>,
+    /// Which of the agent's own personas shall work.
+    pub agent: Option<String>,
+    /// Another model server than the name implies.
+    pub url: Option<String>,
+    /// Another way to talk to it.
+    pub wire: Option<String>,
+    /// Where the key is; the variable that is usual for the server if nothing is said.
+    pub key: Option<KeyPlace>,
+    /// What it may use.
+    pub caps: Caps,
+    /// What the model costs.
+    pub price: Option<Price>,
+    /// What it may reach beside its model; nothing if nothing is said.
+    pub policy: Option<EgressPolicy>,
+    /// Seconds without output or traffic after which it is ended.
+    pub silence_secs: Option<u64>,
+    /// What the scripted agent plays.
+    pub script: Option<Script>,
+    /// What the agent `command` starts.
+    pub template: Option<Vec<String>>,
+}
+
+impl AgentWish {
+    /// This agent, and nothing else said.
+    pub fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            model: None,
+            variant: None,
+            agent: None,
+            url: None,
+            wire: None,
+            key: None,
+            caps: Caps::default(),
+            price: None,
+            policy: None,
+            silence_secs: None,
+            script: None,
+            template: None,
+        }
+    }
+}
+
+/// Why an agent cannot be hired.
+#[derive(Debug, thiserror::Error)]
+pub enum HireError {
+    /// No model server could be chosen.
+    #[error(transparent)]
+    Model(#[from] NoModel),
+    /// The model server's address or caps cannot be used.
+    #[error(transparent)]
+    Route(#[from] SpecError),
+    /// The agent cannot be asked for this.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The agent's program is not here.
+    #[error("{name} is not installed; run: {hint} {name}", hint = INSTALL_HINT)]
+    NotInstalled {
+        /// The agent.
+        name: &'static str,
+    },
+    /// What runs the agent's program is not here.
+    #[error("{0}")]
+    NoRuntime(String),
+    /// The key is in no variable.
+    #[error("the model's key is not there: set {name}, or name a file that holds it")]
+    NoKey {
+        /// The variable.
+        name: String,
+    },
+    /// The file with the key cannot be used.
+    #[error("{path}: {reason}", path = path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// A file that must be its owner's alone.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The program of the agent `command`.
+    #[error("the program '{program}' was not found; name it by its path")]
+    NoProgram {
+        /// As it was given.
+        program: String,
+    },
+}
+
+/// The command that installs agents, as people type it.
+const INSTALL_HINT: &str = "forklift agents install";
+
+/// An agent that can be started: everything about it was checked.
+#[derive(Debug, Clone)]
+pub struct Hired {
+    wish: AgentWish,
+    installed: Option<Installed>,
+    /// The program of the agent `command`, if it is none of the system's.
+    program: Option<PathBuf>,
+    model: Option<Model>,
+}
+
+#[derive(Debug, Clone)]
+struct Model {
+    choice: ModelChoice,
+    route: ModelRouteSpec,
+    key: KeyPlace,
+    secrets: Vec<Secret>,
+}
+
+/// What one run asks of the agent.
+#[derive(Debug, Clone)]
+pub struct Task<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// What to do.
+    pub prompt: String,
+    /// What the repository's people say about it, shown beside the instructions.
+    pub context: Option<String>,
+    /// Whether this begins a conversation or goes on with one.
+    pub session: SessionWish,
+    /// Tool servers.
+    pub mcp: Vec<McpServer>,
+}
+
+/// Checks the wish against this machine. `agents` is the folder of installed programs.
+pub async fn hire(mut wish: AgentWish, agents: &Path) -> Result<Hired, HireError> {
+    let program = match wish.provider {
+        Provider::Command => find_program(&mut wish)?,
+        _ => None,
+    };
+    let model = if wants_model(&wish) { Some(Model::choose(&wish)?) } else { None };
+    let installed = match wish.provider.program() {
+        Some(program) => Some(installed(wish.provider, &program, agents).await?),
+        None => None,
+    };
+    if wish.provider == Provider::Scripted && wish.script.is_none() {
+        return Err(AgentError::NoScript.into());
+    }
+    Ok(Hired { wish, installed, program, model })
+}
+
+impl Hired {
+    /// Values that must never be written anywhere.
+    pub fn secrets(&self) -> Vec<Secret> {
+        self.model.iter().flat_map(|model| model.secrets.clone()).collect()
+    }
+
+    /// What is started for a task.
+    pub fn plan(&self, task: Task<'_>) -> Result<AgentPlan, HireError> {
+        let wish = &self.wish;
+        let dummy_key = format!("bottle-{}", task.run);
+        let command = match &wish.script {
+            Some(script) if wish.provider == Provider::Scripted => agent::scripted::command(script),
+            _ => wish.provider.command(&self.request(&task, &dummy_key))?,
+        };
+        let mut plan = AgentPlan::new(wish.provider, &command, task.prompt, task.context);
+        plan.programs = self.installed.iter().map(|installed| installed.mount.clone()).collect();
+        plan.program = self.program.clone();
+        plan.silence_secs = wish.silence_secs;
+        let route = self.model.as_ref().map(|model| {
+            plan.key = model.key.clone();
+            ModelRouteSpec { dummy_key, ..model.route.clone() }
+        });
+        if route.is_some() || wish.policy.is_some() {
+            let only_model = || EgressPolicy::new(Profile::ModelOnly);
+            plan.egress = Some(EgressConfig {
+                run: task.run.to_string(),
+                policy: wish.policy.clone().unwrap_or_else(only_model),
+                model: route,
+                log_path: PathBuf::new(),
+            });
+        }
+        Ok(plan)
+    }
+
+    fn request(&self, task: &Task<'_>, dummy_key: &str) -> AgentRequest {
+        let wish = &self.wish;
+        let choice = self.model.as_ref().map(|model| &model.choice);
+        AgentRequest {
+            launcher: self.installed.as_ref().map_or_else(Vec::new, |it| it.launcher.clone()),
+            prompt: task.prompt.clone(),
+            model: choice.and_then(|choice| choice.model.clone()),
+            variant: wish.variant.clone(),
+            agent: wish.agent.clone(),
+            session: task.session.clone(),
+            model_route: ModelRoute {
+                base_url: egress::model_base_url(PROXY),
+                wire: choice.map_or(WireApi::Chat, |choice| choice.wire),
+                dummy_key: dummy_key.to_owned(),
+            },
+            mcp: task.mcp.clone(),
+            workspace: "/workspace".to_owned(),
+            run_title: task.run.to_string(),
+            price: wish.price.map(|price| AgentPrice {
+                input: price.input,
+                output: price.output,
+                cache_read: price.cache_read,
+            }),
+            script: None,
+            template: wish.template.clone(),
+        }
+    }
+}
+
+impl Model {
+    fn choose(wish: &AgentWish) -> Result<Self, HireError> {
+        let said = Said {
+            model: wish.model.as_deref(),
+            url: wish.url.as_deref(),
+            wire: wish.wire.as_deref(),
+        };
+        let choice = choose_model(wish.provider, said)?;
+        let usual = || KeyPlace::Variable(choice.key.to_owned());
+        let key = wish.key.clone().unwrap_or_else(usual);
+        let route = route(wish, &choice, &key)?;
+        let secrets = key.values()?;
+        Ok(Self { choice, route, key, secrets })
+    }
+}
+
+/// The scripted agent has no model, and a program of one's own only if one was named.
+fn wants_model(wish: &AgentWish) -> bool {
+    match wish.provider {
+        Provider::Scripted => false,
+        Provider::Command => wish.model.is_some() || wish.url.is_some(),
+        Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Pi => true,
+    }
+}
+
+fn route(
+    wish: &AgentWish,
+    choice: &ModelChoice,
+    key: &KeyPlace,
+) -> Result<ModelRouteSpec, HireError> {
+    let upstream = Upstream::parse(&choice.url)?;
+    let mut spec = ModelRouteSpec::new(upstream, choice.auth, key.source(), "");
+    spec.apis = vec![match choice.wire {
+        WireApi::Messages => RouteApi::Messages,
+        WireApi::Chat => RouteApi::Chat,
+        WireApi::Responses => RouteApi::Responses,
+    }];
+    spec.caps = wish.caps;
+    if let Some(price) = wish.price {
+        let model = choice.model.clone().unwrap_or_else(|| "*".to_owned());
+        spec.prices = Prices([(model, price)].into());
+    }
+    spec.check()?;
+    Ok(spec)
+}
+
+async fn installed(
+    provider: Provider,
+    program: &agent::program::Program,
+    agents: &Path,
+) -> Result<Installed, HireError> {
+    if let Some(missing) = install::missing_runtime(program).await {
+        return Err(HireError::NoRuntime(missing));
+    }
+    install::find(agents, program).ok_or(HireError::NotInstalled { name: provider.name() })
+}
+
+/// Finds the program of the agent `command`. One of the system's is taken as the box's root has it; another one is
+/// copied beside the box and started from there, so that nothing else of its folder is shown.
+fn find_program(wish: &mut AgentWish) -> Result<Option<PathBuf>, HireError> {
+    let Some(first) = wish.template.as_mut().and_then(|words| words.first_mut()) else {
+        return Err(AgentError::NoTemplate.into());
+    };
+    let missing = || HireError::NoProgram { program: first.clone() };
+    let found = if first.contains('/') {
+        std::fs::canonicalize(&*first).ok().filter(|path| path.is_file())
+    } else {
+        host::tool::which(first)
+    };
+    let found = found.ok_or_else(missing)?;
+    if ["/usr", "/bin", "/sbin"].iter().any(|root| found.starts_with(root)) {
+        return Ok(None);
+    }
+    let name = found.file_name().map(|name| name.to_string_lossy().into_owned());
+    *first = format!("{}/{}", plan::PROGRAM_DIR, name.ok_or_else(missing)?);
+    Ok(Some(found))
+}

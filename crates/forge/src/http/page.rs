@@ -1,0 +1,179 @@
+//! Lists to their end. The server caps pages below what is asked for, so a short page is not the last one.
+
+use std::collections::BTreeSet;
+
+use hyper::header::{HeaderMap, LINK};
+use serde::de::DeserializeOwned;
+
+use super::{Ask, Client};
+use crate::error::ForgeError;
+
+/// How a kind of forge gives out long lists.
+#[derive(Debug)]
+pub(crate) struct Paging {
+    /// The field with the number of entries wanted on a page.
+    pub(crate) size_field: &'static str,
+    /// The largest page that a server gives unless it is told otherwise.
+    pub(crate) size: usize,
+    /// The header with the number of all entries.
+    pub(crate) total_header: &'static str,
+    pub(crate) silence: Silence,
+}
+
+/// What it means that a page has no `Link` header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Nothing.
+    Unclear,
+    /// That it is the only one.
+    End,
+}
+
+/// Beyond this many pages something is wrong with the server.
+const PAGES_MAX: usize = 1000;
+/// How often a list is read when it changes meanwhile.
+const READS_MAX: usize = 3;
+
+/// What a page shows about the rest.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    /// How many of its entries were new.
+    fresh: usize,
+    /// How many different entries were read so far.
+    seen: usize,
+    /// How many there are, as the server counts.
+    total: Option<usize>,
+    /// What the `Link` header says, if there is one.
+    linked: Option<Linked>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Linked {
+    Next,
+    End,
+}
+
+impl Client {
+    /// All entries of a list, each once. An entry that leaves the list while it is read moves later ones to an earlier
+    /// page, where nobody looks any more; a list whose count has changed is therefore read again.
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &str,
+        action: &str,
+        id_of: fn(&T) -> u64,
+    ) -> Result<Vec<T>, ForgeError> {
+        let Paging { size_field, size, total_header, silence } = &self.dialect.paging;
+        let mut reads = 1;
+        loop {
+            let mut found = Vec::new();
+            let mut ids = BTreeSet::new();
+            let mut totals = BTreeSet::new();
+            for number in 1..=PAGES_MAX {
+                let path = format!("{path}?{query}&page={number}&{size_field}={size}");
+                let ask = Ask::get(path.replace("?&", "?"), action);
+                let (entries, headers) = self.call_json::<Option<Vec<T>>>(&ask).await?;
+                let before = found.len();
+                let entries = entries.unwrap_or_default().into_iter();
+                found.extend(entries.filter(|entry| ids.insert(id_of(entry))));
+                let (fresh, seen) = (found.len() - before, found.len());
+                let total = total(&headers, total_header);
+                let page = Page { fresh, seen, total, linked: linked(&headers, *silence) };
+                totals.insert(page.total);
+                if !has_more(&page) {
+                    break;
+                }
+            }
+            if is_whole(&totals, found.len()) || reads == READS_MAX {
+                return Ok(found);
+            }
+            reads += 1;
+        }
+    }
+}
+
+fn has_more(page: &Page) -> bool {
+    // A server that ignores the number of the page would go on for ever.
+    if page.fresh == 0 {
+        return false;
+    }
+    match (page.linked, page.total) {
+        (Some(Linked::Next), _) => true,
+        (_, Some(total)) => page.seen < total,
+        (Some(Linked::End), None) => false,
+        (None, None) => true,
+    }
+}
+
+/// Whether the server named one count on every page, and that many entries came.
+fn is_whole(totals: &BTreeSet<Option<usize>>, seen: usize) -> bool {
+    totals.len() == 1 && totals.iter().flatten().all(|total| seen >= *total)
+}
+
+fn total(headers: &HeaderMap, name: &str) -> Option<usize> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn linked(headers: &HeaderMap, silence: Silence) -> Option<Linked> {
+    let Some(link) = headers.get(LINK) else {
+        return (silence == Silence::End).then_some(Linked::End);
+    };
+    let text = link.to_str().ok()?;
+    Some(if text.contains("rel=\"next\"") { Linked::Next } else { Linked::End })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fresh: usize, seen: usize, total: Option<usize>, linked: Option<Linked>, more: bool) {
+        assert_eq!(has_more(&Page { fresh, seen, total, linked }), more);
+    }
+
+    #[test]
+    fn a_list_goes_on_as_long_as_anything_says_so() {
+        check(30, 30, Some(70), Some(Linked::Next), true);
+        check(30, 30, Some(70), None, true);
+        check(30, 30, None, Some(Linked::Next), true);
+        check(30, 30, None, None, true);
+        check(10, 70, Some(70), Some(Linked::End), false);
+        check(10, 70, None, Some(Linked::End), false);
+        check(70, 70, Some(70), None, false);
+    }
+
+    #[test]
+    fn a_page_with_nothing_new_is_the_last() {
+        check(0, 30, Some(70), Some(Linked::Next), false);
+        check(0, 0, Some(0), None, false);
+    }
+
+    #[test]
+    fn a_list_whose_count_changed_or_was_not_reached_is_not_whole() {
+        assert!(is_whole(&BTreeSet::from([Some(2)]), 2));
+        assert!(is_whole(&BTreeSet::from([None]), 2));
+        assert!(!is_whole(&BTreeSet::from([Some(2)]), 1));
+        assert!(!is_whole(&BTreeSet::from([Some(2), Some(3)]), 3));
+    }
+
+    #[test]
+    fn a_page_without_links_is_the_only_one_where_that_is_the_custom() {
+        assert_eq!(linked(&HeaderMap::new(), Silence::Unclear), None);
+        assert_eq!(linked(&HeaderMap::new(), Silence::End), Some(Linked::End));
+    }
+
+    #[test]
+    fn the_headers_of_a_recorded_page_are_read() {
+        let mut headers = HeaderMap::new();
+        let recorded = include_str!("../../tests/samples/api_list_pulls.headers");
+        for line in recorded.lines() {
+            if let Some(link) = line.strip_prefix("link: ") {
+                headers.insert(LINK, link.parse().unwrap());
+            } else if let Some(count) = line.strip_prefix("x-total-count: ") {
+                headers.insert("x-total-count", count.parse().unwrap());
+            }
+        }
+        assert_eq!(total(&headers, "x-total-count"), Some(2));
+        assert_eq!(linked(&headers, Silence::Unclear), Some(Linked::Next));
+    }
+}

@@ -1,0 +1,43 @@
+//! `forklift resume` and `forklift retry`: an earlier run, gone on from or done once more.
+
+use model::verdict::ForkliftStatus;
+use store::run_dir;
+
+use super::Places;
+use super::run::{run_from, run_in};
+use crate::cli::{AgainArgs, RunArgs};
+use crate::exit::{OrExit, Outcome};
+use crate::flow::again::{Earlier, load_args};
+use crate::flow::metadata::Metadata;
+use crate::ui::Ui;
+
+/// Goes on from the workspace of an earlier run.
+pub(crate) fn resume(ui: &Ui, again: &AgainArgs, answer: Option<&str>) -> Outcome {
+    let places = Places::from_env()?;
+    let dir = run_dir::find(&places.runs, &again.run).or_exit(ForkliftStatus::Usage)?;
+    let earlier = Earlier::load(&dir, answer.map(str::to_owned))?;
+    run_from(ui, &asked(&dir, again)?, &places, Some(earlier))
+}
+
+/// Asks once more for what an earlier run was asked, from the fork as it is now.
+pub(crate) fn retry(ui: &Ui, again: &AgainArgs) -> Outcome {
+    let places = Places::from_env()?;
+    let dir = run_dir::find(&places.runs, &again.run).or_exit(ForkliftStatus::Usage)?;
+    run_in(ui, &asked(&dir, again)?, &places)
+}
+
+fn asked(dir: &run_dir::RunDir, again: &AgainArgs) -> Result<RunArgs, crate::exit::Failure> {
+    let meta: Metadata = store::metadata::load_metadata(dir).or_exit(ForkliftStatus::Machine)?;
+    let mut args = load_args(dir)?;
+    args.directory = Some(meta.fork.path);
+    if let Some(timeout) = again.timeout {
+        args.timeout = timeout;
+    }
+    if let Some(instruction) = &again.instruction {
+        args.instruction = Some(instruction.clone());
+    }
+    if let Some(script) = &again.script {
+        args.script = Some(script.clone());
+    }
+    Ok(args)
+}

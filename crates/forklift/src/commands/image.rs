@@ -1,0 +1,152 @@
+//! `forklift image`: make the image that boxes on a container engine come from, and see whether it has what it should.
+
+use engine::chore::Chore;
+use engine::errand::Site;
+use engine::launch::Launcher;
+use engine::shim::SHIM_WORD;
+use engine::workspace::make_harness_state;
+use host::signal::cancel_on_signals;
+use model::id::{BoxName, ProjectName, RunId};
+use model::verdict::{Ended, ForkliftStatus};
+use sandbox::backend::BackendKind;
+use sandbox::docker::{ContextFile, Engine, ImageWish};
+use sandbox::spec::{Access, BoxUser, Limits, Root};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::block_on;
+use crate::cli::ImageBuildArgs;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::image::{Tool, judge_tools, parse_tools, tools_script};
+use crate::ui::Ui;
+
+/// The recipe, as it stands in `docker/kitchen-sink`.
+const FILES: [ContextFile<'static>; 5] = [
+    file("Dockerfile", 0o644, include_bytes!("../../../../docker/kitchen-sink/Dockerfile")),
+    file(
+        "build/packages.sh",
+        0o755,
+        include_bytes!("../../../../docker/kitchen-sink/build/packages.sh"),
+    ),
+    file("build/user.sh", 0o755, include_bytes!("../../../../docker/kitchen-sink/build/user.sh")),
+    file(
+        "build/runtime.sh",
+        0o755,
+        include_bytes!("../../../../docker/kitchen-sink/build/runtime.sh"),
+    ),
+    file("harness/run.sh", 0o755, include_bytes!("../../../../docker/kitchen-sink/harness/run.sh")),
+];
+
+/// Which recipe an image was made with, and what it was to hold.
+const LABEL_RECIPE: &str = "forklift.recipe";
+const LABEL_RUNTIMES: &str = "forklift.runtimes";
+
+/// Seconds that an image has to show its tools.
+const CHECK_SECS: u64 = 60;
+
+const fn file(path: &'static str, mode: u32, bytes: &'static [u8]) -> ContextFile<'static> {
+    ContextFile { path, mode, bytes }
+}
+
+/// Builds the image on the engine that answers.
+pub(crate) fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
+    let recipe = recipe();
+    let runtimes = if args.runtimes == "none" { "" } else { &args.runtimes };
+    block_on(async {
+        let engine = Engine::find().await.or_exit(ForkliftStatus::Usage)?;
+        ui.phase("build", &format!("building {} from {}", args.tag, args.base));
+        let wish = ImageWish {
+            tag: &args.tag,
+            files: &FILES,
+            args: &[("BASE", &args.base), ("RUNTIMES", runtimes)],
+            labels: &[(LABEL_RECIPE, &recipe), (LABEL_RUNTIMES, runtimes)],
+        };
+        let built = engine.build_image(wish, |line| {
+            if line.starts_with("Step ") { ui.note(line) } else { ui.progress("build", line) }
+        });
+        built.await.or_exit(ForkliftStatus::Machine)
+    })?;
+    ui.result("image", &args.tag);
+    ui.event("image", &json!({"image": args.tag, "recipe": recipe, "runtimes": runtimes}));
+    Ok(ForkliftStatus::Success)
+}
+
+/// Looks into an image the way an agent would: from inside a sealed box.
+pub(crate) fn check(ui: &Ui, image: &str) -> Outcome {
+    let (labels, tools) = block_on(async {
+        let engine = Engine::find().await.or_exit(ForkliftStatus::Usage)?;
+        let Some(labels) = engine.image_labels(image).await else {
+            return Err(Failure::usage(format!(
+                "the engine has no image {image}; make it with: forklift image build --tag {image}"
+            )));
+        };
+        ui.phase("check", &format!("looking into {image} from a sealed box"));
+        Ok((labels, look_inside(image).await?))
+    })?;
+    let runtimes = labels.get(LABEL_RUNTIMES).map_or("", String::as_str);
+    let missing = judge_tools(&tools, runtimes);
+    let current = labels.get(LABEL_RECIPE) == Some(&recipe());
+    for tool in &tools {
+        ui.result(&tool.name, tool.version.as_deref().unwrap_or("not there"));
+    }
+    ui.result(
+        "recipe",
+        if current { "this version's" } else { "another version's; build it anew" },
+    );
+    ui.event(
+        "image",
+        &json!({"image": image, "current": current, "tools": tools, "missing": missing}),
+    );
+    if missing.is_empty() {
+        return Ok(ForkliftStatus::Success);
+    }
+    Err(Failure::usage(format!("{image} lacks {}", missing.join(", "))))
+}
+
+async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
+    let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+    let folder = tempfile::tempdir().or_exit(ForkliftStatus::Machine)?;
+    let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
+    let (workspace, state) = (folder.path().join("workspace"), folder.path().join("state"));
+    std::fs::create_dir(&workspace).or_exit(ForkliftStatus::Machine)?;
+    engine::workspace::give(&workspace, user).or_exit(ForkliftStatus::Machine)?;
+    make_harness_state(&state, user).or_exit(ForkliftStatus::Machine)?;
+    let project = ProjectName::from_folder("image");
+    let stamp = host::clock::stamp_utc(host::clock::now());
+    let site = Site {
+        run: RunId::new(&project, &stamp, 1).or_exit(ForkliftStatus::Internal)?,
+        name: BoxName::parse("look").or_exit(ForkliftStatus::Internal)?,
+        place: folder.path().join("box"),
+        root: Root::Image(image.to_owned()),
+        workspace,
+        access: Access::ReadOnly,
+        harness_state: state,
+        user,
+        limits: Limits::default(),
+        deadline_secs: CHECK_SECS,
+    };
+    let launcher = Launcher {
+        program: host::env::current_exe().or_exit(ForkliftStatus::Machine)?,
+        words: vec![SHIM_WORD.to_owned()],
+        backend: BackendKind::Docker,
+        secrets: Vec::new(),
+    };
+    let end = Chore::shell(site, &tools_script()).run(&launcher, &cancel).await;
+    let end = end.or_exit(ForkliftStatus::Machine)?;
+    if end.record.ended != (Ended::Exited { code: 0 }) {
+        let words = format!("{image} could not be looked into: {}", end.tail().trim());
+        return Err(Failure::new(ForkliftStatus::Machine, words));
+    }
+    let said = std::fs::read_to_string(&end.stdout).or_exit(ForkliftStatus::Machine)?;
+    Ok(parse_tools(&said))
+}
+
+/// Names the recipe by what is in it.
+fn recipe() -> String {
+    let mut hasher = Sha256::new();
+    for file in FILES {
+        hasher.update(file.path.as_bytes());
+        hasher.update(file.bytes);
+    }
+    hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

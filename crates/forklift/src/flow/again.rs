@@ -1,0 +1,136 @@
+//! Going on from an earlier run, or doing it once more: what was asked then, and what came of it.
+
+use engine::evidence::Pins;
+use host::git::UserRepo;
+use model::id::{ProjectName, RunId};
+use model::verdict::ForkliftStatus;
+use store::metadata::load_metadata;
+use store::run_dir::RunDir;
+
+use super::metadata::Metadata;
+use super::observe::Observation;
+use crate::cli::RunArgs;
+use crate::exit::{Failure, OrExit};
+use crate::rules::fork_file::ForkFile;
+use crate::rules::judge::Verdict;
+use crate::rules::prompt;
+
+/// What the run was asked, in its directory. Names places of keys and holds none.
+const ARGS_FILE: &str = "request.json";
+
+/// Keeps what was asked.
+pub(crate) fn save_args(args: &RunArgs, dir: &RunDir) -> Result<(), Failure> {
+    let bytes = serde_json::to_vec_pretty(args).or_exit(ForkliftStatus::Internal)?;
+    host::file::write_atomic(&dir.path().join(ARGS_FILE), &bytes, 0o600)
+        .or_exit(ForkliftStatus::Machine)
+}
+
+/// What a run was asked.
+pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
+    let bytes = std::fs::read(dir.path().join(ARGS_FILE)).map_err(|error| {
+        Failure::usage(format!("{} has no record of what was asked: {error}", dir.id()))
+    })?;
+    serde_json::from_slice(&bytes).or_exit(ForkliftStatus::Machine)
+}
+
+/// A run that stopped short of its aim.
+pub(crate) struct Earlier {
+    meta: Metadata,
+    project: ProjectName,
+    verdict: Verdict,
+    ended: String,
+    answer: Option<String>,
+    context: Option<String>,
+}
+
+impl Earlier {
+    /// Looks at a run and says whether it can be gone on from.
+    pub(crate) fn load(dir: &RunDir, answer: Option<String>) -> Result<Self, Failure> {
+        let meta: Metadata = load_metadata(dir).or_exit(ForkliftStatus::Machine)?;
+        let id = dir.id();
+        if !dir.is_closed() {
+            return Err(Failure::usage(format!(
+                "{id} is not over; follow it with: forklift attach {id}"
+            )));
+        }
+        let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
+        if matches!(verdict, Verdict::UpToDate | Verdict::Publish) {
+            return Err(Failure::usage(format!(
+                "{id} reached its aim; there is nothing to go on from"
+            )));
+        }
+        if !dir.workspace().is_dir() || meta.agent_box.is_none() {
+            return Err(Failure::usage(format!(
+                "{id} has no workspace to go on from; start over with: forklift retry {id}"
+            )));
+        }
+        let folder = meta.fork.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let plan = super::sealed::load_plan(dir)?;
+        Ok(Self {
+            project: ProjectName::from_folder(&folder.unwrap_or_default()),
+            ended: verdict.words(),
+            verdict,
+            meta,
+            answer,
+            context: plan.context,
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn run(&self) -> &RunId {
+        &self.meta.run
+    }
+
+    /// What git could not merge by itself then.
+    pub(crate) fn conflicts(&self) -> Vec<String> {
+        self.meta.conflicts.clone()
+    }
+
+    /// The same commits that the earlier run was judged by: its workspace knows no others.
+    pub(crate) async fn observe(&self, repo: UserRepo) -> Result<Observation, Failure> {
+        let Pins { base, upstream } = self.meta.pins.clone();
+        for commit in [&base, &upstream] {
+            let known = repo.resolve_commit(commit.as_str()).await;
+            if known.or_exit(ForkliftStatus::Machine)?.is_none() {
+                return Err(Failure::usage(format!(
+                    "the commit {commit} of {} is no longer in the repository; start over with: forklift retry {}",
+                    self.meta.run, self.meta.run
+                )));
+            }
+        }
+        let settings = &self.meta.settings;
+        let words = self.context.clone().unwrap_or_default();
+        Ok(Observation {
+            project: self.project.clone(),
+            fork: self.meta.fork.clone(),
+            pins: Pins { base, upstream },
+            repo,
+            target: settings.target.clone(),
+            target_name: settings.target_name.clone(),
+            fork_file: Some(ForkFile { rules: settings.rules.clone(), words }),
+            up_to_date: false,
+        })
+    }
+
+    /// What the agent is told of it.
+    pub(crate) fn words(&self) -> prompt::Earlier<'_> {
+        prompt::Earlier {
+            ended: &self.ended,
+            note: self.meta.stuck.as_deref().filter(|_| self.verdict == Verdict::Stuck),
+            answer: self.answer.as_deref(),
+        }
+    }
+
+    /// The conversation to go on with, if the same agent had one.
+    pub(crate) fn session(&self, provider: &str) -> Option<String> {
+        let resumable = agent::Provider::parse(provider).is_ok_and(agent::Provider::can_resume);
+        let same = self.meta.settings.provider == provider && resumable;
+        self.meta.agent.as_ref().and_then(|agent| agent.session.clone()).filter(|_| same)
+    }
+
+    /// What the conversation used before.
+    pub(crate) fn used(&self) -> agent::Usage {
+        let before = self.meta.agent.as_ref().and_then(|agent| agent.thread_usage);
+        before.unwrap_or_default()
+    }
+}

@@ -1,0 +1,98 @@
+//! From what is wanted of upstream to one commit. Tags are asked for and fetched without a name here, so a tag of the
+//! fork's with the same name is neither in the way nor touched.
+
+use host::git::{RemoteRef, UserRepo};
+use model::id::{BranchName, RemoteName, Sha};
+use model::verdict::ForkliftStatus;
+
+use super::observe::{FETCH_LIMIT, pin};
+use crate::exit::{Failure, OrExit};
+use crate::rules::target::{Tag, Target, choose_latest};
+
+/// A commit of upstream's and what it is called.
+pub(crate) struct Aim {
+    pub(crate) commit: Sha,
+    pub(crate) name: String,
+}
+
+/// Finds the commit.
+pub(crate) async fn aim(
+    repo: &UserRepo,
+    upstream: &RemoteName,
+    branch: &BranchName,
+    target: &Target,
+) -> Result<Aim, Failure> {
+    match target {
+        Target::Tip => {
+            let commit = pin(repo, upstream, branch).await?;
+            Ok(Aim { commit, name: format!("tip of {branch}") })
+        }
+        Target::LatestTag => {
+            let tags = tags(repo, upstream, "refs/tags/*").await?;
+            let tag = choose_latest(&tags).or_exit(ForkliftStatus::Usage)?;
+            take_tag(repo, upstream, tag).await
+        }
+        Target::Named(name) => named(repo, upstream, name).await,
+    }
+}
+
+/// A tag, a branch, or a commit that is known here because one of upstream's branches has it.
+async fn named(repo: &UserRepo, upstream: &RemoteName, name: &str) -> Result<Aim, Failure> {
+    let short = |prefix: &str| name.strip_prefix(prefix).unwrap_or(name);
+    let wants_branch = name.starts_with("refs/heads/");
+    let wants_tag = name.starts_with("refs/tags/");
+    let branch_ref = format!("refs/remotes/{upstream}/{}", short("refs/heads/"));
+    let branch = repo.resolve_commit(&branch_ref).await.or_exit(ForkliftStatus::Machine)?;
+    let tag_ref = format!("refs/tags/{}", short("refs/tags/"));
+    let tags = if wants_branch { Vec::new() } else { tags(repo, upstream, &tag_ref).await? };
+    let tag = tags.first();
+    match (branch.filter(|_| !wants_tag), tag) {
+        (Some(branch), Some(tag)) if branch != tag.id => Err(Failure::usage(format!(
+            "upstream has a branch and a tag called '{name}'; say which: --target refs/heads/{name} or refs/tags/{name}"
+        ))),
+        (Some(commit), _) => Ok(Aim { commit, name: format!("branch {}", short("refs/heads/")) }),
+        (None, Some(tag)) => take_tag(repo, upstream, tag).await,
+        (None, None) => commit(repo, name).await,
+    }
+}
+
+async fn commit(repo: &UserRepo, name: &str) -> Result<Aim, Failure> {
+    let unknown = || {
+        Failure::usage(format!(
+            "upstream has no tag, branch or commit '{name}'; see: git ls-remote upstream"
+        ))
+    };
+    let looks_like_one = name.len() >= 7 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !looks_like_one {
+        return Err(unknown());
+    }
+    let found = repo.resolve_commit(name).await.or_exit(ForkliftStatus::Machine)?;
+    let commit = found.ok_or_else(unknown)?;
+    Ok(Aim { name: format!("commit {}", commit.short()), commit })
+}
+
+async fn tags(repo: &UserRepo, upstream: &RemoteName, pattern: &str) -> Result<Vec<Tag>, Failure> {
+    let refs = repo.remote_refs(upstream, pattern, FETCH_LIMIT).await;
+    let tag = |found: RemoteRef| {
+        let name = found.name.strip_prefix("refs/tags/")?.to_owned();
+        Some(Tag { name, id: found.id })
+    };
+    Ok(refs.or_exit(ForkliftStatus::Machine)?.into_iter().filter_map(tag).collect())
+}
+
+async fn take_tag(repo: &UserRepo, upstream: &RemoteName, tag: &Tag) -> Result<Aim, Failure> {
+    let known = repo.resolve_commit(tag.id.as_str()).await.or_exit(ForkliftStatus::Machine)?;
+    let commit = match known {
+        Some(commit) => commit,
+        None => {
+            let name = format!("refs/tags/{}", tag.name);
+            let fetched = repo.fetch_nameless(upstream, &[&name], FETCH_LIMIT).await;
+            fetched.or_exit(ForkliftStatus::Machine)?;
+            let found = repo.resolve_commit(tag.id.as_str()).await;
+            found.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| {
+                Failure::usage(format!("upstream's tag '{}' is not on a commit", tag.name))
+            })?
+        }
+    };
+    Ok(Aim { commit, name: tag.name.clone() })
+}

@@ -1,0 +1,25 @@
+//! How upstream's work gets into the fork.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// How upstream's work gets into the fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Strategy {
+    /// A merge commit on top of the fork's history
+    #[default]
+    Merge,
+    /// The fork's commits made anew on top of upstream's
+    Rebase,
+}
+
+impl Strategy {
+    /// The name that people give.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Rebase => "rebase",
+        }
+    }
+}

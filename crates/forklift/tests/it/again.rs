@@ -1,0 +1,142 @@
+//! Living with runs that stopped short: going on from them, doing them again, being told of them.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{MERGE, Person};
+
+const ASKS: &str = "[[step]]\nrun = \"echo half done > half.txt\"\n\n[[step]]\nrun = \"echo which one? > STUCK.md\"\n";
+
+const GOES_ON: &str = "[[step]]\nrun = '''test -f half.txt && test ! -e STUCK.md && rm half.txt'''\n\n[[step]]\n\
+                       run = \"git merge -q --no-edit upstream/main\"\n";
+
+fn name_of(run: &Path) -> String {
+    run.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+fn script(person: &Person, text: &str) -> String {
+    let path = person.hermetic.root().join("second.toml");
+    std::fs::write(&path, text).expect("the script");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_stuck_run_goes_on_from_its_workspace_with_the_answer() {
+    let Some(person) = Person::new() else { return };
+    let stuck = person.run(ASKS, &[]);
+    assert_eq!(stuck.status, Some(4), "{}", stuck.snapshot());
+    let first = person.only_run();
+    let second = script(&person, GOES_ON);
+    let args = ["resume", &name_of(&first), "--answer", "the left one", "--script", &second];
+    let output = person.hermetic.run(&mut person.forklift(&args));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let runs = person.runs();
+    assert_eq!(runs.len(), 2, "a run directory is never used again");
+    let told = std::fs::read_to_string(runs[1].join("harness-state/instructions.txt"));
+    let told = told.expect("instructions");
+    assert!(told.contains("the left one") && told.contains("which one?"), "{told}");
+    assert!(first.join("workspace/STUCK.md").exists(), "the first run stays as it is");
+    assert_eq!(person.published().len(), 1);
+}
+
+#[test]
+fn a_run_that_ran_out_of_time_can_be_gone_on_with() {
+    let Some(person) = Person::new() else { return };
+    let slow = "[[step]]\nrun = \"echo half > half.txt\"\n\n[[step]]\nsleep = 60\n";
+    let late = person.run(slow, &["--timeout", "1"]);
+    assert_eq!(late.status, Some(5), "{}", late.snapshot());
+    let second = script(&person, GOES_ON);
+    let name = name_of(&person.only_run());
+    let args = ["resume", &name, "--timeout", "60", "--script", &second];
+    let output = person.hermetic.run(&mut person.forklift(&args));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+}
+
+/// What the agent left in its home may be a trap for whoever writes there next.
+#[test]
+fn a_trap_in_the_harness_state_catches_nobody() {
+    let Some(person) = Person::new() else { return };
+    let outside = person.hermetic.root().join("outside.txt");
+    std::fs::write(&outside, "mine").expect("written");
+    let trap = format!(
+        "[[step]]\nrun = '''ln -sf {0} /harness-state/instructions.txt; ln -sf {0} /harness-state/fork-context.md
+rm -rf /harness-state/logs; ln -s {1} /harness-state/logs; ln -sf {0} STUCK.md; rm STUCK.md; echo help > STUCK.md'''\n",
+        outside.display(),
+        person.hermetic.root().display()
+    );
+    assert_eq!(person.run(&trap, &[]).status, Some(4));
+    let second = script(&person, MERGE);
+    let name = name_of(&person.only_run());
+    let args = ["resume", &name, "--script", &second];
+    let output = person.hermetic.run(&mut person.forklift(&args));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(std::fs::read_to_string(outside).expect("there"), "mine");
+    assert!(!person.hermetic.root().join("agent.log").exists());
+}
+
+#[test]
+fn what_reached_its_aim_or_never_began_cannot_be_gone_on_with() {
+    let Some(person) = Person::new() else { return };
+    assert_eq!(person.run(MERGE, &[]).status, Some(0));
+    let name = name_of(&person.only_run());
+    let output = person.hermetic.run(&mut person.forklift(&["resume", &name]));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("reached its aim"), "{}", output.stderr);
+    let output = person.hermetic.run(&mut person.forklift(&["resume", "no-such-run"]));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("no-such-run"), "{}", output.stderr);
+}
+
+#[test]
+fn a_run_can_be_done_once_more_from_anywhere() {
+    let Some(person) = Person::new() else { return };
+    let failed = person.run("[[step]]\nexit = 7\n", &[]);
+    assert_eq!(failed.status, Some(6), "{}", failed.snapshot());
+    let second = script(&person, MERGE);
+    let name = name_of(&person.only_run());
+    let mut command = person.forklift(&["retry", &name, "--script", &second]);
+    command.current_dir(person.hermetic.root());
+    let output = person.hermetic.run(&mut command);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.published().len(), 1);
+}
+
+#[test]
+fn a_verdict_is_told_to_the_persons_own_command() {
+    let Some(person) = Person::new() else { return };
+    let told = person.hermetic.root().join("told.json");
+    let line = format!("cat > '{}'", told.display());
+    let output = person.run(ASKS, &["--notify-cmd", &line]);
+    assert_eq!(output.status, Some(4), "{}", output.snapshot());
+    let value: Value = serde_json::from_slice(&std::fs::read(told).expect("told")).expect("JSON");
+    assert_eq!(value["verdict"]["kind"], "stuck");
+    assert_eq!(value["status"], 4);
+    assert!(value["stuck"].as_str().expect("the note").contains("which one?"));
+}
+
+#[test]
+fn a_notification_that_fails_changes_nothing() {
+    let Some(person) = Person::new() else { return };
+    let output = person.run(MERGE, &["--notify-cmd", "exit 3"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("notification command failed"), "{}", output.stderr);
+}
+
+#[test]
+fn two_forklifts_take_turns_on_one_fork() {
+    let Some(person) = Person::new() else { return };
+    let slow = format!("[[step]]\nsleep = 3\n\n{MERGE}");
+    let mut first = person.start(&slow, &[]);
+    while person.runs().is_empty() {
+        assert!(first.try_wait().expect("it can be asked").is_none(), "it ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let output = person.hermetic.run(&mut person.command(MERGE, &["--wait", "0"]));
+    assert_eq!(output.status, Some(1), "{}", output.snapshot());
+    assert!(output.stderr.contains("another forklift"), "{}", output.stderr);
+    let output = person.hermetic.run(&mut person.command(MERGE, &["--wait", "60"]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(first.wait().expect("it ends").success());
+    assert_eq!(person.runs().len(), 2);
+}

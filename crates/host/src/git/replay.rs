@@ -1,0 +1,127 @@
+//! Commits taken apart and put together again, byte for byte: what is needed to make a commit anew on another base
+//! without files.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::id::Sha;
+
+use super::call::{Call, args};
+use super::{GitError, Identity, SealedRepo};
+
+/// One object is read or written.
+const OBJECT_LIMIT: Duration = Duration::from_secs(30);
+
+/// A commit's parts. Headers that belong to one commit only, such as signatures, are left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitParts {
+    /// Its tree.
+    pub tree: Sha,
+    /// Its parents, in order.
+    pub parents: Vec<Sha>,
+    /// Who wrote it and when, as it stands in the commit.
+    pub author: Vec<u8>,
+    /// The encoding of the message, if it is not UTF-8.
+    pub encoding: Option<Vec<u8>>,
+    /// The whole message.
+    pub message: Vec<u8>,
+}
+
+impl SealedRepo {
+    /// Reads a commit.
+    pub async fn commit_parts(&self, commit: &Sha) -> Result<CommitParts, GitError> {
+        let call = Call::new(args(["cat-file", "commit", commit.as_str()])).within(OBJECT_LIMIT);
+        let answer = self.git.ask(call).await?.success()?;
+        parse_commit(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a commit"))
+    }
+
+    /// Writes a commit that nothing points at yet.
+    pub async fn write_commit(
+        &self,
+        parts: &CommitParts,
+        committer: &Identity,
+        when: Timestamp,
+    ) -> Result<Sha, GitError> {
+        let bytes = render_commit(parts, committer, when);
+        let argv = args(["hash-object", "-t", "commit", "-w", "--stdin"]);
+        let call = Call::new(argv).reading(&bytes).within(OBJECT_LIMIT);
+        let answer = self.git.ask(call).await?.success()?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        Sha::parse(text.trim_end()).map_err(|error| answer.unreadable(error))
+    }
+}
+
+/// Headers, one a line and perhaps continued by lines that begin with a blank; an empty line; the message.
+fn parse_commit(bytes: &[u8]) -> Option<CommitParts> {
+    let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
+    let (headers, message) = (&bytes[..end], &bytes[end + 2..]);
+    let values = |name: &str| {
+        let name = [name.as_bytes(), b" "].concat();
+        headers
+            .split(|&byte| byte == b'\n')
+            .filter_map(move |line| line.strip_prefix(name.as_slice()).map(<[u8]>::to_vec))
+    };
+    let sha = |value: Vec<u8>| Sha::parse(std::str::from_utf8(&value).ok()?).ok();
+    Some(CommitParts {
+        tree: sha(values("tree").next()?)?,
+        parents: values("parent").map(sha).collect::<Option<_>>()?,
+        author: values("author").next()?,
+        encoding: values("encoding").next(),
+        message: message.to_vec(),
+    })
+}
+
+fn render_commit(parts: &CommitParts, committer: &Identity, when: Timestamp) -> Vec<u8> {
+    let mut bytes = format!("tree {}\n", parts.tree).into_bytes();
+    for parent in &parts.parents {
+        bytes.extend(format!("parent {parent}\n").into_bytes());
+    }
+    bytes.extend([b"author ".as_slice(), &parts.author, b"\n"].concat());
+    let clean = |text: &str| text.replace(['<', '>', '\n', '\0'], "");
+    let (name, email) = (clean(&committer.name), clean(&committer.email));
+    bytes.extend(format!("committer {name} <{email}> {} +0000\n", when.as_second()).into_bytes());
+    if let Some(encoding) = &parts.encoding {
+        bytes.extend([b"encoding ".as_slice(), encoding, b"\n"].concat());
+    }
+    bytes.push(b'\n');
+    bytes.extend(&parts.message);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+    fn parts(message: &[u8]) -> CommitParts {
+        let tree = Sha::parse(TREE).expect("legal");
+        CommitParts {
+            parents: vec![tree.clone(), tree.clone()],
+            tree,
+            author: b"A B <a@b> 1 +0100".to_vec(),
+            encoding: Some(b"ISO-8859-1".to_vec()),
+            message: message.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_commit_survives_being_taken_apart() {
+        let identity = Identity { name: "host <x>\n".to_owned(), email: "h@x".to_owned() };
+        for message in [b"one\n\ntwo\n".as_slice(), b"", b"\n\nbytes \xff\n", b"author me\n"] {
+            let parts = parts(message);
+            let bytes = render_commit(&parts, &identity, Timestamp::UNIX_EPOCH);
+            assert_eq!(parse_commit(&bytes).expect("a commit"), parts);
+        }
+    }
+
+    #[test]
+    fn a_signature_stays_behind() {
+        let text = format!(
+            "tree {TREE}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\ngpgsig BEGIN\n author E <e@e> 2 +0000\n END\n\nhello\n"
+        );
+        let parts = parse_commit(text.as_bytes()).expect("a commit");
+        assert_eq!(parts.author, b"A <a@b> 1 +0000");
+        assert_eq!(parts.message, b"hello\n");
+    }
+}

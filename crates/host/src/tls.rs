@@ -1,0 +1,69 @@
+//! TLS towards a server outside: whom to trust. Behind the feature `tls`, for the crates that speak it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use thiserror::Error;
+
+/// Why no TLS connection can be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The extra certificates cannot be read.
+    #[error("could not read certificates from {path}", path = path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::pki_types::pem::Error,
+    },
+    /// One of them is no certificate authority.
+    #[error("{path} holds something that is no certificate", path = path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+    /// The library refuses its own defaults.
+    #[error("could not set up TLS")]
+    Setup(#[from] rustls::Error),
+    /// The program ended while certificates were read.
+    #[error("stopped while reading certificates")]
+    GaveUp,
+}
+
+/// Trusts what the system trusts, or the well-known authorities where the system has none, and the
+/// certificates of `ca_file`. Reads files, so not on a thread that others wait for.
+pub async fn load_client_config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, TlsError> {
+    let loading = tokio::task::spawn_blocking(move || read_client_config(ca_file.as_deref()));
+    loading.await.unwrap_or(Err(TlsError::GaveUp))
+}
+
+fn read_client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    let (added, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if added == 0 {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    if let Some(path) = ca_file {
+        let unreadable = |source| TlsError::CaFile { path: path.to_path_buf(), source };
+        for certificate in CertificateDer::pem_file_iter(path).map_err(unreadable)? {
+            let certificate = certificate.map_err(unreadable)?;
+            roots
+                .add(certificate)
+                .map_err(|source| TlsError::Certificate { path: path.to_path_buf(), source })?;
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
