@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use host::tls::TlsError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::model_route::{ModelRouteSpec, ModelUsage, SpecError, TlsError};
+use crate::model_route::{ModelRouteSpec, ModelUsage, SpecError};
 use crate::policy::EgressPolicy;
 use crate::record::{EgressSummary, JournalError};
 
@@ -46,7 +47,4 @@ pub enum EgressError {
     /// TLS towards the model cannot be set up.
     #[error("the model route has no TLS")]
     Tls(#[from] TlsError),
-    /// Our own runtime was ended meanwhile.
-    #[error("stopped while setting up the egress")]
-    Stopped,
 }

@@ -2,19 +2,18 @@
 
 #![expect(clippy::disallowed_methods, reason = "a yardstick is run as a person would run it")]
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use engine::workspace::{WorkspaceWish, make_workspace};
-use host::git::{ObjectFormat, SealedRepo, UserRepo};
+use host::git::UserRepo;
 use model::id::{BranchName, Sha};
 use sandbox::spec::BoxUser;
 use testkit::measure::{Comparison, compare, time};
+use testkit::repo::{Size, make_big};
 
-const FILES: usize = 50_000;
-const COMMITS: usize = 20_000;
+const SIZE: Size = Size { files: 50_000, commits: 20_000 };
 const ROUNDS: usize = 3;
 
 fn main() {
@@ -22,7 +21,7 @@ fn main() {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let dir = tempfile::tempdir().expect("a folder");
     let source = dir.path().join("source.git");
-    runtime.block_on(generate(&source));
+    make_big(&source, SIZE);
     let (mirror, out) = (dir.path().join("mirror.git"), dir.path().join("out"));
     let ours = || {
         let took = time(|| runtime.block_on(workspace(&source, &mirror, &out)));
@@ -68,35 +67,6 @@ async fn workspace(source: &Path, mirror: &Path, out: &Path) {
 fn settle(out: &Path) {
     std::fs::remove_dir_all(out).expect("removed");
     run(&mut Command::new("sync"));
-}
-
-async fn generate(path: &Path) {
-    let repo = SealedRepo::init_bare(path, ObjectFormat::Sha1).await.expect("a repository");
-    let mut stream = String::from(
-        "commit refs/heads/main\nmark :1\ncommitter A <a@example.invalid> 1700000000 +0000\ndata 4\ninit\n",
-    );
-    for number in 0..FILES {
-        entry(&mut stream, number, 0);
-    }
-    for commit in 2..=COMMITS {
-        writeln!(
-            stream,
-            "commit refs/heads/main\nmark :{commit}\ncommitter A <a@example.invalid> {} +0000\ndata 6\nchange\nfrom :{}",
-            1_700_000_000 + commit,
-            commit - 1
-        )
-        .expect("text");
-        entry(&mut stream, commit * 7919 % FILES, commit);
-    }
-    repo.fast_import(&stream).await.expect("imported");
-    run(Command::new("git").arg("-C").arg(path).args(["repack", "-adq"]));
-}
-
-fn entry(stream: &mut String, number: usize, commit: usize) {
-    let text = format!("file {number} at {commit}\n{}", "a line of text\n".repeat(number % 40));
-    let folder = format!("dir{}/sub{}", number % 100, number / 100 % 10);
-    write!(stream, "M 100644 inline {folder}/f{number}.txt\ndata {}\n{text}\n", text.len())
-        .expect("text");
 }
 
 fn run(command: &mut Command) {

@@ -100,6 +100,24 @@ impl ForgeAddress {
         WebBase { tls, host: self.host.clone(), port: port.unwrap_or(tls.usual_port()), prefix }
     }
 
+    /// The front page of a forge that is not installed under a sub-path.
+    pub(crate) fn root_base(&self) -> WebBase {
+        WebBase { prefix: String::new(), ..self.web_base() }
+    }
+
+    /// The whole path of a project with its outer groups, without the sub-path of the installation.
+    pub(crate) fn project_path(&self, base: &WebBase) -> String {
+        let outer = match self.scheme {
+            Scheme::Https | Scheme::Http => {
+                let rest = self.prefix.strip_prefix(&base.prefix).unwrap_or(&self.prefix);
+                rest.trim_start_matches('/')
+            }
+            Scheme::Ssh => self.prefix.as_str(),
+        };
+        let parts = [outer, &self.owner, &self.repo];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+    }
+
     /// The repository as people name it.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.repo)
@@ -151,6 +169,12 @@ impl WebBase {
             path.push_str(&encode_segment(segment));
         }
         path
+    }
+
+    /// A page below the front page, for people and for git.
+    pub(crate) fn page(&self, segments: &[&str]) -> String {
+        let root = Self { prefix: String::new(), ..self.clone() };
+        format!("{root}{}", self.path(segments))
     }
 
     /// The server as a `Host` header names it.
@@ -370,6 +394,23 @@ mod tests {
         );
         let base = WebBase::parse("https://git.example/my%20git/").unwrap();
         assert_eq!(base.path(&["repos", "a/b", "é"]), "/my%20git/repos/a%2Fb/%C3%A9");
+    }
+
+    #[test]
+    fn a_project_has_its_outer_groups_and_not_the_installation() {
+        let path = |url: &str, web: Option<&str>| {
+            let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(url) else {
+                panic!("{url}");
+            };
+            let base = web.map_or_else(|| address.root_base(), |web| WebBase::parse(web).unwrap());
+            address.project_path(&base)
+        };
+        assert_eq!(path("https://gitlab.example/a/b.git", None), "a/b");
+        assert_eq!(path("https://gitlab.example/g/sub/b.git", None), "g/sub/b");
+        assert_eq!(path("git@gitlab.example:g/sub/b.git", None), "g/sub/b");
+        let web = Some("https://gitlab.example/tools");
+        assert_eq!(path("https://gitlab.example/tools/g/a/b.git", web), "g/a/b");
+        assert_eq!(path("git@gitlab.example:g/a/b.git", web), "g/a/b");
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Which kind of forge a server is: what the person says, else what its name says, else what it answers.
 
-use std::path::Path;
-
-use hyper::Method;
+use hyper::header::HeaderMap;
 use serde::Deserialize;
 
-use crate::address::WebBase;
+use crate::address::{ForgeAddress, WebBase};
 use crate::error::ForgeError;
-use crate::http::{Ask, Client, Patience, Repeat};
+use crate::forge::ForgeSetting;
+use crate::http::{Ask, Client, Dialect, Paging, Reply, Silence};
 
 /// A kind of forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +24,18 @@ pub enum ForgeKind {
 struct Version {
     version: String,
 }
+
+/// For a server of which nothing is known yet.
+const PLAIN: Dialect = Dialect {
+    token_word: "",
+    accept: "application/json",
+    headers: &[],
+    paging: Paging { size_field: "", size: 0, total_header: "", silence: Silence::Unclear },
+};
+
+/// Headers by which the two others are known, whatever their status.
+const GITHUB_HEADERS: [&str; 2] = ["x-github-enterprise-version", "x-github-request-id"];
+const GITLAB_HEADER: &str = "x-gitlab-meta";
 
 impl ForgeKind {
     /// Reads the name of a kind, as a configuration gives it.
@@ -48,44 +59,67 @@ impl ForgeKind {
 }
 
 /// The kind of a server whose name alone says it.
-pub fn choose_kind(host: &str) -> Option<ForgeKind> {
+fn choose_kind(host: &str) -> Option<ForgeKind> {
     let is = |domain: &str| {
         host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
     match host {
-        _ if is("github.com") => Some(ForgeKind::GitHub),
+        _ if is("github.com") || is("ghe.com") => Some(ForgeKind::GitHub),
         _ if is("gitlab.com") => Some(ForgeKind::GitLab),
         "codeberg.org" | "gitea.com" => Some(ForgeKind::Gitea),
         _ => None,
     }
 }
 
-/// Asks a server for its kind. No token is sent to a server of which nothing is known yet.
-pub async fn observe_kind(
-    base: &WebBase,
-    ca_file: Option<&Path>,
-    patience: &Patience,
+/// The kind of a forge: what the person says, else what its name says, else what it answers.
+pub async fn find_kind(
+    address: &ForgeAddress,
+    setting: &ForgeSetting,
 ) -> Result<ForgeKind, ForgeError> {
-    let client = Client::open(base.clone(), None, ca_file, patience.clone()).await?;
-    let ask = Ask {
-        method: Method::GET,
-        path: base.path(&["api", "v1", "version"]),
-        body: None,
-        action: "say which kind of forge it is".to_owned(),
-        repeat: Repeat::Harmless,
-    };
-    let unknown = || ForgeError::UnknownForge { host: base.host.clone() };
-    match client.call_json::<Version>(&ask).await {
-        Ok((answer, _)) if answer.version.starts_with(|c: char| c.is_ascii_digit()) => {
-            Ok(ForgeKind::Gitea)
-        }
-        Ok(_) => Err(unknown()),
-        Err(
-            error @ (ForgeError::Unreachable { .. }
-            | ForgeError::Server { .. }
-            | ForgeError::RateLimited { .. }),
-        ) => Err(error),
-        Err(_) => Err(unknown()),
+    let named = || choose_kind(setting.web.as_ref().map_or(&address.host, |web| &web.host));
+    match setting.kind.or_else(named) {
+        Some(kind) => Ok(kind),
+        None => observe_kind(address, setting).await,
+    }
+}
+
+/// Asks a server for its kind. No token is sent to a server of which nothing is known yet.
+async fn observe_kind(
+    address: &ForgeAddress,
+    setting: &ForgeSetting,
+) -> Result<ForgeKind, ForgeError> {
+    let base = setting.web.clone().unwrap_or_else(|| address.web_base());
+    // What stands before the owner is an installation's path for the first kind, and may be groups for the others.
+    let root = setting.web.clone().unwrap_or_else(|| address.root_base());
+    let version = ask(&base, &["api", "v1", "version"], setting).await?;
+    let is_gitea = |version: Version| version.version.starts_with(|c: char| c.is_ascii_digit());
+    if version.status.is_success() && serde_json::from_slice(&version.body).is_ok_and(is_gitea) {
+        return Ok(ForgeKind::Gitea);
+    }
+    let meta = ask(&root, &["api", "v3", "meta"], setting).await?;
+    if GITHUB_HEADERS.iter().any(|name| meta.headers.contains_key(*name)) {
+        return Ok(ForgeKind::GitHub);
+    }
+    let headers: HeaderMap = ask(&root, &["api", "v4", "version"], setting).await?.headers;
+    if headers.contains_key(GITLAB_HEADER) {
+        return Ok(ForgeKind::GitLab);
+    }
+    Err(ForgeError::UnknownForge { host: base.host.clone() })
+}
+
+/// Any answer tells something, but for those of a server that is down or busy.
+async fn ask(
+    base: &WebBase,
+    segments: &[&str],
+    setting: &ForgeSetting,
+) -> Result<Reply, ForgeError> {
+    let (ca_file, patience) = (setting.ca_file.as_deref(), setting.patience.clone());
+    let client = Client::open(base.clone(), &PLAIN, None, ca_file, patience).await?;
+    let ask = Ask::get(base.path(segments), "say which kind of forge it is");
+    let reply = client.send(&ask).await?;
+    match client.read_status(&ask, &reply) {
+        Some(error @ (ForgeError::Server { .. } | ForgeError::RateLimited { .. })) => Err(error),
+        Some(_) | None => Ok(reply),
     }
 }
 
@@ -97,6 +131,7 @@ mod tests {
     fn some_names_say_enough() {
         assert_eq!(choose_kind("github.com"), Some(ForgeKind::GitHub));
         assert_eq!(choose_kind("ssh.github.com"), Some(ForgeKind::GitHub));
+        assert_eq!(choose_kind("acme.ghe.com"), Some(ForgeKind::GitHub));
         assert_eq!(choose_kind("notgithub.com"), None);
         assert_eq!(choose_kind("github.com.example"), None);
         assert_eq!(choose_kind("altssh.gitlab.com"), Some(ForgeKind::GitLab));

@@ -1,11 +1,11 @@
 //! What went wrong with a forge, in one sentence that says what to do.
 
 use std::fmt;
+use std::path::PathBuf;
 
+use host::tls::TlsError;
 use jiff::Timestamp;
 use thiserror::Error;
-
-use crate::http::TlsError;
 
 /// Why a forge did not do what it was asked. What a forge says is shown escaped, cut short, and without the token.
 #[derive(Debug, Error)]
@@ -137,13 +137,23 @@ pub enum ForgeError {
         /// The label.
         name: String,
     },
-    /// A forge that we know and cannot use.
-    #[error("{host} is {name}, which is not supported yet; open the pull request there by hand")]
-    NotSupportedYet {
-        /// The server.
+    /// An account that the forge does not have.
+    #[error("{host} has no account {login:?}; check the spelling")]
+    NoSuchAccount {
+        /// The forge.
         host: String,
-        /// The forge's name.
-        name: &'static str,
+        /// The account.
+        login: String,
+    },
+    /// The forge shows the members of an organisation only to its members.
+    #[error(
+        "{host} does not say who is a member of {org}, because the token's account is not in it; make it a member"
+    )]
+    MembersHidden {
+        /// The forge.
+        host: String,
+        /// The organisation.
+        org: String,
     },
     /// Nothing says which kind of forge it is.
     #[error("{host} does not say which kind of forge it is; name the kind in the configuration")]
@@ -162,6 +172,23 @@ pub enum ForgeError {
     /// TLS cannot be used at all.
     #[error("could not prepare TLS; check the certificates of this machine")]
     Tls(#[from] TlsError),
+    /// The files of a local forge, or its repository, cannot be used.
+    #[error("could not {action} in the local forge {}; check that the folder is yours", .path.display())]
+    Shelf {
+        /// Where.
+        path: PathBuf,
+        /// What was being done.
+        action: String,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl ForgeError {
+    /// For a number that is a pull request's where an issue's was wanted.
+    pub(crate) fn not_an_issue(host: String, action: String) -> Self {
+        Self::NotFound { host, action, said: Said("it is a pull request".to_owned()) }
+    }
 }
 
 /// What a forge said, ready to stand in a sentence: empty, or in parentheses.

@@ -1,9 +1,12 @@
-//! Pull requests and comments, the same for every forge.
+//! Pull requests, the same for every forge.
 
 use model::id::BranchName;
+use serde::Serialize;
+
+use crate::thread::ThreadState;
 
 /// A pull request, as a forge has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PullRequest {
     /// Its number in the repository.
     pub number: u64,
@@ -14,7 +17,7 @@ pub struct PullRequest {
     /// Its text; empty if it has none.
     pub body: String,
     /// Whether it is open.
-    pub state: PullState,
+    pub state: ThreadState,
     /// Whether it was merged; it is closed then too.
     pub merged: bool,
     /// Whether it could be merged, where the forge says so.
@@ -29,17 +32,18 @@ pub struct PullRequest {
     pub base_branch: String,
     /// Who opened it.
     pub author: String,
+    /// Its labels, by name.
+    pub labels: Vec<String>,
+    /// Who shall look after it.
+    pub assignees: Vec<String>,
 }
 
-/// Whether a pull request is open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PullState {
-    /// It can be merged or closed.
-    Open,
-    /// It was merged or turned down.
-    Closed,
-    /// A word that is new to us.
-    Other(String),
+/// What of a pull request shall change; the rest stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PullEdit<'a> {
+    pub(crate) title: Option<&'a str>,
+    pub(crate) body: Option<&'a str>,
+    pub(crate) close: bool,
 }
 
 /// A pull request to be opened.
@@ -57,41 +61,9 @@ pub struct NewPull {
     pub labels: Vec<String>,
 }
 
-/// A comment on an issue or a pull request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comment {
-    /// Its number on the forge.
-    pub id: u64,
-    /// Its page, for people. Never called.
-    pub url: String,
-    /// Who wrote it.
-    pub author: String,
-    /// Markdown.
-    pub body: String,
-}
-
-/// Whom a token stands for, and what it may do with the repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    /// The login; `None` if the token is good but may not say whose it is.
-    pub login: Option<String>,
-    /// Whether the account may push to the repository.
-    pub may_push: bool,
-}
-
 impl PullRequest {
     /// Whether it is open.
     pub fn is_open(&self) -> bool {
-        self.state == PullState::Open
-    }
-}
-
-impl PullState {
-    pub(crate) fn parse(word: &str) -> Self {
-        match word {
-            "open" => Self::Open,
-            "closed" => Self::Closed,
-            other => Self::Other(other.to_owned()),
-        }
+        self.state == ThreadState::Open
     }
 }

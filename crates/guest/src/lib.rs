@@ -12,6 +12,15 @@ pub const CONFIG_FILE: &str = "config.json";
 /// The program, in [`BOX_DIR`].
 pub const BINARY_FILE: &str = "bottle-guest";
 
+/// The forge sidecar's socket, in [`BOX_DIR`].
+pub const FORGE_SOCKET_FILE: &str = "forge.sock";
+
+/// The loopback port that is relayed to the forge sidecar, for agents that speak MCP over HTTP.
+pub const FORGE_PORT: u16 = 3129;
+
+/// The name under which [`BINARY_FILE`] is the `forge` command for shells.
+pub const FORGE_COMMAND: &str = "forge";
+
 /// The box could not be trusted or the guest could not do its own work; the command was never started.
 pub const EXIT_GUEST_FAILED: i32 = 125;
 
@@ -29,3 +38,8 @@ pub const HARNESS_STATE: &str = "/harness-state";
 
 /// Read-only in the box: the program, its configuration and the sockets.
 pub const BOX_DIR: &str = "/harness-state/run";
+
+/// The forge sidecar's socket, as seen in the box.
+pub fn forge_socket() -> std::path::PathBuf {
+    std::path::Path::new(BOX_DIR).join(FORGE_SOCKET_FILE)
+}

@@ -1,12 +1,13 @@
 //! `bottle-guest`: the one program of ours inside the box. Its first argument names its role.
 
 mod exec;
+mod forge;
 mod init;
 mod limit;
 mod play;
 mod spawn;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,16 +17,21 @@ use guest::HARNESS_STATE;
 /// A wrong call. Only the host calls us, so this is a mistake of ours and not a person's.
 const EXIT_USAGE: u8 = 2;
 
-const USAGE: &str =
-    "usage: bottle-guest init <config.json> | play <script.json> [<harness state>] | --version";
+const USAGE: &str = "usage: bottle-guest init <config.json> | play <script.json> [<harness state>] | forge <command> | --version";
 
 fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut args: Vec<OsString> = std::env::args_os().collect();
+    let own_name = if args.is_empty() { OsString::new() } else { args.remove(0) };
+    // Under this name it lies in the agent's path.
+    if Path::new(&own_name).file_name() == Some(OsStr::new(forge::ROLE)) {
+        return ExitCode::from(forge::run(&args));
+    }
     let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     ExitCode::from(match words.as_slice() {
         ["init", config] => init::run(Path::new(config)),
         ["play", script] => play::run(Path::new(script), Path::new(HARNESS_STATE)),
         ["play", script, state] => play::run(Path::new(script), Path::new(state)),
+        [forge::ROLE, ..] => forge::run(&args[1..]),
         // The other two are for ourselves alone: see `exec` and `init::userns`.
         [exec::ROLE, limits, program, ..] => exec::run(limits, program, &args[3..]),
         [init::userns::ROLE] => init::userns::run(),

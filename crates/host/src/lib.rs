@@ -21,4 +21,6 @@ pub mod proc;
 pub mod process;
 mod readable;
 pub mod signal;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod tool;

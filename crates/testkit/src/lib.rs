@@ -4,14 +4,19 @@
 //! - [`repo`] real git repositories whose SHAs repeat, forks in every state, hostile workspaces
 //! - [`abuse`] what a bad agent tries inside a box
 //! - [`model_server`] a model that plays scripts, for real agents to talk to
-//! - [`fake_gitea`] a forge that keeps its pull requests in memory and fails when it is told to
+//! - [`fake_gitea`], [`fake_github`], [`fake_gitlab`] forges that keep a repository in memory and fail when they are
+//!   told to; [`fake_forge`] is what they have in common
 //! - [`part`] tests that need a program or an engine say so by name
 //!
 //! Everything here panics when it fails: a fixture that could not be built is a failed test.
 
 pub mod abuse;
+pub mod fake_forge;
 pub mod fake_gitea;
+pub mod fake_github;
+pub mod fake_gitlab;
 pub mod hermetic;
+mod http;
 pub mod measure;
 pub mod model_server;
 pub mod part;

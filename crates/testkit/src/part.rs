@@ -50,6 +50,18 @@ pub fn require_folder(name: &str, variable: &str, remedy: &str) -> Option<PathBu
     found
 }
 
+/// What the environment says about a part, such as the name of an image; `None` after saying that it is missing.
+///
+/// # Panics
+/// When it is missing and `REQUIRE_<NAME>=1` is set.
+pub fn require_setting(name: &str, variable: &str, remedy: &str) -> Option<String> {
+    let found = program::variable(variable);
+    if found.is_none() {
+        complain(&format!("missing part: {name} ({variable} is not set; {remedy})"), name);
+    }
+    found
+}
+
 /// Says that a test found a part missing by itself.
 ///
 /// # Panics

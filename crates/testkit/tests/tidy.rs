@@ -15,6 +15,8 @@ const MAP: &[(&str, &[&str])] = &[
     ("forge", &["model", "host"]),
     ("merge", &["model", "host"]),
     ("store", &["model", "host"]),
+    ("state", &["model", "host"]),
+    ("sidecar", &["model", "host", "forge"]),
     ("engine", &["model", "host", "guest", "agent", "sandbox", "egress"]),
     (
         "forklift",

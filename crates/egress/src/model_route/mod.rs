@@ -13,14 +13,12 @@ mod quota;
 pub(crate) mod route;
 mod spec;
 mod tap;
-mod tls;
 mod usage;
 
 pub use key::{KeyError, KeySource, KeyStore};
 pub use path::{ALLOWED_PATHS, AllowedPath, WireApi};
 pub use price::{Price, Prices};
 pub use spec::{AuthStyle, Caps, ModelRouteSpec, SpecError, Upstream};
-pub use tls::TlsError;
 pub use usage::{ModelUsage, Spend, TokenCount};
 
 /// Where the route begins, inside the box.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::clock;
+use host::tls::load_client_config;
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
@@ -19,7 +20,6 @@ use super::path::{AllowedPath, WireApi, find_path};
 use super::quota::waiting_until;
 use super::spec::ModelRouteSpec;
 use super::tap::{Form, Tap};
-use super::tls::load_client_config;
 use super::usage::{Spend, TokenCount};
 use crate::config::EgressError;
 use crate::policy::{Profile, Refusal};
@@ -47,10 +47,7 @@ impl ModelRoute {
 }
 
 async fn load_tls(spec: &ModelRouteSpec) -> Result<Arc<ClientConfig>, EgressError> {
-    let ca_file = spec.ca_file.clone();
-    let load = tokio::task::spawn_blocking(move || load_client_config(ca_file.as_deref()));
-    let Ok(loaded) = load.await else { return Err(EgressError::Stopped) };
-    Ok(loaded?)
+    Ok(load_client_config(spec.ca_file.clone()).await?)
 }
 
 /// Answers a request below the route's prefix.

@@ -1,12 +1,12 @@
 //! What the server sends. Only what is used is read, and what may be missing or null on some version is optional.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::pull::{Comment, PullRequest, PullState};
+use crate::http::read_page;
+use crate::pull::PullRequest;
+use crate::thread::{Comment, CommentKind, Issue, ThreadState};
 
-/// How far the server's clock may be from ours.
-const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(10);
 /// What takes the place of a branch that was deleted.
 const GONE_BRANCH_PREFIX: &str = "refs/pull/";
 
@@ -20,8 +20,26 @@ pub(super) struct WirePull {
     merged: Option<bool>,
     mergeable: Option<bool>,
     user: Option<WireUser>,
+    labels: Option<Vec<WireLabel>>,
+    assignees: Option<Vec<WireUser>>,
     head: WireEnd,
     base: WireEnd,
+}
+
+/// An issue, or a pull request seen as one.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireIssue {
+    pub(super) number: u64,
+    html_url: Option<String>,
+    title: String,
+    body: Option<String>,
+    state: String,
+    user: Option<WireUser>,
+    labels: Option<Vec<WireLabel>>,
+    /// Null when nobody is.
+    assignees: Option<Vec<WireUser>>,
+    /// Null for an issue.
+    pull_request: Option<serde::de::IgnoredAny>,
 }
 
 /// One end of a pull request.
@@ -50,6 +68,25 @@ pub(super) struct WireComment {
 }
 
 #[derive(Debug, Deserialize)]
+pub(super) struct WireReview {
+    pub(super) id: u64,
+    html_url: Option<String>,
+    user: Option<WireUser>,
+    body: Option<String>,
+    submitted_at: Option<Timestamp>,
+    comments_count: Option<u64>,
+}
+
+/// A comment on a line.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireRemark {
+    #[serde(flatten)]
+    comment: WireComment,
+    path: Option<String>,
+    position: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
 pub(super) struct WireLabel {
     pub(super) id: u64,
     pub(super) name: String,
@@ -73,15 +110,15 @@ pub(super) struct WireToken {
 impl WirePull {
     /// `pulls_page` is where this repository's pull requests are, for a server that names no page.
     pub(super) fn into_pull(self, pulls_page: &str) -> PullRequest {
-        let Self { number, html_url, title, body, state, merged, mergeable, user, head, base } =
-            self;
+        let Self { number, html_url, title, body, state, merged, mergeable, .. } = self;
+        let Self { user, labels, assignees, head, base, .. } = self;
         let from_fork = head.repo_id != base.repo_id;
         PullRequest {
             number,
-            url: page(html_url).unwrap_or_else(|| format!("{pulls_page}/{number}")),
+            url: read_page(html_url).unwrap_or_else(|| format!("{pulls_page}/{number}")),
             title,
             body: body.unwrap_or_default(),
-            state: PullState::parse(&state),
+            state: ThreadState::parse(&state),
             merged: merged.unwrap_or(false),
             mergeable,
             head_sha: head.sha.clone().unwrap_or_default(),
@@ -89,7 +126,30 @@ impl WirePull {
             from_fork,
             base_branch: base.branch(),
             author: user.map(|user| user.login).unwrap_or_default(),
+            labels: names(labels),
+            assignees: logins(assignees),
         }
+    }
+}
+
+impl WireIssue {
+    /// `None` if it is a pull request. `issues_page` is where this repository's issues are.
+    pub(super) fn into_issue(self, issues_page: &str) -> Option<Issue> {
+        let Self { number, html_url, title, body, state, user, labels, assignees, pull_request } =
+            self;
+        if pull_request.is_some() {
+            return None;
+        }
+        Some(Issue {
+            number,
+            url: read_page(html_url).unwrap_or_else(|| format!("{issues_page}/{number}")),
+            title,
+            body: body.unwrap_or_default(),
+            state: ThreadState::parse(&state),
+            author: user.map(|user| user.login).unwrap_or_default(),
+            labels: names(labels),
+            assignees: logins(assignees),
+        })
     }
 }
 
@@ -109,16 +169,39 @@ impl WireComment {
     pub(super) fn into_comment(self) -> Comment {
         Comment {
             id: self.id,
-            url: page(self.html_url).unwrap_or_default(),
+            kind: CommentKind::Plain,
+            url: read_page(self.html_url).unwrap_or_default(),
             author: self.user.map(|user| user.login).unwrap_or_default(),
             body: self.body.unwrap_or_default(),
+            created_at: self.created_at,
         }
     }
+}
 
-    /// Whether this can be what was posted with these words since then.
-    pub(super) fn may_be(&self, body: &str, began: Timestamp) -> bool {
-        let is_recent = self.created_at.is_some_and(|at| at.duration_since(began) > -CLOCK_SKEW);
-        is_recent && self.body.as_deref().is_some_and(|own| own.trim_end() == body.trim_end())
+impl WireReview {
+    /// Whether there may be remarks on lines, which must be asked for.
+    pub(super) fn has_remarks(&self) -> bool {
+        self.comments_count != Some(0)
+    }
+
+    /// `None` if the review says nothing as a whole.
+    pub(super) fn into_comment(self) -> Option<Comment> {
+        let body = self.body.filter(|body| !body.is_empty())?;
+        Some(Comment {
+            id: self.id,
+            kind: CommentKind::Review,
+            url: read_page(self.html_url).unwrap_or_default(),
+            author: self.user.map(|user| user.login).unwrap_or_default(),
+            body,
+            created_at: self.submitted_at,
+        })
+    }
+}
+
+impl WireRemark {
+    pub(super) fn into_comment(self) -> Comment {
+        let (path, line) = (self.path.unwrap_or_default(), self.position);
+        Comment { kind: CommentKind::Remark { path, line }, ..self.comment.into_comment() }
     }
 }
 
@@ -134,13 +217,12 @@ impl WireToken {
     }
 }
 
-/// A page that people can open, and nothing else.
-fn page(url: Option<String>) -> Option<String> {
-    let is_page = |url: &String| {
-        let is_web = url.starts_with("https://") || url.starts_with("http://");
-        is_web && url.bytes().all(|byte| byte.is_ascii_graphic())
-    };
-    url.filter(is_page)
+fn names(labels: Option<Vec<WireLabel>>) -> Vec<String> {
+    labels.unwrap_or_default().into_iter().map(|label| label.name).collect()
+}
+
+fn logins(users: Option<Vec<WireUser>>) -> Vec<String> {
+    users.unwrap_or_default().into_iter().map(|user| user.login).collect()
 }
 
 #[cfg(test)]
@@ -152,6 +234,11 @@ mod tests {
     const LIST: &str = include_str!("../../tests/samples/api_list_pulls.json");
     const COMMENT: &str = include_str!("../../tests/samples/api_post_comment.json");
     const COMMENTS: &str = include_str!("../../tests/samples/api_issue_comments_pr.json");
+    const ISSUE: &str = include_str!("../../tests/samples/api_get_issue.json");
+    const ISSUE_THAT_IS_PR: &str =
+        include_str!("../../tests/samples/api_get_issue_that_is_pr.json");
+    const REVIEWS: &str = include_str!("../../tests/samples/api_pull_reviews.json");
+    const REMARKS: &str = include_str!("../../tests/samples/api_pull_review_comments.json");
     const LABELS: &str = include_str!("../../tests/samples/api_list_labels.json");
 
     fn read_pull(text: &str) -> PullRequest {
@@ -166,7 +253,7 @@ mod tests {
         assert_eq!(pull.url, "https://gitea.example.test/alice/hooks/pulls/3");
         assert_eq!(
             (pull.state, pull.merged, pull.mergeable),
-            (PullState::Closed, true, Some(true))
+            (ThreadState::Closed, true, Some(true))
         );
         assert_eq!((pull.base_branch.as_str(), pull.author.as_str()), ("main", "bot1"));
         assert!(!pull.from_fork);
@@ -185,15 +272,41 @@ mod tests {
     #[test]
     fn comments_and_labels_are_read() {
         let comment: WireComment = serde_json::from_str(COMMENT).unwrap();
-        let posted: Timestamp = comment.created_at.unwrap();
-        assert!(comment.may_be("hello\n", posted));
-        assert!(!comment.may_be("hello there", posted));
-        assert!(!comment.may_be("hello", posted + SignedDuration::from_hours(1)));
         assert_eq!(comment.into_comment().author, "bot1");
         let comments: Vec<WireComment> = serde_json::from_str(COMMENTS).unwrap();
         assert_eq!(comments[0].body.as_deref(), Some("please rename foo"));
         let labels: Vec<WireLabel> = serde_json::from_str(LABELS).unwrap();
         assert_eq!((labels[1].id, labels[1].name.as_str()), (1, "bot-bottle:implementer"));
+    }
+
+    #[test]
+    fn an_issue_is_told_from_a_pull_request() {
+        let issue: WireIssue = serde_json::from_str(ISSUE).unwrap();
+        let issue = issue.into_issue("https://git.example/a/b/issues").unwrap();
+        assert_eq!((issue.number, issue.title.as_str()), (1, "New title"));
+        assert_eq!(issue.url, "https://gitea.example.test/alice/hooks/issues/1");
+        assert_eq!((issue.author.as_str(), issue.body.as_str()), ("alice", "new body"));
+        assert_eq!(issue.labels, ["bot-bottle:implementer"]);
+        assert!(issue.assignees.contains(&"bot1".to_owned()), "{:?}", issue.assignees);
+        let pull: WireIssue = serde_json::from_str(ISSUE_THAT_IS_PR).unwrap();
+        assert_eq!(pull.into_issue(""), None);
+    }
+
+    #[test]
+    fn reviews_and_their_remarks_are_read() {
+        let reviews: Vec<WireReview> = serde_json::from_str(REVIEWS).unwrap();
+        assert!(reviews[0].has_remarks());
+        let whole: Vec<Comment> =
+            reviews.into_iter().filter_map(WireReview::into_comment).collect();
+        assert_eq!(
+            (whole[0].body.as_str(), &whole[0].kind),
+            ("overall remark", &CommentKind::Review)
+        );
+        let remarks: Vec<WireRemark> = serde_json::from_str(REMARKS).unwrap();
+        let remark = remarks.into_iter().next().unwrap().into_comment();
+        let kind = CommentKind::Remark { path: "a.txt".to_owned(), line: Some(2) };
+        assert_eq!((remark.body.as_str(), remark.kind), ("inline nit", kind));
+        assert!(remark.created_at.is_some());
     }
 
     #[test]
@@ -204,7 +317,7 @@ mod tests {
         let pull = read_pull(text);
         assert_eq!(pull.head_branch, "forklift/x");
         assert_eq!(pull.url, "https://git.example/a/b/pulls/9");
-        assert_eq!((pull.state, pull.merged), (PullState::Other("odd".to_owned()), false));
+        assert_eq!((pull.state, pull.merged), (ThreadState::Other("odd".to_owned()), false));
         assert!(pull.from_fork);
     }
 }

@@ -61,8 +61,11 @@ impl Client {
             .uri(&ask.path)
             .header(HOST, self.base.authority())
             .header(USER_AGENT, AGENT)
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, self.dialect.accept)
             .header(CONNECTION, "close");
+        for (name, value) in self.dialect.headers {
+            request = request.header(*name, *value);
+        }
         if let Some(value) = &self.authorization {
             request = request.header(AUTHORIZATION, value.clone());
         }

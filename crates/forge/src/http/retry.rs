@@ -1,12 +1,19 @@
-//! Whether and when to ask again. Pure: time and chance come in from outside.
+//! Whether and when to ask again.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
+use hyper::StatusCode;
+use hyper::header::{HeaderMap, RETRY_AFTER};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Repeat;
 
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
+
+/// How forges say how many requests are left, and when there will be more (seconds since 1970).
+const REMAINING: [&str; 2] = ["x-ratelimit-remaining", "ratelimit-remaining"];
+const RESET: [&str; 2] = ["x-ratelimit-reset", "ratelimit-reset"];
 
 /// How long to wait for a forge, and how often to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +73,16 @@ pub(super) enum Step {
 }
 
 impl Patience {
-    pub(super) fn next_step(&self, tried: &Tried, random: u64) -> Step {
+    pub(super) fn next_step(&self, tried: &Tried) -> Step {
+        self.next_step_at(tried, random())
+    }
+
+    /// Waits as long as before another attempt.
+    pub(crate) async fn rest(&self, attempt: u32) {
+        tokio::time::sleep(self.backoff_after(attempt, random())).await;
+    }
+
+    fn next_step_at(&self, tried: &Tried, random: u64) -> Step {
         let may_repeat = match (tried.trouble, tried.repeat) {
             (Trouble::None, _) => false,
             // Whoever is turned away at the door has done nothing inside.
@@ -85,7 +101,7 @@ impl Patience {
     }
 
     /// Between half and all of a time that doubles with every attempt.
-    pub(super) fn backoff_after(&self, attempt: u32, random: u64) -> Duration {
+    fn backoff_after(&self, attempt: u32, random: u64) -> Duration {
         let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
         let whole = self.backoff.saturating_mul(doubled).min(BACKOFF_MAX);
         let share = (random % 1024) as u32;
@@ -93,8 +109,47 @@ impl Patience {
     }
 }
 
+/// Whether a client was turned away because it asks too much. Some forges say it with 403, and then only the headers
+/// tell it from a right that is missing.
+pub(super) fn is_busy(status: StatusCode, headers: &HeaderMap) -> bool {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::FORBIDDEN => headers.contains_key(RETRY_AFTER) || is_used_up(headers),
+        _ => false,
+    }
+}
+
+/// How long a forge wants to be left alone.
+pub(super) fn read_wait(headers: &HeaderMap) -> Option<Duration> {
+    read_wait_at(headers, host::clock::now())
+}
+
+fn read_wait_at(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    after.and_then(|text| parse_retry_after(text, now)).or_else(|| {
+        // The time of the reset is on every answer, and means something only when nothing is left.
+        let secs: i64 = read_number(headers, &RESET).filter(|_| is_used_up(headers))?;
+        let wait = Timestamp::from_second(secs).ok()?.duration_since(now);
+        Some(Duration::try_from(wait).unwrap_or_default())
+    })
+}
+
+fn is_used_up(headers: &HeaderMap) -> bool {
+    read_number(headers, &REMAINING) == Some(0)
+}
+
+fn read_number(headers: &HeaderMap, names: &[&str]) -> Option<i64> {
+    let value = names.iter().find_map(|name| headers.get(*name))?;
+    value.to_str().ok()?.trim().parse().ok()
+}
+
+/// Enough chance to keep two clients from asking in step; nothing depends on it being hard to guess.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
 /// Reads `Retry-After`: seconds, or a date. A date in the past is no wait.
-pub(super) fn parse_retry_after(text: &str, now: Timestamp) -> Option<Duration> {
+fn parse_retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(secs) = text.parse::<u32>() {
         return Some(Duration::from_secs(secs.into()));
@@ -123,7 +178,7 @@ mod tests {
     fn check(repeat: Repeat, trouble: Trouble, attempt: u32, after: Option<u64>, expected: Step) {
         let retry_after = after.map(Duration::from_secs);
         let tried = Tried { attempt, repeat, trouble, retry_after };
-        assert_eq!(patience().next_step(&tried, 0), expected);
+        assert_eq!(patience().next_step_at(&tried, 0), expected);
     }
 
     #[test]
@@ -158,6 +213,35 @@ mod tests {
         check(Repeat::Harmless, Trouble::Busy, 1, Some(7), Step::Wait(7 * SECOND));
         check(Repeat::Harmless, Trouble::Busy, 1, Some(0), Step::Wait(SECOND / 2));
         check(Repeat::Harmless, Trouble::Busy, 1, Some(11), Step::Take);
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_forge_that_is_busy_is_told_from_one_that_forbids() {
+        let forbidden = |pairs| is_busy(StatusCode::FORBIDDEN, &headers(pairs));
+        assert!(!forbidden(&[]));
+        assert!(!forbidden(&[("x-ratelimit-remaining", "4999")]));
+        assert!(forbidden(&[("x-ratelimit-remaining", "0")]));
+        assert!(forbidden(&[("retry-after", "60")]));
+        assert!(is_busy(StatusCode::TOO_MANY_REQUESTS, &headers(&[])));
+        assert!(!is_busy(StatusCode::NOT_FOUND, &headers(&[("x-ratelimit-remaining", "0")])));
+    }
+
+    #[test]
+    fn the_reset_counts_when_nothing_is_left() {
+        let now: Timestamp = "2026-11-15T08:00:00Z".parse().unwrap();
+        let reset = (now.as_second() + 40).to_string();
+        let wait = |pairs: &[(&'static str, &str)]| read_wait_at(&headers(pairs), now);
+        assert_eq!(wait(&[("x-ratelimit-reset", &reset)]), None);
+        let used_up = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", reset.as_str())];
+        assert_eq!(wait(&used_up), Some(40 * SECOND));
+        let gitlab = [("ratelimit-remaining", "0"), ("ratelimit-reset", reset.as_str())];
+        assert_eq!(wait(&gitlab), Some(40 * SECOND));
+        let both = [used_up[0], used_up[1], ("retry-after", "3")];
+        assert_eq!(wait(&both), Some(3 * SECOND));
     }
 
     #[test]

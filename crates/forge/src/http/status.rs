@@ -5,27 +5,40 @@ use hyper::header::LOCATION;
 use jiff::SignedDuration;
 use model::escape::escape_line;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Ask, Client, Reply, retry_after};
+use super::retry::{is_busy, read_wait};
+use super::{Ask, Client, Reply};
 use crate::error::{ForgeError, Said};
 
 /// As much of a forge's words as a sentence can carry.
 const SAID_MAX: usize = 200;
 
-/// How forges of this kind say what is wrong.
+/// How forges say what is wrong: a sentence, or a list, or a list for each field.
 #[derive(Deserialize)]
 struct Complaint {
-    message: Option<String>,
+    message: Option<Value>,
+    /// Where there is no message.
+    error_description: Option<Value>,
+    error: Option<Value>,
+    /// What is wrong in detail.
+    errors: Option<Value>,
 }
 
 impl Client {
     /// The error that an answer stands for; `None` if it means success.
-    pub(super) fn read_status(&self, ask: &Ask, reply: &Reply) -> Option<ForgeError> {
+    pub(crate) fn read_status(&self, ask: &Ask, reply: &Reply) -> Option<ForgeError> {
         let (host, action) = (self.base.host.clone(), ask.action.clone());
         let said = || Said(self.show(&words_of(&reply.body)));
         let status = reply.status.as_u16();
         Some(match status {
             200..=299 => return None,
+            _ if is_busy(reply.status, &reply.headers) => {
+                let wait = read_wait(&reply.headers);
+                let wait = wait.and_then(|wait| SignedDuration::try_from(wait).ok());
+                let until = wait.and_then(|wait| clock::now().checked_add(wait).ok());
+                ForgeError::RateLimited { host, until }
+            }
             // Never followed: most ways of following turn a write into a read, or carry the token elsewhere.
             300..=399 => {
                 let to = reply.headers.get(LOCATION).and_then(|to| to.to_str().ok());
@@ -35,11 +48,6 @@ impl Client {
             403 | 423 => ForgeError::Forbidden { host, action, said: said() },
             404 | 410 => ForgeError::NotFound { host, action, said: said() },
             405 | 409 | 412 => ForgeError::Conflict { host, action, said: said() },
-            429 => {
-                let wait = retry_after(reply).and_then(|wait| SignedDuration::try_from(wait).ok());
-                let until = wait.and_then(|wait| clock::now().checked_add(wait).ok());
-                ForgeError::RateLimited { host, until }
-            }
             400..=499 => ForgeError::Invalid { host, action, said: said() },
             500..=599 => ForgeError::Server { host, action, status, said: said() },
             _ => ForgeError::Unreadable { host, action, reason: format!("status {status}") },
@@ -59,7 +67,7 @@ impl Client {
 /// The message of a JSON body, or a plain text. A page of HTML says nothing to a terminal.
 fn words_of(body: &[u8]) -> String {
     if let Ok(complaint) = serde_json::from_slice::<Complaint>(body) {
-        return complaint.message.unwrap_or_default();
+        return words_of_complaint(&complaint);
     }
     let text = String::from_utf8_lossy(body);
     if text.trim_start().starts_with(['<', '{', '[', '"']) {
@@ -69,9 +77,48 @@ fn words_of(body: &[u8]) -> String {
     }
 }
 
+fn words_of_complaint(complaint: &Complaint) -> String {
+    let Complaint { message, error_description, error, errors } = complaint;
+    let main = [message, error_description, error].into_iter().flatten().find(|it| !it.is_null());
+    let mut parts = Vec::new();
+    main.into_iter().chain(errors).for_each(|value| gather_words(value, &mut parts));
+    parts.join(": ")
+}
+
+/// All texts in a value; of objects with a message only that, since the rest are codes.
+fn gather_words(value: &Value, parts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => parts.push(text.clone()),
+        Value::Array(list) => list.iter().for_each(|value| gather_words(value, parts)),
+        Value::Object(fields) => match fields.get("message") {
+            Some(message) => gather_words(message, parts),
+            None => fields.iter().for_each(|(name, value)| {
+                let mut inner = Vec::new();
+                gather_words(value, &mut inner);
+                parts.push(format!("{name} {}", inner.join(", ")));
+            }),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_way_of_complaining_is_understood() {
+        let github =
+            br#"{"message":"Validation Failed","errors":[{"resource":"PullRequest","code":"custom",
+            "message":"A pull request already exists for a:b."}],"documentation_url":"x"}"#;
+        assert_eq!(words_of(github), "Validation Failed: A pull request already exists for a:b.");
+        assert_eq!(words_of(br#"{"message":["Another one","and"]}"#), "Another one: and");
+        let fields = br#"{"message":{"note":["can't be blank"]}}"#;
+        assert_eq!(words_of(fields), "note can't be blank");
+        let scope = br#"{"error":"insufficient_scope","error_description":"needs api"}"#;
+        assert_eq!(words_of(scope), "needs api");
+        assert_eq!(words_of(br#"{"error":"404 Not Found"}"#), "404 Not Found");
+    }
 
     #[test]
     fn the_words_of_an_answer_are_its_message_or_its_plain_text() {

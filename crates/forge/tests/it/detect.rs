@@ -3,6 +3,8 @@
 use forge::{Forge, ForgeError, ForgeKind, ForgeSetting, WebBase};
 use model::secret::Secret;
 use testkit::fake_gitea::{FakeGitea, Mishap};
+use testkit::fake_github::FakeGithub;
+use testkit::fake_gitlab::FakeGitlab;
 
 use crate::world::{address, count, kind, setting};
 
@@ -21,15 +23,31 @@ async fn a_server_is_asked_once_and_an_explicit_kind_asks_nobody() {
 }
 
 #[tokio::test]
-async fn forges_that_cannot_be_used_yet_are_named_without_asking_them() {
-    for (url, name) in [
-        ("git@github.com:a/b.git", "github.com is GitHub"),
-        ("https://gitlab.com/group/sub/b.git", "gitlab.com is GitLab"),
-    ] {
-        let error = open(url, &setting()).await.unwrap_err();
-        let rest = "which is not supported yet; open the pull request there by hand";
-        assert_eq!(error.to_string(), format!("{name}, {rest}"));
-    }
+async fn the_other_kinds_are_known_by_what_they_answer() {
+    let (github, gitlab) = (FakeGithub::start(), FakeGitlab::start());
+    assert!(matches!(open(&github.remote_url(), &setting()).await, Ok(Forge::GitHub(_))));
+    assert!(matches!(open(&gitlab.remote_url(), &setting()).await, Ok(Forge::GitLab(_))));
+    let asked = github.requests().into_iter().chain(gitlab.requests());
+    assert!(asked.into_iter().all(|request| request.header("authorization").is_none()));
+}
+
+#[tokio::test]
+async fn a_project_in_groups_is_found_by_its_whole_path() {
+    let gitlab = FakeGitlab::start();
+    let url = format!("{}/group/sub/hooks.git", gitlab.url());
+    let forge = open(&url, &setting()).await.unwrap();
+    assert_eq!(kind(&forge.read_pr(1).await.unwrap_err()), "Unauthorized");
+    let last = gitlab.requests().pop().unwrap();
+    assert_eq!(last.path, "/api/v4/projects/group%2Fsub%2Fhooks/merge_requests/1");
+    assert_eq!(forge.push_url(), format!("{}/group/sub/hooks.git", gitlab.url()));
+}
+
+#[tokio::test]
+async fn some_kinds_are_known_by_their_name_without_asking_them() {
+    let github = open("git@github.com:a/b.git", &setting()).await.unwrap();
+    assert_eq!(github.push_url(), "https://github.com/a/b.git");
+    let gitlab = open("git@gitlab.com:group/sub/b.git", &setting()).await.unwrap();
+    assert_eq!(gitlab.push_url(), "https://gitlab.com/group/sub/b.git");
 }
 
 #[tokio::test]

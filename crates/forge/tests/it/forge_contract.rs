@@ -1,159 +1,266 @@
-//! What publishing stands on: pull requests and comments are made, found, changed and closed.
+//! What every kind of forge promises to whoever reads or publishes, the same for all of them.
 
-use forge::{ForgeError, NewPull, PullState};
-use serde_json::{Value, json};
-use testkit::fake_gitea::{FakeGitea, Mishap};
+use forge::{Forge, ForgeError, IssueFilter, NewPull, Numbering, Thread, ThreadState};
+use testkit::fake_gitea::GiteaFlavour;
+use testkit::fake_github::GithubFlavour;
+use testkit::fake_gitlab::GitlabFlavour;
 
-use crate::world::{branch, count, new_pull, open};
+use crate::place::{BASE, FakePlace, LivePlace, Place, ShelfPlace};
+use crate::world::{branch, kind, new_pull};
 
-#[tokio::test]
-async fn a_pull_request_is_opened_and_found_by_its_branch() {
-    let server = FakeGitea::start();
-    let sha = "33be78b34ed90f637e647f1b97e5033f978586e9";
-    server.set_branch("forklift/run-1", sha);
-    let forge = open(&server).await;
-    let made = forge.create_pull(&new_pull("forklift/run-1")).await.unwrap();
-    assert_eq!((made.number, made.title.as_str()), (1, "Take in upstream"));
-    assert_eq!(made.url, format!("{}/alice/hooks/pulls/1", server.url()));
-    assert_eq!((made.head_branch.as_str(), made.head_sha.as_str()), ("forklift/run-1", sha));
-    assert_eq!((made.base_branch.as_str(), made.author.as_str()), ("main", "bot1"));
-    assert!(made.is_open() && !made.merged && !made.from_fork);
-    assert_eq!(forge.find_pull(&branch("forklift/run-1")).await.unwrap(), Some(made.clone()));
-    assert_eq!(forge.find_pull(&branch("forklift/run-10")).await.unwrap(), None);
-    assert_eq!(forge.read_pr(1).await.unwrap(), made);
+/// No issue and no pull request has it.
+const NOWHERE: u64 = 99_999;
+
+macro_rules! contract {
+    ($($promise:ident)*) => {
+        contract!(@ gitea FakePlace<GiteaFlavour>: $($promise)*);
+        contract!(@ github FakePlace<GithubFlavour>: $($promise)*);
+        contract!(@ gitlab FakePlace<GitlabFlavour>: $($promise)*);
+        contract!(@ local ShelfPlace: $($promise)*);
+        contract!(@ live_gitea LivePlace: $($promise)*);
+    };
+    (@ $place:ident $kind:ty: $($promise:ident)*) => {
+        mod $place {
+            use super::*;
+            $(
+                #[tokio::test]
+                async fn $promise() {
+                    let Some(place) = <$kind as Place>::make().await else { return };
+                    super::$promise(&place).await;
+                    place.clear().await;
+                }
+            )*
+        }
+    };
 }
 
-#[tokio::test]
-async fn only_an_open_pull_request_of_the_repository_itself_is_found() {
-    let server = FakeGitea::start();
-    let merged = server.add_pull("old", "forklift/x", "main");
-    server.merge_pull(merged);
-    server.add_pull_from_fork("evil", "forklift/x", "main");
-    let forge = open(&server).await;
-    assert_eq!(forge.find_pull(&branch("forklift/x")).await.unwrap(), None);
-    assert_eq!(forge.list_open_pulls_by_prefix("forklift/").await.unwrap(), []);
-    let own = server.add_pull("mine", "forklift/x", "main");
-    let found = forge.find_pull(&branch("forklift/x")).await.unwrap().unwrap();
-    assert_eq!(found.number, own);
-    let read = forge.read_pr(merged).await.unwrap();
-    assert_eq!((read.state, read.merged), (PullState::Closed, true));
+contract! {
+    an_issue_is_read_with_everything_about_it
+    what_is_not_there_is_not_found
+    an_issue_is_no_pull_request
+    a_pull_request_is_opened_and_found_by_its_branch
+    a_second_pull_request_for_the_same_branches_is_a_conflict
+    an_update_changes_title_and_text
+    a_closed_pull_request_is_found_no_more
+    a_merged_pull_request_is_closed_and_merged
+    labels_go_by_name_and_a_missing_one_stops_everything
+    assignees_are_set_and_cleared
+    open_issues_are_listed_by_label_and_assignee
+    comments_are_read_in_their_order
+    a_new_description_changes_nothing_else
+    membership_is_yes_or_no_and_sometimes_not_told
+    the_pull_request_of_an_issue_is_the_one_that_closes_it
+    the_account_is_known_and_git_is_told_where_to_push
 }
 
-#[tokio::test]
-async fn a_list_is_read_to_its_end() {
-    for page_max in [50, 7] {
-        let server = FakeGitea::start();
-        server.cap_pages_at(page_max);
-        for number in 0..120 {
-            let prefix = if number % 3 == 0 { "forklift" } else { "feature" };
-            server.add_pull("one of many", &format!("{prefix}/{number}"), "main");
-        }
-        let forge = open(&server).await;
-        let listed = forge.list_open_pulls_by_prefix("forklift/").await.unwrap();
-        assert_eq!(listed.len(), 40);
-        assert!(listed.is_sorted_by_key(|pull| pull.number));
-        for head in ["forklift/0", "feature/1", "feature/119"] {
-            assert!(forge.find_pull(&branch(head)).await.unwrap().is_some(), "{head}");
-        }
-        assert_eq!(forge.find_pull(&branch("feature/120")).await.unwrap(), None);
+async fn open_pull(place: &impl Place, head: &str) -> u64 {
+    place.push_branch(head).await;
+    place.forge().create_pull(&new_pull(head)).await.unwrap().number
+}
+
+async fn an_issue_is_read_with_everything_about_it(place: &impl Place) {
+    place.add_label("bot-bottle:implementer").await;
+    let login = place.login();
+    let number = place.add_issue("Do it", &["bot-bottle:implementer"], &[&login]).await;
+    let issue = place.forge().read_issue(number).await.unwrap();
+    assert_eq!((issue.number, issue.title.as_str()), (number, "Do it"));
+    assert_eq!((issue.body.as_str(), &issue.state), ("What is wanted.", &ThreadState::Open));
+    assert_eq!(issue.labels, ["bot-bottle:implementer"]);
+    assert_eq!(issue.assignees, [login]);
+    assert!(!issue.author.is_empty() && !issue.url.is_empty());
+}
+
+async fn what_is_not_there_is_not_found(place: &impl Place) {
+    let forge = place.forge();
+    assert_eq!(kind(&forge.read_issue(NOWHERE).await.unwrap_err()), "NotFound");
+    assert_eq!(kind(&forge.read_pr(NOWHERE).await.unwrap_err()), "NotFound");
+    for thread in [Thread::Issue(NOWHERE), Thread::Pull(NOWHERE)] {
+        assert_eq!(kind(&forge.read_comments(thread).await.unwrap_err()), "NotFound");
+        assert_eq!(kind(&forge.post_comment(thread, "hello").await.unwrap_err()), "NotFound");
+        let error = forge.update_description(thread, "hello").await.unwrap_err();
+        assert_eq!(kind(&error), "NotFound");
     }
 }
 
-#[tokio::test]
-async fn a_list_that_changes_while_it_is_read_is_read_again() {
-    let server = FakeGitea::start();
-    server.add_pull("t", "forklift/x", "main");
-    let forge = open(&server).await;
-    let headers = vec![("x-total-count".to_owned(), "1".to_owned())];
-    server.fail_next(1, &Mishap::Status { code: 200, headers, body: "null".to_owned() });
-    assert!(forge.find_pull(&branch("forklift/x")).await.unwrap().is_some());
+async fn an_issue_is_no_pull_request(place: &impl Place) {
+    let issue = place.add_issue("Do it", &[], &[]).await;
+    assert_eq!(kind(&place.forge().read_pr(issue).await.unwrap_err()), "NotFound");
+    let pull = open_pull(place, "run/one").await;
+    if place.forge().numbering() == Numbering::Shared {
+        assert_eq!(kind(&place.forge().read_issue(pull).await.unwrap_err()), "NotFound");
+    } else {
+        assert_eq!((issue, pull), (1, 1));
+    }
+    let open = place.forge().list_open_issues(&IssueFilter::default()).await.unwrap();
+    assert_eq!(open.iter().map(|issue| issue.number).collect::<Vec<_>>(), [issue]);
 }
 
-#[tokio::test]
-async fn an_update_sends_title_and_text_and_nothing_else() {
-    let server = FakeGitea::start();
-    let number = server.add_pull("before", "forklift/x", "main");
-    let forge = open(&server).await;
-    let updated = forge.update_pull(number, "after", "new text").await.unwrap();
+async fn a_pull_request_is_opened_and_found_by_its_branch(place: &impl Place) {
+    let forge = place.forge();
+    place.push_branch("run/one").await;
+    let made = forge.create_pull(&new_pull("run/one")).await.unwrap();
+    assert_eq!((made.title.as_str(), made.body.as_str()), ("Take in upstream", "Three commits."));
+    assert_eq!((made.head_branch.as_str(), made.base_branch.as_str()), ("run/one", BASE));
+    assert_eq!((made.author, made.head_sha.len()), (place.login(), 40));
+    assert!(!made.merged && !made.from_fork && !made.url.is_empty());
+    let found = forge.find_pull(&branch("run/one")).await.unwrap().unwrap();
+    assert_eq!(found.number, made.number);
+    assert_eq!(forge.find_pull(&branch("run/on")).await.unwrap(), None);
+    let listed = forge.list_open_pulls_by_prefix("run/").await.unwrap();
+    assert_eq!(listed.iter().map(|pull| pull.number).collect::<Vec<_>>(), [made.number]);
+    assert!(forge.is_pr_open(made.number).await.unwrap());
+    let read = forge.read_pr(made.number).await.unwrap();
+    assert!(!matches!(forge, Forge::GitHub(_)) || read.mergeable == Some(true));
+}
+
+async fn a_second_pull_request_for_the_same_branches_is_a_conflict(place: &impl Place) {
+    open_pull(place, "run/one").await;
+    let again = place.forge().create_pull(&new_pull("run/one")).await.unwrap_err();
+    assert_eq!(kind(&again), "Conflict", "{again}");
+    let same = place.forge().create_pull(&new_pull(BASE)).await.unwrap_err();
+    assert_eq!(kind(&same), "Invalid", "{same}");
+}
+
+async fn an_update_changes_title_and_text(place: &impl Place) {
+    let number = open_pull(place, "run/one").await;
+    let updated = place.forge().update_pull(number, "after", "new text").await.unwrap();
     assert_eq!((updated.title.as_str(), updated.body.as_str()), ("after", "new text"));
-    let request = server.requests().pop().unwrap();
-    assert_eq!(request.method, "PATCH");
-    let sent: Value = serde_json::from_str(&request.body).unwrap();
-    assert_eq!(sent, json!({ "title": "after", "body": "new text" }));
+    assert_eq!(place.forge().read_pr(number).await.unwrap().body, "new text");
 }
 
-#[tokio::test]
-async fn closing_twice_is_closing_once() {
-    let server = FakeGitea::start();
-    let number = server.add_pull("t", "forklift/x", "main");
-    let forge = open(&server).await;
+async fn a_closed_pull_request_is_found_no_more(place: &impl Place) {
+    let number = open_pull(place, "run/one").await;
     for _ in 0..2 {
-        assert_eq!(forge.close_pull(number).await.unwrap().state, PullState::Closed);
+        let closed = place.forge().close_pull(number).await.unwrap();
+        assert_eq!((closed.state, closed.merged), (ThreadState::Closed, false));
     }
-    assert!(!server.pulls()[0].open);
-    assert_eq!(count(&server, "PATCH", "/pulls/1"), 1);
-    let merged = server.add_pull("t", "forklift/y", "main");
-    server.merge_pull(merged);
-    assert!(forge.close_pull(merged).await.unwrap().merged);
+    assert!(!place.forge().is_pr_open(number).await.unwrap());
+    assert_eq!(place.forge().find_pull(&branch("run/one")).await.unwrap(), None);
+    // Whoever wants to go on opens another one.
+    assert_ne!(place.forge().create_pull(&new_pull("run/one")).await.unwrap().number, number);
 }
 
-#[tokio::test]
-async fn labels_go_by_name_and_a_missing_one_stops_everything() {
-    let server = FakeGitea::start();
-    for number in 0..60 {
-        server.add_label(&format!("label {number}"));
-    }
-    let sync = server.add_label("sync");
-    server.add_label("sync");
-    let forge = open(&server).await;
-    let pull = NewPull { labels: vec!["sync".to_owned()], ..new_pull("forklift/x") };
-    forge.create_pull(&pull).await.unwrap();
-    assert_eq!(server.pulls()[0].labels, [sync]);
-    let pull = NewPull { labels: vec!["synk".to_owned()], ..new_pull("forklift/y") };
-    let error = forge.create_pull(&pull).await.unwrap_err();
+async fn a_merged_pull_request_is_closed_and_merged(place: &impl Place) {
+    let number = open_pull(place, "run/one").await;
+    place.merge(number).await;
+    let read = place.forge().read_pr(number).await.unwrap();
+    assert_eq!((read.state, read.merged), (ThreadState::Closed, true));
+    assert!(!place.forge().is_pr_open(number).await.unwrap());
+    assert!(place.forge().close_pull(number).await.unwrap().merged);
+}
+
+async fn labels_go_by_name_and_a_missing_one_stops_everything(place: &impl Place) {
+    let forge = place.forge();
+    place.add_label("sync").await;
+    place.push_branch("run/one").await;
+    let wish = |label: &str| NewPull { labels: vec![label.to_owned()], ..new_pull("run/one") };
+    let error = forge.create_pull(&wish("synk")).await.unwrap_err();
     assert!(matches!(&error, ForgeError::NoSuchLabel { name, .. } if name == "synk"), "{error}");
-    assert_eq!(server.pulls().len(), 1);
+    assert_eq!(forge.find_pull(&branch("run/one")).await.unwrap(), None);
+    let made = forge.create_pull(&wish("sync")).await.unwrap();
+    assert_eq!(made.labels, ["sync"]);
+    let issue = Thread::Issue(place.add_issue("Do it", &[], &[]).await);
+    let labels = async || forge.read_issue(issue.number()).await.unwrap().labels;
+    forge.add_labels(issue, &["sync".to_owned()]).await.unwrap();
+    assert_eq!(labels().await, ["sync"]);
+    for _ in 0..2 {
+        forge.remove_label(issue, "sync").await.unwrap();
+        assert_eq!(labels().await, [""; 0]);
+    }
+    let error = forge.add_labels(issue, &["synk".to_owned()]).await.unwrap_err();
+    assert_eq!(kind(&error), "NoSuchLabel");
 }
 
-#[tokio::test]
-async fn a_comment_is_posted_and_read_back() {
-    let server = FakeGitea::start();
-    let number = server.add_pull("t", "forklift/x", "main");
-    let forge = open(&server).await;
-    let posted = forge.post_comment(number, "Superseded by #2.").await.unwrap();
-    assert_eq!((posted.author.as_str(), posted.body.as_str()), ("bot1", "Superseded by #2."));
-    assert_eq!(forge.read_comments(number).await.unwrap(), [posted]);
+async fn assignees_are_set_and_cleared(place: &impl Place) {
+    let issue = place.add_issue("Do it", &[], &[]).await;
+    let assignees = async || place.forge().read_issue(issue).await.unwrap().assignees;
+    for logins in [vec![place.login()], vec![place.other()], Vec::new()] {
+        place.forge().set_assignees(Thread::Issue(issue), &logins).await.unwrap();
+        assert_eq!(assignees().await, logins);
+    }
 }
 
-#[tokio::test]
-async fn an_account_is_named_if_the_token_may_say_so() {
-    let server = FakeGitea::start();
-    let forge = open(&server).await;
-    let account = forge.whoami().await.unwrap();
-    assert_eq!((account.login.as_deref(), account.may_push), (Some("bot1"), true));
-    server.hide_account();
-    let account = forge.whoami().await.unwrap();
-    assert_eq!((account.login, account.may_push), (None, true));
+async fn open_issues_are_listed_by_label_and_assignee(place: &impl Place) {
+    for label in ["bot-bottle:a", "bot-bottle:b"] {
+        place.add_label(label).await;
+    }
+    let (login, other) = (place.login(), place.other());
+    let one = place.add_issue("one", &["bot-bottle:a"], &[&login]).await;
+    let two = place.add_issue("two", &["bot-bottle:a", "bot-bottle:b"], &[&other]).await;
+    let three = place.add_issue("three", &[], &[&login]).await;
+    let list = async |labels: &[&str], assignee: Option<&str>| {
+        let filter = IssueFilter {
+            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            assignee: assignee.map(str::to_owned),
+        };
+        let issues = place.forge().list_open_issues(&filter).await.unwrap();
+        issues.iter().map(|issue| issue.number).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&[], None).await, [one, two, three]);
+    assert_eq!(list(&["bot-bottle:a"], None).await, [one, two]);
+    assert_eq!(list(&["bot-bottle:a", "bot-bottle:b"], None).await, [two]);
+    assert_eq!(list(&["bot-bottle:a"], Some(&login)).await, [one]);
+    assert_eq!(list(&[], Some(&login)).await, [one, three]);
+    // A server that does not know a label may ignore it.
+    assert_eq!(list(&["no-such-label"], None).await, [0; 0]);
 }
 
-#[tokio::test]
-async fn an_installation_under_a_path_is_spoken_to_there() {
-    let server = FakeGitea::start_under("/tools/git");
-    let forge = open(&server).await;
-    let made = forge.create_pull(&new_pull("forklift/x")).await.unwrap();
-    assert_eq!(made.url, format!("{}/alice/hooks/pulls/1", server.url()));
-    let under = |path: &str| path.starts_with("/tools/git/api/v1/");
-    assert!(server.requests().iter().all(|request| under(&request.path)));
+async fn comments_are_read_in_their_order(place: &impl Place) {
+    let forge = place.forge();
+    let issue = Thread::Issue(place.add_issue("Do it", &[], &[]).await);
+    let pull = Thread::Pull(open_pull(place, "run/one").await);
+    for thread in [issue, pull] {
+        place.comment(thread, "please rename foo").await;
+        let posted = forge.post_comment(thread, "Renamed.\n\n- `foo` → `bar`").await.unwrap();
+        assert_eq!(posted.author, place.login());
+        let read = forge.read_comments(thread).await.unwrap();
+        let bodies: Vec<&str> = read.iter().map(|comment| comment.body.as_str()).collect();
+        assert_eq!(bodies, ["please rename foo", "Renamed.\n\n- `foo` → `bar`"]);
+        assert_ne!(read[0].author, place.login());
+        assert!(read.iter().all(|comment| comment.created_at.is_some()));
+    }
 }
 
-/// Publishing happens on tasks of their own.
-#[tokio::test]
-async fn every_call_can_be_made_on_a_task_of_its_own() {
-    let server = FakeGitea::start();
-    let forge = open(&server).await;
-    let task = tokio::spawn(async move {
-        let made = forge.create_pull(&new_pull("forklift/x")).await?;
-        forge.post_comment(made.number, "hello").await
-    });
-    task.await.unwrap().unwrap();
+async fn a_new_description_changes_nothing_else(place: &impl Place) {
+    place.add_label("keep").await;
+    let login = place.login();
+    let issue = place.add_issue("Do it", &["keep"], &[&login]).await;
+    place.forge().update_description(Thread::Issue(issue), "new text").await.unwrap();
+    let read = place.forge().read_issue(issue).await.unwrap();
+    assert_eq!((read.title.as_str(), read.body.as_str()), ("Do it", "new text"));
+    assert_eq!((read.labels, read.assignees), (vec!["keep".to_owned()], vec![login]));
+    let pull = open_pull(place, "run/one").await;
+    place.forge().update_description(Thread::Pull(pull), "newer text").await.unwrap();
+    let read = place.forge().read_pr(pull).await.unwrap();
+    assert_eq!((read.title.as_str(), read.body.as_str()), ("Take in upstream", "newer text"));
+    assert!(read.is_open());
+}
+
+async fn membership_is_yes_or_no_and_sometimes_not_told(place: &impl Place) {
+    let org = place.own_org().await;
+    let forge = place.forge();
+    assert!(forge.is_org_member(&org, &place.other()).await.unwrap());
+    assert!(!forge.is_org_member(&org, "nobody-of-this-name").await.unwrap());
+    let (outsider, org) = place.foreign_org().await;
+    let error = outsider.is_org_member(&org, &place.other()).await.unwrap_err();
+    assert_eq!(kind(&error), "MembersHidden", "{error}");
+}
+
+async fn the_pull_request_of_an_issue_is_the_one_that_closes_it(place: &impl Place) {
+    let issue = place.add_issue("Do it", &[], &[]).await;
+    assert_eq!(place.forge().get_pr_for_issue(issue).await.unwrap(), None);
+    let number = open_pull(place, "run/one").await;
+    assert_eq!(place.forge().get_pr_for_issue(issue).await.unwrap(), None);
+    let body = format!("It is done.\n\nCloses #{issue}");
+    place.forge().update_pull(number, "It", &body).await.unwrap();
+    assert_eq!(place.forge().get_pr_for_issue(issue).await.unwrap(), Some(number));
+    place.forge().close_pull(number).await.unwrap();
+    assert_eq!(place.forge().get_pr_for_issue(issue).await.unwrap(), None);
+}
+
+async fn the_account_is_known_and_git_is_told_where_to_push(place: &impl Place) {
+    let account = place.forge().whoami().await.unwrap();
+    assert_eq!((account.login, account.may_push), (Some(place.login()), true));
+    let url = place.forge().push_url();
+    assert!(url.ends_with("hooks.git") && !url.contains('@'), "{url}");
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forge::Thread;
 use testkit::fake_gitea::{FakeGitea, Mishap};
 
 use crate::world::{count, kind, new_pull, open};
@@ -80,12 +81,12 @@ async fn a_comment_whose_answer_was_lost_is_found_and_not_posted_twice() {
     let server = FakeGitea::start();
     let number = server.add_pull("t", "forklift/x", "main");
     let forge = open(&server).await;
-    forge.post_comment(number, "another").await.unwrap();
+    forge.post_comment(Thread::Pull(number), "another").await.unwrap();
     server.fail_next_on("POST", 1, &Mishap::DropAfterWrite);
-    assert_eq!(forge.post_comment(number, "hello").await.unwrap().body, "hello");
+    assert_eq!(forge.post_comment(Thread::Pull(number), "hello").await.unwrap().body, "hello");
     assert_eq!(server.comments().len(), 2);
     server.fail_next_on("POST", 1, &Mishap::DropBefore);
-    forge.post_comment(number, "bye").await.unwrap();
+    forge.post_comment(Thread::Pull(number), "bye").await.unwrap();
     assert_eq!(server.comments().len(), 3);
 }
 
@@ -94,7 +95,7 @@ async fn a_comment_whose_answer_was_lost_is_found_and_not_posted_twice() {
 async fn a_comment_on_what_is_not_there_says_so() {
     let server = FakeGitea::start();
     let forge = open(&server).await;
-    let error = forge.post_comment(7, "hello").await.unwrap_err();
+    let error = forge.post_comment(Thread::Issue(7), "hello").await.unwrap_err();
     assert_eq!(kind(&error), "NotFound");
     assert_eq!(count(&server, "POST", "/comments"), 1);
 }

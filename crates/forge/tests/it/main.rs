@@ -4,7 +4,11 @@
 
 mod detect;
 mod forge_contract;
+mod habits;
 mod lost;
+mod place;
+mod publishing;
+mod scoped;
 mod secret;
 mod tls;
 mod trouble;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forge::{Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, Patience, Remote};
 use model::id::BranchName;
 use model::secret::Secret;
-use testkit::fake_gitea::{FakeGitea, GiteaRequest, TOKEN};
+use testkit::fake_gitea::{FakeGitea, ForgeRequest, TOKEN};
 
 pub(crate) fn patience() -> Patience {
     Patience {
@@ -53,7 +53,7 @@ pub(crate) fn branch(name: &str) -> BranchName {
 
 /// How often a method was used on a path that ends like this.
 pub(crate) fn count(server: &FakeGitea, method: &str, end: &str) -> usize {
-    let fits = |request: &&GiteaRequest| request.method == method && request.path.ends_with(end);
+    let fits = |request: &&ForgeRequest| request.method == method && request.path.ends_with(end);
     server.requests().iter().filter(fits).count()
 }
 

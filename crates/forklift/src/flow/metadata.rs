@@ -156,6 +156,9 @@ impl ChoreSummary {
 pub(crate) struct Publication {
     pub(crate) branch: BranchName,
     pub(crate) commit: Sha,
+    /// Whether the branch is on origin.
+    #[serde(default)]
+    pub(crate) pushed: bool,
     /// Why it was not published in full, if it was not.
     pub(crate) problem: Option<String>,
     /// The pull request, if one was opened.

@@ -37,6 +37,7 @@ pub(crate) async fn publish(
     Ok(Publication {
         branch,
         commit: commit.clone(),
+        pushed: problem.is_none(),
         problem,
         pull: None,
         pull_text: None,

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use forge::{
-    Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, PullRequest, Remote, write_pull_text,
+    Forge, ForgeAddress, ForgeError, ForgeKind, ForgeSetting, NewPull, PullRequest, Remote, Thread,
+    write_pull_text,
 };
 use model::secret::Secret;
 use model::verdict::ForkliftStatus;
@@ -55,15 +56,17 @@ pub(crate) async fn open_pull(
     folder: &Path,
     publication: &mut Publication,
 ) -> Result<(), Failure> {
-    let address = match (ForgeAddress::parse_remote(&plan.url), &plan.token) {
-        (Some(Remote::Hosted(address)), Some(token)) => Some((address, token.clone())),
-        (Some(Remote::Hosted(_)), None) => {
-            publication.note = Some(format!(
-                "no token for the forge: set {TOKEN_VARIABLE} to have the pull request opened"
-            ));
-            None
-        }
-        (Some(Remote::Local(_)) | None, _) => None,
+    let address = match ForgeAddress::parse_remote(&plan.url) {
+        Some(Remote::Hosted(address)) => match find_token(plan, &address).await {
+            Some(token) => Some((address, token)),
+            None => {
+                publication.note = Some(format!(
+                    "no token for the forge: set {TOKEN_VARIABLE} to have the pull request opened"
+                ));
+                None
+            }
+        },
+        Some(Remote::Local(_)) | None => None,
     };
     let Some((address, token)) = address else {
         publication.pull_text = Some(keep_text(folder, pull)?);
@@ -86,6 +89,16 @@ pub(crate) async fn open_pull(
     Ok(())
 }
 
+/// Forklift's own token, or for a GitHub the one that its own program would use.
+async fn find_token(plan: &ForgePlan, address: &ForgeAddress) -> Option<Secret> {
+    if let Some(token) = &plan.token {
+        return Some(token.clone());
+    }
+    let login = forge::github::find_login(&address.host).await?;
+    let kind = forge::detect::find_kind(address, &ForgeSetting::default()).await.ok()?;
+    (kind == ForgeKind::GitHub).then_some(login)
+}
+
 async fn publish(
     address: &ForgeAddress,
     token: Secret,
@@ -99,8 +112,9 @@ async fn publish(
     };
     for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {
         if earlier.number != opened.number && earlier.base_branch == pull.base.as_str() {
-            let words = format!("Superseded by #{}.", opened.number);
-            forge.post_comment(earlier.number, &words).await?;
+            let successor = forge.reference(Thread::Pull(opened.number));
+            let words = format!("Superseded by {successor}.");
+            forge.post_comment(Thread::Pull(earlier.number), &words).await?;
             forge.close_pull(earlier.number).await?;
         }
     }

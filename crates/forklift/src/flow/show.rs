@@ -34,16 +34,16 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
         if let Some(note) = &sent.note {
             ui.note(note);
         }
-        match &sent.problem {
-            None => ui
-                .result("branch", &format!("{} at {} on origin", sent.branch, sent.commit.short())),
-            Some(problem) => {
-                ui.result("branch", &format!("not published: {problem}"));
-                ui.result(
-                    "commit",
-                    &format!("{} is kept in {}", sent.commit, dir.repo().display()),
-                );
-            }
+        if sent.pushed {
+            let words = format!("{} at {} on origin", sent.branch, sent.commit.short());
+            ui.result("branch", &words);
+        } else {
+            let words = format!("{} is kept in {}", sent.commit, dir.repo().display());
+            ui.result("commit", &words);
+        }
+        if let Some(problem) = &sent.problem {
+            let what = if sent.pushed { "pull" } else { "branch" };
+            ui.result(what, &format!("not published: {problem}"));
         }
     }
     if let Some(contract) = &meta.contract {

@@ -17,7 +17,7 @@ const AGENTS_VARIABLE: &str = "BOTTLEWORKS_TEST_AGENTS";
 const REAL_KEY: &str = "canary-real-key-of-the-host";
 
 /// One agent under test.
-struct Agent {
+pub(crate) struct Agent {
     name: &'static str,
     /// Flags that it needs beside the common ones.
     flags: &'static [&'static str],
@@ -35,7 +35,8 @@ const CLAUDE: Agent = Agent {
     key: "ANTHROPIC_API_KEY",
     part: None,
 };
-const OPENCODE: Agent = Agent { name: "opencode", flags: &[], key: "OPENCODE_API_KEY", part: None };
+pub(crate) const OPENCODE: Agent =
+    Agent { name: "opencode", flags: &[], key: "OPENCODE_API_KEY", part: None };
 const PI: Agent = Agent {
     name: "pi",
     flags: &["--model", "scripted"],
@@ -44,25 +45,37 @@ const PI: Agent = Agent {
 };
 
 /// A person with the agent installed and a model server.
-struct Scene {
-    person: Person,
+pub(crate) struct Scene {
+    pub(crate) person: Person,
     server: ModelServer,
     data: PathBuf,
+    /// Where the box comes from, and whatever that needs.
+    pub(crate) backend: Vec<String>,
+    /// A token for the forge, if there is one.
+    pub(crate) token: Option<&'static str>,
 }
 
 impl Scene {
-    fn new(agent: &Agent, turns: Vec<Turn>) -> Option<Self> {
+    pub(crate) fn new(agent: &Agent, turns: Vec<Turn>) -> Option<Self> {
         if let Some(part) = agent.part {
             require(part)?;
         }
         let data = require_folder("agents", AGENTS_VARIABLE, "run scripts/test-real")?;
         let person = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge())?;
         let server = ModelServer::start([("run", ModelScript::new(turns))]);
-        Some(Self { person, server, data })
+        let backend = ["--backend", "bwrap"].map(str::to_owned).to_vec();
+        Some(Self { person, server, data, backend, token: None })
     }
 
-    fn run(&self, agent: &Agent, more: &[&str]) -> Output {
-        let mut command = self.person.forklift(&["--backend", "bwrap", "--provider", agent.name]);
+    pub(crate) fn run(&self, agent: &Agent, more: &[&str]) -> Output {
+        let mut command = self.person.forklift(&["--provider", agent.name]);
+        command.args(&self.backend);
+        if let Some(token) = self.token {
+            command.env("FORKLIFT_TOKEN", token);
+        }
+        if let Some(engine) = host::env::var("DOCKER_HOST") {
+            command.env("DOCKER_HOST", engine);
+        }
         let server = self.server.addr().to_string();
         command
             .args(["--model-url", &self.server.base_url("run"), "--permit-private", &server])
@@ -103,7 +116,7 @@ look 'bottle-for[k]_' && echo dummy key found || echo DUMMY KEY ABSENT
 "#;
 
 /// What a good agent does with the conflict: look, resolve, commit; and on the way it searches for the key.
-fn good_turns() -> Vec<Turn> {
+pub(crate) fn good_turns() -> Vec<Turn> {
     vec![
         Turn::shell("git merge --no-edit upstream/main || true"),
         Turn::shell(SEARCH),
@@ -114,7 +127,12 @@ fn good_turns() -> Vec<Turn> {
 
 fn resolves_a_conflict(agent: &Agent) {
     let Some(scene) = Scene::new(agent, good_turns()) else { return };
-    let output = scene.run(agent, &[]);
+    resolves_the_conflict_of(&scene, agent, &[]);
+}
+
+/// The whole way, with the search for the key on it.
+pub(crate) fn resolves_the_conflict_of(scene: &Scene, agent: &Agent, more: &[&str]) {
+    let output = scene.run(agent, more);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(scene.person.published().len(), 1);
     let asked = scene.asked();
@@ -128,7 +146,7 @@ fn resolves_a_conflict(agent: &Agent) {
     let search = said.iter().find(|text| text.contains("key absent") || text.contains("KEY FOUND"));
     let search = search.unwrap_or_else(|| panic!("the search was not made: {said:?}"));
     assert!(search.contains("real key absent") && search.contains("dummy key found"), "{search}");
-    key_is_nowhere(&scene);
+    key_is_nowhere(scene);
     let summary = scene.person.metadata("/agent");
     assert_eq!(summary["claim"]["kind"], "finished", "{summary}");
     assert!(summary["tool_calls"].as_u64() >= Some(3), "{summary}");

@@ -39,9 +39,15 @@ impl Person {
 
     /// The command line of a scripted run in the fork.
     pub(crate) fn command(&self, script: &str, flags: &[&str]) -> Command {
+        self.command_on(&["--backend", "bwrap"], script, flags)
+    }
+
+    /// The same with another box.
+    pub(crate) fn command_on(&self, backend: &[&str], script: &str, flags: &[&str]) -> Command {
         let path = self.hermetic.root().join("agent.toml");
         std::fs::write(&path, script).expect("the script");
-        let mut command = self.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
+        let mut command = self.forklift(&["--provider", "scripted"]);
+        command.args(backend);
         // These tests are about agents, also where git could do without one.
         command.args(["--agent-when", "always"]);
         command.arg("--script").arg(path).args(flags);

@@ -7,5 +7,6 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests too")]
 
 mod boxed;
+mod forge;
 mod outside;
 mod play;

@@ -2,206 +2,298 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Answer, GiteaRequest};
-use super::world::{FakePull, World};
-use super::{OWNER, REPO, shape};
+use super::shape;
+use crate::fake_forge::{
+    Answer, FakeIssue, FakePull, ForgeRequest, OWNER, REPO, Room, World, decode,
+};
 
 const PAGE_SIZE: usize = 30;
 const VERSION: &str = "1.27.2";
 
-pub(super) fn answer(world: &mut World, under: &str, request: &GiteaRequest) -> Answer {
-    let Some(path) = request.path.strip_prefix(under) else { return no_route() };
+pub(super) fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> Answer {
     let segments: Vec<String> = path.split('/').skip(1).map(decode).collect();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let ["api", "v1", route @ ..] = segments.as_slice() else { return no_route() };
     let method = request.method.as_str();
     if (method, route) == ("GET", &["version"]) {
-        return json_answer(200, &json!({ "version": VERSION }));
+        return Answer::json(200, &json!({ "version": VERSION }));
     }
     match request.header("authorization") {
-        None => return complain(401, "token is required"),
+        None => return Answer::complain(401, "token is required"),
         Some(value) if value != format!("token {}", world.token) => {
-            return complain(401, "invalid username, password or token");
+            return Answer::complain(401, "invalid username, password or token");
         }
         Some(_) => {}
     }
     match (method, route) {
-        ("GET", ["user"]) if world.account_hidden => complain(
+        ("GET", ["user"]) if world.account_hidden => Answer::complain(
             403,
             "token does not have at least one of required scope(s), required=[read:user], token scope=write:repository",
         ),
-        ("GET", ["user"]) => json_answer(200, &shape::user(world)),
+        ("GET", ["user"]) => Answer::json(200, &shape::user(&world.login)),
         ("GET", ["settings", "api"]) => {
-            json_answer(200, &json!({ "max_response_items": world.page_max }))
+            Answer::json(200, &json!({ "max_response_items": world.page_max }))
         }
+        ("GET", ["orgs", org, "members", user]) => membership(world, org, user),
         (_, ["repos", owner, repo, rest @ ..]) => {
             let is_ours = owner.eq_ignore_ascii_case(OWNER) && repo.eq_ignore_ascii_case(REPO);
-            if is_ours { in_repository(world, request, rest) } else { complain(404, "not found") }
+            if is_ours { in_repository(world, request, rest) } else { not_found() }
         }
         _ => no_route(),
     }
 }
 
-fn in_repository(world: &mut World, request: &GiteaRequest, route: &[&str]) -> Answer {
+/// Whoever is not in the organisation is sent to the list of those who show themselves.
+fn membership(world: &World, org: &str, user: &str) -> Answer {
+    let Some(members) = world.orgs.get(org) else { return not_found() };
+    if !members.contains(&world.login) {
+        let to = format!("/api/v1/orgs/{org}/public_members/{user}");
+        return Answer::empty(303).with_header("location", to);
+    }
+    if members.contains(user) { Answer::empty(204) } else { Answer::empty(404) }
+}
+
+fn in_repository(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Answer {
     match (request.method.as_str(), route) {
-        ("GET", []) => json_answer(200, &shape::repository()),
+        ("GET", []) => Answer::json(200, &shape::repository()),
         ("GET", ["labels"]) => {
             let ids: Vec<u64> = (1..=world.labels.len() as u64).collect();
             page(world, request, &ids, |id| shape::label(world, *id))
         }
-        ("GET", ["pulls"]) => list_pulls(world, request),
-        ("POST", ["pulls"]) => create_pull(world, &parse(&request.body)),
-        ("GET", ["pulls", number]) => match find(world, number) {
-            Some(pull) => json_answer(200, &shape::pull(world, pull)),
-            None => complain(404, "not found"),
+        (_, ["pulls", rest @ ..]) => in_pulls(world, request, rest),
+        ("GET", ["issues"]) => list_issues(world, request),
+        (_, ["issues", number, rest @ ..]) => match find_entry(world, number) {
+            Some((room, number)) => in_entry(world, request, (room, number), rest),
+            // Real servers say it like this.
+            None if request.method == "POST" && rest == ["comments"] => Answer::complain(500, ""),
+            None => not_found(),
         },
-        ("PATCH", ["pulls", number]) => match find(world, number).map(|pull| pull.number) {
-            Some(number) => edit_pull(world, number, &parse(&request.body)),
-            None => complain(404, "not found"),
-        },
-        ("GET", ["issues", number, "comments"]) => match find(world, number) {
-            Some(pull) => {
-                let own = world.comments.iter().filter(|comment| comment.on == pull.number);
-                let own: Vec<Value> = own.map(|comment| shape::comment(world, comment)).collect();
-                // All of them, whatever page is asked for.
-                let mut answer = json_answer(200, &json!(own));
-                answer.headers.push(("x-total-count".to_owned(), own.len().to_string()));
-                answer
-            }
-            None => complain(404, "not found"),
-        },
-        ("POST", ["issues", number, "comments"]) => {
-            let body = text(&parse(&request.body), "body");
-            match find(world, number).map(|pull| pull.number) {
-                _ if body.is_empty() => complain(422, "[Body]: Required"),
-                // Real servers say it like this.
-                None => complain(500, ""),
-                Some(number) => {
-                    let comment = world.comment(number, &body);
-                    json_answer(201, &shape::comment(world, &comment))
+        _ => no_route(),
+    }
+}
+
+fn in_pulls(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Answer {
+    match (request.method.as_str(), route) {
+        ("GET", []) => list_pulls(world, request),
+        ("POST", []) => create_pull(world, request),
+        (method, [number, rest @ ..]) => {
+            let Some(pull) = find_pull(world, number) else { return not_found() };
+            let number = pull.number;
+            match (method, rest) {
+                ("GET", []) => Answer::json(200, &shape::pull(world, pull)),
+                ("PATCH", []) => edit_pull(world, number, request),
+                ("GET", ["reviews"]) => {
+                    let reviews = world.reviews.iter().zip(1..);
+                    let own: Vec<_> = reviews.filter(|(review, _)| review.pull == number).collect();
+                    page(world, request, &own, |(review, id)| shape::review(world, *id, review))
                 }
+                ("GET", ["reviews", id, "comments"]) => {
+                    let at = id.parse::<usize>().ok().and_then(|id| id.checked_sub(1));
+                    match at.and_then(|at| world.reviews.get(at).zip(u64::try_from(at + 1).ok())) {
+                        Some((review, id)) => {
+                            Answer::json(200, &json!([shape::remark(world, id, review)]))
+                        }
+                        None => not_found(),
+                    }
+                }
+                _ => no_route(),
             }
         }
         _ => no_route(),
     }
 }
 
-fn list_pulls(world: &World, request: &GiteaRequest) -> Answer {
+fn in_entry(
+    world: &mut World,
+    request: &ForgeRequest,
+    entry: (Room, u64),
+    route: &[&str],
+) -> Answer {
+    let (room, number) = entry;
+    match (request.method.as_str(), route) {
+        ("GET", []) => Answer::json(200, &entry_shape(world, entry)),
+        ("PATCH", []) => {
+            let asked = request.json();
+            let body = asked["body"].as_str().map(str::to_owned);
+            let assignees = request.texts("assignees");
+            world.change_entry(room, number, |entry| {
+                *entry.body = body.unwrap_or_else(|| entry.body.clone());
+                *entry.assignees = assignees.unwrap_or_else(|| entry.assignees.clone());
+            });
+            Answer::json(201, &entry_shape(world, entry))
+        }
+        ("GET", ["comments"]) => {
+            // All of them, whatever page is asked for.
+            let own = world.comments_on(room, number);
+            let shown: Vec<Value> =
+                own.iter().map(|comment| shape::comment(world, comment)).collect();
+            Answer::json(200, &json!(shown)).with_header("x-total-count", own.len().to_string())
+        }
+        ("POST", ["comments"]) => {
+            let body = request.text("body");
+            if body.is_empty() {
+                return Answer::complain(422, "[Body]: Required");
+            }
+            let login = world.login.clone();
+            let comment = world.comment(room, number, &login, &body);
+            Answer::json(201, &shape::comment(world, &comment))
+        }
+        ("POST", ["labels"]) => {
+            let Some(ids) = label_ids(request) else {
+                return Answer::complain(422, "json: cannot unmarshal labels");
+            };
+            world.change_entry(room, number, |entry| {
+                entry.labels.extend(ids);
+                entry.labels.sort_unstable();
+                entry.labels.dedup();
+            });
+            Answer::json(200, &json!([]))
+        }
+        ("DELETE", ["labels", id]) => match id.parse::<u64>() {
+            Ok(id) => {
+                world.change_entry(room, number, |entry| entry.labels.retain(|own| *own != id));
+                Answer::empty(204)
+            }
+            Err(_) => Answer::complain(422, "no such label"),
+        },
+        _ => no_route(),
+    }
+}
+
+fn entry_shape(world: &World, (room, number): (Room, u64)) -> Value {
+    let issue = world.find_issue(number).filter(|_| room == Room::Issue);
+    let pull = world.find_pull(number).filter(|_| room == Room::Pull);
+    match (issue, pull) {
+        (Some(issue), _) => shape::issue(world, issue),
+        (None, Some(pull)) => shape::issue_of_pull(world, pull),
+        (None, None) => Value::Null,
+    }
+}
+
+/// A label that does not exist filters nothing, and pull requests are among the issues unless they are left out.
+fn list_issues(world: &World, request: &ForgeRequest) -> Answer {
+    let wanted = request.field("labels").unwrap_or_default();
+    let known = |name: &&str| world.labels.iter().any(|own| own == name);
+    let wanted: Vec<&str> =
+        wanted.split(',').filter(|name| !name.is_empty()).filter(known).collect();
+    let assignee = request.field("assigned_by");
+    let fits = |issue: &&FakeIssue| {
+        let has = |name: &&str| issue.labels.iter().any(|id| world.label_name(*id) == *name);
+        let assigned = assignee.as_ref().is_none_or(|login| issue.assignees.contains(login));
+        issue.open && wanted.iter().all(has) && assigned
+    };
+    let mut shown: Vec<Value> =
+        world.issues.iter().filter(fits).map(|issue| shape::issue(world, issue)).collect();
+    if request.field("type").as_deref() != Some("issues") {
+        let pulls = world.pulls.iter().filter(|pull| pull.open);
+        shown.extend(pulls.map(|pull| shape::issue_of_pull(world, pull)));
+    }
+    page(world, request, &shown, Value::clone)
+}
+
+fn list_pulls(world: &World, request: &ForgeRequest) -> Answer {
     // A filter by head branch is ignored, as everywhere.
-    let wanted = |pull: &&FakePull| match request.field("state") {
+    let state = request.field("state");
+    let wanted = |pull: &&FakePull| match state.as_deref() {
         Some("all") => true,
         Some("closed") => !pull.open,
         Some(_) | None => pull.open,
     };
     let mut pulls: Vec<&FakePull> = world.pulls.iter().filter(wanted).collect();
-    if request.field("sort") != Some("oldest") {
+    if request.field("sort").as_deref() != Some("oldest") {
         pulls.reverse();
     }
     page(world, request, &pulls, |pull| shape::pull(world, pull))
 }
 
-fn create_pull(world: &mut World, asked: &Value) -> Answer {
-    let (title, body) = (text(asked, "title"), text(asked, "body"));
-    let (head, base) = (text(asked, "head"), text(asked, "base"));
+fn create_pull(world: &mut World, request: &ForgeRequest) -> Answer {
+    let (title, body) = (request.text("title"), request.text("body"));
+    let (head, base) = (request.text("head"), request.text("base"));
     if title.is_empty() {
-        return complain(422, "[Title]: Required");
+        return Answer::complain(422, "[Title]: Required");
     }
     if head == base {
-        return complain(
+        return Answer::complain(
             422,
             "Invalid PullRequest: There are no changes between the head and the base",
         );
     }
-    let is_there = |pull: &FakePull| pull.open && pull.head == head && pull.base == base;
-    if world.pulls.iter().any(is_there) {
-        return complain(409, "pull request already exists for these targets");
+    if world.open_pull_between(&head, &base).is_some() {
+        return Answer::complain(409, "pull request already exists for these targets");
     }
-    let labels = match asked.get("labels").and_then(Value::as_array) {
-        Some(labels) => labels.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>(),
-        None => Some(Vec::new()),
+    let labels =
+        if request.json()["labels"].is_array() { label_ids(request) } else { Some(vec![]) };
+    let Some(labels) = labels else {
+        return Answer::complain(422, "json: cannot unmarshal labels");
     };
-    let Some(labels) = labels else { return complain(422, "json: cannot unmarshal labels") };
     let number = world.open_pull(&title, &body, &head, &base);
     world.change_pull(number, |pull| pull.labels = labels);
-    match world.find_pull(number) {
-        Some(pull) => json_answer(201, &shape::pull(world, pull)),
-        None => complain(500, ""),
-    }
+    show_pull(world, number, 201)
 }
 
-fn edit_pull(world: &mut World, number: u64, asked: &Value) -> Answer {
-    let field = |name: &str| asked.get(name).and_then(Value::as_str).map(str::to_owned);
+fn edit_pull(world: &mut World, number: u64, request: &ForgeRequest) -> Answer {
+    let asked = request.json();
+    let field = |name: &str| asked[name].as_str().map(str::to_owned);
     let (title, body, state) = (field("title"), field("body"), field("state"));
     let merged = world.find_pull(number).is_some_and(|pull| pull.merged);
     if merged && state.as_deref() == Some("open") {
-        return complain(412, "cannot change state of this pull request, it was already merged");
+        return Answer::complain(
+            412,
+            "cannot change state of this pull request, it was already merged",
+        );
     }
     world.change_pull(number, |pull| {
         pull.title = title.unwrap_or_else(|| pull.title.clone());
         pull.body = body.unwrap_or_else(|| pull.body.clone());
         pull.open = state.map_or(pull.open, |state| state == "open");
     });
+    show_pull(world, number, 201)
+}
+
+fn show_pull(world: &World, number: u64, code: u16) -> Answer {
     match world.find_pull(number) {
-        Some(pull) => json_answer(201, &shape::pull(world, pull)),
-        None => complain(500, ""),
+        Some(pull) => Answer::json(code, &shape::pull(world, pull)),
+        None => Answer::complain(500, ""),
     }
 }
 
 /// A page of a list, with the headers that say what else there is.
 fn page<T>(
     world: &World,
-    request: &GiteaRequest,
+    request: &ForgeRequest,
     entries: &[T],
     shape: impl Fn(&T) -> Value,
 ) -> Answer {
-    let number = |name: &str| request.field(name).and_then(|text| text.parse::<usize>().ok());
-    let size = number("limit").filter(|size| *size > 0).unwrap_or(PAGE_SIZE).min(world.page_max);
-    let page = number("page").unwrap_or(1).max(1);
+    let size = request.number("limit").unwrap_or(PAGE_SIZE).min(world.page_max);
+    let page = request.number("page").unwrap_or(1);
     let shown: Vec<Value> = entries.iter().skip((page - 1) * size).take(size).map(shape).collect();
-    let mut answer = json_answer(200, &json!(shown));
-    answer.headers.push(("x-total-count".to_owned(), entries.len().to_string()));
+    let answer =
+        Answer::json(200, &json!(shown)).with_header("x-total-count", entries.len().to_string());
     if page * size < entries.len() {
         let url = format!("{}{}?page={}&limit={size}", world.root, request.path, page + 1);
-        answer.headers.push(("link".to_owned(), format!("<{url}>; rel=\"next\"")));
+        return answer.with_header("link", format!("<{url}>; rel=\"next\""));
     }
     answer
 }
 
-fn find<'a>(world: &'a World, number: &str) -> Option<&'a FakePull> {
+fn label_ids(request: &ForgeRequest) -> Option<Vec<u64>> {
+    request.json()["labels"].as_array()?.iter().map(Value::as_u64).collect()
+}
+
+fn find_pull<'a>(world: &'a World, number: &str) -> Option<&'a FakePull> {
     world.find_pull(number.parse().ok()?)
 }
 
-fn text(asked: &Value, name: &str) -> String {
-    asked.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+fn find_entry(world: &World, number: &str) -> Option<(Room, u64)> {
+    let number = number.parse().ok()?;
+    Some((world.room_of(number)?, number))
 }
 
-fn parse(body: &str) -> Value {
-    serde_json::from_str(body).unwrap_or_default()
-}
-
-fn json_answer(code: u16, body: &Value) -> Answer {
-    Answer { code, headers: Vec::new(), body: body.to_string() }
-}
-
-fn complain(code: u16, message: &str) -> Answer {
-    json_answer(code, &shape::complaint(message))
+fn not_found() -> Answer {
+    Answer::complain(404, "not found")
 }
 
 fn no_route() -> Answer {
-    let headers = vec![("content-type".to_owned(), "text/plain; charset=utf-8".to_owned())];
-    Answer { code: 404, headers, body: "404 page not found\n".to_owned() }
-}
-
-fn decode(segment: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = segment.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let escaped = tail.get(..2).filter(|_| first == b'%');
-        let byte = escaped
-            .and_then(|two| std::str::from_utf8(two).ok())
-            .and_then(|two| u8::from_str_radix(two, 16).ok());
-        bytes.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let plain = Answer { code: 404, headers: Vec::new(), body: "404 page not found\n".to_owned() };
+    plain.with_header("content-type", "text/plain; charset=utf-8")
 }

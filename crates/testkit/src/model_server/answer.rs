@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::http::{Connection, Whole, render_chunk, render_stream_head, render_whole};
 use super::record::Ask;
 use super::route::Route;
 use super::script::{LAST_TEXT, ModelScript, Turn};
 use super::tool::{Call, choose_shell, choose_tool};
 use super::wire::{Reply, Say};
 use super::{Stage, Wire};
+use crate::http::{Connection, Performed, Whole, render_chunk, render_stream_head, render_whole};
 
 /// How often a hanging stream gets a comment.
 const COMMENT_EVERY: Duration = Duration::from_millis(200);
@@ -46,13 +46,6 @@ enum Silence {
     NotEvenAHead,
     OpenStream,
     Comments,
-}
-
-/// Whether the connection may go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Performed {
-    Answered,
-    Ended,
 }
 
 impl Stage {

@@ -13,10 +13,8 @@
 //! - `tool` which of the tools on offer a turn calls
 //! - `wire` the three APIs
 //! - `answer` a turn as a response
-//! - `http` just enough HTTP/1.1
 
 mod answer;
-mod http;
 mod record;
 mod route;
 mod script;
@@ -24,13 +22,11 @@ mod tool;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
-use answer::Performed;
-use http::Connection;
+use crate::http::{Connection, Performed, Request, Serve, Server};
 
 pub use record::RequestLog;
 pub use script::{LAST_TEXT, ModelScript, Turn, Usage};
@@ -39,9 +35,8 @@ pub use wire::Wire;
 /// Plays scripts until it is dropped.
 #[derive(Debug)]
 pub struct ModelServer {
-    addr: SocketAddr,
+    server: Server,
     stage: Arc<Stage>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// What the connections share.
@@ -51,7 +46,6 @@ struct Stage {
     requests: Mutex<Vec<RequestLog>>,
     /// How often each [`Turn::FailFirst`] was asked for.
     asked: Mutex<BTreeMap<answer::Place, usize>>,
-    stop: AtomicBool,
 }
 
 impl ModelServer {
@@ -60,7 +54,7 @@ impl ModelServer {
     /// # Panics
     /// When the loopback interface has no free port.
     pub fn start<N: Into<String>>(scripts: impl IntoIterator<Item = (N, ModelScript)>) -> Self {
-        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).expect("a free port"), scripts)
+        Self::start_on(Server::listen(), scripts)
     }
 
     /// Starts on a socket of the caller's, as for boxes that have no loopback in common with the test.
@@ -71,28 +65,22 @@ impl ModelServer {
         listener: TcpListener,
         scripts: impl IntoIterator<Item = (N, ModelScript)>,
     ) -> Self {
-        let addr = listener.local_addr().expect("a socket that listens");
         let stage = Arc::new(Stage {
             scripts: scripts.into_iter().map(|(name, script)| (name.into(), script)).collect(),
             requests: Mutex::default(),
             asked: Mutex::default(),
-            stop: AtomicBool::new(false),
         });
-        let thread = std::thread::spawn({
-            let stage = Arc::clone(&stage);
-            move || stage.accept(&listener)
-        });
-        Self { addr, stage, thread: Some(thread) }
+        Self { server: Server::start(listener, Arc::clone(&stage)), stage }
     }
 
     /// Where the server listens.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.server.addr()
     }
 
     /// The base URL of a script. Clients of the OpenAI kind want `/v1` after it.
     pub fn base_url(&self, script: &str) -> String {
-        format!("http://{}{}{script}", self.addr, route::SCRIPT_PREFIX)
+        format!("http://{}{}{script}", self.addr(), route::SCRIPT_PREFIX)
     }
 
     /// Every request so far, in the order of arrival; those that still wait for their answer are among them.
@@ -101,43 +89,10 @@ impl ModelServer {
     }
 }
 
-impl Drop for ModelServer {
-    fn drop(&mut self) {
-        self.stage.stop.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits in accept; if nobody listens any more, it has ended already.
-        TcpStream::connect(self.addr).ok();
-        let ended = self.thread.take().map(JoinHandle::join);
-        let failed = matches!(ended, Some(Err(_)));
-        assert!(!failed || std::thread::panicking(), "a connection of the model server panicked");
-    }
-}
-
-impl Stage {
-    fn accept(&self, listener: &TcpListener) {
-        std::thread::scope(|scope| {
-            for stream in listener.incoming() {
-                if self.stop.load(Ordering::Relaxed) {
-                    break;
-                }
-                // A client that is gone already is no concern of the server's.
-                let Ok(stream) = stream else { continue };
-                // An error means that the client went away, or that the server stops: either ends the connection.
-                scope.spawn(move || self.serve(stream).ok());
-            }
-        });
-    }
-
-    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
-        let mut connection = Connection::open(stream, &self.stop)?;
-        while let Some(request) = connection.next_request()? {
-            let ask = record::read(&request);
-            self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(ask.log.clone());
-            let answer = self.answer(&ask);
-            match answer.perform(&mut connection)? {
-                Performed::Answered if request.keep_alive => {}
-                Performed::Answered | Performed::Ended => break,
-            }
-        }
-        Ok(())
+impl Serve for Stage {
+    fn serve(&self, request: &Request, connection: &mut Connection<'_>) -> io::Result<Performed> {
+        let ask = record::read(request);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(ask.log.clone());
+        self.answer(&ask).perform(connection)
     }
 }

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::Wire;
-use super::http::Request;
+
 use super::route::{Route, parse_route};
 use super::tool::Offer;
+use crate::http::Request;
 
 /// The headers that carry a key, the usual one first.
 const AUTH_HEADERS: [&str; 3] = ["authorization", "x-api-key", "api-key"];

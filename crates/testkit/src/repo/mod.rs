@@ -1,10 +1,12 @@
 //! Real git repositories whose SHAs are the same on every machine and every day.
 
+mod big;
 mod commit_graph;
 mod forgery;
 mod fork;
 mod hostile;
 
+pub use big::{Size, make_big};
 pub use forgery::{Forgery, forge_merge, upstream_refs};
 pub use fork::{Depth, Fork, ForkPlan, History, ObjectFormat};
 pub use hostile::{HOOKS, hostile_workspace, markers};

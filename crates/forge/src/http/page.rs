@@ -5,16 +5,34 @@ use std::collections::BTreeSet;
 use hyper::header::{HeaderMap, LINK};
 use serde::de::DeserializeOwned;
 
-use super::Gitea;
+use super::{Ask, Client};
 use crate::error::ForgeError;
 
-/// The largest page that a server gives unless it is told otherwise.
-const PAGE_SIZE: usize = 50;
+/// How a kind of forge gives out long lists.
+#[derive(Debug)]
+pub(crate) struct Paging {
+    /// The field with the number of entries wanted on a page.
+    pub(crate) size_field: &'static str,
+    /// The largest page that a server gives unless it is told otherwise.
+    pub(crate) size: usize,
+    /// The header with the number of all entries.
+    pub(crate) total_header: &'static str,
+    pub(crate) silence: Silence,
+}
+
+/// What it means that a page has no `Link` header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Nothing.
+    Unclear,
+    /// That it is the only one.
+    End,
+}
+
 /// Beyond this many pages something is wrong with the server.
 const PAGES_MAX: usize = 1000;
 /// How often a list is read when it changes meanwhile.
 const READS_MAX: usize = 3;
-const TOTAL_HEADER: &str = "x-total-count";
 
 /// What a page shows about the rest.
 #[derive(Debug, Clone, Copy)]
@@ -35,30 +53,32 @@ enum Linked {
     End,
 }
 
-impl Gitea {
+impl Client {
     /// All entries of a list, each once. An entry that leaves the list while it is read moves later ones to an earlier
     /// page, where nobody looks any more; a list whose count has changed is therefore read again.
-    pub(super) async fn list<T: DeserializeOwned>(
+    pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &str,
         action: &str,
         id_of: fn(&T) -> u64,
     ) -> Result<Vec<T>, ForgeError> {
+        let Paging { size_field, size, total_header, silence } = &self.dialect.paging;
         let mut reads = 1;
         loop {
             let mut found = Vec::new();
             let mut ids = BTreeSet::new();
             let mut totals = BTreeSet::new();
             for number in 1..=PAGES_MAX {
-                let path = format!("{path}?{query}&page={number}&limit={PAGE_SIZE}");
-                let ask = self.get(path.replace("?&", "?"), action);
-                let (entries, headers) = self.client.call_json::<Option<Vec<T>>>(&ask).await?;
+                let path = format!("{path}?{query}&page={number}&{size_field}={size}");
+                let ask = Ask::get(path.replace("?&", "?"), action);
+                let (entries, headers) = self.call_json::<Option<Vec<T>>>(&ask).await?;
                 let before = found.len();
                 let entries = entries.unwrap_or_default().into_iter();
                 found.extend(entries.filter(|entry| ids.insert(id_of(entry))));
                 let (fresh, seen) = (found.len() - before, found.len());
-                let page = Page { fresh, seen, total: total(&headers), linked: linked(&headers) };
+                let total = total(&headers, total_header);
+                let page = Page { fresh, seen, total, linked: linked(&headers, *silence) };
                 totals.insert(page.total);
                 if !has_more(&page) {
                     break;
@@ -90,12 +110,15 @@ fn is_whole(totals: &BTreeSet<Option<usize>>, seen: usize) -> bool {
     totals.len() == 1 && totals.iter().flatten().all(|total| seen >= *total)
 }
 
-fn total(headers: &HeaderMap) -> Option<usize> {
-    headers.get(TOTAL_HEADER)?.to_str().ok()?.trim().parse().ok()
+fn total(headers: &HeaderMap, name: &str) -> Option<usize> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
-fn linked(headers: &HeaderMap) -> Option<Linked> {
-    let text = headers.get(LINK)?.to_str().ok()?;
+fn linked(headers: &HeaderMap, silence: Silence) -> Option<Linked> {
+    let Some(link) = headers.get(LINK) else {
+        return (silence == Silence::End).then_some(Linked::End);
+    };
+    let text = link.to_str().ok()?;
     Some(if text.contains("rel=\"next\"") { Linked::Next } else { Linked::End })
 }
 
@@ -134,6 +157,12 @@ mod tests {
     }
 
     #[test]
+    fn a_page_without_links_is_the_only_one_where_that_is_the_custom() {
+        assert_eq!(linked(&HeaderMap::new(), Silence::Unclear), None);
+        assert_eq!(linked(&HeaderMap::new(), Silence::End), Some(Linked::End));
+    }
+
+    #[test]
     fn the_headers_of_a_recorded_page_are_read() {
         let mut headers = HeaderMap::new();
         let recorded = include_str!("../../tests/samples/api_list_pulls.headers");
@@ -141,9 +170,10 @@ mod tests {
             if let Some(link) = line.strip_prefix("link: ") {
                 headers.insert(LINK, link.parse().unwrap());
             } else if let Some(count) = line.strip_prefix("x-total-count: ") {
-                headers.insert(TOTAL_HEADER, count.parse().unwrap());
+                headers.insert("x-total-count", count.parse().unwrap());
             }
         }
-        assert_eq!((total(&headers), linked(&headers)), (Some(2), Some(Linked::Next)));
+        assert_eq!(total(&headers, "x-total-count"), Some(2));
+        assert_eq!(linked(&headers, Silence::Unclear), Some(Linked::Next));
     }
 }

@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 for the clients at hand: connections that stay, bodies of known length and in chunks.
+//! One client's connection: requests in, bytes out, and time that passes in between.
 //!
 //! What is malformed ends the connection; real clients send nothing of the kind.
 
@@ -7,6 +7,8 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::message::{Request, find_header};
+
 /// How often a connection that waits looks whether the server stops.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How long a client may refuse to read.
@@ -14,42 +16,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_LIMIT: usize = 256 * 1024;
 const BODY_LIMIT: usize = 64 * 1024 * 1024;
 
-/// A request, read to its end.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) method: String,
-    /// Without the query.
-    pub(super) path: String,
-    /// The names in lower case.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
-    /// Whether the client may ask again on the same connection.
-    pub(super) keep_alive: bool,
-}
-
-impl Request {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        find_header(&self.headers, name)
-    }
-}
-
-/// A response that is no stream.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Whole {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
-}
-
-impl Whole {
-    pub(super) fn json(status: u16, body: &str) -> Self {
-        Self { status, headers: Vec::new(), body: body.to_owned() }
-    }
-}
-
 /// A client's connection, for as long as the server runs.
 #[derive(Debug)]
-pub(super) struct Connection<'a> {
+pub(crate) struct Connection<'a> {
     stream: TcpStream,
     /// What was received and not yet read.
     buffer: Vec<u8>,
@@ -57,7 +26,7 @@ pub(super) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn open(stream: TcpStream, stop: &'a AtomicBool) -> Result<Self> {
+    pub(crate) fn open(stream: TcpStream, stop: &'a AtomicBool) -> Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(LOOK_EVERY))?;
         stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
@@ -65,7 +34,7 @@ impl<'a> Connection<'a> {
     }
 
     /// The next request; `None` when the client has no more.
-    pub(super) fn next_request(&mut self) -> Result<Option<Request>> {
+    pub(crate) fn next_request(&mut self) -> Result<Option<Request>> {
         while self.buffer.is_empty() {
             if self.receive()? == Received::End {
                 return Ok(None);
@@ -87,25 +56,27 @@ impl<'a> Connection<'a> {
         else {
             return Err(malformed());
         };
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let closes = find_header(&headers, "connection")
             .is_some_and(|value| value.eq_ignore_ascii_case("close"));
         let body = self.take_body(&headers)?;
         Ok(Some(Request {
             method: method.to_owned(),
-            path: target.split('?').next().unwrap_or_default().to_owned(),
+            path: path.to_owned(),
+            query: query.to_owned(),
             keep_alive: version == "HTTP/1.1" && !closes,
             headers,
             body,
         }))
     }
 
-    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.stream.write_all(bytes)?;
         self.stream.flush()
     }
 
     /// Lets time pass. Fails as soon as the client is gone or the server stops, so that no thread outlives them.
-    pub(super) fn wait(&mut self, time: Duration) -> Result<()> {
+    pub(crate) fn wait(&mut self, time: Duration) -> Result<()> {
         let end = Instant::now() + time;
         while Instant::now() < end {
             match self.receive()? {
@@ -119,7 +90,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Makes the end of this connection a reset.
-    pub(super) fn reset_on_close(&self) -> Result<()> {
+    pub(crate) fn reset_on_close(&self) -> Result<()> {
         let at_once = Some(Duration::ZERO);
         rustix::net::sockopt::set_socket_linger(&self.stream, at_once).map_err(Error::from)
     }
@@ -218,78 +189,11 @@ enum Received {
     End,
 }
 
-/// A response with its length.
-pub(super) fn render_whole(whole: &Whole) -> Vec<u8> {
-    let Whole { status, headers, body } = whole;
-    let has = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-    let mut text = format!("HTTP/1.1 {status} {}\r\n", reason(*status));
-    if !has("content-type") {
-        text.push_str("content-type: application/json\r\n");
-    }
-    for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
-    }
-    text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
-    text.into_bytes()
-}
-
-/// The head of a stream of events, which come as chunks.
-pub(super) fn render_stream_head() -> Vec<u8> {
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
-                transfer-encoding: chunked\r\n\r\n";
-    head.into()
-}
-
-/// One chunk; the empty one is the last.
-pub(super) fn render_chunk(text: &str) -> Vec<u8> {
-    format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
-}
-
 fn parse_header(line: &str) -> Result<(String, String)> {
     let (name, value) = line.split_once(':').ok_or_else(malformed)?;
     Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
 }
 
-fn find_header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
-}
-
 fn malformed() -> Error {
     ErrorKind::InvalidData.into()
-}
-
-fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        429 => "Too Many Requests",
-        500 => "Internal Server Error",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        _ => "Scripted",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_header_of_the_script_replaces_the_usual_one() {
-        let headers = vec![("Content-Type".to_owned(), "text/html".to_owned())];
-        let whole = Whole { status: 502, headers, body: "<p>".to_owned() };
-        assert_eq!(
-            String::from_utf8(render_whole(&whole)).unwrap(),
-            "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\ncontent-length: 3\r\n\r\n<p>"
-        );
-    }
-
-    #[test]
-    fn a_chunk_says_its_length_in_bytes() {
-        assert_eq!(render_chunk("naïve résumé"), "f\r\nnaïve résumé\r\n".as_bytes());
-        assert_eq!(render_chunk(""), b"0\r\n\r\n");
-    }
 }

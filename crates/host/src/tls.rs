@@ -1,4 +1,4 @@
-//! TLS towards a forge: whom to trust.
+//! TLS towards a server outside: whom to trust. Behind the feature `tls`, for the crates that speak it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,8 +37,13 @@ pub enum TlsError {
 }
 
 /// Trusts what the system trusts, or the well-known authorities where the system has none, and the
-/// certificates of `ca_file`.
-pub(super) fn load_client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
+/// certificates of `ca_file`. Reads files, so not on a thread that others wait for.
+pub async fn load_client_config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, TlsError> {
+    let loading = tokio::task::spawn_blocking(move || read_client_config(ca_file.as_deref()));
+    loading.await.unwrap_or(Err(TlsError::GaveUp))
+}
+
+fn read_client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
     let (added, _) =
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

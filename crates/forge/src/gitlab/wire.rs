@@ -1,0 +1,206 @@
+//! What the server sends. Only what is used is read.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::http::read_page;
+use crate::pull::PullRequest;
+use crate::thread::{Comment, CommentKind, Issue, ThreadState};
+
+/// From this level on ("developer") an account may push.
+const PUSH_LEVEL: u64 = 30;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct WireMergeRequest {
+    pub(super) iid: u64,
+    web_url: Option<String>,
+    title: String,
+    description: Option<String>,
+    state: String,
+    author: Option<WireUser>,
+    #[serde(default)]
+    labels: Vec<String>,
+    #[serde(default)]
+    assignees: Vec<WireUser>,
+    source_branch: String,
+    target_branch: String,
+    sha: Option<String>,
+    /// Null once the fork is gone.
+    source_project_id: Option<u64>,
+    target_project_id: Option<u64>,
+    detailed_merge_status: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct WireIssue {
+    pub(super) iid: u64,
+    web_url: Option<String>,
+    title: String,
+    description: Option<String>,
+    state: String,
+    author: Option<WireUser>,
+    #[serde(default)]
+    labels: Vec<String>,
+    #[serde(default)]
+    assignees: Vec<WireUser>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct WireUser {
+    pub(super) id: u64,
+    pub(super) username: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct WireLabel {
+    pub(super) id: u64,
+    pub(super) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct WireNote {
+    pub(super) id: u64,
+    body: Option<String>,
+    author: Option<WireUser>,
+    created_at: Option<Timestamp>,
+    #[serde(default)]
+    system: bool,
+    #[serde(rename = "type")]
+    sort: Option<String>,
+    position: Option<WirePosition>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WirePosition {
+    new_path: Option<String>,
+    old_path: Option<String>,
+    new_line: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct WireProject {
+    permissions: Option<WirePermissions>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WirePermissions {
+    project_access: Option<WireAccess>,
+    group_access: Option<WireAccess>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireAccess {
+    access_level: u64,
+}
+
+impl WireMergeRequest {
+    pub(super) fn into_pull(self, pages: &str) -> PullRequest {
+        let Self { iid, web_url, title, description, state, author, labels, assignees, .. } = self;
+        let Self { source_branch, target_branch, sha, detailed_merge_status, .. } = self;
+        PullRequest {
+            number: iid,
+            url: read_page(web_url).unwrap_or_else(|| format!("{pages}/{iid}")),
+            title,
+            body: description.unwrap_or_default(),
+            merged: state == "merged",
+            state: ThreadState::parse(&state),
+            mergeable: detailed_merge_status.as_deref().and_then(read_mergeable),
+            from_fork: self.source_project_id != self.target_project_id,
+            head_branch: source_branch,
+            head_sha: sha.unwrap_or_default(),
+            base_branch: target_branch,
+            author: login(author),
+            labels,
+            assignees: logins(assignees),
+        }
+    }
+}
+
+impl WireIssue {
+    pub(super) fn into_issue(self, pages: &str) -> Issue {
+        let Self { iid, web_url, title, description, state, author, labels, assignees } = self;
+        Issue {
+            number: iid,
+            url: read_page(web_url).unwrap_or_else(|| format!("{pages}/{iid}")),
+            title,
+            body: description.unwrap_or_default(),
+            state: ThreadState::parse(&state),
+            author: login(author),
+            labels,
+            assignees: logins(assignees),
+        }
+    }
+}
+
+impl WireNote {
+    /// `None` if the server noted it by itself.
+    pub(super) fn into_comment(self, page: &str) -> Option<Comment> {
+        if self.system {
+            return None;
+        }
+        let kind = match (self.sort.as_deref(), self.position) {
+            (Some("DiffNote"), Some(place)) => CommentKind::Remark {
+                path: place.new_path.or(place.old_path).unwrap_or_default(),
+                line: place.new_line,
+            },
+            (Some("DiscussionNote"), _) => CommentKind::Review,
+            _ => CommentKind::Plain,
+        };
+        Some(Comment {
+            id: self.id,
+            kind,
+            url: format!("{page}#note_{}", self.id),
+            author: login(self.author),
+            body: self.body.unwrap_or_default(),
+            created_at: self.created_at,
+        })
+    }
+}
+
+impl WireProject {
+    pub(super) fn may_push(&self) -> bool {
+        let Some(permissions) = &self.permissions else { return false };
+        let accesses = [&permissions.project_access, &permissions.group_access];
+        accesses.into_iter().flatten().any(|access| access.access_level >= PUSH_LEVEL)
+    }
+}
+
+/// Nothing while the server still works it out.
+fn read_mergeable(status: &str) -> Option<bool> {
+    match status {
+        "mergeable" => Some(true),
+        "unchecked" | "checking" | "preparing" | "approvals_syncing" => None,
+        _ => Some(false),
+    }
+}
+
+fn login(user: Option<WireUser>) -> String {
+    user.map(|user| user.username).unwrap_or_default()
+}
+
+fn logins(users: Vec<WireUser>) -> Vec<String> {
+    users.into_iter().map(|user| user.username).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_still_being_checked_is_neither_yes_nor_no() {
+        assert_eq!(read_mergeable("mergeable"), Some(true));
+        assert_eq!(read_mergeable("checking"), None);
+        assert_eq!(read_mergeable("conflict"), Some(false));
+        assert_eq!(read_mergeable("draft_status"), Some(false));
+    }
+
+    #[test]
+    fn a_merged_one_is_closed_and_merged() {
+        let text = r#"{"iid":3,"title":"t","description":null,"state":"merged","source_branch":"x",
+            "target_branch":"main","source_project_id":null,"target_project_id":1}"#;
+        let found: WireMergeRequest = serde_json::from_str(text).unwrap();
+        let pull = found.into_pull("https://git.example/a/b/-/merge_requests");
+        assert_eq!((pull.state, pull.merged, pull.from_fork), (ThreadState::Closed, true, true));
+        assert_eq!(pull.url, "https://git.example/a/b/-/merge_requests/3");
+    }
+}

@@ -1,0 +1,192 @@
+//! The files of a local forge: one for each thread, one for each comment, written whole and under a lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::file::write_atomic;
+use host::lock::{FileLock, LockKind};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ForgeError;
+
+const LOCK_FILE: &str = "lock";
+const THREADS: &str = "threads";
+const COMMENTS: &str = "comments";
+const LABELS_FILE: &str = "labels.json";
+const ORGS_FILE: &str = "organisations.json";
+
+/// Whoever holds the lock writes one small file.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// A folder with the threads of one repository.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    dir: PathBuf,
+}
+
+/// An issue, or a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) number: u64,
+    pub(super) title: String,
+    pub(super) body: String,
+    pub(super) author: String,
+    pub(super) open: bool,
+    #[serde(default)]
+    pub(super) labels: Vec<String>,
+    #[serde(default)]
+    pub(super) assignees: Vec<String>,
+    /// What an issue does not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pull: Option<PullPart>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PullPart {
+    pub(super) head: String,
+    pub(super) base: String,
+    /// Where the branch was at first, for the day it is deleted.
+    pub(super) head_sha: String,
+}
+
+/// A comment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub(super) id: u64,
+    pub(super) author: String,
+    pub(super) body: String,
+    pub(super) created_at: Timestamp,
+}
+
+impl Shelf {
+    /// The shelf of a repository is beside it, so that git never sees it.
+    pub(super) fn beside(repository: &Path) -> Self {
+        let mut name = repository.file_name().unwrap_or_default().to_os_string();
+        name.push(".forge");
+        Self { dir: repository.with_file_name(name) }
+    }
+
+    /// Makes the folders if need be, and keeps others from writing as long as the lock lives.
+    pub(super) async fn lock(&self) -> Result<FileLock, ForgeError> {
+        for folder in [THREADS, COMMENTS] {
+            fs::create_dir_all(self.dir.join(folder)).map_err(self.failed("make folders"))?;
+        }
+        let kind = LockKind::Exclusive { note: "local forge" };
+        let lock = FileLock::acquire(&self.dir.join(LOCK_FILE), kind, LOCK_WAIT).await;
+        lock.map_err(self.failed("take the lock"))
+    }
+
+    pub(super) fn entry_path(&self, number: u64) -> PathBuf {
+        self.dir.join(THREADS).join(format!("{number:06}.json"))
+    }
+
+    pub(super) fn note_path(&self, on: u64, id: u64) -> PathBuf {
+        self.dir.join(COMMENTS).join(format!("{on:06}-{id:06}.json"))
+    }
+
+    pub(super) fn load_entry(&self, number: u64) -> Result<Option<Entry>, ForgeError> {
+        self.load(&self.entry_path(number))
+    }
+
+    pub(super) fn load_entries(&self) -> Result<Vec<Entry>, ForgeError> {
+        let paths = self.list(THREADS, "")?;
+        paths.iter().filter_map(|path| self.load(path).transpose()).collect()
+    }
+
+    pub(super) fn load_notes(&self, on: u64) -> Result<Vec<Note>, ForgeError> {
+        let paths = self.list(COMMENTS, &format!("{on:06}-"))?;
+        paths.iter().filter_map(|path| self.load(path).transpose()).collect()
+    }
+
+    pub(super) fn next_number(&self) -> Result<u64, ForgeError> {
+        let last = self.load_entries()?.into_iter().map(|entry| entry.number).max();
+        Ok(last.unwrap_or(0) + 1)
+    }
+
+    pub(super) fn next_note(&self, on: u64) -> Result<u64, ForgeError> {
+        Ok(self.load_notes(on)?.into_iter().map(|note| note.id).max().unwrap_or(0) + 1)
+    }
+
+    pub(super) fn save_entry(&self, entry: &Entry) -> Result<(), ForgeError> {
+        self.save(&self.entry_path(entry.number), entry)
+    }
+
+    pub(super) fn save_note(&self, on: u64, note: &Note) -> Result<(), ForgeError> {
+        self.save(&self.note_path(on, note.id), note)
+    }
+
+    pub(super) fn load_labels(&self) -> Result<BTreeSet<String>, ForgeError> {
+        Ok(self.load(&self.dir.join(LABELS_FILE))?.unwrap_or_default())
+    }
+
+    pub(super) fn change_labels(
+        &self,
+        change: impl FnOnce(&mut BTreeSet<String>),
+    ) -> Result<(), ForgeError> {
+        let mut labels = self.load_labels()?;
+        change(&mut labels);
+        self.save(&self.dir.join(LABELS_FILE), &labels)
+    }
+
+    pub(super) fn load_orgs(&self) -> Result<BTreeMap<String, BTreeSet<String>>, ForgeError> {
+        Ok(self.load(&self.dir.join(ORGS_FILE))?.unwrap_or_default())
+    }
+
+    pub(super) fn change_orgs(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<String, BTreeSet<String>>),
+    ) -> Result<(), ForgeError> {
+        let mut orgs = self.load_orgs()?;
+        change(&mut orgs);
+        self.save(&self.dir.join(ORGS_FILE), &orgs)
+    }
+
+    /// The files of a folder that begin like this, in the order of their numbers.
+    fn list(&self, folder: &str, prefix: &str) -> Result<Vec<PathBuf>, ForgeError> {
+        let entries = match fs::read_dir(self.dir.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.failed("list the files")(error)),
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(self.failed("list the files"))?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            // What is being written has another name until it is whole.
+            if name.starts_with(prefix) && name.ends_with(".json") && !name.starts_with('.') {
+                paths.push(entry.path());
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    fn load<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, ForgeError> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.failed("read a file")(error)),
+        };
+        serde_json::from_slice(&bytes).map(Some).map_err(self.failed("understand a file"))
+    }
+
+    fn save<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), ForgeError> {
+        let text = serde_json::to_string_pretty(value).map_err(self.failed("render a file"))?;
+        write_atomic(path, format!("{text}\n").as_bytes(), 0o600)
+            .map_err(self.failed("write a file"))
+    }
+
+    fn failed<E>(&self, action: &'static str) -> impl FnOnce(E) -> ForgeError
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = self.dir.clone();
+        move |source| ForgeError::Shelf { path, action: action.to_owned(), source: source.into() }
+    }
+}

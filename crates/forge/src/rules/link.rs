@@ -1,0 +1,177 @@
+//! Which words close an issue on a forge, and which pull request belongs to an issue.
+
+use crate::pull::PullRequest;
+
+/// What forges understand as "closes", in lower case.
+const CLOSING: [&str; 13] = [
+    "close",
+    "closes",
+    "closed",
+    "closing",
+    "fix",
+    "fixes",
+    "fixed",
+    "fixing",
+    "resolve",
+    "resolves",
+    "resolved",
+    "resolving",
+    "implements",
+];
+
+/// A reference that closes something: where its mark stands, and what it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Closing<'a> {
+    /// Where in the text the reference begins: after the closing word.
+    pub(crate) at: usize,
+    /// As it is written: `#3`, `!3`, `owner/repo#3` or an address.
+    pub(crate) reference: &'a str,
+}
+
+impl Closing<'_> {
+    /// Whether it is an issue of the repository itself.
+    pub(crate) fn is_own_issue(&self, number: u64) -> bool {
+        self.reference.strip_prefix('#') == Some(&number.to_string())
+    }
+}
+
+/// Every reference in a text that stands behind a closing word, in order.
+pub(crate) fn find_closings(text: &str) -> Vec<Closing<'_>> {
+    let mut found = Vec::new();
+    let mut closes = false;
+    for (at, word) in words(text) {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        if let Some((at, reference)) = reference_in(at, word).filter(|_| closes) {
+            found.push(Closing { at, reference });
+            // A list goes on: "closes #1, #2 and #3".
+            continue;
+        }
+        let goes_on = closes && matches!(bare.as_str(), "and" | "" | "issue" | "issues");
+        closes = goes_on || CLOSING.contains(&bare.as_str());
+    }
+    found
+}
+
+/// The open pull request of `login` that says it closes the issue, the newest of several. Without a login nobody's is
+/// believed.
+pub(crate) fn choose_pull_for_issue(
+    pulls: &[PullRequest],
+    issue: u64,
+    login: Option<&str>,
+) -> Option<u64> {
+    let login = login?;
+    let fits = |pull: &&PullRequest| {
+        let closes = |text: &str| find_closings(text).iter().any(|found| found.is_own_issue(issue));
+        let own = pull.author.eq_ignore_ascii_case(login) && !pull.from_fork && pull.is_open();
+        own && (closes(&pull.body) || closes(&pull.title))
+    };
+    pulls.iter().filter(fits).map(|pull| pull.number).max()
+}
+
+/// The words of a text and where they begin. A colon or a comma may stand between two without a blank.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_gap = |c: char| c.is_whitespace() || c == ',';
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let start = rest + text[rest..].find(|c| !is_gap(c))?;
+        let end = text[start..].find(is_gap).map_or(text.len(), |len| start + len);
+        // `closes:#3` is two words.
+        let word = &text[start..end];
+        let end = match word.find(':') {
+            Some(colon) if !word[colon..].starts_with("://") => start + colon + 1,
+            Some(_) | None => end,
+        };
+        rest = end;
+        Some((start, &text[start..end]))
+    })
+}
+
+/// The reference that a word is, without the marks around it.
+fn reference_in(at: usize, word: &str) -> Option<(usize, &str)> {
+    let start = word.find(|c: char| c.is_alphanumeric() || "#!".contains(c))?;
+    let body = &word[start..];
+    let mark = body.find(['#', '!']);
+    let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).count();
+    if let Some(mark) = mark.filter(|mark| digits(&body[mark + 1..]) > 0) {
+        let end = mark + 1 + digits(&body[mark + 1..]);
+        return Some((at + start, &body[..end]));
+    }
+    let is_address = body.starts_with("http://") || body.starts_with("https://");
+    let names_one = ["/issues/", "/pull/", "/pulls/", "/merge_requests/"];
+    let is_thread = is_address && names_one.iter().any(|part| body.contains(part));
+    is_thread.then(|| (at + start, body.trim_end_matches(|c: char| !c.is_alphanumeric())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<&str> = find_closings(text).iter().map(|found| found.reference).collect();
+        assert_eq!(found, expected, "{text}");
+        for found in find_closings(text) {
+            assert!(text[found.at..].starts_with(found.reference), "{text}");
+        }
+    }
+
+    #[test]
+    fn closing_words_are_known_in_every_form() {
+        check("closes #3", &["#3"]);
+        check("This FIXES: #3.", &["#3"]);
+        check("fixes:#3", &["#3"]);
+        check("Resolved a/b#12", &["a/b#12"]);
+        check("closes !7", &["!7"]);
+        check("**Fixes** (#3)", &["#3"]);
+        check("closes https://git.example/a/b/issues/3.", &["https://git.example/a/b/issues/3"]);
+        check("closes\n#3", &["#3"]);
+    }
+
+    #[test]
+    fn a_list_goes_on_and_then_ends() {
+        check("closes #1, #2 and #3. See #4", &["#1", "#2", "#3"]);
+        check("fixes issue #3", &["#3"]);
+    }
+
+    #[test]
+    fn a_mere_mention_closes_nothing() {
+        check("see #3", &[]);
+        check("this does not disclose #3", &[]);
+        check("closes the door on #3", &[]);
+        check("closed it. #hashtag", &[]);
+        check("https://git.example/a/b/issues/3", &[]);
+    }
+
+    fn pull(number: u64, author: &str, body: &str) -> PullRequest {
+        PullRequest {
+            number,
+            url: String::new(),
+            title: String::new(),
+            body: body.to_owned(),
+            state: crate::thread::ThreadState::Open,
+            merged: false,
+            mergeable: None,
+            head_branch: "topic".to_owned(),
+            head_sha: String::new(),
+            from_fork: false,
+            base_branch: "main".to_owned(),
+            author: author.to_owned(),
+            labels: Vec::new(),
+            assignees: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_pull_request_of_an_issue_is_our_own_newest() {
+        let pulls = [
+            pull(5, "bot1", "Closes #3"),
+            pull(6, "Bot1", "fixes #3"),
+            pull(7, "carol", "closes #3"),
+            pull(8, "bot1", "closes #33, see #3"),
+            PullRequest { from_fork: true, ..pull(9, "bot1", "closes #3") },
+        ];
+        assert_eq!(choose_pull_for_issue(&pulls, 3, Some("bot1")), Some(6));
+        assert_eq!(choose_pull_for_issue(&pulls, 4, Some("bot1")), None);
+        assert_eq!(choose_pull_for_issue(&pulls, 3, None), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! Words of an agent made harmless: they may say anything, and do nothing but be read.
+//!
+//! Forges act on some words wherever they stand: "closes #3" closes an issue, `@all` calls everybody, a line with
+//! `/close` is a command to GitLab. An invisible mark in the middle takes their power and leaves them readable.
+
+use super::link::find_closings;
+
+/// Nothing to see, and no part of a reference, a mention or a command.
+const BREAK: char = '\u{200b}';
+
+/// More mentions than this in one text are a way to shout, and none of them is passed on.
+const MENTIONS_MAX: usize = 8;
+
+/// Names that stand for many people on some forge or bridge.
+const CROWDS: [&str; 6] = ["all", "everyone", "here", "channel", "team", "group"];
+
+/// Takes the power from closing words (but for the run's own issue), from calls to many people, and from commands.
+pub(crate) fn neutralise(text: &str, own_issue: u64) -> String {
+    let text = text.replace('\0', "\u{fffd}");
+    let text = break_closings(&text, own_issue);
+    let text = break_mentions(&text);
+    text.split('\n').map(break_command).collect::<Vec<_>>().join("\n")
+}
+
+fn break_closings(text: &str, own_issue: u64) -> String {
+    let mut broken = String::with_capacity(text.len());
+    let mut done = 0;
+    for found in find_closings(text).iter().filter(|found| !found.is_own_issue(own_issue)) {
+        // Behind the mark, or behind the scheme of an address.
+        let cut = found.reference.find(['#', '!', ':']).map_or(0, |mark| mark + 1);
+        broken.push_str(&text[done..found.at + cut]);
+        broken.push(BREAK);
+        done = found.at + cut;
+    }
+    broken.push_str(&text[done..]);
+    broken
+}
+
+fn break_mentions(text: &str) -> String {
+    let mentions: Vec<(usize, &str)> = text
+        .match_indices('@')
+        .filter(|(at, _)| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '.'))
+        .map(|(at, _)| (at, name_after(&text[at + 1..])))
+        .filter(|(_, name)| !name.is_empty())
+        .collect();
+    let shouts = mentions.len() > MENTIONS_MAX;
+    let is_crowd =
+        |name: &str| name.contains('/') || CROWDS.contains(&name.to_lowercase().as_str());
+    let mut broken = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, _) in mentions.iter().filter(|(_, name)| shouts || is_crowd(name)) {
+        broken.push_str(&text[done..=*at]);
+        broken.push(BREAK);
+        done = at + 1;
+    }
+    broken.push_str(&text[done..]);
+    broken
+}
+
+fn name_after(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
+    text[..end.unwrap_or(text.len())].trim_end_matches(['.', '/', '-'])
+}
+
+/// A command is a line that begins with a slash and one word; a path has more slashes.
+fn break_command(line: &str) -> String {
+    let Some(rest) = line.trim_start().strip_prefix('/') else { return line.to_owned() };
+    let word = rest.split_whitespace().next().unwrap_or_default();
+    let is_command = !word.is_empty()
+        && !rest.starts_with(char::is_whitespace)
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_command {
+        return line.to_owned();
+    }
+    let indent = line.len() - rest.len() - 1;
+    format!("{}/{BREAK}{rest}", &line[..indent])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `|` stands for the invisible mark.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(neutralise(text, 317).replace(BREAK, "|"), expected);
+    }
+
+    #[test]
+    fn closing_words_lose_their_power_but_for_the_own_issue() {
+        check("Fixes #12 and #317, a/b#317", "Fixes #|12 and #317, a/b#|317");
+        check(
+            "closes https://git.example/a/b/issues/3",
+            "closes https:|//git.example/a/b/issues/3",
+        );
+        check("see #12", "see #12");
+    }
+
+    #[test]
+    fn nobody_calls_everybody() {
+        check("hello @all, @Everyone!", "hello @|all, @|Everyone!");
+        check("ask @acme/core-team.", "ask @|acme/core-team.");
+        check("ask @alice", "ask @alice");
+        check("mail a.b@all.example", "mail a.b@all.example");
+    }
+
+    #[test]
+    fn who_calls_many_one_by_one_calls_nobody() {
+        let names = |count: usize| -> String {
+            (0..count).map(|n| format!("@user{n} ")).collect::<Vec<_>>().concat()
+        };
+        check(&names(8), &names(8));
+        check(&names(9), &names(9).replace('@', "@|"));
+    }
+
+    #[test]
+    fn a_line_is_no_command() {
+        check("/close", "/|close");
+        check("ok\n  /assign @bob", "ok\n  /|assign @bob");
+        check("/usr/bin/env", "/usr/bin/env");
+        check("/ 2", "/ 2");
+        check("a /close b", "a /close b");
+    }
+
+    #[test]
+    fn every_other_text_stays_as_it_is() {
+        check("Grüße\r\n```\nfn a() {}\n```\n", "Grüße\r\n```\nfn a() {}\n```\n");
+        check("nul\0", "nul\u{fffd}");
+    }
+}

@@ -1,0 +1,162 @@
+//! What a run may write to: its issue, and the pull requests that are its own.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::neutral::neutralise;
+use crate::thread::{Numbering, Thread};
+
+/// Below what every forge takes, and more than anybody reads.
+pub const BODY_MAX_BYTES: usize = 60_000;
+
+/// What a run was assigned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// The issue.
+    pub issue: u64,
+    /// The pull requests of the run; they may come later.
+    pub pulls: BTreeSet<u64>,
+}
+
+/// Which of the two a number is meant to be, where somebody said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadKind {
+    /// An issue.
+    Issue,
+    /// A pull request.
+    Pull,
+}
+
+/// What was not allowed, to what, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// As a verb: `comment` or `update description`.
+    pub operation: &'static str,
+    /// To what.
+    pub target: Thread,
+    /// Why not.
+    pub reason: RefusalReason,
+}
+
+/// Why something is not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// It is neither the assigned issue nor one of its pull requests.
+    OutOfScope,
+    /// There is nothing to say.
+    Empty,
+    /// It is longer than anybody reads.
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for RefusalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfScope => write!(f, "out of scope"),
+            Self::Empty => write!(f, "the text is empty"),
+            Self::TooLong { bytes } => {
+                write!(f, "the text has {bytes} bytes and {BODY_MAX_BYTES} are the most")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused {} to #{}: {}", self.operation, self.target.number(), self.reason)
+    }
+}
+
+impl Scope {
+    /// What a number means to this run. Where the two are numbered apart, the run's own come first and then issues.
+    pub(crate) fn choose_thread(
+        &self,
+        number: u64,
+        kind: Option<ThreadKind>,
+        numbering: Numbering,
+    ) -> Thread {
+        let is_pull = self.pulls.contains(&number);
+        let is_own_issue = number == self.issue && numbering == Numbering::Separate;
+        match kind {
+            Some(ThreadKind::Issue) => Thread::Issue(number),
+            Some(ThreadKind::Pull) => Thread::Pull(number),
+            None if is_pull && !is_own_issue => Thread::Pull(number),
+            None => Thread::Issue(number),
+        }
+    }
+
+    /// Whether the run may write there.
+    pub(crate) fn allows(&self, thread: Thread, numbering: Numbering) -> bool {
+        match (numbering, thread) {
+            (Numbering::Shared, thread) => {
+                thread.number() == self.issue || self.pulls.contains(&thread.number())
+            }
+            (Numbering::Separate, Thread::Issue(number)) => number == self.issue,
+            (Numbering::Separate, Thread::Pull(number)) => self.pulls.contains(&number),
+        }
+    }
+}
+
+/// The text as it may be written, or why it may not.
+pub(crate) fn judge_text(text: &str, own_issue: u64) -> Result<String, RefusalReason> {
+    match text.len() {
+        _ if text.trim().is_empty() => Err(RefusalReason::Empty),
+        bytes if bytes > BODY_MAX_BYTES => Err(RefusalReason::TooLong { bytes }),
+        _ => Ok(neutralise(text, own_issue)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope() -> Scope {
+        Scope { issue: 317, pulls: BTreeSet::from([318, 5]) }
+    }
+
+    #[track_caller]
+    fn check(number: u64, kind: Option<ThreadKind>, numbering: Numbering, allowed: bool) {
+        let scope = scope();
+        let thread = scope.choose_thread(number, kind, numbering);
+        assert_eq!(scope.allows(thread, numbering), allowed, "{thread:?}");
+    }
+
+    #[test]
+    fn the_issue_and_its_pull_requests_are_in_scope() {
+        for numbering in [Numbering::Shared, Numbering::Separate] {
+            for (number, allowed) in [(317, true), (318, true), (5, true), (12, false)] {
+                check(number, None, numbering, allowed);
+            }
+        }
+    }
+
+    #[test]
+    fn where_they_are_numbered_apart_the_kind_decides() {
+        let (issue, pull) = (Some(ThreadKind::Issue), Some(ThreadKind::Pull));
+        check(5, issue, Numbering::Separate, false);
+        check(5, pull, Numbering::Separate, true);
+        check(317, pull, Numbering::Separate, false);
+        check(5, issue, Numbering::Shared, true);
+    }
+
+    #[test]
+    fn texts_have_an_end_and_a_beginning() {
+        assert_eq!(judge_text(" \n", 1), Err(RefusalReason::Empty));
+        let bytes = BODY_MAX_BYTES + 1;
+        assert_eq!(judge_text(&"x".repeat(bytes), 1), Err(RefusalReason::TooLong { bytes }));
+        assert_eq!(judge_text("hello", 1).as_deref(), Ok("hello"));
+    }
+
+    #[test]
+    fn a_refusal_says_operation_target_and_reason() {
+        let refusal = Refusal {
+            operation: "comment",
+            target: Thread::Issue(12),
+            reason: RefusalReason::OutOfScope,
+        };
+        assert_eq!(refusal.to_string(), "refused comment to #12: out of scope");
+    }
+}

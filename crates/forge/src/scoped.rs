@@ -1,0 +1,132 @@
+//! A forge for one run: it may read anything, and write to what it was assigned.
+//!
+//! The repository's own permissions are no such limit: whoever may write may edit everybody's text. A refusal is a value,
+//! so that whoever keeps the record can say what was tried.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::redact::Redactor;
+
+use crate::error::ForgeError;
+use crate::forge::Forge;
+use crate::pull::PullRequest;
+use crate::rules::scope::{Refusal, Scope, ThreadKind, judge_text};
+use crate::thread::{Comment, Issue, Numbering, Thread};
+
+/// A forge with a scope around its writes.
+#[derive(Debug)]
+pub struct ScopedForge {
+    forge: Forge,
+    scope: Mutex<Scope>,
+    redactor: Arc<Redactor>,
+}
+
+/// What came of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling<T> {
+    /// It was allowed, and done.
+    Done(T),
+    /// It was not allowed, and nothing was sent.
+    Refused(Refusal),
+}
+
+impl ScopedForge {
+    /// Puts a scope around a forge. Every text passes the redactor before it leaves.
+    pub fn new(forge: Forge, scope: Scope, redactor: Arc<Redactor>) -> Self {
+        Self { forge, scope: Mutex::new(scope), redactor }
+    }
+
+    /// Takes a pull request into the scope: for whoever opened it for this run, on this side of the wall.
+    pub fn admit_pull(&self, number: u64) {
+        self.lock().pulls.insert(number);
+    }
+
+    /// What may be written to now.
+    pub fn scope(&self) -> Scope {
+        self.lock().clone()
+    }
+
+    /// What a number means to this run.
+    pub fn choose_thread(&self, number: u64, kind: Option<ThreadKind>) -> Thread {
+        self.lock().choose_thread(number, kind, self.forge.numbering())
+    }
+
+    /// Whether a thread is in the scope now.
+    pub fn may_write(&self, thread: Thread) -> bool {
+        self.lock().allows(thread, self.forge.numbering())
+    }
+
+    /// Any issue, for context.
+    pub async fn read_issue(&self, number: u64) -> Result<Issue, ForgeError> {
+        self.forge.read_issue(number).await
+    }
+
+    /// Any pull request, for context.
+    pub async fn read_pr(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        self.forge.read_pr(number).await
+    }
+
+    /// Any conversation, for context. Where issues and pull requests are numbered apart and nobody said which is meant,
+    /// a number that is no issue is tried as a pull request.
+    pub async fn read_comments(
+        &self,
+        number: u64,
+        kind: Option<ThreadKind>,
+    ) -> Result<Vec<Comment>, ForgeError> {
+        let thread = self.choose_thread(number, kind);
+        match self.forge.read_comments(thread).await {
+            Err(ForgeError::NotFound { .. }) if self.may_be_pull(thread, kind) => {
+                self.forge.read_comments(Thread::Pull(number)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Comments on what the run was assigned.
+    pub async fn post_comment(
+        &self,
+        thread: Thread,
+        body: &str,
+    ) -> Result<Ruling<Comment>, ForgeError> {
+        match self.judge("comment", thread, body) {
+            Ok(text) => Ok(Ruling::Done(self.forge.post_comment(thread, &text).await?)),
+            Err(refusal) => Ok(Ruling::Refused(refusal)),
+        }
+    }
+
+    /// Replaces the text of what the run was assigned.
+    pub async fn update_description(
+        &self,
+        thread: Thread,
+        body: &str,
+    ) -> Result<Ruling<()>, ForgeError> {
+        match self.judge("update description", thread, body) {
+            Ok(text) => Ok(Ruling::Done(self.forge.update_description(thread, &text).await?)),
+            Err(refusal) => Ok(Ruling::Refused(refusal)),
+        }
+    }
+
+    fn judge(
+        &self,
+        operation: &'static str,
+        target: Thread,
+        body: &str,
+    ) -> Result<String, Refusal> {
+        let scope = self.scope();
+        let refuse = |reason| Refusal { operation, target, reason };
+        if !scope.allows(target, self.forge.numbering()) {
+            return Err(refuse(crate::RefusalReason::OutOfScope));
+        }
+        // Redacted first: the marks that neutralise a text would hide a secret from the redactor.
+        judge_text(&self.redactor.redact(body), scope.issue).map_err(refuse)
+    }
+
+    fn may_be_pull(&self, thread: Thread, kind: Option<ThreadKind>) -> bool {
+        let apart = self.forge.numbering() == Numbering::Separate;
+        apart && kind.is_none() && matches!(thread, Thread::Issue(_))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Scope> {
+        self.scope.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,182 @@
+//! What single kinds of forge do differently, and what a client must not fall for.
+
+use forge::{CommentKind, Forge, ForgeError, IssueFilter, Thread};
+use model::secret::Secret;
+use testkit::fake_forge::{FakeForge, FakeReview, Flavour, Mishap, Room, TOKEN};
+use testkit::fake_gitea::{FakeGitea, GiteaFlavour};
+use testkit::fake_github::{FakeGithub, GithubFlavour};
+use testkit::fake_gitlab::{FakeGitlab, GitlabFlavour};
+
+use crate::world::{address, branch, kind, new_pull, setting};
+
+async fn open<F: Flavour>(server: &FakeForge<F>) -> Forge {
+    let address = address(&server.remote_url());
+    Forge::open(&address, Secret::new(TOKEN), &setting()).await.unwrap()
+}
+
+async fn lists_are_read_to_their_end<F: Flavour>() {
+    for page_max in [100, 7] {
+        let server = FakeForge::<F>::start();
+        server.cap_pages_at(page_max);
+        let issue = server.add_issue("talked about", "", &[], &[]);
+        for number in 0..120 {
+            server.add_issue("one of many", "", &["many"], &[]);
+            server.add_pull("one of many", &format!("topic/{number}"), "main");
+            server.add_comment(Room::Issue, issue, "carol", &number.to_string());
+        }
+        let forge = open(&server).await;
+        let filter = IssueFilter { labels: vec!["many".to_owned()], assignee: None };
+        assert_eq!(forge.list_open_issues(&filter).await.unwrap().len(), 120);
+        assert_eq!(forge.list_open_pulls_by_prefix("topic/").await.unwrap().len(), 120);
+        assert!(forge.find_pull(&branch("topic/119")).await.unwrap().is_some());
+        let comments = forge.read_comments(Thread::Issue(issue)).await.unwrap();
+        assert_eq!(comments.len(), 120);
+        assert_eq!(comments[119].body, "119");
+    }
+}
+
+#[tokio::test]
+async fn every_list_is_read_to_its_end_on_every_kind() {
+    lists_are_read_to_their_end::<GiteaFlavour>().await;
+    lists_are_read_to_their_end::<GithubFlavour>().await;
+    lists_are_read_to_their_end::<GitlabFlavour>().await;
+}
+
+async fn reviews_are_read_with_the_comments<F: Flavour>() {
+    let server = FakeForge::<F>::start();
+    let pull = server.add_pull("t", "topic", "main");
+    server.add_comment(Room::Pull, pull, "alice", "please look");
+    server.add_review(FakeReview {
+        pull,
+        author: "alice".to_owned(),
+        body: "overall remark".to_owned(),
+        path: "a.txt".to_owned(),
+        remark: "inline nit".to_owned(),
+    });
+    let comments = open(&server).await.read_comments(Thread::Pull(pull)).await.unwrap();
+    let mut bodies: Vec<&str> = comments.iter().map(|comment| comment.body.as_str()).collect();
+    bodies.sort_unstable();
+    assert_eq!(bodies, ["inline nit", "overall remark", "please look"]);
+    let kind = CommentKind::Remark { path: "a.txt".to_owned(), line: Some(2) };
+    assert!(comments.iter().any(|comment| comment.kind == kind), "{comments:?}");
+}
+
+#[tokio::test]
+async fn a_review_is_part_of_the_conversation() {
+    reviews_are_read_with_the_comments::<GiteaFlavour>().await;
+    reviews_are_read_with_the_comments::<GithubFlavour>().await;
+    reviews_are_read_with_the_comments::<GitlabFlavour>().await;
+}
+
+async fn strangers_are_not_believed<F: Flavour>() {
+    let server = FakeForge::<F>::start();
+    let issue = server.add_issue("Do it", "", &[], &[]);
+    let closes = format!("closes #{issue}");
+    let fork = server.add_pull_from_fork("mine", "topic", "main");
+    server.change_pull(fork, |pull| pull.body.clone_from(&closes));
+    let theirs = server.add_pull("theirs", "other", "main");
+    server.change_pull(theirs, |pull| {
+        pull.body = closes;
+        pull.author = "carol".to_owned();
+    });
+    let forge = open(&server).await;
+    assert_eq!(forge.get_pr_for_issue(issue).await.unwrap(), None);
+    assert_eq!(forge.find_pull(&branch("topic")).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_attach_a_pull_request_to_an_issue() {
+    strangers_are_not_believed::<GiteaFlavour>().await;
+    strangers_are_not_believed::<GithubFlavour>().await;
+    strangers_are_not_believed::<GitlabFlavour>().await;
+}
+
+async fn what_is_lost_is_looked_for<F: Flavour>() {
+    for mishap in [Mishap::DropAfterWrite, Mishap::StatusAfterWrite(502), Mishap::DropBefore] {
+        let server = FakeForge::<F>::start();
+        let forge = open(&server).await;
+        server.fail_next_on("POST", 1, &mishap);
+        let made = forge.create_pull(&new_pull("topic")).await.unwrap();
+        assert_eq!(server.pulls().len(), 1, "{mishap:?}");
+        server.fail_next_on("POST", 1, &mishap);
+        forge.post_comment(Thread::Pull(made.number), "hello").await.unwrap();
+        assert_eq!(server.comments().len(), 1, "{mishap:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_done_once_on_every_kind() {
+    what_is_lost_is_looked_for::<GiteaFlavour>().await;
+    what_is_lost_is_looked_for::<GithubFlavour>().await;
+    what_is_lost_is_looked_for::<GitlabFlavour>().await;
+}
+
+fn forbidden(headers: &[(&str, String)]) -> Mishap {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    Mishap::Status { code: 403, headers: headers.collect(), body: String::new() }
+}
+
+#[tokio::test]
+async fn a_limit_that_looks_like_forbidden_is_waited_for_or_told() {
+    let server = FakeGithub::start();
+    let number = server.add_pull("t", "topic", "main");
+    let forge = open(&server).await;
+    let now = host::clock::now().as_second();
+    let used_up = |wait: i64| {
+        let reset = (now + wait).to_string();
+        forbidden(&[("x-ratelimit-remaining", "0".to_owned()), ("x-ratelimit-reset", reset)])
+    };
+    server.fail_next(1, &used_up(1));
+    forge.read_pr(number).await.unwrap();
+    server.fail_next(1, &used_up(3600));
+    let error = forge.read_pr(number).await.unwrap_err();
+    assert!(matches!(error, ForgeError::RateLimited { until: Some(_), .. }), "{error:?}");
+    server.fail_next(1, &forbidden(&[("x-ratelimit-remaining", "4999".to_owned())]));
+    assert_eq!(kind(&forge.read_pr(number).await.unwrap_err()), "Forbidden");
+}
+
+#[tokio::test]
+async fn membership_that_is_forbidden_is_an_error_and_no_answer() {
+    let server = FakeGitea::start();
+    let forge = open(&server).await;
+    for (code, expected) in [(403, "Forbidden"), (401, "Unauthorized"), (301, "Moved")] {
+        server.fail_next(1, &Mishap::status(code, "no"));
+        let error = forge.is_org_member("bot-bottle", "alice").await.unwrap_err();
+        assert_eq!(kind(&error), expected);
+    }
+    server.fail_next(2, &Mishap::status(502, ""));
+    assert!(!forge.is_org_member("bot-bottle", "alice").await.unwrap());
+}
+
+#[tokio::test]
+async fn the_headers_are_those_that_each_kind_wants() {
+    let (github, gitlab) = (FakeGithub::start(), FakeGitlab::start());
+    open(&github).await.whoami().await.unwrap();
+    open(&gitlab).await.whoami().await.unwrap();
+    let last = github.requests().pop().unwrap();
+    assert_eq!(last.header("accept"), Some("application/vnd.github+json"));
+    assert_eq!(last.header("x-github-api-version"), Some("2022-11-28"));
+    let bearer = format!("Bearer {TOKEN}");
+    assert_eq!(last.header("authorization"), Some(bearer.as_str()));
+    let last = gitlab.requests().pop().unwrap();
+    assert_eq!(last.header("authorization"), Some(bearer.as_str()));
+}
+
+#[tokio::test]
+async fn an_unknown_account_cannot_be_assigned_where_accounts_have_ids() {
+    let server = FakeGitlab::start();
+    let issue = server.add_issue("Do it", "", &[], &[]);
+    let forge = open(&server).await;
+    let nobody = ["nobody-of-this-name".to_owned()];
+    let error = forge.set_assignees(Thread::Issue(issue), &nobody).await.unwrap_err();
+    assert_eq!(kind(&error), "NoSuchAccount");
+}
+
+#[tokio::test]
+async fn threads_are_named_as_people_name_them_there() {
+    let (gitea, gitlab) = (FakeGitea::start(), FakeGitlab::start());
+    let (gitea, gitlab) = (open(&gitea).await, open(&gitlab).await);
+    assert_eq!(gitea.reference(Thread::Pull(3)), "#3");
+    assert_eq!(gitlab.reference(Thread::Pull(3)), "!3");
+    assert_eq!(gitlab.reference(Thread::Issue(3)), "#3");
+}

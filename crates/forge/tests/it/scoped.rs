@@ -1,0 +1,95 @@
+//! A forge for one run: it reads anything and writes to what it was assigned.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use forge::{RefusalReason, Ruling, Scope, ScopedForge, Thread, ThreadKind};
+use model::redact::Redactor;
+use model::secret::Secret;
+use testkit::fake_forge::{FakeForge, Flavour, Room, TOKEN};
+use testkit::fake_gitea::FakeGitea;
+use testkit::fake_gitlab::FakeGitlab;
+
+use crate::world::{address, setting};
+
+async fn scoped<F: Flavour>(server: &FakeForge<F>, issue: u64) -> ScopedForge {
+    let address = address(&server.remote_url());
+    let forge = forge::Forge::open(&address, Secret::new(TOKEN), &setting()).await.unwrap();
+    let redactor = Arc::new(Redactor::new([Secret::new(TOKEN)]));
+    ScopedForge::new(forge, Scope { issue, pulls: BTreeSet::new() }, redactor)
+}
+
+fn reason<T: std::fmt::Debug>(ruling: Ruling<T>) -> RefusalReason {
+    match ruling {
+        Ruling::Refused(refusal) => refusal.reason,
+        Ruling::Done(done) => panic!("{done:?} was done"),
+    }
+}
+
+#[tokio::test]
+async fn writes_outside_the_scope_are_refused_and_nothing_is_sent() {
+    let server = FakeGitea::start();
+    let (own, other) =
+        (server.add_issue("own", "", &[], &[]), server.add_issue("other", "", &[], &[]));
+    let scoped = scoped(&server, own).await;
+    let before = server.requests().len();
+    let refused = scoped.post_comment(Thread::Issue(other), "hello").await.unwrap();
+    assert_eq!(reason(refused), RefusalReason::OutOfScope);
+    let refused = scoped.update_description(Thread::Pull(other), "hello").await.unwrap();
+    assert_eq!(reason(refused), RefusalReason::OutOfScope);
+    assert_eq!(server.requests().len(), before);
+    assert_eq!(scoped.read_issue(other).await.unwrap().title, "other");
+    assert!(matches!(
+        scoped.post_comment(Thread::Issue(own), "hello").await.unwrap(),
+        Ruling::Done(_)
+    ));
+}
+
+#[tokio::test]
+async fn the_scope_grows_with_the_runs_own_pull_request() {
+    let server = FakeGitea::start();
+    let issue = server.add_issue("own", "", &[], &[]);
+    let pull = server.add_pull("mine", "topic", "main");
+    let scoped = scoped(&server, issue).await;
+    let refused = scoped.update_description(Thread::Pull(pull), "text").await.unwrap();
+    assert_eq!(reason(refused), RefusalReason::OutOfScope);
+    scoped.admit_pull(pull);
+    scoped.update_description(Thread::Pull(pull), "text").await.unwrap();
+    assert_eq!(server.pulls()[0].body, "text");
+}
+
+#[tokio::test]
+async fn what_leaves_is_harmless_and_holds_no_secret() {
+    let server = FakeGitea::start();
+    let issue = server.add_issue("own", "", &[], &[]);
+    let scoped = scoped(&server, issue).await;
+    let text = format!("fixes #99, @everyone\n/close\n{TOKEN}");
+    scoped.post_comment(Thread::Issue(issue), &text).await.unwrap();
+    let posted = &server.comments()[0].body;
+    assert!(!posted.contains("#99") && !posted.contains("@everyone"), "{posted}");
+    assert!(!posted.contains("\n/close") && !posted.contains(TOKEN), "{posted}");
+    let long = "x".repeat(forge::BODY_MAX_BYTES + 1);
+    let refused = scoped.post_comment(Thread::Issue(issue), &long).await.unwrap();
+    assert!(matches!(reason(refused), RefusalReason::TooLong { .. }));
+    let refused = scoped.post_comment(Thread::Issue(issue), " \n").await.unwrap();
+    assert_eq!(reason(refused), RefusalReason::Empty);
+}
+
+#[tokio::test]
+async fn where_the_two_are_numbered_apart_a_number_means_the_runs_own() {
+    let server = FakeGitlab::start();
+    let issue = server.add_issue("own", "", &[], &[]);
+    for head in ["one", "two"] {
+        server.add_pull("mine", head, "main");
+    }
+    server.add_comment(Room::Pull, 2, "alice", "on the merge request");
+    let scoped = scoped(&server, issue).await;
+    scoped.admit_pull(2);
+    assert_eq!(scoped.choose_thread(1, None), Thread::Issue(1));
+    assert_eq!(scoped.choose_thread(2, None), Thread::Pull(2));
+    let other = scoped.choose_thread(1, Some(ThreadKind::Pull));
+    let refused = scoped.post_comment(other, "hello").await.unwrap();
+    assert_eq!(reason(refused), RefusalReason::OutOfScope);
+    let read = scoped.read_comments(2, None).await.unwrap();
+    assert_eq!(read[0].body, "on the merge request");
+}

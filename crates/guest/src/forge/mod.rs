@@ -1,0 +1,144 @@
+//! `forge`: the sidecar's methods for shells, and for agents that have no tools but a shell.
+//!
+//! It knows no forge and holds no token: it sends one call to the socket in the box and prints what comes back.
+
+mod talk;
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::complain;
+use talk::{Failed, Way};
+
+/// The name under which the program plays this role, and its first argument otherwise.
+pub(crate) const ROLE: &str = guest::FORGE_COMMAND;
+
+const USAGE: &str = "usage: forge [--socket PATH | --address HOST:PORT] COMMAND
+  read-issue NUMBER                 print an issue
+  read-pr NUMBER                    print a pull request
+  comments NUMBER                   print a conversation, reviews included
+  comment NUMBER [TEXT]             comment on the assigned issue or its pull request
+  describe NUMBER [TEXT]            replace the body of the assigned issue or its pull request
+  done success|failure|blocked [SUMMARY]
+Without TEXT or SUMMARY, or with -, it is read from standard input. Where issues and pull requests are numbered
+apart, write #3 for an issue and !3 for a pull request.";
+
+const EXIT_FAILED: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+const EXIT_REFUSED: u8 = 3;
+
+/// The sidecar refuses more than a fraction of this.
+const STDIN_MAX_BYTES: u64 = 1024 * 1024;
+
+/// Sends one call and returns the status.
+pub(crate) fn run(args: &[OsString]) -> u8 {
+    let words: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if matches!(words.as_slice(), ["--help" | "-h" | "help"]) {
+        return print(USAGE);
+    }
+    let (way, rest) = match words.as_slice() {
+        ["--socket", path, rest @ ..] => (Way::Socket(PathBuf::from(path)), rest),
+        ["--address", address, rest @ ..] => (Way::Address((*address).to_owned()), rest),
+        rest => (Way::Socket(guest::forge_socket()), rest),
+    };
+    match read_call(rest, read_stdin) {
+        Some((method, params)) => report(talk::call(&way, method, &params)),
+        None => complain(USAGE, EXIT_USAGE),
+    }
+}
+
+/// The method and its parameters; `None` if the words make no call. `-` in the place of a text stands for `stdin`.
+fn read_call(
+    words: &[&str],
+    stdin: impl FnOnce() -> Option<String>,
+) -> Option<(&'static str, Value)> {
+    let text = |rest: &[&str]| match rest {
+        [] | ["-"] => stdin(),
+        words => Some(words.join(" ")),
+    };
+    Some(match words {
+        ["read-issue", number] => ("read_issue", json!({ "number": plain_number(number)? })),
+        ["read-pr", number] => ("read_pr", json!({ "number": plain_number(number)? })),
+        ["comments", thread] => ("read_comments", read_thread(thread)?),
+        ["comment", thread, rest @ ..] => {
+            let mut params = read_thread(thread)?;
+            params["body"] = json!(text(rest)?);
+            ("post_comment", params)
+        }
+        ["describe", thread, rest @ ..] => {
+            let mut params = read_thread(thread)?;
+            params["body"] = json!(text(rest)?);
+            ("update_description", params)
+        }
+        ["done", status, rest @ ..] => {
+            ("signal_done", json!({ "status": status, "summary": text(rest)? }))
+        }
+        _ => return None,
+    })
+}
+
+fn read_thread(word: &str) -> Option<Value> {
+    let number = plain_number(word)?;
+    Some(match word.chars().next() {
+        Some('#') => json!({ "number": number, "kind": "issue" }),
+        Some('!') => json!({ "number": number, "kind": "pull_request" }),
+        Some(_) | None => json!({ "number": number }),
+    })
+}
+
+fn plain_number(word: &str) -> Option<u64> {
+    word.trim_start_matches(['#', '!']).parse().ok()
+}
+
+fn read_stdin() -> Option<String> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(STDIN_MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn report(answer: Result<Value, Failed>) -> u8 {
+    match answer {
+        Ok(result) => print(&serde_json::to_string_pretty(&result).unwrap_or_default()),
+        Err(Failed::Refused(why)) => complain(why, EXIT_REFUSED),
+        Err(Failed::Other(why)) => complain(why, EXIT_FAILED),
+    }
+}
+
+fn print(text: &str) -> u8 {
+    u8::from(writeln!(std::io::stdout(), "{text}").is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(words: &[&str], method: &str, params: Value) {
+        let read = read_call(words, || Some("from stdin".to_owned()));
+        assert_eq!(read, Some((method, params)), "{words:?}");
+    }
+
+    #[test]
+    fn words_become_calls() {
+        check(&["read-issue", "3"], "read_issue", json!({ "number": 3 }));
+        check(&["read-pr", "#3"], "read_pr", json!({ "number": 3 }));
+        check(&["comments", "!3"], "read_comments", json!({ "number": 3, "kind": "pull_request" }));
+        let comment = json!({ "number": 3, "body": "On it." });
+        check(&["comment", "3", "On", "it."], "post_comment", comment);
+        let described = json!({ "number": 3, "kind": "issue", "body": "from stdin" });
+        check(&["describe", "#3", "-"], "update_description", described);
+        let done = json!({ "status": "success", "summary": "from stdin" });
+        check(&["done", "success"], "signal_done", done);
+    }
+
+    #[test]
+    fn other_words_are_no_call() {
+        for words in [&["read-issue"][..], &["read-issue", "x"], &["merge", "3"], &[], &["done"]] {
+            assert_eq!(read_call(words, || None), None, "{words:?}");
+        }
+    }
+}

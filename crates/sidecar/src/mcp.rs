@@ -1,0 +1,90 @@
+//! The six methods as MCP tools, for agents that call tools natively.
+//!
+//! Each request stands for itself: no session is kept, so nothing grows however often an agent connects.
+
+use std::sync::Arc;
+
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
+
+use crate::call::Method;
+use crate::desk::{Desk, TroubleSort};
+
+/// What an agent is told about these tools as a whole.
+const INSTRUCTIONS: &str = "The forge of this task: read issues, pull requests and comments for context, comment on the \
+    assigned issue and its pull request, and call signal_done once when the work is complete.";
+
+/// The tools of one bottle.
+#[derive(Clone)]
+pub(crate) struct Tools {
+    desk: Arc<Desk>,
+}
+
+/// An HTTP service that speaks MCP.
+pub(crate) fn service(desk: &Arc<Desk>) -> StreamableHttpService<Tools, NeverSessionManager> {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(desk.limits().body_max_bytes)
+        // Only processes in the box reach the socket, by whatever name its relay goes there.
+        .disable_allowed_hosts();
+    let tools = Tools { desk: Arc::clone(desk) };
+    StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), config)
+}
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("forge", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(Method::ALL.map(tool).to_vec()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        Method::parse(name).map(tool)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let params = Value::Object(request.arguments.unwrap_or_default());
+        match self.desk.call(&request.name, params).await {
+            Ok(result) => {
+                let text = serde_json::to_string_pretty(&result).unwrap_or_default();
+                Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+            }
+            Err(trouble) if trouble.sort == TroubleSort::NoSuchMethod => {
+                Err(ErrorData::invalid_params(trouble.message, None))
+            }
+            // A refusal is for the agent to read, and clients hide protocol errors from it.
+            Err(trouble) => {
+                Ok(CallToolResult::error(vec![ContentBlock::text(trouble.message)]).into())
+            }
+        }
+    }
+}
+
+fn tool(method: Method) -> Tool {
+    let schema = match method.schema() {
+        Value::Object(fields) => fields,
+        _ => serde_json::Map::new(),
+    };
+    Tool::new(method.name(), method.description(), schema)
+}

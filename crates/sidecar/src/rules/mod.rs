@@ -1,0 +1,3 @@
+//! How much may be asked. Pure.
+
+pub(crate) mod budget;

@@ -1,0 +1,9 @@
+//! The sidecar on a real socket, in front of fake forges, with the people who might use it badly.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod abuse;
+mod done;
+mod mcp;
+mod protocol;
+mod world;

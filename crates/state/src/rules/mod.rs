@@ -1,0 +1,3 @@
+//! Which status may follow which. Pure.
+
+pub(crate) mod status;

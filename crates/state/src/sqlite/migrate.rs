@@ -1,0 +1,146 @@
+//! Bringing a database up to date, one version after the other, with a copy put aside first.
+
+use std::path::{Path, PathBuf};
+
+use host::clock;
+use rusqlite::backup::Progress;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::database;
+use crate::error::StateError;
+
+/// What makes each version out of the one before; the first makes version 1 out of nothing.
+pub(super) const MIGRATIONS: &[&str] = &["
+    CREATE TABLE forge_state (
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        slug TEXT NOT NULL,
+        agent_name TEXT NOT NULL,
+        bottle_names TEXT NOT NULL,
+        backend_name TEXT NOT NULL,
+        agent_git_user TEXT NOT NULL,
+        pr_number INTEGER,
+        status TEXT NOT NULL CHECK (status IN ('running', 'frozen', 'destroyed')),
+        last_checkin_at TEXT NOT NULL,
+        PRIMARY KEY (owner, repo, issue_number)
+    ) STRICT, WITHOUT ROWID;
+"];
+
+/// Refuses a database that a newer program wrote, before anything in it is touched.
+pub(super) fn check_version(
+    connection: &Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<u32, StateError> {
+    let found: u32 = connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(database(path, "read the version"))?;
+    let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
+    if found > known {
+        return Err(StateError::Newer { path: path.to_path_buf(), found, known });
+    }
+    Ok(found)
+}
+
+/// Brings a database to the newest version, or leaves it as it was.
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<(), StateError> {
+    if check_version(connection, path, migrations)? as usize == migrations.len() {
+        return Ok(());
+    }
+    let failed = |action| database(path, action);
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed("begin to migrate"))?;
+    // Looked at again: another process may have been quicker.
+    let from = check_version(&transaction, path, migrations)?;
+    if from > 0 && (from as usize) < migrations.len() {
+        // Nobody can write now, and a second connection sees what is committed.
+        put_aside(path, from)?;
+    }
+    for (sql, version) in migrations.iter().zip(1_u32..).skip(from as usize) {
+        transaction
+            .execute_batch(sql)
+            .and_then(|()| transaction.pragma_update(None, "user_version", version))
+            .map_err(failed("migrate"))?;
+    }
+    transaction.commit().map_err(failed("migrate"))
+}
+
+/// A whole copy beside the database.
+fn put_aside(path: &Path, version: u32) -> Result<PathBuf, StateError> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".v{version}-{}", clock::stamp_utc(clock::now())));
+    let copy = path.with_file_name(name);
+    let failed = |action| database(path, action);
+    Connection::open(path)
+        .and_then(|source| source.backup("main", &copy, None::<fn(Progress)>))
+        .map_err(failed("put a copy aside"))?;
+    Ok(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str = "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);";
+    const SECOND: &str = "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;";
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(dir).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn an_older_database_is_put_aside_and_brought_up_to_date() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let mut connection = Connection::open(&path).unwrap();
+        migrate(&mut connection, &path, &[FIRST]).unwrap();
+        assert_eq!(names(dir.path()), ["state.db"]);
+        migrate(&mut connection, &path, &[FIRST, SECOND]).unwrap();
+        migrate(&mut connection, &path, &[FIRST, SECOND]).unwrap();
+        let y: i64 = connection.query_row("SELECT y FROM a", [], |row| row.get(0)).unwrap();
+        assert_eq!(y, 2);
+        let copies: Vec<String> =
+            names(dir.path()).into_iter().filter(|name| name.starts_with("state.db.v1-")).collect();
+        assert_eq!(copies.len(), 1);
+        let copy = Connection::open(dir.path().join(&copies[0])).unwrap();
+        assert_eq!(check_version(&copy, &path, &[FIRST]).unwrap(), 1);
+        let x: i64 = copy.query_row("SELECT x FROM a", [], |row| row.get(0)).unwrap();
+        assert_eq!(x, 1);
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_everything_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let mut connection = Connection::open(&path).unwrap();
+        migrate(&mut connection, &path, &[FIRST]).unwrap();
+        let bad = "UPDATE a SET x = 7; NO SUCH THING;";
+        migrate(&mut connection, &path, &[FIRST, bad]).unwrap_err();
+        assert_eq!(check_version(&connection, &path, &[FIRST]).unwrap(), 1);
+        let x: i64 = connection.query_row("SELECT x FROM a", [], |row| row.get(0)).unwrap();
+        assert_eq!(x, 1);
+    }
+
+    #[test]
+    fn a_newer_database_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let mut connection = Connection::open(&path).unwrap();
+        migrate(&mut connection, &path, &[FIRST, SECOND]).unwrap();
+        let error = migrate(&mut connection, &path, &[FIRST]).unwrap_err();
+        assert!(
+            error.to_string().contains("newer version (schema 2, this one knows 1)"),
+            "{error}"
+        );
+    }
+}

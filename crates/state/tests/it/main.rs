@@ -1,0 +1,6 @@
+//! The state on a real disk: one list of promises for every engine, and what only SQLite has to keep.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod conformance;
+mod sqlite;

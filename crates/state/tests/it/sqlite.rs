@@ -1,0 +1,80 @@
+//! SQLite: the promises of every engine, and its own about files and versions.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use state::{ForgeStateStore, SqliteForgeStateStore, StateError};
+use tempfile::TempDir;
+
+use crate::conformance::{Engine, conformance, key, state};
+
+struct Sqlite(TempDir);
+
+impl Sqlite {
+    fn path(&self) -> PathBuf {
+        self.0.path().join("bot-bottle/bot-bottle.db")
+    }
+}
+
+impl Engine for Sqlite {
+    type Store = SqliteForgeStateStore;
+
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn open(&self) -> SqliteForgeStateStore {
+        SqliteForgeStateStore::open(&self.path()).unwrap()
+    }
+}
+
+conformance!(Sqlite);
+
+#[test]
+fn the_database_is_its_owners_alone() {
+    let engine = Sqlite::new();
+    let store = engine.open();
+    store.upsert(&state(key("alice", "hooks", 1))).unwrap();
+    for entry in std::fs::read_dir(engine.path().parent().unwrap()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", entry.path().display());
+    }
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_left_alone() {
+    let engine = Sqlite::new();
+    drop(engine.open());
+    let raw = rusqlite::Connection::open(engine.path()).unwrap();
+    raw.pragma_update(None, "user_version", 99).unwrap();
+    drop(raw);
+    let before = std::fs::read(engine.path()).unwrap();
+    let error = SqliteForgeStateStore::open(&engine.path()).unwrap_err();
+    assert!(matches!(error, StateError::Newer { found: 99, known: 1, .. }), "{error}");
+    assert_eq!(std::fs::read(engine.path()).unwrap(), before);
+}
+
+#[test]
+fn what_is_no_database_is_said_to_be_none() {
+    let engine = Sqlite::new();
+    std::fs::create_dir_all(engine.path().parent().unwrap()).unwrap();
+    std::fs::write(engine.path(), "this is a text file, and a long one at that".repeat(50))
+        .unwrap();
+    let error = SqliteForgeStateStore::open(&engine.path()).unwrap_err();
+    assert!(matches!(error, StateError::Database { .. }), "{error}");
+}
+
+#[test]
+fn a_status_that_nobody_knows_is_not_kept() {
+    let engine = Sqlite::new();
+    engine.open().upsert(&state(key("alice", "hooks", 1))).unwrap();
+    let raw = rusqlite::Connection::open(engine.path()).unwrap();
+    raw.execute("UPDATE forge_state SET status = 'melted'", []).unwrap_err();
+    raw.execute("UPDATE forge_state SET bottle_names = 'none'", []).unwrap();
+    let error = engine.open().all().unwrap_err();
+    assert!(
+        error.to_string().contains("holds a bottle_names that cannot be understood"),
+        "{error}"
+    );
+}

@@ -1,0 +1,333 @@
+//! What every fake forge has in common: a repository in memory, a record of requests, and mishaps on order.
+//!
+//! A [`Flavour`] is one kind of forge: its paths, its shapes and its habits. The rest is the same for all, so that one
+//! suite can run over every kind.
+//!
+//! - `world` what the server knows
+//! - `request` what arrived, as tests ask for it
+//! - `time` the server's own clock
+
+mod request;
+mod time;
+mod world;
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::http::{Connection, Performed, Request, Serve, Server, Whole, render_whole};
+
+pub use request::ForgeRequest;
+pub(crate) use request::decode;
+pub use world::{FakeComment, FakeIssue, FakePull, FakeReview, Room, World};
+
+/// The token that a new server accepts.
+pub const TOKEN: &str = "0123456789abcdef0123456789abcdef01234567";
+/// The account behind that token.
+pub const LOGIN: &str = "bot1";
+/// The owner of the one repository.
+pub const OWNER: &str = "alice";
+/// The one repository.
+pub const REPO: &str = "hooks";
+/// Somebody whose pull requests come from a fork.
+pub const STRANGER: &str = "carol";
+
+/// One kind of forge.
+pub trait Flavour: fmt::Debug + Send + Sync + 'static {
+    /// Whether issues and pull requests are numbered in one row.
+    const NUMBERING: Numbering;
+
+    /// Answers a request below the installation's path.
+    fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> Answer;
+}
+
+/// How a forge counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbering {
+    /// Issues and pull requests share their numbers.
+    Shared,
+    /// Each has its own.
+    Separate,
+}
+
+/// What goes wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mishap {
+    /// It is answered like this, and nothing is done.
+    Status {
+        /// The status.
+        code: u16,
+        /// Headers beyond the usual ones.
+        headers: Vec<(String, String)>,
+        /// The body, as it is.
+        body: String,
+    },
+    /// It is done, and the connection ends without an answer.
+    DropAfterWrite,
+    /// It is not done, and the connection ends without an answer.
+    DropBefore,
+    /// It is done, and answered only after this time.
+    Delay(Duration),
+    /// It is done, and answered with this status and no body.
+    StatusAfterWrite(u16),
+}
+
+impl Mishap {
+    /// A status with a message that a real server would wrap like this.
+    pub fn status(code: u16, message: &str) -> Self {
+        Self::Status { code, headers: Vec::new(), body: complaint(message).to_string() }
+    }
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(code: u16, body: &Value) -> Self {
+        Self { code, headers: Vec::new(), body: body.to_string() }
+    }
+
+    pub(crate) fn empty(code: u16) -> Self {
+        Self { code, headers: Vec::new(), body: String::new() }
+    }
+
+    pub(crate) fn complain(code: u16, message: &str) -> Self {
+        Self::json(code, &complaint(message))
+    }
+
+    pub(crate) fn with_header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+}
+
+pub(crate) fn complaint(message: &str) -> Value {
+    json!({ "message": message, "url": "https://forge.example.test/api/docs" })
+}
+
+/// A forge of one flavour; serves until it is dropped.
+#[derive(Debug)]
+pub struct FakeForge<F: Flavour> {
+    server: Server,
+    stage: Arc<Stage<F>>,
+}
+
+/// What the connections share.
+#[derive(Debug)]
+struct Stage<F> {
+    /// The sub-path it is installed under, empty or with a slash before it.
+    under: String,
+    world: Mutex<World>,
+    requests: Mutex<Vec<ForgeRequest>>,
+    /// What shall go wrong, and with which method; each is used once.
+    mishaps: Mutex<Vec<(Option<String>, Mishap)>>,
+    flavour: PhantomData<fn() -> F>,
+}
+
+impl<F: Flavour> FakeForge<F> {
+    /// Starts on a free port of the loopback interface, at the root of its server.
+    ///
+    /// # Panics
+    /// When the loopback interface has no free port.
+    pub fn start() -> Self {
+        Self::start_under("")
+    }
+
+    /// Starts as an installation under a sub-path such as `/git`.
+    ///
+    /// # Panics
+    /// When the loopback interface has no free port.
+    pub fn start_under(path: &str) -> Self {
+        let listener = Server::listen();
+        let addr = listener.local_addr().expect("a socket that listens");
+        let under = path.trim_end_matches('/').to_owned();
+        let stage = Arc::new(Stage {
+            world: Mutex::new(World::new(format!("http://{addr}{under}"), F::NUMBERING)),
+            under,
+            requests: Mutex::default(),
+            mishaps: Mutex::default(),
+            flavour: PhantomData,
+        });
+        Self { server: Server::start(listener, Arc::clone(&stage)), stage }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
+    /// Its front page.
+    pub fn url(&self) -> String {
+        self.world().root.clone()
+    }
+
+    /// The URL by which git would know its repository.
+    pub fn remote_url(&self) -> String {
+        format!("{}/{OWNER}/{REPO}.git", self.url())
+    }
+
+    /// Lets the next `count` requests come to grief.
+    pub fn fail_next(&self, count: usize, mishap: &Mishap) {
+        self.mishaps().extend(std::iter::repeat_n((None, mishap.clone()), count));
+    }
+
+    /// Lets the next `count` requests with this method come to grief, and no others.
+    pub fn fail_next_on(&self, method: &str, count: usize, mishap: &Mishap) {
+        let planned = (Some(method.to_owned()), mishap.clone());
+        self.mishaps().extend(std::iter::repeat_n(planned, count));
+    }
+
+    /// Opens an issue of the owner's. Returns its number.
+    pub fn add_issue(&self, title: &str, body: &str, labels: &[&str], assignees: &[&str]) -> u64 {
+        self.world().open_issue(title, body, labels, assignees)
+    }
+
+    /// Opens a pull request of the account's from a branch of the repository itself. Returns its number.
+    pub fn add_pull(&self, title: &str, head: &str, base: &str) -> u64 {
+        self.world().open_pull(title, "", head, base)
+    }
+
+    /// Opens a pull request from a branch of somebody's fork. Returns its number.
+    pub fn add_pull_from_fork(&self, title: &str, head: &str, base: &str) -> u64 {
+        let mut world = self.world();
+        let number = world.open_pull(title, "", head, base);
+        world.change_pull(number, |pull| {
+            pull.from_fork = true;
+            pull.author = STRANGER.to_owned();
+        });
+        number
+    }
+
+    /// Changes a pull request behind everybody's back.
+    pub fn change_pull(&self, number: u64, change: impl FnOnce(&mut FakePull)) {
+        self.world().change_pull(number, change);
+    }
+
+    /// Merges a pull request.
+    pub fn merge_pull(&self, number: u64) {
+        self.world().change_pull(number, |pull| {
+            pull.merged = true;
+            pull.open = false;
+        });
+    }
+
+    /// Lets somebody comment.
+    pub fn add_comment(&self, room: Room, number: u64, author: &str, body: &str) {
+        self.world().comment(room, number, author, body);
+    }
+
+    /// Lets somebody review a pull request, with one remark on a line of a file.
+    pub fn add_review(&self, review: FakeReview) {
+        self.world().reviews.push(review);
+    }
+
+    /// Makes somebody a member of an organisation, which is made if need be.
+    pub fn add_member(&self, org: &str, user: &str) {
+        self.world().orgs.entry(org.to_owned()).or_default().insert(user.to_owned());
+    }
+
+    /// Makes a label. Returns its id.
+    pub fn add_label(&self, name: &str) -> u64 {
+        let mut world = self.world();
+        world.labels.push(name.to_owned());
+        world.labels.len() as u64
+    }
+
+    /// Says where a branch is, for the pull requests from it.
+    pub fn set_branch(&self, name: &str, sha: &str) {
+        self.world().branches.insert(name.to_owned(), sha.to_owned());
+    }
+
+    /// Gives no page more entries than this, whatever is asked for.
+    pub fn cap_pages_at(&self, entries: usize) {
+        self.world().page_max = entries;
+    }
+
+    /// Takes from the token the right to say whose it is.
+    pub fn hide_account(&self) {
+        self.world().account_hidden = true;
+    }
+
+    /// Every issue, oldest first.
+    pub fn issues(&self) -> Vec<FakeIssue> {
+        self.world().issues.clone()
+    }
+
+    /// Every pull request, oldest first.
+    pub fn pulls(&self) -> Vec<FakePull> {
+        self.world().pulls.clone()
+    }
+
+    /// Every comment, oldest first.
+    pub fn comments(&self) -> Vec<FakeComment> {
+        self.world().comments.clone()
+    }
+
+    /// Every request so far, in the order of arrival; those that came to grief are among them.
+    pub fn requests(&self) -> Vec<ForgeRequest> {
+        self.stage.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.stage.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mishaps(&self) -> MutexGuard<'_, Vec<(Option<String>, Mishap)>> {
+        self.stage.mishaps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F: Flavour> Serve for Stage<F> {
+    fn serve(&self, request: &Request, connection: &mut Connection<'_>) -> io::Result<Performed> {
+        let request = ForgeRequest::read(request);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        let answer = match self.next_mishap(&request.method) {
+            None => self.answer(&request),
+            Some(Mishap::Status { code, headers, body }) => Answer { code, headers, body },
+            Some(Mishap::DropBefore) => return Ok(Performed::Ended),
+            Some(Mishap::DropAfterWrite) => {
+                self.answer(&request);
+                return Ok(Performed::Ended);
+            }
+            Some(Mishap::Delay(time)) => {
+                let answer = self.answer(&request);
+                connection.wait(time)?;
+                answer
+            }
+            Some(Mishap::StatusAfterWrite(code)) => {
+                self.answer(&request);
+                Answer::empty(code)
+            }
+        };
+        let Answer { code: status, headers, body } = answer;
+        connection.send(&render_whole(&Whole { status, headers, body }))?;
+        Ok(Performed::Answered)
+    }
+}
+
+impl<F: Flavour> Stage<F> {
+    fn answer(&self, request: &ForgeRequest) -> Answer {
+        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        match request.path.strip_prefix(&self.under) {
+            Some(path) => F::answer(&mut world, path, request),
+            None => Answer::complain(404, "nothing is installed here"),
+        }
+    }
+
+    fn next_mishap(&self, method: &str) -> Option<Mishap> {
+        let mut mishaps = self.mishaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let at =
+            mishaps.iter().position(|(own, _)| own.as_ref().is_none_or(|own| own == method))?;
+        Some(mishaps.remove(at).1)
+    }
+}

@@ -1,0 +1,282 @@
+//! What a fake server knows: one repository with its issues, pull requests, comments and labels, and organisations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LOGIN, Numbering, OWNER, TOKEN, time};
+
+/// Unless it is told otherwise, a server gives no larger pages.
+const PAGE_MAX: usize = 50;
+
+/// Which of the two an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// An issue.
+    Issue,
+    /// A pull request.
+    Pull,
+}
+
+/// An issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakeIssue {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Whether it is open.
+    pub open: bool,
+    /// The ids of its labels.
+    pub labels: Vec<u64>,
+    /// Who shall do it.
+    pub assignees: Vec<String>,
+    /// Who opened it.
+    pub author: String,
+}
+
+/// A pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakePull {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// The branch with the changes.
+    pub head: String,
+    /// The branch to be merged into.
+    pub base: String,
+    /// Whether it is open.
+    pub open: bool,
+    /// Whether it was merged.
+    pub merged: bool,
+    /// Whether its branch is in a fork.
+    pub from_fork: bool,
+    /// The ids of its labels.
+    pub labels: Vec<u64>,
+    /// Who shall look after it.
+    pub assignees: Vec<String>,
+    /// Who opened it.
+    pub author: String,
+}
+
+/// A comment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakeComment {
+    /// Its id.
+    pub id: u64,
+    /// What it is on.
+    pub room: Room,
+    /// The number of what it is on.
+    pub on: u64,
+    /// Who wrote it.
+    pub author: String,
+    /// Its text.
+    pub body: String,
+    /// When, as the server writes it.
+    pub created_at: String,
+}
+
+/// A review of a pull request, with one remark on a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakeReview {
+    /// The number of the pull request.
+    pub pull: u64,
+    /// Who reviewed it.
+    pub author: String,
+    /// What the review says as a whole.
+    pub body: String,
+    /// The file of the remark.
+    pub path: String,
+    /// The remark.
+    pub remark: String,
+}
+
+/// Everything a fake server knows.
+#[derive(Debug)]
+pub struct World {
+    /// The front page, without a slash at its end.
+    pub(crate) root: String,
+    pub(crate) token: String,
+    pub(crate) login: String,
+    pub(crate) account_hidden: bool,
+    pub(crate) page_max: usize,
+    pub(crate) numbering: Numbering,
+    pub(crate) issues: Vec<FakeIssue>,
+    pub(crate) pulls: Vec<FakePull>,
+    pub(crate) comments: Vec<FakeComment>,
+    pub(crate) reviews: Vec<FakeReview>,
+    /// By name; the id is the place in the list, from 1.
+    pub(crate) labels: Vec<String>,
+    pub(crate) branches: BTreeMap<String, String>,
+    /// The members of each organisation.
+    pub(crate) orgs: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl World {
+    pub(super) fn new(root: String, numbering: Numbering) -> Self {
+        Self {
+            root,
+            token: TOKEN.to_owned(),
+            login: LOGIN.to_owned(),
+            account_hidden: false,
+            page_max: PAGE_MAX,
+            numbering,
+            issues: Vec::new(),
+            pulls: Vec::new(),
+            comments: Vec::new(),
+            reviews: Vec::new(),
+            labels: Vec::new(),
+            branches: BTreeMap::new(),
+            orgs: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn open_issue(
+        &mut self,
+        title: &str,
+        body: &str,
+        labels: &[&str],
+        assignees: &[&str],
+    ) -> u64 {
+        let number = self.next_number(Room::Issue);
+        let labels = labels.iter().map(|name| self.label_id(name)).collect();
+        self.issues.push(FakeIssue {
+            number,
+            title: title.to_owned(),
+            body: body.to_owned(),
+            open: true,
+            labels,
+            assignees: assignees.iter().map(|name| (*name).to_owned()).collect(),
+            author: OWNER.to_owned(),
+        });
+        number
+    }
+
+    pub(crate) fn open_pull(&mut self, title: &str, body: &str, head: &str, base: &str) -> u64 {
+        let number = self.next_number(Room::Pull);
+        self.pulls.push(FakePull {
+            number,
+            title: title.to_owned(),
+            body: body.to_owned(),
+            head: head.to_owned(),
+            base: base.to_owned(),
+            open: true,
+            merged: false,
+            from_fork: false,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            author: self.login.clone(),
+        });
+        number
+    }
+
+    pub(crate) fn find_issue(&self, number: u64) -> Option<&FakeIssue> {
+        self.issues.iter().find(|issue| issue.number == number)
+    }
+
+    pub(crate) fn find_pull(&self, number: u64) -> Option<&FakePull> {
+        self.pulls.iter().find(|pull| pull.number == number)
+    }
+
+    /// Which of the two has this number, where they share their numbers.
+    pub(crate) fn room_of(&self, number: u64) -> Option<Room> {
+        let issue = self.find_issue(number).map(|_| Room::Issue);
+        issue.or_else(|| self.find_pull(number).map(|_| Room::Pull))
+    }
+
+    pub(crate) fn open_pull_between(&self, head: &str, base: &str) -> Option<&FakePull> {
+        self.pulls.iter().find(|pull| pull.open && pull.head == head && pull.base == base)
+    }
+
+    /// # Panics
+    /// When there is no such pull request.
+    pub(crate) fn change_pull(&mut self, number: u64, change: impl FnOnce(&mut FakePull)) {
+        let pull = self.pulls.iter_mut().find(|pull| pull.number == number);
+        change(pull.expect("a pull request with this number"));
+    }
+
+    /// Gives out text, labels, assignees and openness of either, to be changed.
+    ///
+    /// # Panics
+    /// When there is no such entry.
+    pub(crate) fn change_entry(
+        &mut self,
+        room: Room,
+        number: u64,
+        change: impl FnOnce(EntryMut<'_>),
+    ) {
+        match room {
+            Room::Issue => {
+                let found = self.issues.iter_mut().find(|issue| issue.number == number);
+                let FakeIssue { title, body, open, labels, assignees, .. } =
+                    found.expect("an issue with this number");
+                change(EntryMut { title, body, open, labels, assignees });
+            }
+            Room::Pull => self.change_pull(number, |pull| {
+                let FakePull { title, body, open, labels, assignees, .. } = pull;
+                change(EntryMut { title, body, open, labels, assignees });
+            }),
+        }
+    }
+
+    pub(crate) fn comment(&mut self, room: Room, on: u64, author: &str, body: &str) -> FakeComment {
+        let comment = FakeComment {
+            id: self.comments.len() as u64 + 1,
+            room,
+            on,
+            author: author.to_owned(),
+            body: body.to_owned(),
+            created_at: time::now(),
+        };
+        self.comments.push(comment.clone());
+        comment
+    }
+
+    pub(crate) fn comments_on(&self, room: Room, number: u64) -> Vec<FakeComment> {
+        let on = |comment: &&FakeComment| comment.room == room && comment.on == number;
+        self.comments.iter().filter(on).cloned().collect()
+    }
+
+    /// The id of a label, which is made if need be.
+    pub(crate) fn label_id(&mut self, name: &str) -> u64 {
+        let at = self.labels.iter().position(|own| own == name);
+        let at = at.unwrap_or_else(|| {
+            self.labels.push(name.to_owned());
+            self.labels.len() - 1
+        });
+        at as u64 + 1
+    }
+
+    pub(crate) fn label_name(&self, id: u64) -> &str {
+        let at = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
+        at.and_then(|at| self.labels.get(at)).map_or("", String::as_str)
+    }
+
+    pub(crate) fn sha_of(&self, branch: &str) -> &str {
+        /// Where a branch is that nobody has placed.
+        const SOME_SHA: &str = "22ae629398a82910ba5dd962b4238a7a5dc63d62";
+        self.branches.get(branch).map_or(SOME_SHA, String::as_str)
+    }
+
+    fn next_number(&self, room: Room) -> u64 {
+        let (issues, pulls) = (self.issues.len() as u64, self.pulls.len() as u64);
+        match (self.numbering, room) {
+            (Numbering::Shared, _) => issues + pulls + 1,
+            (Numbering::Separate, Room::Issue) => issues + 1,
+            (Numbering::Separate, Room::Pull) => pulls + 1,
+        }
+    }
+}
+
+/// What issues and pull requests have in common, to be changed.
+#[derive(Debug)]
+pub(crate) struct EntryMut<'a> {
+    pub(crate) title: &'a mut String,
+    pub(crate) body: &'a mut String,
+    pub(crate) open: &'a mut bool,
+    pub(crate) labels: &'a mut Vec<u64>,
+    pub(crate) assignees: &'a mut Vec<String>,
+}

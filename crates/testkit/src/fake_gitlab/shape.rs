@@ -1,0 +1,98 @@
+//! The bodies of answers, as GitLab's REST API documents them.
+
+use serde_json::{Value, json};
+
+use crate::fake_forge::{FakeComment, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, World};
+
+/// Every account has an id that follows from its name.
+pub(super) fn user_id(login: &str) -> u64 {
+    login.bytes().fold(7, |id: u64, byte| (id * 31 + u64::from(byte)) % 100_003)
+}
+
+pub(super) fn merge_request(world: &World, pull: &FakePull) -> Value {
+    let state = match (pull.open, pull.merged) {
+        (_, true) => "merged",
+        (true, false) => "opened",
+        (false, false) => "closed",
+    };
+    json!({
+        "id": 9000 + pull.number, "iid": pull.number, "project_id": 1,
+        "web_url": format!("{}/{OWNER}/{REPO}/-/merge_requests/{}", world.root, pull.number),
+        "title": pull.title, "description": nullable(&pull.body), "state": state,
+        "merged_at": pull.merged.then_some("2026-11-15T08:06:07.123Z"), "draft": false,
+        "author": user(&pull.author), "assignees": users(&pull.assignees),
+        "labels": labels(world, &pull.labels),
+        "source_branch": pull.head, "target_branch": pull.base, "sha": world.sha_of(&pull.head),
+        "source_project_id": if pull.from_fork { 2 } else { 1 }, "target_project_id": 1,
+        "merge_status": "can_be_merged", "detailed_merge_status": "mergeable",
+        "has_conflicts": false,
+    })
+}
+
+pub(super) fn issue(world: &World, issue: &FakeIssue) -> Value {
+    json!({
+        "id": 8000 + issue.number, "iid": issue.number, "project_id": 1,
+        "web_url": format!("{}/{OWNER}/{REPO}/-/issues/{}", world.root, issue.number),
+        "title": issue.title, "description": nullable(&issue.body),
+        "state": if issue.open { "opened" } else { "closed" },
+        "author": user(&issue.author), "assignees": users(&issue.assignees),
+        "labels": labels(world, &issue.labels), "confidential": false,
+    })
+}
+
+pub(super) fn note(comment: &FakeComment) -> Value {
+    json!({
+        "id": comment.id, "type": null, "body": comment.body, "author": user(&comment.author),
+        "created_at": comment.created_at, "system": false, "noteable_iid": comment.on,
+        "noteable_type": match comment.room { Room::Issue => "Issue", Room::Pull => "MergeRequest" },
+    })
+}
+
+/// What the server itself notes, beside the words of people.
+pub(super) fn system_note() -> Value {
+    json!({
+        "id": 500, "type": null, "body": "assigned to @bot1", "author": user(OWNER),
+        "created_at": "2026-11-15T08:06:07.123Z", "system": true,
+    })
+}
+
+pub(super) fn review_notes(id: u64, review: &FakeReview) -> [Value; 2] {
+    let whole = json!({
+        "id": 1000 + id, "type": "DiscussionNote", "body": review.body, "system": false,
+        "author": user(&review.author), "created_at": "2026-11-15T08:06:07.123Z",
+    });
+    let remark = json!({
+        "id": 2000 + id, "type": "DiffNote", "body": review.remark, "system": false,
+        "author": user(&review.author), "created_at": "2026-11-15T08:06:07.123Z",
+        "position": { "new_path": review.path, "new_line": 2, "position_type": "text" },
+    });
+    [whole, remark]
+}
+
+pub(super) fn label(world: &World, id: u64) -> Value {
+    json!({ "id": id, "name": world.label_name(id), "color": "#00aabb", "text_color": "#FFFFFF" })
+}
+
+pub(super) fn user(login: &str) -> Value {
+    json!({ "id": user_id(login), "username": login, "name": login, "state": "active" })
+}
+
+pub(super) fn project(world: &World) -> Value {
+    json!({
+        "id": 1, "path_with_namespace": format!("{OWNER}/{REPO}"), "default_branch": "main",
+        "web_url": format!("{}/{OWNER}/{REPO}", world.root),
+        "permissions": { "project_access": { "access_level": 30 }, "group_access": null },
+    })
+}
+
+fn labels(world: &World, ids: &[u64]) -> Value {
+    ids.iter().map(|id| json!(world.label_name(*id))).collect()
+}
+
+fn users(logins: &[String]) -> Value {
+    logins.iter().map(|login| user(login)).collect()
+}
+
+fn nullable(text: &str) -> Value {
+    if text.is_empty() { Value::Null } else { json!(text) }
+}
