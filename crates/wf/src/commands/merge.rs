@@ -75,7 +75,7 @@ async fn test_gate(
     let workshop = Workshop::new(site, app.ui)?;
     let bench = Bench {
         scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel, log: &log },
-        project: &site.project.name,
+        site,
         workshop: &workshop,
         head: &head,
         redactor: &redactor,

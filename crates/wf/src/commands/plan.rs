@@ -141,7 +141,7 @@ fn load_text(workstream: &Workstream, name: &str) -> Result<Option<String>, Fail
     let path: PathBuf = workstream.dir.join(name);
     let Some(bytes) = read_optional(&path)? else { return Ok(None) };
     let text =
-        String::from_utf8(bytes).map_err(|_| DiskError::invalid(&path, "it is not UTF-8"))?;
+        String::from_utf8(bytes).map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
     Ok(Some(text))
 }
 

@@ -10,6 +10,25 @@ use crate::exit::{Failure, OrExit};
 
 /// Every value in the secrets folder.
 pub(crate) fn load_secrets(site: &Site) -> Result<Vec<Secret>, Failure> {
+    Ok(load_named(site)?.into_iter().map(|(_, secret)| secret).collect())
+}
+
+/// The values of these names, for a stage that lists them (D6).
+pub(crate) fn pick_secrets(
+    site: &Site,
+    names: &[String],
+) -> Result<Vec<(String, Secret)>, Failure> {
+    let known = if names.is_empty() { Vec::new() } else { load_named(site)? };
+    let find = |name: &String| {
+        known.iter().rfind(|(known, _)| known == name).cloned().ok_or_else(|| {
+            let dir = site.secrets_dir();
+            Failure::config(format!("the secret {name} is in no file of {}", dir.display()))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn load_named(site: &Site) -> Result<Vec<(String, Secret)>, Failure> {
     let dir = site.secrets_dir();
     let mut secrets = Vec::new();
     for name in
@@ -17,10 +36,10 @@ pub(crate) fn load_secrets(site: &Site) -> Result<Vec<Secret>, Failure> {
     {
         let path = dir.join(name);
         let bytes = host::file::read_private(&path).or_exit(WfStatus::Config)?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| DiskError::invalid(&path, "it is not UTF-8"))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
         let parsed = parse_secrets(&text).map_err(|error| DiskError::invalid(&path, error))?;
-        secrets.extend(parsed.into_iter().map(|(_, secret)| secret));
+        secrets.extend(parsed);
     }
     Ok(secrets)
 }

@@ -8,10 +8,12 @@ use std::time::{Duration, SystemTime};
 
 use host::process::{Leftovers, RunLimits, run};
 use model::command::{CommandExit, CommandRecord, CommandSpec};
-use model::id::{ProjectName, Sha};
+use model::id::Sha;
 use model::redact::Redactor;
 
 use super::stage::{Scene, StageError, SuiteEnd, SuiteOrder, Workshop};
+use crate::disk::secrets::pick_secrets;
+use crate::disk::site::Site;
 use crate::disk::{DiskError, make_dir, names_in, read_optional};
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
 use crate::rules::profile::{Suite, SuiteRunner, TestIn};
@@ -26,7 +28,7 @@ const OUT_OF_TIME: i32 = 124;
 /// Where and how suites run.
 pub(crate) struct Bench<'a> {
     pub(crate) scene: Scene<'a>,
-    pub(crate) project: &'a ProjectName,
+    pub(crate) site: &'a Site,
     pub(crate) workshop: &'a Workshop,
     /// The commit to test.
     pub(crate) head: &'a Sha,
@@ -43,7 +45,7 @@ pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteR
     let kept = bench.scene.run_dir.join("tests").join(suite.name);
     make_dir(&kept).map_err(|error| StageError::Failed(crate::exit::told(&error)))?;
     let log = kept.join("output.log");
-    let left = format!("test-results/{}/{}", bench.project, suite.name);
+    let left = format!("test-results/{}/{}", bench.site.project.name, suite.name);
     let order = SuiteOrder {
         scene: bench.scene,
         head: bench.head,
@@ -99,7 +101,11 @@ async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEn
     // Make hands its own flags down through the environment, which would reach the project's make.
     spec.env = host::env::vars_os();
     spec.env.retain(|(name, _)| name != "MAKEFLAGS" && name != "MAKELEVEL" && name != "LC_ALL");
-    let spec = spec.env("LC_ALL", "C");
+    let mut spec = spec.env("LC_ALL", "C");
+    let secrets = pick_secrets(bench.site, &order.scene.profile.secrets_test);
+    for (name, secret) in secrets.map_err(|failure| StageError::Config(failure.to_string()))? {
+        spec = spec.env(name, secret.expose());
+    }
     let limits = RunLimits {
         timeout: Some(order.timeout),
         stdout_cap: LOG_CAP,

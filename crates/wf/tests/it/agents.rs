@@ -8,7 +8,7 @@ use testkit::model_server::{ModelScript, ModelServer, Turn};
 use testkit::part::require_folder;
 
 use crate::play;
-use crate::support::{ONE, Person, read, result};
+use crate::support::{ONE, Person, read, result, write};
 
 /// The folder below which `forklift agents install` has put the programs, as XDG_DATA_HOME.
 const AGENTS_VARIABLE: &str = "BOTTLEWORKS_TEST_AGENTS";
@@ -121,6 +121,17 @@ fn scenario_10_4_with_the_real_programs() {
     scene.run(8);
     assert!(!person.last_run().join("boxes").exists(), "no implementation is attempted");
     assert_eq!(scene.server.requests().len(), asked);
+}
+
+#[test]
+fn a_conversation_that_is_gone_is_begun_anew() {
+    let make = vec![commit("echo harness > mk/test.mk"), Turn::text(SUCCESS)];
+    let Some(scene) = Scene::new(make, vec![Turn::text(APPROVE)]) else { return };
+    let session = scene.person.ops().join("agents/app.tf/codex/session.json");
+    write(&session, "{\"id\": \"0198c0de-0000-7000-8000-000000000000\"}");
+    let output = scene.run(0);
+    assert!(output.stderr.contains("beginning a new one"), "{}", output.snapshot());
+    assert!(!read(&session).contains("0198c0de-0000-7000-8000-000000000000"));
 }
 
 /// No file below the folder holds the key.

@@ -135,7 +135,7 @@ fn pushes_unasked_or_by_force() {
                 || word.starts_with('+')
                 || *word == "--mirror"
         };
-        assert!(!words.iter().any(|word| forces(word)), "{push}");
+        assert!(!words.iter().any(forces), "{push}");
     }
 }
 

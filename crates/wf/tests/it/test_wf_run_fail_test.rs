@@ -129,3 +129,25 @@ fn secrets_of_tests_stay_out_of_boxes_d6() {
     person.run_once(2);
     assert!(result(&person.last_run())["notes"].as_str().expect("notes").contains("SECRETS_TEST"));
 }
+
+#[test]
+fn tests_on_the_host_get_the_secrets_that_they_list_d6() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(person) = with_makefile(
+        "test-unit:\n\t@test \"$$TOKEN\" = hunter2-very-secret -a -z \"$$OTHER\"\n\t@echo $$TOKEN\n",
+    ) else {
+        return;
+    };
+    let secrets = person.ops().join("secrets/env.sh");
+    write(&secrets, "export TOKEN=hunter2-very-secret\nexport OTHER=another-secret-value\n");
+    std::fs::set_permissions(&secrets, std::fs::Permissions::from_mode(0o600)).expect("private");
+    person.profile(&format!("{PROFILE}TEST_IN=host\nSECRETS_TEST=TOKEN\n"));
+    person.run_once(0);
+    for file in ["commands.log", "tests/unit/output.log"] {
+        assert!(!read(&person.last_run().join(file)).contains("hunter2"), "{file}");
+    }
+    person.profile(&format!("{PROFILE}TEST_IN=host\nSECRETS_TEST=MISSING\n"));
+    person.plan("tf", &crate::support::ONE.replace("TF-001", "TF-002"));
+    person.cast(&GOOD.replace("TF-001", "TF-002"), APPROVE);
+    person.run_once(2);
+}

@@ -150,7 +150,7 @@ pub(super) async fn test(
     let bench = Bench {
         scene: scene(context, order, &run_dir)?,
         head: &head,
-        project: &context.site.project.name,
+        site: &context.site,
         workshop: order.workshop,
         redactor: &context.redactor,
     };

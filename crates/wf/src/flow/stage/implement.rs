@@ -22,14 +22,13 @@ impl Workshop {
         order: ImplementOrder<'_>,
     ) -> Result<AgentEnd, StageError> {
         let (provider, hired) = self.hire(order.scene, &order.scene.profile.implement).await?;
-        let workspace = self.lay_out(order.scene, order.head, WORKSPACE).await?;
+        self.lay_out(order.scene, order.head, WORKSPACE).await?;
         let id = &order.scene.workstream.meta.id;
         let mut memory = Memory::open(&self.site.agents_dir(id), provider)?;
         let first = self.send(mission(order, provider, &hired, &memory, "implement")).await?;
         let told = if memory.is_known() && lost_its_thread(&first) {
             self.ui.note("the conversation could not be gone on with; beginning a new one");
             memory.forget();
-            drop(workspace);
             self.send(mission(order, provider, &hired, &memory, "implement-anew")).await?
         } else {
             first
