@@ -75,7 +75,9 @@ fn scenario_10_1_with_the_real_programs() {
     scene.run(0);
     let person = &scene.person;
     let run = person.last_run();
-    assert_eq!(result(&run)["status"], "passed");
+    let result = result(&run);
+    assert_eq!(result["status"], "passed");
+    assert!(result["notes"].as_str().expect("notes").contains("calls of the model"), "{result}");
     assert!(read(&run.join("claude_review.json")).contains("approve"));
     assert!(person.subjects()[0].starts_with("COMMIT-TF-001:"));
     assert_eq!(person.meta("tf", "STATUS"), "uat:pending");

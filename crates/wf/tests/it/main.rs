@@ -5,6 +5,7 @@ mod agents;
 mod always;
 mod crash;
 mod golden;
+mod life;
 mod never;
 mod play;
 mod support;

@@ -71,6 +71,7 @@ async fn run_cycle(context: &mut RunContext, order: &RunOrder<'_>) -> Ending {
         context.enter(cycle.stage, order.ui);
         let work = AssertUnwindSafe(run_stage(context, order, cycle.stage)).catch_unwind();
         let report = work.await;
+        context.notes.extend(order.workshop.take_notes());
         // A signal that came during a stage which never waited is heard as soon as somebody waits.
         tokio::time::sleep(LISTEN).await;
         let report = match report {

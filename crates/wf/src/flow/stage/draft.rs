@@ -24,7 +24,7 @@ impl Workshop {
         story: &str,
     ) -> Result<AgentEnd, StageError> {
         let profile = scene.profile;
-        let (provider, hired) = self.hire(scene, &profile.plan).await?;
+        let (provider, hired) = self.hire(profile, &profile.plan).await?;
         let workspace = self.lay_out(scene, head, REVIEW_WORKSPACE).await?;
         let title = &scene.workstream.meta.title;
         let mission = Mission {

@@ -8,8 +8,8 @@ use egress::model_route::{Caps, Price};
 use egress::{AllowRule, EgressPolicy, Profile as EgressProfile};
 use engine::hire::{AgentWish, HireError, Hired, KeyPlace, hire};
 
+use super::StageError;
 use super::workshop::Workshop;
-use super::{Scene, StageError};
 use crate::rules::agent_choice::{AgentChoice, KeyChoice};
 use crate::rules::profile::Profile;
 
@@ -18,13 +18,13 @@ const SILENCE_SECS: u64 = 600;
 
 impl Workshop {
     /// Hires whom the profile chose.
-    pub(super) async fn hire(
+    pub(crate) async fn hire(
         &self,
-        scene: Scene<'_>,
+        profile: &Profile,
         choice: &AgentChoice,
     ) -> Result<(Provider, Hired), StageError> {
         let provider = Provider::parse(&choice.provider).map_err(StageError::config)?;
-        let wish = self.wish(provider, choice, scene.profile)?;
+        let wish = self.wish(provider, choice, profile)?;
         let hired = hire(wish, &self.agents).await.map_err(with_remedy)?;
         Ok((provider, hired))
     }

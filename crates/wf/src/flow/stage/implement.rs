@@ -21,7 +21,8 @@ impl Workshop {
         &self,
         order: ImplementOrder<'_>,
     ) -> Result<AgentEnd, StageError> {
-        let (provider, hired) = self.hire(order.scene, &order.scene.profile.implement).await?;
+        let (provider, hired) =
+            self.hire(order.scene.profile, &order.scene.profile.implement).await?;
         self.lay_out(order.scene, order.head, WORKSPACE).await?;
         let id = &order.scene.workstream.meta.id;
         let mut memory = Memory::open(&self.site.agents_dir(id), provider)?;

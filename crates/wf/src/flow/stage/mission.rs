@@ -81,8 +81,29 @@ impl Workshop {
         write_atomic(&path, &log, 0o600).map_err(StageError::failed)?;
         let done = done.map_err(StageError::failed)?;
         scene.record(&plan.argv, &done.record, &log);
+        self.note_egress(mission.name, &done.record);
         check_end(&done.record, mission.deadline_secs, scene)?;
         Ok(tell(mission.provider, done, &log))
+    }
+
+    /// What the box reached, what it was refused, and what the model cost.
+    fn note_egress(&self, name: &str, record: &ExitRecord) {
+        let Some(report) = &record.egress else { return };
+        for line in egress::render_summary(&report.summary) {
+            self.note(format!("{name}: {line}"));
+        }
+        let usage = &report.usage;
+        if usage.requests > 0 {
+            let (requests, read, written) = (usage.requests, usage.input, usage.output);
+            let cost =
+                if usage.usd > 0.0 { format!(", {:.2} USD", usage.usd) } else { String::new() };
+            self.note(format!(
+                "{name}: {requests} calls of the model, {read} tokens in, {written} out{cost}"
+            ));
+        }
+        if let Some(cap) = &usage.cap_hit {
+            self.note(format!("{name}: the cap was reached: {cap}"));
+        }
     }
 
     fn hear(&self, heard: Heard) {

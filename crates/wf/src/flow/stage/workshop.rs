@@ -1,7 +1,7 @@
 //! Where boxes come from: which backend, which programs, which folders.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::errand::Site as Seat;
 use engine::launch::Launcher;
@@ -20,6 +20,7 @@ use super::{Scene, StageError};
 use crate::disk::secrets::load_secrets;
 use crate::disk::site::Site;
 use crate::exit::{Failure, OrExit};
+use crate::rules::profile::Profile;
 use crate::ui::Ui;
 
 /// The image that boxes on a container engine come from, unless the profile names another.
@@ -46,12 +47,15 @@ pub(crate) struct Workshop {
     /// Where agents are installed.
     pub(super) agents: PathBuf,
     backend: OnceCell<Backend>,
+    /// What deserves a word in the run's record.
+    notes: Mutex<Vec<String>>,
 }
 
 #[derive(Debug, Clone)]
 struct Backend {
     kind: BackendKind,
     root: Root,
+    reason: String,
 }
 
 /// One box that is wanted.
@@ -74,7 +78,18 @@ impl Workshop {
             secrets: load_secrets(site)?,
             agents: dirs.data_home().join("bottleworks/agents"),
             backend: OnceCell::new(),
+            notes: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Keeps a word for the run's record.
+    pub(super) fn note(&self, words: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+    }
+
+    /// What was noted since the last time.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where a box stands.
@@ -83,7 +98,7 @@ impl Workshop {
         scene: Scene<'_>,
         wish: BoxWish<'_>,
     ) -> Result<Seat, StageError> {
-        let backend = self.backend(scene).await?;
+        let backend = self.backend(scene.profile).await?;
         Ok(Seat {
             run: box_run(scene.run_dir)?,
             name: BoxName::parse(wish.name).map_err(StageError::failed)?,
@@ -108,14 +123,18 @@ impl Workshop {
         Ok(Launcher {
             program: host::env::current_exe().map_err(StageError::failed)?,
             words: vec![SHIM_WORD.to_owned()],
-            backend: self.backend(scene).await?.kind,
+            backend: self.backend(scene.profile).await?.kind,
             secrets: self.secrets.iter().cloned().chain(more).collect(),
         })
     }
 
-    async fn backend(&self, scene: Scene<'_>) -> Result<Backend, StageError> {
+    /// Where boxes come from, and why from there.
+    pub(crate) async fn describe_backend(&self, profile: &Profile) -> Result<String, StageError> {
+        self.backend(profile).await.map(|backend| backend.reason)
+    }
+
+    async fn backend(&self, profile: &Profile) -> Result<Backend, StageError> {
         let look = async {
-            let profile = scene.profile;
             let wanted = profile.box_backend.as_deref().map(str::parse).transpose();
             let wanted: Option<BackendKind> = wanted.map_err(StageError::config)?;
             let image = profile.box_image.as_deref().unwrap_or(DEFAULT_IMAGE);
@@ -125,7 +144,8 @@ impl Workshop {
                 BackendKind::Docker => Root::Image(image.to_owned()),
                 BackendKind::Bwrap => Root::HostUsr,
             };
-            Ok(Backend { kind: choice.kind, root })
+            let reason = format!("{}: {}", choice.kind, choice.reason);
+            Ok(Backend { kind: choice.kind, root, reason })
         };
         self.backend.get_or_try_init(|| look).await.cloned()
     }
@@ -157,7 +177,7 @@ impl Workshop {
         .await
         .map_err(StageError::failed)?;
         for submodule in &notes.submodules {
-            self.ui.note(&format!("submodule {submodule} stays empty in the box"));
+            self.note(format!("the submodule {submodule} is an empty folder in the box"));
         }
         Ok(path)
     }
