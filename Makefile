@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 FORKLIFT = target/debug/forklift
 
-.PHONY: help demo test test-real test-rust check fmt lint doc bench bench-merge install
+.PHONY: help demo test test-aos test-real test-rust check fmt lint doc bench bench-merge install
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -17,6 +17,10 @@ demo: ## Bring a small fork up to date in a sealed box, with no model and no set
 test: ## Run the tests; parts that are missing are reported by name
 	@scripts/packages test
 	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_PERL=1 $(CARGO) test --workspace --quiet
+
+test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of its specification)
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 $(CARGO) test --quiet --package bottleworks-wf
+	$(CARGO) test --quiet --package bottleworks-model env_file
 
 test-real: ## Run the suites with real parts: a container engine of our own, and every part required
 	@scripts/packages real

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::command::{CommandRecord, render_record};
@@ -29,7 +29,7 @@ const MODE: u32 = 0o600;
 /// The commands log of one run, open for writing. Threads may share it.
 #[derive(Debug)]
 pub struct CommandsLog {
-    run: RunDir,
+    run: Option<RunDir>,
     path: PathBuf,
     redactor: Arc<Redactor>,
     file: Mutex<File>,
@@ -40,7 +40,13 @@ impl CommandsLog {
     /// Opens the log of a run that is not closed, or starts it.
     pub fn open(run: &RunDir, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
         run.ensure_open()?;
-        let path = run.commands_log();
+        Ok(Self { run: Some(run.clone()), ..Self::open_in(run.path(), redactor)? })
+    }
+
+    /// Opens the log in a directory that is closed by other means. The directory may be renamed meanwhile: the open
+    /// file goes with it.
+    pub fn open_in(dir: &Path, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
+        let path = dir.join(COMMANDS_LOG);
         let file = OpenOptions::new()
             .append(true)
             .create(true)
@@ -48,12 +54,14 @@ impl CommandsLog {
             .open(&path)
             .map_err(StoreError::io("open", &path))?;
         let first_failure = Mutex::new(None);
-        Ok(Self { run: run.clone(), path, redactor, file: Mutex::new(file), first_failure })
+        Ok(Self { run: None, path, redactor, file: Mutex::new(file), first_failure })
     }
 
     /// Adds a record.
     pub fn append(&self, record: &CommandRecord) -> Result<(), StoreError> {
-        self.run.ensure_open()?;
+        if let Some(run) = &self.run {
+            run.ensure_open()?;
+        }
         let text = render_record(&redact(record, &self.redactor), BLOCK_CAP);
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(text.as_bytes()).map_err(StoreError::io("append to", &self.path))

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{Answer, Call, args};
+use super::call::{Answer, Call, Git, args};
 use super::{GitError, SealedRepo};
 
 /// A commit for a list of what is coming.
@@ -77,8 +77,7 @@ impl SealedRepo {
 
     /// How much differs between two commits, path by path.
     pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<Vec<FileNumbers>, GitError> {
-        let answer = self.git.ask(Call::new(argv_numbers(from, to))).await?.success()?;
-        read_numbers(&answer)
+        self.git.diff_numbers(from, to).await
     }
 
     /// The files that have another name in `to` than in `from`, as far as git can see.
@@ -86,6 +85,17 @@ impl SealedRepo {
         let answer = self.git.ask(Call::new(argv_renames(from, to))).await?.success()?;
         parse_renames(&answer.stdout)
             .ok_or_else(|| answer.unreadable("it is not a list of renames"))
+    }
+}
+
+impl Git {
+    pub(super) async fn diff_numbers(
+        &self,
+        from: &Sha,
+        to: &Sha,
+    ) -> Result<Vec<FileNumbers>, GitError> {
+        let answer = self.ask(Call::new(argv_numbers(from, to))).await?.success()?;
+        read_numbers(&answer)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{Answer, Call, args};
+use super::call::{Answer, Call, Git, args};
 use super::{GitError, Identity, SealedRepo};
 
 /// Large histories with many renames take their time.
@@ -70,13 +70,27 @@ pub struct NewCommit<'a> {
 impl SealedRepo {
     /// Merges two commits that have an ancestor in common, touching neither files nor refs.
     pub async fn merge_tree(&self, ours: &Sha, theirs: &Sha) -> Result<MergedTree, GitError> {
-        let call = Call::new(argv_merge_tree(ours, theirs)).within(MERGE_LIMIT);
-        read_merge(&self.git.ask(call).await?)
+        self.git.merge_tree(ours, theirs).await
     }
 
     /// Makes a commit that nothing points at yet. The same wish always gives the same commit.
     pub async fn commit_tree(&self, wish: NewCommit<'_>) -> Result<Sha, GitError> {
-        let mut git = self.git.clone();
+        self.git.commit_tree(wish).await
+    }
+}
+
+impl Git {
+    pub(super) async fn merge_tree(
+        &self,
+        ours: &Sha,
+        theirs: &Sha,
+    ) -> Result<MergedTree, GitError> {
+        let call = Call::new(argv_merge_tree(ours, theirs)).within(MERGE_LIMIT);
+        read_merge(&self.ask(call).await?)
+    }
+
+    pub(super) async fn commit_tree(&self, wish: NewCommit<'_>) -> Result<Sha, GitError> {
+        let mut git = self.clone();
         let date = format!("@{} +0000", wish.when.as_second());
         for role in ["AUTHOR", "COMMITTER"] {
             git.set_env(&format!("GIT_{role}_NAME"), &wish.identity.name);

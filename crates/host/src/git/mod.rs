@@ -3,7 +3,8 @@
 //! Two kinds of repository, told apart by type because they need opposite care. [`SealedRepo`] is a
 //! bare repository of ours that takes in what an agent made: no configuration, hook, filter, helper or
 //! network of anybody's takes part. [`UserRepo`] is a person's own checkout: their configuration and
-//! credentials serve, but it is only read from and fetched into.
+//! credentials serve, but it is only read from and fetched into. [`ProductRepo`] is such a checkout whose
+//! owner asked for worktrees and branches to be made, moved and removed.
 //!
 //! Each question has a function that builds the arguments and one that reads the answer; both are
 //! tested without git.
@@ -21,6 +22,7 @@ mod merge;
 mod pack;
 mod patch;
 mod person;
+mod product;
 mod push;
 mod refname;
 mod remote;
@@ -52,6 +54,7 @@ pub use lineage::PastMerge;
 pub use merge::{ConflictStage, MergeNote, MergedTree, NewCommit};
 pub use patch::{CommitPatch, CommitPaths};
 pub use person::UserEnv;
+pub use product::{DirtyPath, ProductRepo, RemoteBranch, WorktreeEntry};
 pub use push::PushOutcome;
 pub use refname::RefName;
 pub use remote::RemoteRef;

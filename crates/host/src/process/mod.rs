@@ -4,6 +4,7 @@
 //! child up itself, and [`spawn_detached`] for a supervisor that outlives us. What is promised about
 //! ending covers the process group: a process that leaves its group is only held by a sandbox.
 
+mod attached;
 mod detached;
 mod exited;
 mod group;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use model::command::CommandSpec;
 use thiserror::Error;
 
+pub use attached::run_attached;
 pub use detached::{become_session_leader, spawn_detached};
 pub use group::signal_group;
 pub use handle::{ProcessHandle, send_signal};

@@ -8,10 +8,12 @@ mod checked;
 mod git;
 mod name;
 mod run;
+mod work;
 
 pub use git::{BranchName, RemoteName, Sha};
 pub use name::{AgentName, BoxName, Override, ProjectName, Slug};
 pub use run::RunId;
+pub use work::{ClarificationId, MicroCommitId, UatId, WorkstreamId};
 
 use crate::escape::escape_line;
 use std::borrow::Cow;

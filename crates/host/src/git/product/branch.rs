@@ -1,0 +1,171 @@
+//! Branches: where they are, moving and deleting one that is still where it was seen, and what a remote has.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use model::id::{BranchName, RemoteName, Sha};
+
+use super::ProductRepo;
+use crate::git::GitError;
+use crate::git::call::{Answer, Call, args};
+
+/// What a remote said about a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RemoteBranch {
+    /// It is there, at this commit.
+    At(Sha),
+    /// It is not there.
+    Absent,
+}
+
+impl ProductRepo {
+    /// Every ref and the object it points at, by name.
+    pub async fn refs(&self) -> Result<Vec<(String, Sha)>, GitError> {
+        self.list_refs("refs/").await
+    }
+
+    /// Every branch and its tip, by name.
+    pub async fn branches(&self) -> Result<Vec<(String, Sha)>, GitError> {
+        let refs = self.list_refs("refs/heads/").await?;
+        let short =
+            |(name, sha): (String, Sha)| Some((name.strip_prefix("refs/heads/")?.to_owned(), sha));
+        Ok(refs.into_iter().filter_map(short).collect())
+    }
+
+    async fn list_refs(&self, below: &str) -> Result<Vec<(String, Sha)>, GitError> {
+        let argv = args(["for-each-ref", "--format=%(objectname) %(refname)", below]);
+        let answer = self.git().ask(Call::new(argv)).await?.success()?;
+        parse_refs(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of refs"))
+    }
+
+    /// The tip of a local branch, and never of a tag of the same name.
+    pub async fn branch_tip(&self, branch: &BranchName) -> Result<Option<Sha>, GitError> {
+        self.git().resolve_commit(&branch.full_ref()).await
+    }
+
+    /// Moves a branch from where it was seen; if it is elsewhere by now, nothing changes and git says so.
+    pub async fn move_branch(
+        &self,
+        branch: &BranchName,
+        to: &Sha,
+        seen: &Sha,
+        reason: &str,
+    ) -> Result<(), GitError> {
+        let argv = args([
+            "update-ref",
+            "-m",
+            reason,
+            "--end-of-options",
+            &branch.full_ref(),
+            to.as_str(),
+            seen.as_str(),
+        ]);
+        self.git().ask(Call::new(argv)).await?.success().map(|_| ())
+    }
+
+    /// Deletes a branch that is still where it was seen.
+    pub async fn delete_branch(&self, branch: &BranchName, seen: &Sha) -> Result<(), GitError> {
+        let argv =
+            args(["update-ref", "-d", "--end-of-options", &branch.full_ref(), seen.as_str()]);
+        self.git().ask(Call::new(argv)).await?.success().map(|_| ())
+    }
+
+    /// Asks a remote for one branch, without changing anything here.
+    pub async fn remote_branch(
+        &self,
+        remote: &RemoteName,
+        branch: &BranchName,
+        timeout: Duration,
+    ) -> Result<RemoteBranch, GitError> {
+        let call = Call::new(argv_ls_remote(remote, branch)).within(timeout);
+        let answer = self.git().ask(call).await?.success()?;
+        read_remote_branch(&answer, branch)
+    }
+
+    /// Publishes a branch at a remote, forward or not at all.
+    pub async fn push_branch(
+        &self,
+        remote: &RemoteName,
+        branch: &BranchName,
+        timeout: Duration,
+    ) -> Result<(), GitError> {
+        let refspec = format!("{0}:{0}", branch.full_ref());
+        self.push(remote, &refspec, timeout).await
+    }
+
+    /// Deletes a branch at a remote.
+    pub async fn delete_remote_branch(
+        &self,
+        remote: &RemoteName,
+        branch: &BranchName,
+        timeout: Duration,
+    ) -> Result<(), GitError> {
+        self.push(remote, &format!(":{}", branch.full_ref()), timeout).await
+    }
+
+    async fn push(
+        &self,
+        remote: &RemoteName,
+        refspec: &str,
+        timeout: Duration,
+    ) -> Result<(), GitError> {
+        let call = Call::new(argv_push(remote, refspec)).within(timeout);
+        self.git().ask(call).await?.success().map(|_| ())
+    }
+}
+
+fn argv_push(remote: &RemoteName, refspec: &str) -> Vec<OsString> {
+    let mut argv = args(["push", "--porcelain", "--no-follow-tags", "--no-signed"]);
+    argv.extend(args(["--recurse-submodules=no", "--no-progress", "--end-of-options"]));
+    argv.extend(args([remote.as_str(), refspec]));
+    argv
+}
+
+fn argv_ls_remote(remote: &RemoteName, branch: &BranchName) -> Vec<OsString> {
+    let full = branch.full_ref();
+    args(["ls-remote", "--quiet", "--refs", "--end-of-options", remote.as_str(), &full])
+}
+
+/// A pattern also matches refs that merely end like it, so the name is compared.
+fn read_remote_branch(answer: &Answer, branch: &BranchName) -> Result<RemoteBranch, GitError> {
+    let refs = String::from_utf8_lossy(&answer.stdout).replace('\t', " ");
+    let refs = parse_refs(refs.as_bytes()).ok_or_else(|| answer.unreadable("no list of refs"))?;
+    let full = branch.full_ref();
+    let found = refs.into_iter().find(|(name, _)| *name == full);
+    Ok(found.map_or(RemoteBranch::Absent, |(_, sha)| RemoteBranch::At(sha)))
+}
+
+/// A line is an object id, a blank and a name; names have no blanks.
+fn parse_refs(bytes: &[u8]) -> Option<Vec<(String, Sha)>> {
+    let text = String::from_utf8_lossy(bytes);
+    let line = |line: &str| {
+        let (sha, name) = line.split_once(' ')?;
+        Some((name.to_owned(), Sha::parse(sha).ok()?))
+    };
+    text.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_answer::answer;
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    #[test]
+    fn a_remote_branch_is_the_one_of_that_whole_name() {
+        let branch = BranchName::parse("feat/x").unwrap();
+        let read = |text: String| read_remote_branch(&answer(0, text.as_bytes()), &branch).unwrap();
+        assert_eq!(read(format!("{A}\trefs/heads/refs/heads/feat/x\n")), RemoteBranch::Absent);
+        let found = read(format!("{A}\trefs/heads/feat/x\n"));
+        assert_eq!(found, RemoteBranch::At(Sha::parse(A).unwrap()));
+        assert_eq!(read(String::new()), RemoteBranch::Absent);
+    }
+
+    #[test]
+    fn a_push_is_never_forced() {
+        let argv = argv_push(&RemoteName::parse("origin").unwrap(), ":refs/heads/x");
+        let shown = argv.join(" ".as_ref()).into_string().unwrap();
+        assert!(!shown.contains("force") && !shown.contains('+'), "{shown}");
+    }
+}

@@ -1,0 +1,76 @@
+//! A person's repository in which workstreams live: by their explicit command worktrees are added and removed, and
+//! branches are made, moved and deleted, each only if it is still where it was seen.
+//!
+//! Nothing here forces a push, and nothing edits the configuration.
+
+mod branch;
+mod compare;
+mod hook;
+mod take;
+mod worktree;
+
+pub use branch::RemoteBranch;
+pub use worktree::{DirtyPath, WorktreeEntry};
+
+use std::path::Path;
+
+use super::call::Git;
+use super::{GitError, GitLog, UserRepo};
+use crate::signal::Cancel;
+
+/// A repository whose worktrees and branches are administered.
+#[derive(Clone, Debug)]
+pub struct ProductRepo {
+    user: UserRepo,
+}
+
+impl ProductRepo {
+    /// Finds the repository that `dir` is in.
+    pub async fn discover(dir: &Path) -> Result<Self, GitError> {
+        Ok(Self { user: UserRepo::discover(dir).await? })
+    }
+
+    /// Tells `log` about every command from now on.
+    #[must_use]
+    pub fn logged(self, log: GitLog) -> Self {
+        Self { user: self.user.logged(log) }
+    }
+
+    /// Stops what is running when `cancel` says so.
+    #[must_use]
+    pub fn cancelled_by(self, cancel: Cancel) -> Self {
+        Self { user: self.user.cancelled_by(cancel) }
+    }
+
+    /// The same repository, for questions that need no administrator.
+    #[must_use]
+    pub fn user(&self) -> &UserRepo {
+        &self.user
+    }
+
+    fn git(&self) -> &Git {
+        &self.user.git
+    }
+
+    /// Git in one of the worktrees.
+    fn git_at(&self, dir: &Path) -> Git {
+        Git { cwd: dir.to_path_buf(), ..self.git().clone() }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod test_answer {
+    //! Answers for tests that need no git.
+
+    use crate::git::call::Answer;
+
+    pub(crate) fn answer(status: i32, stdout: &[u8]) -> Answer {
+        Answer {
+            args: "x".to_owned(),
+            status,
+            stdout: stdout.to_vec(),
+            stderr: Vec::new(),
+            truncated: false,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Worktrees: which there are, adding and removing one, and what in one is not committed.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use model::id::{BranchName, Sha};
+
+use super::ProductRepo;
+use crate::git::GitError;
+use crate::git::call::{Call, args};
+
+/// A large checkout takes its time.
+const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
+
+/// One worktree of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorktreeEntry {
+    /// Where it is, or was: its folder may be gone.
+    pub path: PathBuf,
+    /// What is checked out there; a repository without commits has nothing.
+    pub head: Option<Sha>,
+    /// The branch that is checked out there; none when HEAD is detached.
+    pub branch: Option<BranchName>,
+}
+
+/// A path in a worktree that differs from what is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirtyPath {
+    /// The two letters of `git status --porcelain`.
+    pub code: String,
+    /// The path, in the bytes it has.
+    pub path: Vec<u8>,
+}
+
+impl ProductRepo {
+    /// All worktrees, the main one first.
+    pub async fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
+        let argv = args(["worktree", "list", "--porcelain", "-z"]);
+        let answer = self.git().ask(Call::new(argv)).await?.success()?;
+        parse_worktrees(&answer.stdout)
+            .ok_or_else(|| answer.unreadable("it is not a list of worktrees"))
+    }
+
+    /// Makes a branch at `base` and checks it out in a new folder. It follows no remote branch.
+    pub async fn add_worktree(
+        &self,
+        path: &Path,
+        branch: &BranchName,
+        base: &Sha,
+    ) -> Result<(), GitError> {
+        let call = Call::new(argv_add(path, branch, base)).within(CHECKOUT_LIMIT);
+        self.git().ask(call).await?.success().map(|_| ())
+    }
+
+    /// Removes a worktree that has nothing uncommitted.
+    pub async fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
+        self.remove(path, &[]).await
+    }
+
+    /// Removes a worktree and what was never committed in it.
+    pub async fn discard_worktree(&self, path: &Path) -> Result<(), GitError> {
+        // Given twice, it also removes a worktree that somebody locked.
+        self.remove(path, &["--force", "--force"]).await
+    }
+
+    async fn remove(&self, path: &Path, flags: &[&str]) -> Result<(), GitError> {
+        let mut argv = args(["worktree", "remove"]);
+        argv.extend(args(flags));
+        argv.extend([OsString::from("--"), path.as_os_str().to_owned()]);
+        let call = Call::new(argv).within(CHECKOUT_LIMIT);
+        self.git().ask(call).await?.success().map(|_| ())
+    }
+
+    /// Forgets worktrees whose folders are gone.
+    pub async fn prune_worktrees(&self) -> Result<(), GitError> {
+        let argv = args(["worktree", "prune"]);
+        self.git().ask(Call::new(argv)).await?.success().map(|_| ())
+    }
+
+    /// What differs in a worktree from what is committed there, files that git does not know included.
+    pub async fn dirty_paths(&self, worktree: &Path) -> Result<Vec<DirtyPath>, GitError> {
+        let argv =
+            args(["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"]);
+        let call = Call::new(argv).within(CHECKOUT_LIMIT);
+        let answer = self.git_at(worktree).ask(call).await?.success()?;
+        parse_status(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a status"))
+    }
+
+    /// The branch that is checked out in a worktree; none when HEAD is detached.
+    pub async fn current_branch(&self, worktree: &Path) -> Result<Option<BranchName>, GitError> {
+        let argv = args(["symbolic-ref", "--quiet", "HEAD"]);
+        let answer = self.git_at(worktree).ask(Call::new(argv)).await?;
+        match answer.status {
+            0 => Ok(parse_branch(answer.stdout.trim_ascii_end())),
+            1 => Ok(None),
+            _ => Err(answer.failure()),
+        }
+    }
+
+    /// The commit that is checked out in a worktree.
+    pub async fn head(&self, worktree: &Path) -> Result<Option<Sha>, GitError> {
+        self.git_at(worktree).resolve_commit("HEAD").await
+    }
+
+    /// Moves the branch that is checked out in `worktree` forward to `commit`, files and all, or not at all.
+    pub async fn fast_forward(&self, worktree: &Path, commit: &Sha) -> Result<(), GitError> {
+        // A person may have set merges to stash or to ask for signatures; this one moves a branch and nothing else.
+        let mut argv = args(["merge", "--ff-only", "--quiet", "--no-edit", "--no-autostash"]);
+        argv.extend(args(["--no-verify-signatures", commit.as_str()]));
+        let call = Call::new(argv).within(CHECKOUT_LIMIT);
+        self.git_at(worktree).ask(call).await?.success().map(|_| ())
+    }
+}
+
+fn argv_add(path: &Path, branch: &BranchName, base: &Sha) -> Vec<OsString> {
+    let mut argv = args(["worktree", "add", "--quiet", "--no-track", "-b", branch.as_str(), "--"]);
+    argv.push(path.as_os_str().to_owned());
+    argv.extend(args([base.as_str()]));
+    argv
+}
+
+/// Attributes end with NUL, and an empty one ends the worktree.
+fn parse_worktrees(bytes: &[u8]) -> Option<Vec<WorktreeEntry>> {
+    let mut found: Vec<WorktreeEntry> = Vec::new();
+    for field in bytes.split(|&byte| byte == 0).filter(|field| !field.is_empty()) {
+        if let Some(path) = field.strip_prefix(b"worktree ") {
+            let path = PathBuf::from(OsStr::from_bytes(path));
+            found.push(WorktreeEntry { path, head: None, branch: None });
+        } else if let Some(sha) = field.strip_prefix(b"HEAD ") {
+            let sha = Sha::parse(std::str::from_utf8(sha).ok()?).ok()?;
+            let is_unborn = sha.as_str().bytes().all(|byte| byte == b'0');
+            found.last_mut()?.head = Some(sha).filter(|_| !is_unborn);
+        } else if let Some(name) = field.strip_prefix(b"branch ") {
+            found.last_mut()?.branch = parse_branch(name);
+        }
+    }
+    Some(found)
+}
+
+fn parse_branch(name: &[u8]) -> Option<BranchName> {
+    let name = std::str::from_utf8(name).ok()?.strip_prefix("refs/heads/")?;
+    BranchName::parse(name).ok()
+}
+
+/// Each entry is two letters, a blank and the path, and ends with NUL.
+fn parse_status(bytes: &[u8]) -> Option<Vec<DirtyPath>> {
+    let entry = |field: &[u8]| {
+        let code = std::str::from_utf8(field.get(..2)?).ok()?.to_owned();
+        let path = field.get(3..).filter(|path| !path.is_empty())?.to_vec();
+        Some(DirtyPath { code, path })
+    };
+    bytes.split(|&byte| byte == 0).filter(|field| !field.is_empty()).map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    #[test]
+    fn no_path_and_no_branch_is_taken_for_an_option() {
+        let branch = BranchName::parse("feat/tf").unwrap();
+        let argv = argv_add(Path::new("-x"), &branch, &Sha::parse(A).unwrap());
+        insta::assert_snapshot!(argv.join(" ".as_ref()).into_string().unwrap(), @"worktree add --quiet --no-track -b feat/tf -- -x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    }
+
+    #[test]
+    fn worktrees_are_read_with_odd_paths_and_detached_heads() {
+        let text = format!(
+            "worktree /a\nb\0HEAD {A}\0branch refs/heads/feat/x\0\0worktree /c\0HEAD {A}\0detached\0\0worktree /d\0bare\0\0"
+        );
+        let found = parse_worktrees(text.as_bytes()).unwrap();
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[0].path, Path::new("/a\nb"));
+        assert_eq!(found[0].branch.as_ref().unwrap().as_str(), "feat/x");
+        assert_eq!((found[1].branch.as_ref(), found[1].head.is_some()), (None, true));
+        assert_eq!(found[2].head, None);
+        assert_eq!(parse_worktrees(b"HEAD x\0"), None);
+    }
+
+    #[test]
+    fn a_status_keeps_the_bytes_of_its_paths() {
+        let found = parse_status(b" M a b\0?? \xff\n\0").unwrap();
+        assert_eq!((found[0].code.as_str(), found[0].path.as_slice()), (" M", &b"a b"[..]));
+        assert_eq!(found[1].path, b"\xff\n");
+        assert_eq!(parse_status(b"").unwrap(), []);
+        assert_eq!(parse_status(b"M\0"), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! `wf clarify`: questions that wait for a person, and answers to them (D92, D96, D102).
+
+use std::path::Path;
+
+use host::process::run_attached;
+use model::command::{CommandExit, CommandSpec};
+use model::id::ClarificationId;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::{App, person};
+use crate::cli::{QueueArg, Which};
+use crate::disk::question::{self, load_questions, move_answered, name_of};
+use crate::disk::queue::Entry;
+use crate::disk::site::Site;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::flow::gate::{readable, settle_status};
+use crate::rules::clarification::{
+    AnswerOption, Clarification, ClarificationStatus, Question, Urgency, render_clarification,
+};
+use crate::rules::suggest::hint;
+
+/// Lists questions, those that stop the work first.
+pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
+    let site = app.site()?;
+    let statuses: &[ClarificationStatus] = if all {
+        &[ClarificationStatus::Pending, ClarificationStatus::Answered]
+    } else {
+        &[ClarificationStatus::Pending]
+    };
+    let mut entries = Vec::new();
+    for workstream in chosen(app, &site, workstream)? {
+        for &status in statuses {
+            let found = load_questions(&workstream.dir, status)?;
+            entries.extend(found.into_iter().map(|entry| (workstream.meta.id.clone(), entry)));
+        }
+    }
+    entries.sort_by_key(|(_, entry)| match entry {
+        Entry::Good(question) => (!question.is_blocking(), question.id.to_string()),
+        Entry::Bad { name, .. } => (false, name.clone()),
+    });
+    if app.ui.is_json() {
+        let rows: Vec<_> = entries
+            .iter()
+            .map(|(id, entry)| match entry {
+                Entry::Good(question) => json!({"workstream": id, "question": question}),
+                Entry::Bad { name, problem } => {
+                    json!({"workstream": id, "id": name, "problem": problem})
+                }
+            })
+            .collect();
+        app.ui.document(&rows);
+        return Ok(WfStatus::Success);
+    }
+    if entries.is_empty() {
+        app.ui.line("No questions wait.");
+        return Ok(WfStatus::Success);
+    }
+    let rows: Vec<Vec<String>> = entries
+        .into_iter()
+        .map(|(id, entry)| match entry {
+            Entry::Good(question) => {
+                let first = question.question.lines().next().unwrap_or_default().to_owned();
+                vec![question.id.to_string(), id.to_string(), question.urgency, first]
+            }
+            Entry::Bad { name, problem } => vec![
+                name,
+                id.to_string(),
+                "blocking".to_owned(),
+                format!("cannot be read: {problem}"),
+            ],
+        })
+        .collect();
+    app.ui.table(&["ID", "WORKSTREAM", "URGENCY", "QUESTION"], &rows);
+    Ok(WfStatus::Success)
+}
+
+/// Shows a question.
+pub(crate) fn show(app: &App, which: &QueueArg) -> Outcome {
+    let site = app.site()?;
+    let (_, question) = find(app, &site, which, Found::Any)?;
+    if app.ui.is_json() {
+        app.ui.document(&question);
+    } else {
+        app.ui.page(&render_clarification(&question));
+    }
+    Ok(WfStatus::Success)
+}
+
+/// Answers a question. The brief global lock is enough: a person may answer while a run is on.
+pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> Outcome {
+    let site = app.site()?;
+    let (_, question) = find(app, &site, which, Found::Pending)?;
+    let typed = match typed {
+        Some(typed) => typed.to_owned(),
+        None => ask_editor(&question).await?,
+    };
+    let answer = question.choose_answer(&typed).or_exit(WfStatus::Config)?;
+    let _lock = site.lock_global(&format!("answer {}", question.id)).await?;
+    // Somebody may have been quicker while the editor was open.
+    let (mut workstream, question) = find(app, &site, which, Found::Pending)?;
+    let question = question.answered(answer, person(), host::clock::now());
+    move_answered(&workstream.dir, &question)?;
+    let status = settle_status(&mut workstream)?;
+    app.ui.line(&format!(
+        "Answered {}: {}",
+        question.id,
+        question.answer.as_deref().unwrap_or_default()
+    ));
+    app.ui.line(&format!("  {} is {status}", workstream.meta.id));
+    app.ui.document(
+        &json!({"question": question, "workstream": workstream.meta.id, "status": status}),
+    );
+    Ok(WfStatus::Success)
+}
+
+/// Asks a question of a person's own.
+pub(crate) async fn ask(
+    app: &App,
+    which: &Which,
+    text: String,
+    options: Vec<String>,
+    urgency: Urgency,
+) -> Outcome {
+    if text.trim().is_empty() {
+        return Err(Failure::config("the question is empty"));
+    }
+    let site = app.site()?;
+    let mut workstream = app.workstream(&site, which)?;
+    let options = options.into_iter().enumerate().map(|(at, label)| AnswerOption {
+        id: format!("option-{}", at + 1),
+        label,
+        tradeoffs: String::new(),
+    });
+    let question = Question {
+        text,
+        options: options.collect(),
+        urgency,
+        source_stage: "manual",
+        blocks: Vec::new(),
+    };
+    let _lock = site.lock_global("ask").await?;
+    let question = question::ask(&site, &workstream, question, host::clock::now())?;
+    let status = settle_status(&mut workstream)?;
+    app.ui.line(&format!("Asked {} of {}, which is {status}", question.id, workstream.meta.id));
+    app.ui.document(&question);
+    Ok(WfStatus::Success)
+}
+
+/// Which questions are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Any,
+    Pending,
+}
+
+/// The workstreams that are meant: one by name, or all that are not closed (D114).
+pub(super) fn chosen(
+    app: &App,
+    site: &Site,
+    typed: Option<&str>,
+) -> Result<Vec<Workstream>, Failure> {
+    match typed {
+        Some(typed) => Ok(vec![site.find_workstream(typed)?]),
+        None => {
+            let (good, bad) = site.load_workstreams()?;
+            for fault in &bad {
+                app.ui.warn(&told(fault));
+            }
+            Ok(good)
+        }
+    }
+}
+
+fn find(
+    app: &App,
+    site: &Site,
+    which: &QueueArg,
+    wanted: Found,
+) -> Result<(Workstream, Clarification), Failure> {
+    ClarificationId::parse(&which.id).or_exit(WfStatus::Config)?;
+    let (mut found, mut known, mut answered) = (Vec::new(), Vec::new(), false);
+    for workstream in chosen(app, site, which.workstream.as_deref())? {
+        for status in [ClarificationStatus::Pending, ClarificationStatus::Answered] {
+            for entry in load_questions(&workstream.dir, status)? {
+                let is_it = name_of(&entry) == which.id;
+                let counts = wanted == Found::Any || status == ClarificationStatus::Pending;
+                answered |= is_it && !counts;
+                if is_it && counts {
+                    found.push((workstream.clone(), entry));
+                } else {
+                    known.push(name_of(&entry));
+                }
+            }
+        }
+    }
+    match (found.len(), answered) {
+        (0, true) => Err(Failure::config(format!("{} was answered already", which.id))),
+        (0, false) => {
+            let hint = hint(&which.id, known.iter().map(String::as_str));
+            Err(Failure::config(format!("there is no question {}{hint}", which.id)))
+        }
+        (1, _) => {
+            let (workstream, entry) = found.remove(0);
+            Ok((workstream, readable(entry)?))
+        }
+        _ => Err(Failure::config(format!(
+            "several workstreams have {}; say which: --workstream ID",
+            which.id
+        ))),
+    }
+}
+
+/// Opens the person's editor with the question in comments; what is not a comment is the answer.
+async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
+    let editor = editor().map_err(|_unset| {
+        Failure::config(format!(
+            "give the answer, as in: wf clarify answer {} \"...\", or set EDITOR",
+            question.id
+        ))
+    })?;
+    let file = tempfile::Builder::new().suffix(".md").tempfile().or_exit(WfStatus::General)?;
+    let page = render_clarification(question);
+    let quoted: Vec<String> =
+        page.lines().map(|line| format!("; {line}").trim_end().to_owned()).collect();
+    let text = format!(
+        "\n; Write the answer above: an option's number, or words. Lines with ; are left out.\n;\n{}\n",
+        quoted.join("\n")
+    );
+    std::fs::write(file.path(), text).or_exit(WfStatus::General)?;
+    open_editor(&editor, file.path()).await?;
+    let written = std::fs::read_to_string(file.path()).or_exit(WfStatus::General)?;
+    Ok(written.lines().filter(|line| !line.starts_with(';')).collect::<Vec<_>>().join("\n"))
+}
+
+/// The editor that the person set.
+pub(super) fn editor() -> Result<String, Failure> {
+    let said = ["VISUAL", "EDITOR"].iter().find_map(|name| host::env::var(name));
+    said.filter(|editor| !editor.trim().is_empty())
+        .ok_or_else(|| Failure::config("there is no editor; set EDITOR"))
+}
+
+/// Opens it on a file and waits until it is closed.
+pub(super) async fn open_editor(editor: &str, path: &Path) -> Result<(), Failure> {
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let program = host::tool::which(program).ok_or_else(|| {
+        Failure::config(format!("the editor '{program}' was not found; set EDITOR"))
+    })?;
+    let mut spec = CommandSpec::new(program).args(words).arg(path);
+    spec.env = host::env::vars_os();
+    content_with(run_attached(&spec).await.or_exit(WfStatus::General)?)
+}
+
+fn content_with(exit: CommandExit) -> Result<(), Failure> {
+    match exit {
+        CommandExit::Exited(0) => Ok(()),
+        other => Err(Failure::new(
+            WfStatus::General,
+            format!("the editor failed ({other:?}); nothing was changed"),
+        )),
+    }
+}

@@ -1,0 +1,171 @@
+//! `wf conflicts`: where a workstream meets others, by files and by forecast (4.3, D110 to D112).
+
+use host::git::ProductRepo;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::cli::Which;
+use crate::disk::registry::is_active;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, Outcome, told};
+use crate::flow::forecast::{Forecast, forecast};
+use crate::flow::product::open_product;
+use crate::flow::refresh::Tips;
+use crate::rules::conflict::{Ground, Overlap, find_overlaps};
+
+/// A list is cut after so many.
+const SHOWN: usize = 10;
+/// Merges are tried with so many others, those with the most files in common first.
+const TRIED: usize = 20;
+
+/// Shows them.
+pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
+    let site = app.site()?;
+    let target = app.workstream(&site, which)?;
+    let (all, faults) = site.load_workstreams()?;
+    let others: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
+    let mut touched = Vec::with_capacity(others.len());
+    for workstream in &others {
+        touched.push(workstream.touched()?);
+    }
+    let own = target.touched()?;
+    let ground = Ground {
+        id: target.meta.id.as_str(),
+        touched: &own,
+        expected: &target.meta.expected_paths,
+    };
+    let grounds: Vec<Ground<'_>> = others
+        .iter()
+        .zip(&touched)
+        .map(|(ws, touched)| Ground {
+            id: ws.meta.id.as_str(),
+            touched,
+            expected: &ws.meta.expected_paths,
+        })
+        .collect();
+    let overlaps = find_overlaps(&ground, &grounds);
+    let product = open_product(&site).await?;
+    let tips = Tips::observe(&product).await?;
+    warn_stale(app, &tips, std::iter::once(&target).chain(others.iter().copied()));
+    let base = base_forecast(&product, &tips, &target).await?;
+    let merges = try_merges(&product, &tips, &target, &others, &overlaps).await?;
+    show(app, &target, &overlaps, &base, &merges);
+    for fault in &faults {
+        app.ui.warn(&told(fault));
+    }
+    let trouble = !overlaps.is_empty() || matches!(base, Some(Forecast::Conflicts { .. }));
+    Ok(if exit_code && trouble { WfStatus::General } else { WfStatus::Success })
+}
+
+/// Lists that are older than their branch mislead (D112).
+fn warn_stale<'a>(app: &App, tips: &Tips, all: impl Iterator<Item = &'a Workstream>) {
+    let is_stale = |ws: &&Workstream| {
+        tips.branch_tip(ws).is_some_and(|tip| ws.meta.touched_head.as_ref() != Some(tip))
+    };
+    let stale: Vec<&str> = all.filter(is_stale).map(|ws| ws.meta.id.as_str()).take(SHOWN).collect();
+    if !stale.is_empty() {
+        app.ui.warn(&format!(
+            "the lists of {} are older than their branches; run: wf refresh",
+            stale.join(", ")
+        ));
+    }
+}
+
+async fn base_forecast(
+    product: &ProductRepo,
+    tips: &Tips,
+    target: &Workstream,
+) -> Result<Option<Forecast>, Failure> {
+    match (tips.base_tip(target), tips.branch_tip(target)) {
+        (Some(base), Some(tip)) if *base != target.meta.base_sha => {
+            forecast(product, base, tip).await.map(Some)
+        }
+        (Some(_), Some(_)) => Ok(Some(Forecast::Clean)),
+        _ => Ok(None),
+    }
+}
+
+/// Tries a merge with each workstream that touched the same files: without a file in common there is nothing to try.
+async fn try_merges(
+    product: &ProductRepo,
+    tips: &Tips,
+    target: &Workstream,
+    others: &[&Workstream],
+    overlaps: &[Overlap],
+) -> Result<Vec<(String, Forecast)>, Failure> {
+    let mut worth: Vec<&Overlap> =
+        overlaps.iter().filter(|overlap| !overlap.actual.is_empty()).collect();
+    worth.sort_by_key(|overlap| std::cmp::Reverse(overlap.actual.len()));
+    let mut merges = Vec::new();
+    for overlap in worth.into_iter().take(TRIED) {
+        let other = others.iter().find(|ws| ws.meta.id.as_str() == overlap.workstream);
+        let tips =
+            other.and_then(|other| Some((tips.branch_tip(target)?, tips.branch_tip(other)?)));
+        if let Some((ours, theirs)) = tips {
+            merges.push((overlap.workstream.clone(), forecast(product, ours, theirs).await?));
+        }
+    }
+    Ok(merges)
+}
+
+fn show(
+    app: &App,
+    target: &Workstream,
+    overlaps: &[Overlap],
+    base: &Option<Forecast>,
+    merges: &[(String, Forecast)],
+) {
+    let id = &target.meta.id;
+    let merge_with =
+        |other: &str| merges.iter().find(|(name, _)| name == other).map(|(_, forecast)| forecast);
+    if app.ui.is_json() {
+        let rows: Vec<_> = overlaps
+            .iter()
+            .map(|overlap| json!({"overlap": overlap, "forecast": merge_with(&overlap.workstream)}))
+            .collect();
+        app.ui.document(&json!({"workstream": id, "base": base, "conflicts": rows}));
+        return;
+    }
+    if overlaps.is_empty() {
+        app.ui.line(&format!("No conflicts detected for {id}"));
+    } else {
+        app.ui.line(&format!("Conflicts for {id}:"));
+    }
+    for overlap in overlaps {
+        app.ui.page(&render_overlap(overlap));
+        if let Some(forecast) = merge_with(&overlap.workstream) {
+            app.ui.line(&format!("    Forecast: {}", forecast.words()));
+        }
+    }
+    if let Some(base) = base {
+        app.ui.line(&format!("Against {}: {}", target.meta.base_branch, base.words()));
+    }
+}
+
+fn render_overlap(overlap: &Overlap) -> String {
+    let mut page = format!("\n  vs {}:\n", overlap.workstream);
+    if !overlap.actual.is_empty() {
+        page.push_str(&format!("    Actual overlap ({} files):\n", overlap.actual.len()));
+        for file in overlap.actual.iter().take(SHOWN) {
+            page.push_str(&format!("      - {file}\n"));
+        }
+        if overlap.actual.len() > SHOWN {
+            page.push_str(&format!("      ... and {} more\n", overlap.actual.len() - SHOWN));
+        }
+    }
+    for (words, paths) in
+        [("Predicted overlap", &overlap.predicted), ("Predicted by the other", &overlap.reverse)]
+    {
+        if !paths.is_empty() {
+            page.push_str(&format!("    {words}:\n"));
+            for (prefix, files) in paths {
+                page.push_str(&format!("      {prefix}: {} files\n", files.len()));
+            }
+        }
+    }
+    for (one, other) in &overlap.expected {
+        page.push_str(&format!("    Both expect: {one} and {other}\n"));
+    }
+    page
+}

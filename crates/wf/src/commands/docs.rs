@@ -1,0 +1,84 @@
+//! `wf docs`: what the documentation of a worktree has, and pictures that nobody refers to (D123).
+
+use std::path::{Path, PathBuf};
+
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::cli::Which;
+use crate::disk::site::Site;
+use crate::disk::workstream::Workstream;
+use crate::disk::{DiskError, read_optional};
+use crate::exit::{Failure, Outcome};
+use crate::rules::docs::{Coverage, DocFile, is_page, judge_coverage};
+
+/// More files than any documentation; a link that leads in circles ends here.
+const MAX_FILES: usize = 50_000;
+
+/// Shows the coverage.
+pub(crate) fn status(app: &App, which: &Which) -> Outcome {
+    let site = app.site()?;
+    let workstream = app.workstream(&site, which)?;
+    let (folder, coverage) = observe(&site, &workstream)?;
+    app.ui.result("folder", &folder.display().to_string());
+    app.ui.result("pages", &coverage.pages.to_string());
+    app.ui.result("pictures", &coverage.assets.to_string());
+    for path in &coverage.orphaned {
+        app.ui.result("orphaned", path);
+    }
+    app.ui.document(&json!({"folder": folder, "coverage": coverage}));
+    Ok(WfStatus::Success)
+}
+
+/// Removes orphaned pictures from the worktree, or names them.
+pub(crate) async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
+    let site = app.site()?;
+    let workstream = app.workstream(&site, which)?;
+    let _run =
+        apply.then(|| site.try_lock_workstream(&workstream.meta.id, "docs cleanup")).transpose()?;
+    let (folder, coverage) = observe(&site, &workstream)?;
+    for path in &coverage.orphaned {
+        if apply {
+            let file = folder.join(path);
+            std::fs::remove_file(&file).map_err(DiskError::io("remove", &file))?;
+        }
+        app.ui.line(&format!("{} {path}", if apply { "Removed" } else { "Would remove" }));
+    }
+    if coverage.orphaned.is_empty() {
+        app.ui.line("Every picture is mentioned by a page.");
+    } else if !apply {
+        app.ui.note("Nothing was changed; remove them: --apply");
+    }
+    app.ui.document(&json!({"orphaned": coverage.orphaned, "removed": apply}));
+    Ok(WfStatus::Success)
+}
+
+fn observe(site: &Site, workstream: &Workstream) -> Result<(PathBuf, Coverage), Failure> {
+    let (profile, _) = site.load_profile()?;
+    let worktree = &workstream.meta.worktree;
+    if !worktree.is_dir() {
+        return Err(Failure::config(format!("the worktree {} is gone", worktree.display())));
+    }
+    let folder = worktree.join(&profile.docs_path);
+    let mut files = Vec::new();
+    walk(&folder, &folder, &mut files)?;
+    Ok((folder, judge_coverage(&files)))
+}
+
+/// Links are not followed: what they lead to is not this documentation's.
+fn walk(root: &Path, dir: &Path, files: &mut Vec<DocFile>) -> Result<(), DiskError> {
+    for name in crate::disk::names_in(dir)? {
+        let path = dir.join(&name);
+        let facts = path.symlink_metadata().map_err(DiskError::io("look at", &path))?;
+        if facts.is_dir() {
+            walk(root, &path, files)?;
+        } else if facts.is_file() && files.len() < MAX_FILES {
+            let text = if is_page(&name) { read_optional(&path)? } else { None };
+            let relative = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            files.push(DocFile { path: relative, text });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! `wf interview`: registers a project and writes its profile, by questions or by flags (9, D121).
+
+use std::io::IsTerminal;
+
+use inquire::{Select, Text};
+use model::env_file::EnvFile;
+use model::id::ProjectName;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use super::project::{
+    FoundRepo, Registration, check_prefix, choose_branch, choose_workflow, default_ops, find_repo,
+    register,
+};
+use crate::cli::InterviewArgs;
+use crate::disk::site::{PROFILE_ENV, PROFILE_PAGE};
+use crate::disk::{DiskError, load_env, save};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::profile::{is_inside, parse_profile};
+use crate::rules::project::Project;
+
+const MODES: [&str; 4] = ["strict", "stage-only", "exceptions", "off"];
+
+/// Asks, checks everything, then writes both files.
+pub(crate) async fn run(app: &App, args: &InterviewArgs) -> Outcome {
+    let asker = Asker::new(args)?;
+    asker.greet(app);
+    let here = app.here.display().to_string();
+    let typed = args.repo_path.as_ref().map(|path| path.display().to_string());
+    let repo = asker.ask("Product repository path", typed.as_deref(), &here)?;
+    let repo = find_repo(repo.as_ref(), &app.here).await?;
+    let registration = ask_project(app, args, &asker, &repo).await?;
+    let entries = ask_profile(args, &asker, &repo)?;
+    let dir = register(app, &registration)?;
+    let path = dir.join(PROFILE_ENV);
+    let mut file = load_env(&path)?.unwrap_or_default();
+    fill(&mut file, &entries).map_err(|problem| DiskError::invalid(&path, problem))?;
+    parse_profile(&file).map_err(|error| DiskError::invalid(&path, error))?;
+    save(&path, file.to_string().as_bytes())?;
+    app.ui.note("Writing project_profile.env... done");
+    save(&dir.join(PROFILE_PAGE), render_page(&registration.project, &file).as_bytes())?;
+    app.ui.note("Writing project_profile.md... done");
+    app.ui.line("Project configured successfully!");
+    app.ui.note(&format!(
+        "Next: wf --project {} new <id> \"<title>\" \"<paths>\"",
+        registration.project.name
+    ));
+    app.ui.document(&json!({"project": registration.project, "directory": dir}));
+    Ok(WfStatus::Success)
+}
+
+async fn ask_project(
+    app: &App,
+    args: &InterviewArgs,
+    asker: &Asker,
+    repo: &FoundRepo,
+) -> Result<Registration, Failure> {
+    let folder =
+        repo.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = asker.ask(
+        "Project name",
+        args.name.as_deref(),
+        ProjectName::from_folder(&folder).as_str(),
+    )?;
+    let current = repo.product.current_branch(&repo.path).await.or_exit(WfStatus::General)?;
+    let current = current.map_or_else(|| "main".to_owned(), |branch| branch.to_string());
+    let branch = asker.ask("Default branch name", args.default_branch.as_deref(), &current)?;
+    let prefix =
+        asker.ask("Prefix of workstream branches", args.branch_prefix.as_deref(), "feat")?;
+    let ops = args.ops_path.as_ref().map(|path| app.here.join(path).display().to_string());
+    let ops = asker.ask(
+        "Ops directory",
+        ops.as_deref(),
+        &default_ops(&repo.path).display().to_string(),
+    )?;
+    let ops = app.here.join(ops);
+    Ok(Registration {
+        workflow: choose_workflow(app, args.workflow_repo.as_deref(), Some(&ops), &repo.path)?,
+        project: Project {
+            name: ProjectName::parse(&name).or_exit(WfStatus::Config)?,
+            repo: repo.path.clone(),
+            ops: Some(ops),
+            default_branch: choose_branch(repo, Some(&branch)).await?,
+            branch_prefix: check_prefix(&prefix)?,
+        },
+    })
+}
+
+/// The keys of the profile and what was answered.
+fn ask_profile(
+    args: &InterviewArgs,
+    asker: &Asker,
+    repo: &FoundRepo,
+) -> Result<Vec<(&'static str, String)>, Failure> {
+    let has_makefile = repo.path.join("Makefile").is_file();
+    let makefile = asker.ask(
+        "Makefile location (relative to repo root, blank for none)",
+        args.makefile_path.as_deref(),
+        if has_makefile { "Makefile" } else { "" },
+    )?;
+    check_inside("MAKEFILE_PATH", &makefile)?;
+    if !makefile.is_empty() && !repo.path.join(&makefile).is_file() {
+        return Err(Failure::config(format!(
+            "MAKEFILE_PATH: {makefile} does not exist in {}",
+            repo.path.display()
+        )));
+    }
+    let mut entries = vec![("MAKEFILE_PATH", makefile)];
+    for (key, words, typed, default) in [
+        ("MAKE_TARGET_UNIT", "Unit tests target", &args.make_target_unit, "test-unit"),
+        (
+            "MAKE_TARGET_INTEGRATION",
+            "Integration tests target",
+            &args.make_target_integration,
+            "test-integration",
+        ),
+        ("MAKE_TARGET_SMOKE", "Smoke tests target", &args.make_target_smoke, "test-smoke"),
+        ("MAKE_TARGET_E2E", "E2E tests target", &args.make_target_e2e, "test-e2e"),
+    ] {
+        entries.push((key, asker.ask(words, typed.as_deref(), default)?));
+    }
+    let docs = asker.ask(
+        "Documentation path (relative to repo root)",
+        args.docs_path.as_deref(),
+        "docs",
+    )?;
+    check_inside("DOCS_PATH", &docs)?;
+    entries.push(("DOCS_PATH", docs));
+    entries.push(("HITL_MODE", asker.choose("HITL mode", args.hitl_mode.as_deref(), &MODES)?));
+    let raw = asker.ask(
+        "Raw requirements paths (space-separated)",
+        args.raw_requirements_paths.as_deref(),
+        "requirements/raw",
+    )?;
+    // Both separators are in use.
+    let raw: Vec<&str> = raw.split([' ', ',']).filter(|path| !path.is_empty()).collect();
+    raw.iter().try_for_each(|path| check_inside("RAW_REQUIREMENTS_PATHS", path))?;
+    entries.push(("RAW_REQUIREMENTS_PATHS", raw.join(" ")));
+    Ok(entries)
+}
+
+fn check_inside(key: &str, path: &str) -> Result<(), Failure> {
+    if is_inside(path) {
+        return Ok(());
+    }
+    Err(Failure::config(format!(
+        "{key}: '{path}' must be relative to the repository and without '..'"
+    )))
+}
+
+fn fill(file: &mut EnvFile, entries: &[(&'static str, String)]) -> Result<(), String> {
+    for (key, value) in entries {
+        file.set(key, value).map_err(|fault| fault.to_string())?;
+    }
+    Ok(())
+}
+
+fn render_page(project: &Project, file: &EnvFile) -> String {
+    let mut page = format!(
+        "# Project profile: {}\n\n- Repository: {}\n- Default branch: {}\n\n| Key | Value |\n|---|---|\n",
+        project.name,
+        project.repo.display(),
+        project.default_branch
+    );
+    for (key, value) in file.iter() {
+        page.push_str(&format!("| {key} | {value} |\n"));
+    }
+    page
+}
+
+/// Gets answers from flags, from a person, or from the defaults.
+struct Asker {
+    mode: AskMode,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AskMode {
+    Person,
+    Defaults,
+}
+
+impl Asker {
+    fn new(args: &InterviewArgs) -> Result<Self, Failure> {
+        if args.non_interactive {
+            return Ok(Self { mode: AskMode::Defaults });
+        }
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure::config(
+                "there is no terminal to ask on; use: wf interview --non-interactive",
+            ));
+        }
+        Ok(Self { mode: AskMode::Person })
+    }
+
+    fn greet(&self, app: &App) {
+        if self.mode == AskMode::Person {
+            app.ui.note("=== AOS Project Interview ===");
+            app.ui.note("This will configure your project for AOS. Press Ctrl+C to abort.");
+        }
+    }
+
+    fn ask(&self, words: &str, typed: Option<&str>, default: &str) -> Result<String, Failure> {
+        match (typed, self.mode) {
+            (Some(typed), _) => Ok(typed.to_owned()),
+            (None, AskMode::Defaults) => Ok(default.to_owned()),
+            (None, AskMode::Person) => {
+                Text::new(words).with_initial_value(default).prompt().or_exit(WfStatus::General)
+            }
+        }
+    }
+
+    /// The first choice is the default.
+    fn choose(
+        &self,
+        words: &str,
+        typed: Option<&str>,
+        choices: &[&str],
+    ) -> Result<String, Failure> {
+        if let Some(typed) = typed {
+            let known = choices.contains(&typed);
+            return known.then(|| typed.to_owned()).ok_or_else(|| {
+                Failure::config(format!("{words}: '{typed}' is not one of {}", choices.join(", ")))
+            });
+        }
+        match self.mode {
+            AskMode::Defaults => Ok(choices[0].to_owned()),
+            AskMode::Person => {
+                let answer =
+                    Select::new(words, choices.to_vec()).prompt().or_exit(WfStatus::General)?;
+                Ok(answer.to_owned())
+            }
+        }
+    }
+}

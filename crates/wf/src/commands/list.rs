@@ -1,0 +1,86 @@
+//! `wf list`: the active workstreams, and which of them share files.
+
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::disk::registry::is_active;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Outcome, told};
+use crate::rules::conflict::{Ground, count_shared};
+use crate::rules::touched::parse_touched;
+
+/// Lists them. One that cannot be read is named, and then the status is 2 (D107).
+pub(crate) fn run(app: &App) -> Outcome {
+    let site = app.site()?;
+    let (all, faults) = site.load_workstreams()?;
+    let active: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
+    let mut touched = Vec::with_capacity(active.len());
+    for workstream in &active {
+        touched.push(workstream.touched()?);
+    }
+    let grounds: Vec<Ground<'_>> = active
+        .iter()
+        .zip(&touched)
+        .map(|(ws, touched)| Ground {
+            id: ws.meta.id.as_str(),
+            touched,
+            expected: &ws.meta.expected_paths,
+        })
+        .collect();
+    let shared = count_shared(&grounds);
+    show(app, &active, &touched, &shared, site.current().as_deref());
+    for fault in &faults {
+        app.ui.warn(&told(fault));
+    }
+    Ok(if faults.is_empty() { WfStatus::Success } else { WfStatus::Config })
+}
+
+fn show(
+    app: &App,
+    active: &[&Workstream],
+    touched: &[Vec<u8>],
+    shared: &[usize],
+    current: Option<&str>,
+) {
+    let count = |at: usize| parse_touched(&touched[at]).count();
+    if app.ui.is_json() {
+        let rows: Vec<_> = active
+            .iter()
+            .enumerate()
+            .map(|(at, ws)| json!({"meta": ws.meta, "touched_files": count(at), "shared_files": shared[at], "needs": ws.meta.status.needs()}))
+            .collect();
+        app.ui.document(&rows);
+        return;
+    }
+    if active.is_empty() {
+        app.ui.line("No active workstreams. Start one: wf new <id> \"<title>\" \"<paths>\"");
+        return;
+    }
+    let rows: Vec<Vec<String>> = active
+        .iter()
+        .enumerate()
+        .map(|(at, ws)| {
+            let mark = if current == Some(ws.meta.id.as_str()) { "*" } else { "" };
+            let overlap =
+                if shared[at] > 0 { format!("{} shared", shared[at]) } else { String::new() };
+            let blocked = ws.meta.blocked_by.join(",");
+            vec![
+                format!("{}{mark}", ws.meta.id),
+                ws.meta.status.to_string(),
+                ws.meta.branch.to_string(),
+                count(at).to_string(),
+                overlap,
+                blocked,
+                ws.meta.title.clone(),
+            ]
+        })
+        .collect();
+    app.ui.table(&["ID", "STATUS", "BRANCH", "FILES", "OVERLAP", "WAITS FOR", "TITLE"], &rows);
+    let sharing = shared.iter().filter(|&&count| count > 0).count();
+    if sharing > 0 {
+        app.ui.warn(&format!(
+            "{sharing} workstreams touch files that others touch too; see: wf conflicts ID"
+        ));
+    }
+}

@@ -1,0 +1,48 @@
+//! `wf log`: the runs of a workstream, newest first.
+
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::cli::Which;
+use crate::disk::run_dir::{list_runs, load_result};
+use crate::exit::Outcome;
+
+/// Lists them. Names of runs are not taken apart: the result in each says whose it is (D8).
+pub(crate) fn run(app: &App, which: &Which, limit: usize) -> Outcome {
+    let site = app.site()?;
+    let workstream = app.workstream(&site, which)?;
+    let (project, id) = (site.project.name.as_str(), workstream.meta.id.as_str());
+    let mut runs = Vec::new();
+    for name in list_runs(&site.runs_dir())? {
+        if runs.len() == limit {
+            break;
+        }
+        if let Ok(Some(result)) = load_result(&site.runs_dir().join(&name))
+            && result.project == project
+            && result.workstream == id
+        {
+            runs.push((name, result));
+        }
+    }
+    if app.ui.is_json() {
+        let rows: Vec<_> =
+            runs.iter().map(|(name, result)| json!({"run": name, "result": result})).collect();
+        app.ui.document(&rows);
+        return Ok(WfStatus::Success);
+    }
+    let rows: Vec<Vec<String>> = runs
+        .into_iter()
+        .map(|(name, result)| {
+            let stage = result.failed_stage.unwrap_or_default();
+            vec![
+                name,
+                result.status.word().to_owned(),
+                stage,
+                format!("{:.0} s", result.timestamps.duration_seconds),
+            ]
+        })
+        .collect();
+    app.ui.table(&["RUN", "STATUS", "STAGE", "TOOK"], &rows);
+    Ok(WfStatus::Success)
+}

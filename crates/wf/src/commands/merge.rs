@@ -1,0 +1,100 @@
+//! `wf merge`: brings a workstream that is merge-ready into the default branch (D122).
+
+use std::sync::Arc;
+
+use host::git::ProductRepo;
+use model::redact::Redactor;
+use model::verdict::WfStatus;
+use store::commands_log::CommandsLog;
+
+use super::App;
+use crate::cli::Which;
+use crate::disk::run_dir::RunDir;
+use crate::disk::secrets::load_secrets;
+use crate::disk::site::Site;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::merge::{Publish, check_ready, choose_mode, merge_local};
+use crate::flow::product::open_product;
+use crate::flow::stage::{Scene, WorkFate, Workshop};
+use crate::flow::suite::{Bench, run_suite};
+use crate::rules::manifest::SuiteStatus;
+use crate::rules::profile::{Profile, Suite, SuiteRunner};
+use crate::rules::run_id::{RunTopic, run_stem};
+
+/// Merges. A run must not be on, and the registry is locked only for the merge itself.
+pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
+    let site = app.site()?;
+    let mut workstream = app.workstream(&site, which)?;
+    let (profile, _) = site.load_profile()?;
+    choose_mode(profile.merge_mode)?;
+    let product: ProductRepo = open_product(&site).await?;
+    let _run = site.try_lock_workstream(&workstream.meta.id, "merge")?;
+    workstream = Workstream::load_dir(&workstream.dir)?;
+    check_ready(&site, &product, &workstream).await?;
+    test_gate(app, &site, &product, &workstream, &profile).await?;
+    let _lock = site.lock_global(&format!("merge {}", workstream.meta.id)).await?;
+    let publish = if push { Publish::Push } else { Publish::Here };
+    let merged = merge_local(&product, &mut workstream, publish).await?;
+    site.write_active()?;
+    let meta = &workstream.meta;
+    let how = if merged.is_fast_forward { "fast-forward" } else { "merge commit" };
+    app.ui.line(&format!(
+        "Merged {} into {} at {} ({how})",
+        meta.id, meta.base_branch, merged.commit
+    ));
+    app.ui.document(&serde_json::json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": merged}));
+    app.ui.note(&format!("Next: wf close {}", meta.id));
+    Ok(WfStatus::Success)
+}
+
+/// The gate test: the target of the profile, or the unit suite (D36).
+async fn test_gate(
+    app: &App,
+    site: &Site,
+    product: &ProductRepo,
+    workstream: &Workstream,
+    profile: &Profile,
+) -> Result<(), Failure> {
+    let unit = profile.suites.first().map(|suite| suite.how.clone());
+    let how = match (&profile.merge_gate_target, &profile.makefile) {
+        (Some(target), Some(_)) => SuiteRunner::Make(target.clone()),
+        _ => unit.unwrap_or(SuiteRunner::Skip("no suite configured")),
+    };
+    let stem = run_stem(host::clock::now(), &site.project.name, &workstream.meta.id);
+    let mut run = RunDir::create(&site.runs_dir(), &stem)?;
+    run.settle(RunTopic::Merge)?;
+    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let redactor = Arc::new(Redactor::new(load_secrets(site)?));
+    let path = run.path();
+    let log = CommandsLog::open_in(&path, Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+    let log = Arc::new(log).callback();
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+    let head =
+        head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
+    let workshop = Workshop::new(site, app.ui)?;
+    let bench = Bench {
+        scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel, log: &log },
+        site,
+        workshop: &workshop,
+        head: &head,
+        redactor: &redactor,
+    };
+    let result = run_suite(&bench, &Suite { name: "merge-gate", how }).await;
+    workshop.tidy(&path, WorkFate::Unknown);
+    let result = result.or_exit(WfStatus::Test)?;
+    match result.status {
+        SuiteStatus::Passed => Ok(()),
+        SuiteStatus::Skipped => {
+            app.ui.warn(&format!("no gate test ran: {}", result.reason.unwrap_or_default()));
+            Ok(())
+        }
+        SuiteStatus::Failed => Err(Failure::new(
+            WfStatus::Test,
+            format!(
+                "the gate test failed; see {}",
+                path.join("tests/merge-gate/output.log").display()
+            ),
+        )),
+    }
+}

@@ -1,0 +1,116 @@
+//! One file per subcommand.
+
+pub(crate) mod clarify;
+pub(crate) mod close;
+pub(crate) mod complete;
+pub(crate) mod conflicts;
+pub(crate) mod delete;
+pub(crate) mod diff;
+pub(crate) mod docs;
+pub(crate) mod doctor;
+pub(crate) mod interview;
+pub(crate) mod list;
+pub(crate) mod log;
+pub(crate) mod man;
+pub(crate) mod merge;
+pub(crate) mod new;
+pub(crate) mod plan;
+pub(crate) mod project;
+pub(crate) mod refresh;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod skip;
+pub(crate) mod status;
+pub(crate) mod switch;
+pub(crate) mod uat;
+pub(crate) mod verdict;
+
+use std::path::PathBuf;
+
+use model::verdict::WfStatus;
+
+use crate::cli::{RunArg, Which};
+use crate::disk::run_dir::find_run;
+use crate::disk::site::{Site, check_log_level};
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit};
+use crate::ui::Ui;
+
+/// What every command has: somebody to talk to, and where it was started.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) ui: Ui,
+    pub(crate) here: PathBuf,
+    project: Option<String>,
+}
+
+impl App {
+    pub(crate) fn new(ui: Ui, project: Option<String>) -> Result<Self, Failure> {
+        check_log_level()?;
+        let here = host::env::current_dir().or_exit(WfStatus::General)?;
+        Ok(Self { ui, here, project })
+    }
+
+    /// The project that is meant.
+    pub(crate) fn site(&self) -> Result<Site, Failure> {
+        let site = Site::resolve(self.project.as_deref(), &self.here)?;
+        for warning in &site.warnings {
+            self.ui.warn(warning);
+        }
+        Ok(site)
+    }
+
+    /// The workstream that is meant: by name, by place, or by `wf use`.
+    pub(crate) fn workstream(&self, site: &Site, which: &Which) -> Result<Workstream, Failure> {
+        let typed =
+            which.id.clone().or_else(|| self.workstream_here(site)).or_else(|| site.current());
+        let typed = typed.ok_or_else(|| {
+            Failure::config(
+                "which workstream? Name it, stand in its worktree, or choose one: wf use ID",
+            )
+        })?;
+        let workstream = site.find_workstream(&typed)?;
+        for key in workstream.unknown_keys() {
+            self.ui
+                .warn(&format!("{}/meta.env: {key} means nothing here", workstream.dir.display()));
+        }
+        Ok(workstream)
+    }
+
+    fn workstream_here(&self, site: &Site) -> Option<String> {
+        let worktrees = site.worktrees_dir().canonicalize().ok()?;
+        let id = self.here.strip_prefix(worktrees).ok()?.components().next()?;
+        id.as_os_str().to_str().map(str::to_owned)
+    }
+
+    /// The run that is meant: by name, or the last one of a workstream.
+    pub(crate) fn run_dir(&self, site: &Site, arg: &RunArg) -> Result<PathBuf, Failure> {
+        if let Some(typed) = &arg.run {
+            return Ok(find_run(&site.runs_dir(), typed)?);
+        }
+        let workstream = self.workstream(site, &Which { id: arg.workstream.clone() })?;
+        let id = &workstream.meta.id;
+        let last = workstream.meta.last_run_id.as_ref();
+        let last = last.ok_or_else(|| {
+            Failure::config(format!("{id} has no run yet; start one: wf run {id}"))
+        })?;
+        Ok(find_run(&site.runs_dir(), last)?)
+    }
+}
+
+/// One thread is enough: the work is done by other programs.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .or_exit(WfStatus::General)?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Who is asking, for records: the git identity's words would need git, and the login name says enough.
+pub(crate) fn person() -> String {
+    let name = ["USER", "LOGNAME"].iter().find_map(|name| host::env::var(name));
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid {}", host::env::uid()))
+}

@@ -1,0 +1,33 @@
+//! `wf new`: a branch, a worktree and a folder with an empty plan.
+
+use model::verdict::WfStatus;
+
+use super::App;
+use crate::exit::Outcome;
+use crate::flow::create::{Wish, create};
+use crate::flow::product::open_product;
+
+/// Makes the workstream, or nothing.
+pub(crate) async fn run(
+    app: &App,
+    id: &str,
+    title: &str,
+    expected: &str,
+    prefix: Option<&str>,
+) -> Outcome {
+    let site = app.site()?;
+    let product = open_product(&site).await?;
+    let (workstream, warnings) =
+        create(&site, &product, &Wish { id, title, expected, prefix }).await?;
+    for warning in warnings {
+        app.ui.warn(&warning);
+    }
+    let meta = &workstream.meta;
+    app.ui.line(&format!("Created workstream: {}", meta.id));
+    app.ui.line(&format!("  Branch: {}", meta.branch));
+    app.ui.line(&format!("  Worktree: {}", meta.worktree.display()));
+    app.ui.line(&format!("  Plan: {}", workstream.plan_path().display()));
+    app.ui.document(meta);
+    app.ui.note(&format!("Write the plan, then: wf run {} --loop", meta.id));
+    Ok(WfStatus::Success)
+}

@@ -1,0 +1,205 @@
+//! `wf project`: registering projects and looking at them.
+
+use std::path::{Path, PathBuf};
+
+use host::git::ProductRepo;
+use model::env_file::EnvFile;
+use model::id::{BranchName, ProjectName};
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::cli::ProjectAddArgs;
+use crate::disk::site::Site;
+use crate::disk::workflow::{PROJECT_ENV, Workflow};
+use crate::disk::{DiskError, load_env, make_dir, save};
+use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::rules::project::{Project, branch_of, write_project};
+
+/// What a registration is made of; the interview makes one too.
+#[derive(Debug, Clone)]
+pub(crate) struct Registration {
+    pub(crate) project: Project,
+    pub(crate) workflow: Workflow,
+}
+
+/// Registers a project.
+pub(crate) async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
+    let repo = find_repo(&args.repo_path, &app.here).await?;
+    let registration = Registration {
+        project: Project {
+            name: ProjectName::parse(&args.name).or_exit(WfStatus::Config)?,
+            ops: Some(
+                args.ops_path
+                    .as_ref()
+                    .map_or_else(|| default_ops(&repo.path), |path| app.here.join(path)),
+            ),
+            default_branch: choose_branch(&repo, args.default_branch.as_deref()).await?,
+            branch_prefix: check_prefix(args.branch_prefix.as_deref().unwrap_or("feat"))?,
+            repo: repo.path.clone(),
+        },
+        workflow: choose_workflow(
+            app,
+            args.workflow_repo.as_deref(),
+            args.ops_path.as_deref(),
+            &repo.path,
+        )?,
+    };
+    let dir = register(app, &registration)?;
+    app.ui.line(&format!("Registered {} in {}", registration.project.name, dir.display()));
+    app.ui.document(&registration.project);
+    Ok(WfStatus::Success)
+}
+
+/// A product repository and a handle to it.
+#[derive(Debug)]
+pub(crate) struct FoundRepo {
+    pub(crate) path: PathBuf,
+    pub(crate) product: ProductRepo,
+}
+
+/// The repository at a path, by its root (9.2).
+pub(crate) async fn find_repo(path: &Path, here: &Path) -> Result<FoundRepo, Failure> {
+    let path = here.join(path);
+    if !path.is_dir() {
+        return Err(Failure::config(format!("{} does not exist", path.display())));
+    }
+    let product = ProductRepo::discover(&path).await.or_exit(WfStatus::Config)?;
+    let root = product.user().toplevel().map(Path::to_path_buf);
+    let root =
+        root.ok_or_else(|| Failure::config(format!("{} has no checkout", path.display())))?;
+    Ok(FoundRepo { path: root, product })
+}
+
+/// The branch that was named, or the one that is checked out; it must exist.
+pub(crate) async fn choose_branch(
+    repo: &FoundRepo,
+    named: Option<&str>,
+) -> Result<BranchName, Failure> {
+    let branch = match named {
+        Some(name) => BranchName::parse(name).or_exit(WfStatus::Config)?,
+        None => {
+            let current =
+                repo.product.current_branch(&repo.path).await.or_exit(WfStatus::General)?;
+            current.ok_or_else(|| {
+                Failure::config("HEAD is detached; say which branch: --default-branch")
+            })?
+        }
+    };
+    match repo.product.branch_tip(&branch).await.or_exit(WfStatus::General)? {
+        Some(_) => Ok(branch),
+        None => Err(Failure::config(format!("{} has no branch '{branch}'", repo.path.display()))),
+    }
+}
+
+/// Checks what branches of workstreams start with (D10).
+pub(crate) fn check_prefix(prefix: &str) -> Result<String, Failure> {
+    branch_of(prefix, "x").or_exit(WfStatus::Config)?;
+    Ok(prefix.strip_suffix('/').unwrap_or(prefix).to_owned())
+}
+
+/// `<repository>.ops`, as the specification's examples have it.
+pub(crate) fn default_ops(repo: &Path) -> PathBuf {
+    let name = repo.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    repo.with_file_name(format!("{name}.ops"))
+}
+
+/// The workflow repository that was named, that is found, or that is to be made.
+pub(crate) fn choose_workflow(
+    app: &App,
+    named: Option<&Path>,
+    ops: Option<&Path>,
+    repo: &Path,
+) -> Result<Workflow, Failure> {
+    if let Some(path) = named {
+        return Ok(Workflow::at(app.here.join(path)));
+    }
+    let ops = ops.map_or_else(|| default_ops(repo), |path| app.here.join(path));
+    let found = Workflow::find(&app.here)?;
+    Ok(found.unwrap_or_else(|| Workflow::at(ops.join("workflow"))))
+}
+
+/// Writes project.env, keeping whatever else is in it, and remembers the workflow repository if nothing leads to it.
+pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf, Failure> {
+    let Registration { project, workflow } = registration;
+    let dir = workflow.project_dir(project.name.as_str());
+    let path = dir.join(PROJECT_ENV);
+    let mut file: EnvFile = load_env(&path)?.unwrap_or_default();
+    write_project(&mut file, project).map_err(|error| DiskError::invalid(&path, error))?;
+    make_dir(&dir.join("workstreams"))?;
+    save(&path, file.to_string().as_bytes())?;
+    let is_found = Workflow::find(&app.here)?.is_some_and(|found| found.root() == workflow.root());
+    if !is_found && let Some(config) = workflow.remember()? {
+        app.ui.note(&format!(
+            "Remembered {} as your workflow repository in {}",
+            workflow.root().display(),
+            config.display()
+        ));
+    }
+    Ok(dir)
+}
+
+/// Lists projects.
+pub(crate) fn list(app: &App) -> Outcome {
+    let workflow = Workflow::find(&app.here)?
+        .ok_or_else(|| Failure::config("no workflow repository found; make one: wf interview"))?;
+    let (mut rows, mut values, mut status) = (Vec::new(), Vec::new(), WfStatus::Success);
+    for name in workflow.project_names()? {
+        match workflow.load_project(&name) {
+            Ok((project, _)) => {
+                let (repo, branch) =
+                    (project.repo.display().to_string(), project.default_branch.to_string());
+                values.push(json!(project));
+                rows.push(vec![name, repo, branch]);
+            }
+            Err(error) => {
+                app.ui.warn(&told(&error));
+                status = WfStatus::Config;
+            }
+        }
+    }
+    if app.ui.is_json() {
+        app.ui.document(&values);
+    } else {
+        app.ui.table(&["PROJECT", "REPOSITORY", "BRANCH"], &rows);
+    }
+    Ok(status)
+}
+
+/// Shows a project and its profile.
+pub(crate) fn show(app: &App, name: Option<&str>) -> Outcome {
+    let site = match name {
+        Some(name) => Site::resolve(Some(name), &app.here)?,
+        None => app.site()?,
+    };
+    let (profile, warnings) = site.load_profile()?;
+    for warning in &warnings {
+        app.ui.warn(warning);
+    }
+    let project = &site.project;
+    app.ui.result("project", project.name.as_str());
+    app.ui.result("repository", &project.repo.display().to_string());
+    app.ui.result("ops", &site.ops.display().to_string());
+    app.ui.result("files", &site.dir.display().to_string());
+    app.ui.result(
+        "branches",
+        &format!("{}/<id> from {}", project.branch_prefix, project.default_branch),
+    );
+    app.ui.result("makefile", profile.makefile.as_deref().unwrap_or("not used"));
+    for suite in &profile.suites {
+        let how = match &suite.how {
+            crate::rules::profile::SuiteRunner::Command(argv) => argv.join(" "),
+            crate::rules::profile::SuiteRunner::Make(target) => format!("make {target}"),
+            crate::rules::profile::SuiteRunner::Skip(why) => (*why).to_owned(),
+        };
+        app.ui.result(&format!("tests {}", suite.name), &how);
+    }
+    app.ui.result(
+        "agents",
+        &format!("{} implements, {} reviews", profile.implement.provider, profile.review.provider),
+    );
+    app.ui.document(
+        &json!({"project": project, "ops": site.ops, "directory": site.dir, "profile": profile}),
+    );
+    Ok(WfStatus::Success)
+}

@@ -1,0 +1,67 @@
+//! `wf refresh`: which files workstreams have touched, and the table of active ones.
+
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::disk::registry::is_active;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::flow::product::open_product;
+use crate::flow::refresh::{Refreshed, Tips, refresh_all};
+
+/// Refreshes one workstream, or all. What is not committed is looked for in the one that was named; for all of them it
+/// would cost a look at every file of every worktree.
+pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
+    let site = app.site()?;
+    let product = open_product(&site).await?;
+    let _lock = site.lock_global("refresh").await?;
+    let (mut workstreams, mut faults) = match id {
+        Some(id) => (vec![site.find_workstream(id)?], Vec::new()),
+        None => site.load_workstreams()?,
+    };
+    workstreams.retain(|workstream| id.is_some() || is_active(workstream));
+    let tips = Tips::observe(&product).await?;
+    let found = refresh_all(&product, &tips, &mut workstreams).await;
+    let mut rows = Vec::new();
+    for (workstream, refreshed) in workstreams.iter().zip(found) {
+        let refreshed = refreshed?;
+        if refreshed == Refreshed::Missing {
+            missing(app, workstream, id)?;
+        }
+        rows.push(json!({"workstream": workstream.meta.id, "changed": refreshed == Refreshed::Anew, "missing": refreshed == Refreshed::Missing}));
+    }
+    if id.is_some()
+        && let Some(workstream) = workstreams.first()
+    {
+        let dirty =
+            product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+        if !dirty.is_empty() {
+            app.ui.warn(&format!("{} has {} uncommitted changes", workstream.meta.id, dirty.len()));
+        }
+    }
+    faults.extend(site.write_active()?.into_iter().filter(|_| id.is_some()));
+    for fault in &faults {
+        app.ui.warn(&told(fault));
+    }
+    let changed = rows.iter().filter(|row| row["changed"] == true).count();
+    app.ui.line(&format!("Refreshed {} workstreams, {changed} changed", rows.len()));
+    app.ui.document(&rows);
+    Ok(if faults.is_empty() { WfStatus::Success } else { WfStatus::Config })
+}
+
+/// A worktree that is gone is an error for the one that was named, and a warning otherwise (D109).
+fn missing(app: &App, workstream: &Workstream, id: Option<&str>) -> Result<(), Failure> {
+    let words = format!(
+        "the worktree of {} is gone: {}",
+        workstream.meta.id,
+        workstream.meta.worktree.display()
+    );
+    match id {
+        Some(_) => Err(Failure::config(words)),
+        None => {
+            app.ui.warn(&words);
+            Ok(())
+        }
+    }
+}

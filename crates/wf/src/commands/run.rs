@@ -1,0 +1,34 @@
+//! `wf run`: takes the next micro-commit through all stages, once or until something needs a person.
+
+use model::id::WorkstreamId;
+use model::verdict::WfStatus;
+
+use super::App;
+use crate::cli::Which;
+use crate::exit::{OrExit, Outcome};
+use crate::flow::run::{RunOrder, run as run_cycles};
+use crate::flow::stage::Workshop;
+use crate::rules::pipeline::Rounds;
+
+/// Runs. A workstream that was named need not exist: that is found out inside the run, which then has a directory (D59).
+pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
+    let site = app.site()?;
+    let id = match &which.id {
+        Some(typed) => WorkstreamId::parse(typed).or_exit(WfStatus::Config)?,
+        None => app.workstream(&site, which)?.meta.id,
+    };
+    if host::env::is_root() {
+        app.ui.warn("wf runs as root; an ordinary user is safer");
+    }
+    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let rounds = if looped { Rounds::Loop } else { Rounds::Once };
+    let order = RunOrder {
+        site: &site,
+        id: &id,
+        rounds,
+        workshop: &Workshop::new(&site, app.ui)?,
+        cancel: &cancel,
+        ui: app.ui,
+    };
+    run_cycles(&order).await
+}

@@ -1,0 +1,35 @@
+//! `wf show`: one run, with what is known about it.
+
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::cli::RunArg;
+use crate::disk::run_dir::{REVIEW, SUMMARY, load_result};
+use crate::disk::{names_in, read_optional};
+use crate::exit::Outcome;
+
+/// Shows it; as JSON, its result and its files.
+pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
+    let site = app.site()?;
+    let dir = app.run_dir(&site, arg)?;
+    let result = load_result(&dir)?;
+    let files = names_in(&dir)?;
+    if app.ui.is_json() {
+        let review = read_optional(&dir.join(REVIEW))?;
+        let review: Option<serde_json::Value> =
+            review.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        app.ui.document(&json!({"path": dir, "result": result, "review": review, "files": files}));
+        return Ok(WfStatus::Success);
+    }
+    match read_optional(&dir.join(SUMMARY))? {
+        Some(page) => app.ui.page(&String::from_utf8_lossy(&page)),
+        None => app.ui.line(
+            "The run has no summary: it is under way, or its process died; wf run finishes it",
+        ),
+    }
+    app.ui.line("");
+    app.ui.result("directory", &dir.display().to_string());
+    app.ui.result("files", &files.join(" "));
+    Ok(WfStatus::Success)
+}

@@ -1,0 +1,46 @@
+//! `wf skip`: a micro-commit counts as done although nobody did it.
+
+use model::id::MicroCommitId;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::{App, person};
+use crate::cli::Which;
+use crate::disk::{DiskError, save};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::plan::mark_done;
+
+/// Marks it, and notes who wanted that and why. Refused while a run is on.
+pub(crate) async fn run(
+    app: &App,
+    which: &Which,
+    commit: Option<&str>,
+    message: Option<&str>,
+) -> Outcome {
+    let site = app.site()?;
+    let workstream = app.workstream(&site, which)?;
+    let _run = site.try_lock_workstream(&workstream.meta.id, "skip")?;
+    let plan = workstream.load_plan()?;
+    let id = match commit {
+        Some(text) => MicroCommitId::parse(text).or_exit(WfStatus::Config)?,
+        None => plan.next().map(|next| next.id.clone()).ok_or_else(|| {
+            Failure::config("every micro-commit is done; there is nothing to skip")
+        })?,
+    };
+    let text = workstream.plan_text()?.unwrap_or_default();
+    let path = workstream.plan_path();
+    let marked = mark_done(&text, &id).map_err(|error| DiskError::invalid(&path, error))?;
+    let marked = marked.ok_or_else(|| {
+        let hint = crate::rules::suggest::hint(
+            id.as_str(),
+            plan.commits.iter().map(|commit| commit.id.as_str()),
+        );
+        Failure::config(format!("the plan has no {id}{hint}"))
+    })?;
+    save(&path, marked.as_bytes())?;
+    let why = message.map(|message| format!(": {message}")).unwrap_or_default();
+    workstream.note(&format!("{} skipped {id}{why}", person()), host::clock::now())?;
+    app.ui.line(&format!("Skipped {id}"));
+    app.ui.document(&json!({"workstream": workstream.meta.id, "skipped": id}));
+    Ok(WfStatus::Success)
+}

@@ -1,0 +1,124 @@
+//! `wf status`: a workstream with its plan, what it waits for and its last run (D123).
+
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::cli::Which;
+use crate::disk::question::{load_questions, name_of};
+use crate::disk::run_dir::load_result;
+use crate::disk::uat::{self, load_uats};
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, Outcome};
+use crate::rules::clarification::ClarificationStatus;
+use crate::rules::plan::Plan;
+use crate::rules::result::RunResult;
+use crate::rules::touched::parse_touched;
+use crate::rules::uat::UatStatus;
+
+/// Everything that is shown.
+struct Sight {
+    workstream: Workstream,
+    plan: Result<Plan, String>,
+    questions: Vec<String>,
+    uats: Vec<(UatStatus, Vec<String>)>,
+    touched: usize,
+    is_running: bool,
+    last: Option<RunResult>,
+}
+
+/// Shows it.
+pub(crate) fn run(app: &App, which: &Which) -> Outcome {
+    let site = app.site()?;
+    let workstream = app.workstream(&site, which)?;
+    let questions = load_questions(&workstream.dir, ClarificationStatus::Pending)?;
+    let mut uats = Vec::new();
+    for status in UatStatus::ALL {
+        let names: Vec<String> =
+            load_uats(&workstream.dir, status)?.iter().map(uat::name_of).collect();
+        uats.push((status, names));
+    }
+    let last_run = workstream.meta.last_run_id.as_ref().map(|run| site.runs_dir().join(run));
+    let sight = Sight {
+        plan: workstream.load_plan().map_err(|error| Failure::from(error).to_string()),
+        questions: questions.iter().map(name_of).collect(),
+        uats,
+        touched: parse_touched(&workstream.touched()?).count(),
+        is_running: host::lock::is_held(&site.workstream_lock(&workstream.meta.id))
+            .unwrap_or(false),
+        last: last_run.and_then(|run| load_result(&run).ok().flatten()),
+        workstream,
+    };
+    if app.ui.is_json() {
+        show_json(app, &sight);
+    } else {
+        show_page(app, &sight);
+    }
+    Ok(WfStatus::Success)
+}
+
+fn show_json(app: &App, sight: &Sight) {
+    let plan = match &sight.plan {
+        Ok(plan) => json!({
+            "done": plan.done_count(),
+            "warnings": plan.warnings,
+            "commits": plan.commits.iter().map(|commit| json!({
+                "id": commit.id, "title": commit.title, "done": commit.is_done, "line": commit.line,
+            })).collect::<Vec<_>>(),
+        }),
+        Err(error) => json!({"error": error}),
+    };
+    let uats: serde_json::Map<String, serde_json::Value> = sight
+        .uats
+        .iter()
+        .map(|(status, names)| (status.folder().to_owned(), json!(names)))
+        .collect();
+    app.ui.document(&json!({
+        "meta": sight.workstream.meta, "plan": plan, "clarifications": sight.questions, "uat": uats,
+        "touched_files": sight.touched, "running": sight.is_running, "last_run": sight.last,
+        "needs": sight.workstream.meta.status.needs(),
+    }));
+}
+
+fn show_page(app: &App, sight: &Sight) {
+    let (ui, meta) = (app.ui, &sight.workstream.meta);
+    ui.result("workstream", &format!("{}: {}", meta.id, meta.title));
+    let running = if sight.is_running { " (a run is on)" } else { "" };
+    ui.result("status", &format!("{}{running}", meta.status));
+    ui.result(
+        "branch",
+        &format!("{} from {} at {}", meta.branch, meta.base_branch, meta.base_sha.short()),
+    );
+    ui.result("worktree", &meta.worktree.display().to_string());
+    ui.result("expects", &meta.expected_paths.join(" "));
+    ui.result("touched", &format!("{} files, refreshed {}", sight.touched, meta.last_refreshed));
+    match &sight.plan {
+        Ok(plan) => show_plan(app, plan),
+        Err(error) => ui.result("plan", error),
+    }
+    if !sight.questions.is_empty() {
+        ui.result("questions", &sight.questions.join(", "));
+    }
+    for (status, names) in sight.uats.iter().filter(|(_, names)| !names.is_empty()) {
+        ui.result(&format!("uat {}", status.folder()), &names.join(", "));
+    }
+    if let (Some(run), Some(last)) = (&meta.last_run_id, &sight.last) {
+        let stage =
+            last.failed_stage.as_ref().map(|stage| format!(" at {stage}")).unwrap_or_default();
+        ui.result("last run", &format!("{run}: {}{stage}", last.status.word()));
+    }
+    if let Some(needs) = meta.status.needs() {
+        ui.result("needs you", needs);
+    }
+}
+
+fn show_plan(app: &App, plan: &Plan) {
+    app.ui.result("plan", &format!("{} of {} done", plan.done_count(), plan.commits.len()));
+    for commit in &plan.commits {
+        let mark = if commit.is_done { "x" } else { " " };
+        app.ui.result("", &format!("[{mark}] {}: {}", commit.id, commit.title));
+    }
+    for warning in &plan.warnings {
+        app.ui.warn(warning);
+    }
+}

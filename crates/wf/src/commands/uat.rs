@@ -1,0 +1,137 @@
+//! `wf uat`: acceptance tests that wait for a person, and verdicts on them (D93).
+
+use model::id::UatId;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::clarify::chosen;
+use super::{App, person};
+use crate::cli::UatArg;
+use crate::disk::queue::Entry;
+use crate::disk::site::Site;
+use crate::disk::uat::{load_uats, move_uat, name_of};
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::gate::{readable, settle_status};
+use crate::rules::suggest::hint;
+use crate::rules::uat::{Uat, UatStatus, render_uat};
+
+/// Lists acceptance tests.
+pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
+    let site = app.site()?;
+    let statuses: &[UatStatus] = if all { &UatStatus::ALL } else { &[UatStatus::Pending] };
+    let mut entries = Vec::new();
+    for workstream in chosen(app, &site, workstream)? {
+        for &status in statuses {
+            for entry in load_uats(&workstream.dir, status)? {
+                entries.push((workstream.meta.id.clone(), status, entry));
+            }
+        }
+    }
+    if app.ui.is_json() {
+        let rows: Vec<_> = entries
+            .iter()
+            .map(|(id, status, entry)| match entry {
+                Entry::Good(uat) => json!({"workstream": id, "status": status, "uat": uat}),
+                Entry::Bad { name, problem } => {
+                    json!({"workstream": id, "id": name, "problem": problem})
+                }
+            })
+            .collect();
+        app.ui.document(&rows);
+        return Ok(WfStatus::Success);
+    }
+    if entries.is_empty() {
+        app.ui.line("No acceptance tests wait.");
+        return Ok(WfStatus::Success);
+    }
+    let rows: Vec<Vec<String>> = entries
+        .into_iter()
+        .map(|(id, status, entry)| {
+            let scenarios = match &entry {
+                Entry::Good(uat) => format!("{} scenarios", uat.scenarios.len()),
+                Entry::Bad { problem, .. } => format!("cannot be read: {problem}"),
+            };
+            vec![name_of(&entry), id.to_string(), status.folder().to_owned(), scenarios]
+        })
+        .collect();
+    app.ui.table(&["ID", "WORKSTREAM", "STATUS", "CONTENT"], &rows);
+    Ok(WfStatus::Success)
+}
+
+/// Shows an acceptance test.
+pub(crate) fn show(app: &App, which: &UatArg) -> Outcome {
+    let site = app.site()?;
+    let (_, _, uat) = find(app, &site, which)?;
+    if app.ui.is_json() {
+        app.ui.document(&uat);
+    } else {
+        app.ui.page(&render_uat(&uat));
+    }
+    Ok(WfStatus::Success)
+}
+
+/// Accepts.
+pub(crate) async fn pass(app: &App, which: &UatArg) -> Outcome {
+    judge(app, which, |uat| uat.passed(person(), host::clock::now())).await
+}
+
+/// Does not accept, and says why.
+pub(crate) async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
+    if issues.iter().any(|issue| issue.trim().is_empty()) {
+        return Err(Failure::config("an issue is empty; say what is wrong"));
+    }
+    judge(app, which, |uat| uat.failed(issues, person(), host::clock::now())).await
+}
+
+async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> Outcome {
+    let site = app.site()?;
+    let _lock = site.lock_global(&format!("uat {}", which.id)).await?;
+    let (mut workstream, status, uat) = find(app, &site, which)?;
+    if status != UatStatus::Pending {
+        return Err(Failure::config(format!(
+            "{} has a verdict already: {}",
+            uat.id,
+            status.folder()
+        )));
+    }
+    let uat = verdict(uat);
+    move_uat(&workstream.dir, UatStatus::Pending, &uat)?;
+    let now = settle_status(&mut workstream)?;
+    app.ui.line(&format!("{} {}; {} is {now}", uat.id, uat.status.folder(), workstream.meta.id));
+    if let Some(needs) = now.needs() {
+        app.ui.note(&format!("Next: {needs}"));
+    }
+    app.ui.document(&json!({"uat": uat, "workstream": workstream.meta.id, "status": now}));
+    Ok(WfStatus::Success)
+}
+
+fn find(app: &App, site: &Site, which: &UatArg) -> Result<(Workstream, UatStatus, Uat), Failure> {
+    UatId::parse(&which.id).or_exit(WfStatus::Config)?;
+    let (mut found, mut known) = (Vec::new(), Vec::new());
+    for workstream in chosen(app, site, which.workstream.as_deref())? {
+        for status in UatStatus::ALL {
+            for entry in load_uats(&workstream.dir, status)? {
+                if name_of(&entry) == which.id {
+                    found.push((workstream.clone(), status, entry));
+                } else {
+                    known.push(name_of(&entry));
+                }
+            }
+        }
+    }
+    match found.len() {
+        0 => {
+            let hint = hint(&which.id, known.iter().map(String::as_str));
+            Err(Failure::config(format!("there is no acceptance test {}{hint}", which.id)))
+        }
+        1 => {
+            let (workstream, status, entry) = found.remove(0);
+            Ok((workstream, status, readable(entry)?))
+        }
+        _ => Err(Failure::config(format!(
+            "several workstreams have {}; say which: --workstream ID",
+            which.id
+        ))),
+    }
+}

@@ -1,0 +1,65 @@
+//! What a run is doing, written down before it is done, so that the next command can finish what a crash interrupted
+//! (D98).
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use model::id::{MicroCommitId, Sha, WorkstreamId};
+use serde::{Deserialize, Serialize};
+
+use super::site::Site;
+use super::{DiskError, make_dir, read_optional, remove_optional};
+use crate::rules::schema::render_json;
+
+const MODE: u32 = 0o600;
+
+/// A run that is under way, or was when its process died.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OpenRun {
+    pub(crate) stem: String,
+    pub(crate) directory: String,
+    /// The key of the stage that it is in.
+    pub(crate) stage: String,
+    pub(crate) started: Timestamp,
+    pub(crate) micro_commit: Option<MicroCommitId>,
+    /// Set once every gate has passed: the commit that is to be accepted. From then on the run is finished forward.
+    pub(crate) accepted: Option<Sha>,
+}
+
+/// The journal of one workstream.
+#[derive(Debug, Clone)]
+pub(crate) struct Journal {
+    path: PathBuf,
+}
+
+impl Journal {
+    /// The one of this workstream.
+    pub(crate) fn of(site: &Site, id: &WorkstreamId) -> Result<Self, DiskError> {
+        make_dir(&site.state_dir())?;
+        Ok(Self { path: site.state_dir().join(format!("{}.{id}.run.json", site.project.name)) })
+    }
+
+    /// The run that was left open; none if the last one ended in order.
+    pub(crate) fn load(&self) -> Result<Option<OpenRun>, DiskError> {
+        let Some(bytes) = read_optional(&self.path)? else { return Ok(None) };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| DiskError::invalid(&self.path, error))
+    }
+
+    /// Writes down where the run is.
+    pub(crate) fn save(&self, run: &OpenRun) -> Result<(), DiskError> {
+        let text = render_json(run);
+        // Only an acceptance must outlive a power failure: the rest says where a failed run died.
+        if run.accepted.is_some() {
+            Ok(host::file::write_atomic(&self.path, text.as_bytes(), MODE)?)
+        } else {
+            Ok(host::file::write_transient(&self.path, text.as_bytes(), MODE)?)
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn close(&self) -> Result<(), DiskError> {
+        remove_optional(&self.path)
+    }
+}

@@ -1,0 +1,48 @@
+//! Two kinds of lock (D62): a workstream's, held for a whole run, and the global one of an ops directory, held for the
+//! moment in which a registry is changed. Lock files are never removed.
+
+use std::path::PathBuf;
+
+use host::lock::{FileLock, LockKind};
+use model::id::WorkstreamId;
+
+use super::site::Site;
+use super::{DiskError, make_dir};
+
+impl Site {
+    /// The lock file of a workstream; it has the project's name too, since ops directories may be shared (D9).
+    pub(crate) fn workstream_lock(&self, id: &WorkstreamId) -> PathBuf {
+        self.locks_dir().join(format!("workstream.{}.{id}.lock", self.project.name))
+    }
+
+    /// Waits for the global lock.
+    pub(crate) async fn lock_global(&self, note: &str) -> Result<FileLock, DiskError> {
+        make_dir(&self.locks_dir())?;
+        let path = self.locks_dir().join("global.lock");
+        let timeout = Self::lock_timeout()?;
+        Ok(FileLock::acquire(&path, LockKind::Exclusive { note }, timeout).await?)
+    }
+
+    /// Waits for a workstream's lock.
+    pub(crate) async fn lock_workstream(
+        &self,
+        id: &WorkstreamId,
+        note: &str,
+    ) -> Result<FileLock, DiskError> {
+        make_dir(&self.locks_dir())?;
+        let timeout = Self::lock_timeout()?;
+        let path = self.workstream_lock(id);
+        Ok(FileLock::acquire(&path, LockKind::Exclusive { note }, timeout).await?)
+    }
+
+    /// Takes a workstream's lock if no run holds it (D102).
+    pub(crate) fn try_lock_workstream(
+        &self,
+        id: &WorkstreamId,
+        note: &str,
+    ) -> Result<FileLock, DiskError> {
+        make_dir(&self.locks_dir())?;
+        let path = self.workstream_lock(id);
+        Ok(FileLock::try_acquire(&path, LockKind::Exclusive { note })?)
+    }
+}

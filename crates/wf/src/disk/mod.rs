@@ -1,0 +1,117 @@
+//! Files of a project and its workstreams: where they are, how they are read and how they are replaced.
+//!
+//! Everything is written whole or not at all. What is read is checked before it is believed, and an error names the file.
+
+pub(crate) mod implemented;
+pub(crate) mod journal;
+pub(crate) mod lock;
+pub(crate) mod question;
+pub(crate) mod queue;
+pub(crate) mod registry;
+pub(crate) mod rejection;
+pub(crate) mod run_dir;
+pub(crate) mod secrets;
+pub(crate) mod site;
+pub(crate) mod uat;
+pub(crate) mod workflow;
+pub(crate) mod workstream;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use host::file::FileError;
+use host::lock::LockError;
+use model::env_file::EnvFile;
+use model::verdict::WfStatus;
+
+/// The mode of files that a project's people may all read.
+pub(crate) const SHARED: u32 = 0o644;
+
+/// What is wrong with which file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DiskError {
+    #[error("could not {action} {path}", path = path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error("{path}: {problem}", path = path.display())]
+    Invalid { path: PathBuf, problem: String },
+    #[error("there is no {kind} '{name}'{hint}")]
+    Unknown { kind: &'static str, name: String, hint: String },
+    #[error("{0}")]
+    Setting(String),
+}
+
+impl DiskError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+
+    pub(crate) fn invalid(path: &Path, problem: impl ToString) -> Self {
+        Self::Invalid { path: path.to_path_buf(), problem: problem.to_string() }
+    }
+
+    /// What the fault means to whoever started the command.
+    pub(crate) fn status(&self) -> WfStatus {
+        match self {
+            Self::Invalid { .. } | Self::Unknown { .. } | Self::Setting(_) => WfStatus::Config,
+            Self::Lock(LockError::Held { .. }) => WfStatus::Lock,
+            Self::Lock(_) | Self::Io { .. } | Self::File(_) => WfStatus::General,
+        }
+    }
+}
+
+/// Reads an env file; none if there is none.
+pub(crate) fn load_env(path: &Path) -> Result<Option<EnvFile>, DiskError> {
+    let Some(bytes) = read_optional(path)? else { return Ok(None) };
+    EnvFile::parse_bytes(&bytes).map(Some).map_err(|error| DiskError::invalid(path, error))
+}
+
+/// Reads a file; none if there is none.
+pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(DiskError::io("read", path)(error)),
+    }
+}
+
+/// Replaces a file.
+pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+    Ok(host::file::write_atomic(path, bytes, SHARED)?)
+}
+
+/// Makes a folder and those above it.
+pub(crate) fn make_dir(path: &Path) -> Result<(), DiskError> {
+    fs::create_dir_all(path).map_err(DiskError::io("make the folder", path))
+}
+
+/// Removes a file that may be gone already.
+pub(crate) fn remove_optional(path: &Path) -> Result<(), DiskError> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(DiskError::io("remove", path)(error)),
+    }
+}
+
+/// The names in a folder, sorted; none if there is no such folder.
+pub(crate) fn names_in(dir: &Path) -> Result<Vec<String>, DiskError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(DiskError::io("list", dir)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(DiskError::io("list", dir))?;
+        // A name that is not UTF-8 is none of ours.
+        names.extend(entry.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,93 @@
+//! The questions of a workstream: asked, listed, answered.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use model::id::ClarificationId;
+
+use super::queue::{Entry, highest_in, load_folder, remove_entry, save_entry};
+use super::site::Site;
+use super::workstream::Workstream;
+use super::{DiskError, names_in};
+use crate::rules::clarification::{
+    Clarification, ClarificationStatus, Question, render_clarification,
+};
+use crate::rules::schema::Schema;
+
+const PREFIX: &str = "CLQ-";
+pub(crate) const PENDING: &str = "clarifications/pending";
+pub(crate) const ANSWERED: &str = "clarifications/answered";
+
+fn folder(status: ClarificationStatus) -> &'static str {
+    match status {
+        ClarificationStatus::Pending => PENDING,
+        ClarificationStatus::Answered => ANSWERED,
+    }
+}
+
+/// The questions of a workstream that have this status. One that was answered and whose old file survived a crash
+/// counts as answered.
+pub(crate) fn load_questions(
+    workstream: &Path,
+    status: ClarificationStatus,
+) -> Result<Vec<Entry<Clarification>>, DiskError> {
+    let mut entries: Vec<Entry<Clarification>> =
+        load_folder(&workstream.join(folder(status)), PREFIX, Schema::Clarification)?;
+    if status == ClarificationStatus::Pending {
+        let answered = names_in(&workstream.join(ANSWERED))?;
+        entries.retain(|entry| !answered.contains(&format!("{}.json", name_of(entry))));
+    }
+    Ok(entries)
+}
+
+/// The name of a question, whether it can be read or not.
+pub(crate) fn name_of(entry: &Entry<Clarification>) -> String {
+    match entry {
+        Entry::Good(question) => question.id.to_string(),
+        Entry::Bad { name, .. } => name.clone(),
+    }
+}
+
+/// The questions that stop the work: blocking ones, and those that nobody can read (D74, D75).
+pub(crate) fn blocking_questions(workstream: &Path) -> Result<Vec<String>, DiskError> {
+    let pending = load_questions(workstream, ClarificationStatus::Pending)?;
+    let blocks = |entry: &&Entry<Clarification>| match entry {
+        Entry::Good(question) => question.is_blocking(),
+        Entry::Bad { .. } => true,
+    };
+    Ok(pending.iter().filter(blocks).map(name_of).collect())
+}
+
+/// Asks a question: it gets the next number of the project, closed workstreams included (D92). The caller holds the
+/// global lock.
+pub(crate) fn ask(
+    site: &Site,
+    workstream: &Workstream,
+    question: Question,
+    now: Timestamp,
+) -> Result<Clarification, DiskError> {
+    let number = 1 + highest_in(&all_dirs(site)?, &[PENDING, ANSWERED], PREFIX)?;
+    let id = ClarificationId::numbered(number);
+    let question = Clarification::new(id, &workstream.meta.id, question, now);
+    save_question(&workstream.dir, &question)?;
+    Ok(question)
+}
+
+/// Puts an answered question into its folder, and takes it out of the old one.
+pub(crate) fn move_answered(workstream: &Path, question: &Clarification) -> Result<(), DiskError> {
+    save_question(workstream, question)?;
+    remove_entry(&workstream.join(PENDING), question.id.as_str())
+}
+
+fn save_question(workstream: &Path, question: &Clarification) -> Result<(), DiskError> {
+    let dir = workstream.join(folder(question.status));
+    save_entry(&dir, question.id.as_str(), question, &render_clarification(question))
+}
+
+/// The folders of all workstreams, closed ones included.
+pub(crate) fn all_dirs(site: &Site) -> Result<Vec<PathBuf>, DiskError> {
+    let open = site.workstream_names()?.into_iter().map(|name| site.workstreams_dir().join(name));
+    let mut dirs: Vec<PathBuf> = open.collect();
+    dirs.extend(site.closed_dirs()?);
+    Ok(dirs)
+}

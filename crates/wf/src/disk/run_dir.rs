@@ -1,0 +1,123 @@
+//! The directory of a run: made before anything is known, named when its micro-commit is (D59).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use host::file::FileError;
+
+use super::{DiskError, make_dir, names_in, read_optional};
+use crate::rules::result::RunResult;
+use crate::rules::run_id::{RunTopic, run_name};
+use crate::rules::schema::Schema;
+use crate::rules::suggest::hint;
+
+pub(crate) const RESULT: &str = "result.json";
+pub(crate) const SUMMARY: &str = "run_summary.md";
+pub(crate) const DIFF: &str = "diff.patch";
+pub(crate) const REVIEW: &str = "claude_review.json";
+pub(crate) const MANIFEST: &str = "test_manifest.json";
+pub(crate) const IMPLEMENT_LOG: &str = "implement.log";
+pub(crate) const REVIEW_LOG: &str = "review.log";
+pub(crate) const EVENTS: &str = "run.jsonl";
+
+/// More runs of one workstream in one second than any machine manages.
+const MAX_ATTEMPTS: u32 = 1000;
+
+/// The directory of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunDir {
+    root: PathBuf,
+    stem: String,
+    name: String,
+}
+
+impl RunDir {
+    /// Makes the directory of a run whose micro-commit is not known yet.
+    pub(crate) fn create(root: &Path, stem: &str) -> Result<Self, DiskError> {
+        make_dir(root)?;
+        let name = make_exclusive(root, stem, RunTopic::Pending)?;
+        Ok(Self { root: root.to_path_buf(), stem: stem.to_owned(), name })
+    }
+
+    /// Gives it its name. The new directory is made first, so that no two runs get the same one; moving the old one
+    /// onto it is one step.
+    pub(crate) fn settle(&mut self, topic: RunTopic<'_>) -> Result<(), DiskError> {
+        let name = make_exclusive(&self.root, &self.stem, topic)?;
+        let (from, to) = (self.path(), self.root.join(&name));
+        fs::rename(&from, &to).map_err(DiskError::io("rename", &from))?;
+        self.name = name;
+        Ok(())
+    }
+
+    /// One that is there already.
+    pub(crate) fn reopen(root: &Path, stem: &str, name: &str) -> Self {
+        Self { root: root.to_path_buf(), stem: stem.to_owned(), name: name.to_owned() }
+    }
+
+    /// Whether it still has no name of its own.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.name.starts_with(&run_name(&self.stem, RunTopic::Pending, 1))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn stem(&self) -> &str {
+        &self.stem
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.root.join(&self.name)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+}
+
+fn make_exclusive(root: &Path, stem: &str, topic: RunTopic<'_>) -> Result<String, DiskError> {
+    for attempt in 1..=MAX_ATTEMPTS {
+        let name = run_name(stem, topic, attempt);
+        match host::file::create_dir_exclusive(&root.join(&name)) {
+            Ok(()) => return Ok(name),
+            Err(FileError::Exists { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(DiskError::invalid(root, format!("there are {MAX_ATTEMPTS} runs of {stem} already")))
+}
+
+/// The directories of runs, newest first, by name.
+pub(crate) fn list_runs(root: &Path) -> Result<Vec<String>, DiskError> {
+    let mut names = names_in(root)?;
+    names.retain(|name| root.join(name).is_dir());
+    names.reverse();
+    Ok(names)
+}
+
+/// The run of that name, or the only one whose name begins so.
+pub(crate) fn find_run(root: &Path, typed: &str) -> Result<PathBuf, DiskError> {
+    let names = list_runs(root)?;
+    let matching: Vec<&String> = names.iter().filter(|name| name.starts_with(typed)).collect();
+    match matching.as_slice() {
+        _ if names.iter().any(|name| name == typed) => Ok(root.join(typed)),
+        [only] => Ok(root.join(only)),
+        [] => {
+            let hint = hint(typed, names.iter().map(String::as_str));
+            Err(DiskError::Unknown { kind: "run", name: typed.to_owned(), hint })
+        }
+        several => Err(DiskError::Setting(format!(
+            "'{typed}' could be any of {} runs, such as {}; give more of the name",
+            several.len(),
+            several[0]
+        ))),
+    }
+}
+
+/// Reads a run's result; none if it has none, as while it is under way.
+pub(crate) fn load_result(run: &Path) -> Result<Option<RunResult>, DiskError> {
+    let path = run.join(RESULT);
+    let Some(bytes) = read_optional(&path)? else { return Ok(None) };
+    Schema::Result.read(&bytes).map(Some).map_err(|error| DiskError::invalid(&path, error))
+}

@@ -1,0 +1,198 @@
+//! One project on this machine: its files in the workflow repository and its runtime in the ops directory (1.1, D1).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use model::id::WorkstreamId;
+
+use super::workflow::Workflow;
+use super::{DiskError, load_env, names_in};
+use crate::rules::agent_choice;
+use crate::rules::choose::{Candidate, Wish, choose_project};
+use crate::rules::profile::{KNOWN, Profile, parse_profile};
+use crate::rules::project::Project;
+
+/// The variable that names the runtime directory.
+pub(crate) const OPS_VARIABLE: &str = "AOS_OPS_DIR";
+/// The variable that names the project.
+pub(crate) const PROJECT_VARIABLE: &str = "AOS_PROJECT";
+const TIMEOUT_VARIABLE: &str = "AOS_LOCK_TIMEOUT";
+/// The variable that says how much is told.
+pub(crate) const LOG_VARIABLE: &str = "AOS_LOG_LEVEL";
+const DEFAULT_TIMEOUT_SECS: u64 = 600;
+/// A project's profile.
+pub(crate) const PROFILE_ENV: &str = "project_profile.env";
+/// A project's profile for people.
+pub(crate) const PROFILE_PAGE: &str = "project_profile.md";
+/// The table of active workstreams.
+pub(crate) const ACTIVE: &str = "ACTIVE_WORKSTREAMS.md";
+/// Where closed workstreams go.
+pub(crate) const CLOSED: &str = "_closed";
+
+/// A project and its places.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    pub(crate) project: Project,
+    /// Its folder in the workflow repository.
+    pub(crate) dir: PathBuf,
+    /// Its runtime directory.
+    pub(crate) ops: PathBuf,
+    /// What deserves a word.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Site {
+    /// Finds out which project is meant and where its things are.
+    pub(crate) fn resolve(flag: Option<&str>, here: &Path) -> Result<Self, DiskError> {
+        let workflow = Workflow::find(here)?.ok_or_else(|| {
+            DiskError::Setting(format!(
+                "no workflow repository found; make one: wf interview, or set {}",
+                super::workflow::WORKFLOW_VARIABLE
+            ))
+        })?;
+        let names = workflow.project_names()?;
+        let variable = host::env::var(PROJECT_VARIABLE);
+        // Who says the name needs no look at the other projects.
+        let said = flag.or(variable.as_deref().filter(|name| !name.is_empty()));
+        let known = candidates(&workflow, &names, said.is_none(), here)?;
+        let wish = Wish { flag, variable: variable.as_deref(), here };
+        let name =
+            choose_project(&wish, &known).map_err(|error| DiskError::Setting(error.to_string()))?;
+        Self::open(&workflow, &name)
+    }
+
+    /// Opens a project by its name.
+    pub(crate) fn open(workflow: &Workflow, name: &str) -> Result<Self, DiskError> {
+        let (project, warnings) = workflow.load_project(name)?;
+        let ops = ops_of(workflow, &project)?;
+        Ok(Self { dir: workflow.project_dir(name), project, ops, warnings })
+    }
+
+    pub(crate) fn workstreams_dir(&self) -> PathBuf {
+        self.dir.join("workstreams")
+    }
+
+    pub(crate) fn closed_dir(&self) -> PathBuf {
+        self.workstreams_dir().join(CLOSED)
+    }
+
+    pub(crate) fn workstream_dir(&self, id: &WorkstreamId) -> PathBuf {
+        self.workstreams_dir().join(id.as_str())
+    }
+
+    pub(crate) fn worktrees_dir(&self) -> PathBuf {
+        self.ops.join("worktrees")
+    }
+
+    pub(crate) fn worktree(&self, id: &WorkstreamId) -> PathBuf {
+        self.worktrees_dir().join(id.as_str())
+    }
+
+    pub(crate) fn runs_dir(&self) -> PathBuf {
+        self.ops.join("runs")
+    }
+
+    pub(crate) fn locks_dir(&self) -> PathBuf {
+        self.ops.join("locks")
+    }
+
+    pub(crate) fn state_dir(&self) -> PathBuf {
+        self.ops.join("state")
+    }
+
+    /// Where copies of the product's history are kept, from which workspaces are made.
+    pub(crate) fn mirror(&self, id: &WorkstreamId) -> PathBuf {
+        self.ops.join("mirrors").join(format!("{}.{id}.git", self.project.name))
+    }
+
+    /// Where the agents of a workstream keep their own files and conversations.
+    pub(crate) fn agents_dir(&self, id: &WorkstreamId) -> PathBuf {
+        self.ops.join("agents").join(format!("{}.{id}", self.project.name))
+    }
+
+    pub(crate) fn secrets_dir(&self) -> PathBuf {
+        self.ops.join("secrets")
+    }
+
+    /// Reads the profile; the warnings name keys that mean nothing (D22).
+    pub(crate) fn load_profile(&self) -> Result<(Profile, Vec<String>), DiskError> {
+        let path = self.dir.join(PROFILE_ENV);
+        let file = load_env(&path)?.unwrap_or_default();
+        let profile = parse_profile(&file).map_err(|error| DiskError::invalid(&path, error))?;
+        let known: Vec<&str> = KNOWN.into_iter().chain(agent_choice::keys()).collect();
+        let unknown = file.unknown(&known);
+        let warnings =
+            unknown.iter().map(|key| format!("{}: {key} means nothing here", path.display()));
+        Ok((profile, warnings.collect()))
+    }
+
+    /// How long to wait for a lock (D5).
+    pub(crate) fn lock_timeout() -> Result<Duration, DiskError> {
+        let Some(text) = host::env::var(TIMEOUT_VARIABLE) else {
+            return Ok(Duration::from_secs(DEFAULT_TIMEOUT_SECS));
+        };
+        let secs = text.parse::<u32>().map_err(|error| {
+            DiskError::Setting(format!("{TIMEOUT_VARIABLE} must be a number of seconds: {error}"))
+        })?;
+        Ok(Duration::from_secs(secs.into()))
+    }
+}
+
+/// Whether warnings and notes are wanted (D5).
+pub(crate) fn check_log_level() -> Result<(), DiskError> {
+    match host::env::var(LOG_VARIABLE).as_deref() {
+        None | Some("" | "debug" | "info" | "warn" | "error") => Ok(()),
+        Some(_) => {
+            Err(DiskError::Setting(format!("{LOG_VARIABLE} must be debug, info, warn or error")))
+        }
+    }
+}
+
+fn ops_of(workflow: &Workflow, project: &Project) -> Result<PathBuf, DiskError> {
+    let variable = host::env::var_os(OPS_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    if variable.as_ref().is_some_and(|dir| !dir.is_absolute()) {
+        return Err(DiskError::Setting(format!("{OPS_VARIABLE} must be an absolute path")));
+    }
+    let above = || workflow.root().parent().unwrap_or(Path::new("/")).to_path_buf();
+    Ok(variable.or_else(|| project.ops.clone()).unwrap_or_else(above))
+}
+
+/// A broken project.env must not hide the projects beside it, and so its folder counts all the same.
+fn candidates(
+    workflow: &Workflow,
+    names: &[String],
+    with_folders: bool,
+    here: &Path,
+) -> Result<Vec<Candidate>, DiskError> {
+    let mut found = Vec::new();
+    for name in names {
+        let mut folders = Vec::new();
+        if with_folders {
+            folders.push(real(&workflow.project_dir(name)));
+            if let Ok((project, _)) = workflow.load_project(name) {
+                folders.push(real(&project.repo));
+                folders.extend(worktree_around(workflow, &project, here)?);
+            }
+        }
+        found.push(Candidate { name: name.clone(), folders });
+    }
+    Ok(found)
+}
+
+/// The worktree of this project that `here` is in: worktrees of several projects may lie side by side (D9).
+fn worktree_around(
+    workflow: &Workflow,
+    project: &Project,
+    here: &Path,
+) -> Result<Option<PathBuf>, DiskError> {
+    let worktrees = real(&ops_of(workflow, project)?.join("worktrees"));
+    let Ok(rest) = here.strip_prefix(&worktrees) else { return Ok(None) };
+    let Some(id) = rest.components().next() else { return Ok(None) };
+    let workstreams = workflow.project_dir(project.name.as_str()).join("workstreams");
+    let is_ours = names_in(&workstreams)?.iter().any(|name| id.as_os_str() == name.as_str());
+    Ok(is_ours.then(|| worktrees.join(id)))
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}

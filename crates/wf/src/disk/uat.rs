@@ -1,0 +1,95 @@
+//! The acceptance tests of a workstream: made, listed, passed, failed, superseded.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use model::id::{Sha, UatId};
+
+use super::DiskError;
+use super::question::all_dirs;
+use super::queue::{Entry, highest_in, load_folder, remove_entry, save_entry};
+use super::site::Site;
+use super::workstream::Workstream;
+use crate::rules::plan::Plan;
+use crate::rules::schema::Schema;
+use crate::rules::uat::{Uat, UatStatus, new_uat, render_uat};
+
+const PREFIX: &str = "UAT-";
+/// The folders under a workstream, one per status.
+const FOLDERS: [&str; 4] = ["uat/pending", "uat/passed", "uat/failed", "uat/superseded"];
+
+/// The acceptance tests of a workstream that have this status.
+pub(crate) fn load_uats(
+    workstream: &Path,
+    status: UatStatus,
+) -> Result<Vec<Entry<Uat>>, DiskError> {
+    let dir = workstream.join("uat").join(status.folder());
+    let mut entries: Vec<Entry<Uat>> = load_folder(&dir, PREFIX, Schema::Uat)?;
+    // A test that has a verdict is no longer pending, even if a crash left its old file.
+    if status == UatStatus::Pending {
+        let has_verdict = |name: &str| {
+            [UatStatus::Passed, UatStatus::Failed, UatStatus::Superseded].iter().any(|verdict| {
+                workstream.join("uat").join(verdict.folder()).join(format!("{name}.json")).exists()
+            })
+        };
+        entries.retain(|entry| !has_verdict(&name_of(entry)));
+    }
+    Ok(entries)
+}
+
+/// The name of a test, whether it can be read or not.
+pub(crate) fn name_of(entry: &Entry<Uat>) -> String {
+    match entry {
+        Entry::Good(uat) => uat.id.to_string(),
+        Entry::Bad { name, .. } => name.clone(),
+    }
+}
+
+/// All tests that count at the gate, or the first that cannot be read.
+pub(crate) fn load_gate(workstream: &Path) -> Result<Result<Vec<Uat>, Vec<String>>, DiskError> {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for status in [UatStatus::Pending, UatStatus::Passed, UatStatus::Failed] {
+        for entry in load_uats(workstream, status)? {
+            match entry {
+                // The folder decides: it is what a person sees and moves.
+                Entry::Good(uat) => good.push(Uat { status, ..uat }),
+                Entry::Bad { name, .. } => bad.push(name),
+            }
+        }
+    }
+    Ok(if bad.is_empty() { Ok(good) } else { Err(bad) })
+}
+
+/// Makes the acceptance test of a finished plan, with the next number of the project (D92), and supersedes others. The
+/// caller holds the global lock.
+pub(crate) fn generate(
+    site: &Site,
+    workstream: &Workstream,
+    plan: &Plan,
+    head: Option<&Sha>,
+    supersede: &[UatId],
+    now: Timestamp,
+) -> Result<Uat, DiskError> {
+    for entry in load_uats(&workstream.dir, UatStatus::Failed)? {
+        if let Entry::Good(old) = entry
+            && supersede.contains(&old.id)
+        {
+            move_uat(&workstream.dir, UatStatus::Failed, &old.superseded())?;
+        }
+    }
+    let number = 1 + highest_in(&all_dirs(site)?, &FOLDERS, PREFIX)?;
+    let uat = new_uat(UatId::numbered(number), &workstream.meta.id, &plan.commits, head, now);
+    save_uat(&workstream.dir, &uat)?;
+    Ok(uat)
+}
+
+/// Puts a test into the folder of its status, and takes it out of the old one.
+pub(crate) fn move_uat(workstream: &Path, from: UatStatus, uat: &Uat) -> Result<(), DiskError> {
+    save_uat(workstream, uat)?;
+    remove_entry(&workstream.join("uat").join(from.folder()), uat.id.as_str())
+}
+
+fn save_uat(workstream: &Path, uat: &Uat) -> Result<(), DiskError> {
+    let dir = workstream.join("uat").join(uat.status.folder());
+    save_entry(&dir, uat.id.as_str(), uat, &render_uat(uat))
+}

@@ -1,0 +1,111 @@
+//! The workflow repository: how it is found (D2), and which projects are in it.
+
+use std::path::{Path, PathBuf};
+
+use host::dirs::Dirs;
+use model::env_file::EnvFile;
+
+use super::{DiskError, load_env, make_dir, names_in, save};
+use crate::rules::project::{Project, parse_project, unknown_keys};
+
+/// The variable that names it.
+pub(crate) const WORKFLOW_VARIABLE: &str = "AOS_WORKFLOW_REPO";
+/// The key that names it in the user's configuration.
+const CONFIG_KEY: &str = "WORKFLOW_REPO";
+/// A project's file.
+pub(crate) const PROJECT_ENV: &str = "project.env";
+
+/// A workflow repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Workflow {
+    root: PathBuf,
+}
+
+impl Workflow {
+    /// One at a known place.
+    pub(crate) fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Looks at the variable, then upwards from here, then in the user's configuration.
+    pub(crate) fn find(here: &Path) -> Result<Option<Self>, DiskError> {
+        if let Some(root) = host::env::var_os(WORKFLOW_VARIABLE).filter(|root| !root.is_empty()) {
+            let root = PathBuf::from(root);
+            if !root.is_absolute() {
+                return Err(DiskError::Setting(format!(
+                    "{WORKFLOW_VARIABLE} must be an absolute path"
+                )));
+            }
+            return Ok(Some(Self { root }));
+        }
+        let above = here.ancestors().map(|dir| Self { root: dir.to_path_buf() });
+        for candidate in above {
+            if candidate.has_projects()? {
+                return Ok(Some(candidate));
+            }
+        }
+        Self::from_config()
+    }
+
+    fn from_config() -> Result<Option<Self>, DiskError> {
+        let Some(path) = config_path() else { return Ok(None) };
+        let file = load_env(&path)?;
+        let root =
+            file.as_ref().and_then(|file| file.get(CONFIG_KEY)).filter(|root| !root.is_empty());
+        Ok(root.map(|root| Self { root: PathBuf::from(root) }))
+    }
+
+    /// Writes the place into the user's configuration, if nothing is there yet; tells which file it is then.
+    pub(crate) fn remember(&self) -> Result<Option<PathBuf>, DiskError> {
+        let Some(path) = config_path() else { return Ok(None) };
+        let mut file = load_env(&path)?.unwrap_or_default();
+        if file.get(CONFIG_KEY).is_some_and(|root| !root.is_empty()) {
+            return Ok(None);
+        }
+        file.set(CONFIG_KEY, &self.root.to_string_lossy())
+            .map_err(|fault| DiskError::invalid(&path, fault))?;
+        make_dir(path.parent().unwrap_or(Path::new("/")))?;
+        save(&path, file.to_string().as_bytes())?;
+        Ok(Some(path))
+    }
+
+    /// Where it is.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of a project.
+    pub(crate) fn project_dir(&self, name: &str) -> PathBuf {
+        self.root.join("projects").join(name)
+    }
+
+    fn has_projects(&self) -> Result<bool, DiskError> {
+        Ok(!self.project_names()?.is_empty())
+    }
+
+    /// The folders that have a project.env.
+    pub(crate) fn project_names(&self) -> Result<Vec<String>, DiskError> {
+        let dir = self.root.join("projects");
+        let mut names = names_in(&dir)?;
+        names.retain(|name| dir.join(name).join(PROJECT_ENV).is_file());
+        Ok(names)
+    }
+
+    /// Reads a project; the warnings name keys that mean nothing.
+    pub(crate) fn load_project(&self, name: &str) -> Result<(Project, Vec<String>), DiskError> {
+        let path = self.project_dir(name).join(PROJECT_ENV);
+        let file: EnvFile =
+            load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
+        let project =
+            parse_project(&file, name).map_err(|error| DiskError::invalid(&path, error))?;
+        let unknown = unknown_keys(&file);
+        let warnings =
+            unknown.iter().map(|key| format!("{}: {key} means nothing here", path.display()));
+        Ok((project, warnings.collect()))
+    }
+}
+
+/// The user's own settings.
+fn config_path() -> Option<PathBuf> {
+    Dirs::from_env().ok().map(|dirs| dirs.config_home().join("wf/config.env"))
+}

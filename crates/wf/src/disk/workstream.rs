@@ -1,0 +1,162 @@
+//! A workstream's folder: its meta.env, its plan, the files it has touched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use model::env_file::EnvFile;
+use model::id::WorkstreamId;
+
+use super::site::{CLOSED, Site};
+use super::{DiskError, load_env, names_in, read_optional, save};
+use crate::rules::meta::{Meta, parse_meta, stamp, unknown_keys};
+use crate::rules::plan::{Plan, parse_plan};
+use crate::rules::suggest::hint;
+
+pub(crate) const META: &str = "meta.env";
+pub(crate) const PLAN: &str = "plan.md";
+pub(crate) const NOTES: &str = "notes.md";
+pub(crate) const TOUCHED: &str = "touched_files.txt";
+pub(crate) const DOCS_MANIFEST: &str = "docs_manifest.json";
+
+/// A workstream as it is on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Workstream {
+    pub(crate) dir: PathBuf,
+    pub(crate) meta: Meta,
+    file: EnvFile,
+}
+
+/// How waiting for the disk matters for a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It must outlive a power failure.
+    Safe,
+    /// It may be lost with the power: the moment of a refresh.
+    Quick,
+}
+
+impl Workstream {
+    /// Reads the folder of a workstream.
+    pub(crate) fn load_dir(dir: &Path) -> Result<Self, DiskError> {
+        let path = dir.join(META);
+        let file =
+            load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
+        let folder = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let meta = parse_meta(&file, folder).map_err(|error| DiskError::invalid(&path, error))?;
+        Ok(Self { dir: dir.to_path_buf(), meta, file })
+    }
+
+    /// Changes some keys of what is on disk now, which may be newer than what was read; the caller holds the lock that
+    /// keeps others from doing the same.
+    pub(crate) fn change(
+        &mut self,
+        changes: &[(&str, &str)],
+        durability: Durability,
+    ) -> Result<(), DiskError> {
+        *self = Self::load_dir(&self.dir)?;
+        let path = self.dir.join(META);
+        for (key, value) in changes {
+            self.file.set(key, value).map_err(|fault| DiskError::invalid(&path, fault))?;
+        }
+        let text = self.file.to_string();
+        match durability {
+            Durability::Safe => save(&path, text.as_bytes())?,
+            Durability::Quick => {
+                host::file::write_transient(&path, text.as_bytes(), super::SHARED)?;
+            }
+        }
+        *self = Self::load_dir(&self.dir)?;
+        Ok(())
+    }
+
+    /// Keys that mean nothing here.
+    pub(crate) fn unknown_keys(&self) -> Vec<&str> {
+        unknown_keys(&self.file)
+    }
+
+    pub(crate) fn plan_path(&self) -> PathBuf {
+        self.dir.join(PLAN)
+    }
+
+    /// The text of the plan; none if there is no such file.
+    pub(crate) fn plan_text(&self) -> Result<Option<String>, DiskError> {
+        let path = self.plan_path();
+        let Some(bytes) = read_optional(&path)? else { return Ok(None) };
+        String::from_utf8(bytes).map(Some).map_err(|error| DiskError::invalid(&path, error))
+    }
+
+    /// The plan, or why it cannot be followed.
+    pub(crate) fn load_plan(&self) -> Result<Plan, DiskError> {
+        let path = self.plan_path();
+        let text =
+            self.plan_text()?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
+        parse_plan(&text).map_err(|error| DiskError::invalid(&path, error))
+    }
+
+    /// The content of touched_files.txt.
+    pub(crate) fn touched(&self) -> Result<Vec<u8>, DiskError> {
+        Ok(read_optional(&self.dir.join(TOUCHED))?.unwrap_or_default())
+    }
+
+    /// Adds a line to the notes.
+    pub(crate) fn note(&self, words: &str, now: Timestamp) -> Result<(), DiskError> {
+        Ok(host::file::append_line(&self.dir.join(NOTES), &format!("- {}: {words}", stamp(now)))?)
+    }
+}
+
+impl Site {
+    /// The names of all workstreams that are not closed.
+    pub(crate) fn workstream_names(&self) -> Result<Vec<String>, DiskError> {
+        let mut names = names_in(&self.workstreams_dir())?;
+        names.retain(|name| name != CLOSED && WorkstreamId::parse(name).is_ok());
+        Ok(names)
+    }
+
+    /// Reads a workstream by what a person typed.
+    pub(crate) fn find_workstream(&self, typed: &str) -> Result<Workstream, DiskError> {
+        let id =
+            WorkstreamId::parse(typed).map_err(|error| DiskError::Setting(error.to_string()))?;
+        let dir = self.workstream_dir(&id);
+        if !dir.is_dir() {
+            let names = self.workstream_names()?;
+            let hint = hint(typed, names.iter().map(String::as_str));
+            return Err(DiskError::Unknown { kind: "workstream", name: typed.to_owned(), hint });
+        }
+        Workstream::load_dir(&dir)
+    }
+
+    /// All workstreams that can be read, and the faults of the others (D107).
+    pub(crate) fn load_workstreams(&self) -> Result<(Vec<Workstream>, Vec<DiskError>), DiskError> {
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for name in self.workstream_names()? {
+            match Workstream::load_dir(&self.workstreams_dir().join(name)) {
+                Ok(workstream) => good.push(workstream),
+                Err(error) => bad.push(error),
+            }
+        }
+        Ok((good, bad))
+    }
+
+    /// The folders of closed workstreams.
+    pub(crate) fn closed_dirs(&self) -> Result<Vec<PathBuf>, DiskError> {
+        let dir = self.closed_dir();
+        Ok(names_in(&dir)?.into_iter().map(|name| dir.join(name)).collect())
+    }
+
+    /// Notes which workstream commands mean that name none.
+    pub(crate) fn set_current(&self, id: &WorkstreamId) -> Result<(), DiskError> {
+        super::make_dir(&self.state_dir())?;
+        save(&self.current_path(), format!("{id}\n").as_bytes())
+    }
+
+    /// The workstream that was chosen with `wf use`.
+    pub(crate) fn current(&self) -> Option<String> {
+        let text = fs::read_to_string(self.current_path()).ok()?;
+        Some(text.trim().to_owned()).filter(|id| self.workstreams_dir().join(id).is_dir())
+    }
+
+    fn current_path(&self) -> PathBuf {
+        self.state_dir().join(format!("{}.current", self.project.name))
+    }
+}

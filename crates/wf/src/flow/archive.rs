@@ -1,0 +1,214 @@
+//! Closing and deleting workstreams: refused while a run is on, careful with what exists nowhere else (4.4, 4.5, D113 to
+//! D117).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use host::git::{ProductRepo, RemoteBranch};
+use model::id::{RemoteName, Sha, WorkstreamId};
+use model::verdict::WfStatus;
+
+use super::product::is_below;
+use crate::disk::implemented::ImplementedFile;
+use crate::disk::site::Site;
+use crate::disk::workstream::{Durability, Workstream};
+use crate::disk::{DiskError, make_dir};
+use crate::exit::{Failure, OrExit};
+use crate::rules::meta::stamp;
+
+const REMOTE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Whether uncommitted work and an unfinished status are reasons to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Care {
+    Careful,
+    Forced,
+}
+
+/// What a deletion does to the remote branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RemoteFate {
+    Delete,
+    Keep,
+}
+
+/// What the remote has of a workstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RemoteSight {
+    /// There is no such branch, or no remote.
+    Absent,
+    /// It is there, and merged into the base branch.
+    Merged,
+    /// It is there, not merged, and all its commits are here too.
+    Unmerged,
+    /// It is there with commits that are not here: they may be somebody else's.
+    Foreign,
+    /// It could not be asked.
+    Unknown(String),
+}
+
+/// Closes a workstream: the worktree goes, the folder moves to `_closed`, the branch stays. Tells where it went.
+pub(crate) async fn close(
+    site: &Site,
+    product: &ProductRepo,
+    workstream: &mut Workstream,
+    care: Care,
+) -> Result<PathBuf, Failure> {
+    let id = workstream.meta.id.clone();
+    let _run = site.try_lock_workstream(&id, "close")?;
+    let _lock = site.lock_global(&format!("close {id}")).await?;
+    *workstream = Workstream::load_dir(&workstream.dir)?;
+    let status = workstream.meta.status;
+    if care == Care::Careful && !status.is_complete() {
+        return Err(Failure::config(format!(
+            "{id} is not complete ({status}); close it anyway: --force"
+        )));
+    }
+    if care == Care::Careful {
+        refuse_dirty(product, workstream).await?;
+    }
+    remove_worktree(site, product, workstream).await?;
+    let now = stamp(host::clock::now());
+    workstream.change(&[("CLOSED_AT", &now)], Durability::Safe)?;
+    make_dir(&site.closed_dir())?;
+    let archive = site.closed_dir().join(format!("{id}-{}", now.replace(':', "-")));
+    std::fs::rename(&workstream.dir, &archive)
+        .map_err(DiskError::io("move to the closed ones", &workstream.dir))?;
+    forget(site, &id);
+    site.write_active()?;
+    Ok(archive)
+}
+
+async fn refuse_dirty(product: &ProductRepo, workstream: &Workstream) -> Result<(), Failure> {
+    let worktree = &workstream.meta.worktree;
+    if !worktree.is_dir() {
+        return Ok(());
+    }
+    let dirty = product.dirty_paths(worktree).await.or_exit(WfStatus::General)?;
+    match dirty.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::config(format!(
+            "{} has {} uncommitted changes, such as {}; commit them, or discard them: --force",
+            worktree.display(),
+            dirty.len(),
+            String::from_utf8_lossy(&first.path)
+        ))),
+    }
+}
+
+/// Removes the worktree, whether or not its folder is still there (D113). Only below the ops directory (D117).
+async fn remove_worktree(
+    site: &Site,
+    product: &ProductRepo,
+    workstream: &Workstream,
+) -> Result<(), Failure> {
+    let worktree = &workstream.meta.worktree;
+    if !is_below(worktree, &site.worktrees_dir()) {
+        let (path, ops) = (worktree.display(), site.worktrees_dir());
+        return Err(Failure::config(format!("WORKTREE {path} is not inside {}", ops.display())));
+    }
+    if worktree.is_dir() {
+        product.discard_worktree(worktree).await.or_exit(WfStatus::General)
+    } else {
+        product.prune_worktrees().await.or_exit(WfStatus::General)
+    }
+}
+
+/// What agents remember of a workstream goes with it, and so does the copy of its history. What stays takes space and
+/// spoils nothing.
+fn forget(site: &Site, id: &WorkstreamId) {
+    for path in [site.agents_dir(id), site.mirror(id)] {
+        if path.exists() {
+            host::file::remove_tree_safely(&path).ok();
+        }
+    }
+    if let Ok(file) = ImplementedFile::of(site, id) {
+        file.clear().ok();
+    }
+}
+
+/// Looks at the remote without changing anything.
+pub(crate) async fn observe_remote(
+    product: &ProductRepo,
+    workstream: &Workstream,
+) -> Result<RemoteSight, Failure> {
+    let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+    if !product.user().remotes().await.or_exit(WfStatus::General)?.contains(&origin) {
+        return Ok(RemoteSight::Absent);
+    }
+    let meta = &workstream.meta;
+    let tip = match product.remote_branch(&origin, &meta.branch, REMOTE_LIMIT).await {
+        Ok(RemoteBranch::Absent) => return Ok(RemoteSight::Absent),
+        Ok(RemoteBranch::At(tip)) => tip,
+        Err(error) => return Ok(RemoteSight::Unknown(error.to_string())),
+    };
+    if product.user().resolve_commit(tip.as_str()).await.or_exit(WfStatus::General)?.is_none() {
+        return Ok(RemoteSight::Foreign);
+    }
+    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfStatus::General)?;
+    let merged = match base {
+        Some(base) => product.user().is_ancestor(&tip, &base).await.or_exit(WfStatus::General)?,
+        None => false,
+    };
+    Ok(if merged { RemoteSight::Merged } else { RemoteSight::Unmerged })
+}
+
+/// What a deletion did.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Deleted {
+    /// The tip of the branch, by which it can be made again.
+    pub(crate) tip: Option<Sha>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) remote_deleted: bool,
+}
+
+/// Deletes a workstream, its worktree and its branch, after a person confirmed it (D115, D117).
+pub(crate) async fn delete(
+    site: &Site,
+    product: &ProductRepo,
+    workstream: &Workstream,
+    fate: RemoteFate,
+) -> Result<Deleted, Failure> {
+    let meta = &workstream.meta;
+    let sight = match fate {
+        RemoteFate::Delete => observe_remote(product, workstream).await?,
+        RemoteFate::Keep => RemoteSight::Absent,
+    };
+    let _run = site.try_lock_workstream(&meta.id, "delete")?;
+    let _lock = site.lock_global(&format!("delete {}", meta.id)).await?;
+    let tip = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    remove_worktree(site, product, workstream).await?;
+    if let Some(tip) = &tip {
+        product.delete_branch(&meta.branch, tip).await.or_exit(WfStatus::General)?;
+    }
+    let (remote_deleted, warnings) = delete_remote(product, workstream, sight).await?;
+    host::file::remove_tree_safely(&workstream.dir).or_exit(WfStatus::General)?;
+    forget(site, &meta.id);
+    site.write_active()?;
+    Ok(Deleted { tip, warnings, remote_deleted })
+}
+
+async fn delete_remote(
+    product: &ProductRepo,
+    workstream: &Workstream,
+    sight: RemoteSight,
+) -> Result<(bool, Vec<String>), Failure> {
+    let branch = &workstream.meta.branch;
+    let kept = |why: String| Ok((false, vec![why]));
+    match sight {
+        RemoteSight::Absent | RemoteSight::Merged => Ok((false, Vec::new())),
+        RemoteSight::Foreign => {
+            kept(format!("{branch} on origin has commits that are not here, so it was left there"))
+        }
+        RemoteSight::Unknown(why) => {
+            kept(format!("origin could not be asked about {branch}: {why}"))
+        }
+        RemoteSight::Unmerged => {
+            let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+            match product.delete_remote_branch(&origin, branch, REMOTE_LIMIT).await {
+                Ok(()) => Ok((true, Vec::new())),
+                Err(error) => kept(format!("{branch} could not be deleted on origin: {error}")),
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Making a workstream: branch, worktree and folder, or nothing at all (4.1, D99 to D104).
+
+use std::time::Duration;
+
+use host::git::{ProductRepo, RemoteBranch};
+use model::id::{BranchName, RemoteName, Sha, WorkstreamId};
+use model::verdict::WfStatus;
+
+use super::refresh::{Tips, refresh};
+use crate::disk::question::{ANSWERED, PENDING};
+use crate::disk::site::Site;
+use crate::disk::workstream::{META, NOTES, PLAN, TOUCHED, Workstream};
+use crate::disk::{DiskError, make_dir, save};
+use crate::exit::{Failure, OrExit};
+use crate::rules::conflict::parse_expected;
+use crate::rules::meta::{NewMeta, render_new};
+use crate::rules::plan::render_new_plan;
+use crate::rules::project::branch_of;
+
+/// How long a remote may take to say whether it has the branch (D100).
+const REMOTE_LIMIT: Duration = Duration::from_secs(10);
+const TITLE_MAX: usize = 100;
+
+/// What a person asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) expected: &'a str,
+    pub(crate) prefix: Option<&'a str>,
+}
+
+/// A wish whose every part was checked.
+struct Order {
+    id: WorkstreamId,
+    title: String,
+    branch: BranchName,
+    base: Sha,
+    meta_text: String,
+}
+
+/// Makes the workstream; the warnings say what could not be found out.
+pub(crate) async fn create(
+    site: &Site,
+    product: &ProductRepo,
+    wish: &Wish<'_>,
+) -> Result<(Workstream, Vec<String>), Failure> {
+    let order = check(site, product, wish).await?;
+    let warnings = ask_remote(product, &order.branch).await?;
+    let _lock = site.lock_global(&format!("new {}", order.id)).await?;
+    refuse_taken(site, product, &order).await?;
+    match build(site, product, &order).await {
+        Ok(workstream) => {
+            site.write_active()?;
+            Ok((workstream, warnings))
+        }
+        Err(failure) => {
+            roll_back(site, product, &order).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Everything that can be refused is refused before anything is made (D17, D48).
+async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Order, Failure> {
+    let id = WorkstreamId::parse(wish.id).or_exit(WfStatus::Config)?;
+    let length = wish.title.chars().count();
+    if length == 0 || length > TITLE_MAX || wish.title.trim().is_empty() {
+        return Err(Failure::config(format!(
+            "the title must have 1 to {TITLE_MAX} characters, not {length}"
+        )));
+    }
+    let expected = parse_expected(wish.expected).or_exit(WfStatus::Config)?;
+    let prefix = wish.prefix.unwrap_or(&site.project.branch_prefix);
+    let branch = branch_of(prefix, id.as_str()).or_exit(WfStatus::Config)?;
+    let default = &site.project.default_branch;
+    let base = product.branch_tip(default).await.or_exit(WfStatus::General)?.ok_or_else(|| {
+        Failure::config(format!(
+            "the repository has no branch '{default}'; correct DEFAULT_BRANCH in project.env"
+        ))
+    })?;
+    let meta = render_new(&NewMeta {
+        id: &id,
+        title: wish.title,
+        branch: &branch,
+        worktree: &site.worktree(&id),
+        base_branch: default,
+        base_sha: &base,
+        expected_paths: &expected,
+        now: host::clock::now(),
+    })
+    .or_exit(WfStatus::Config)?;
+    Ok(Order { id, title: wish.title.to_owned(), branch, base, meta_text: meta.to_string() })
+}
+
+/// One question to one remote, without fetching or pruning anything (D100).
+async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
+    let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+    let remotes = product.user().remotes().await.or_exit(WfStatus::General)?;
+    if !remotes.contains(&origin) {
+        return Ok(Vec::new());
+    }
+    match product.remote_branch(&origin, branch, REMOTE_LIMIT).await {
+        Ok(RemoteBranch::Absent) => Ok(Vec::new()),
+        Ok(RemoteBranch::At(_)) => Err(Failure::config(format!(
+            "the branch {branch} exists on {origin}; choose another id or --prefix"
+        ))),
+        Err(error) => {
+            Ok(vec![format!("{origin} could not be asked whether it has {branch}: {error}")])
+        }
+    }
+}
+
+async fn refuse_taken(site: &Site, product: &ProductRepo, order: &Order) -> Result<(), Failure> {
+    let Order { id, branch, .. } = order;
+    if site.workstream_dir(id).exists() {
+        return Err(Failure::config(format!("the workstream {id} exists already")));
+    }
+    if product.branch_tip(branch).await.or_exit(WfStatus::General)?.is_some() {
+        return Err(Failure::config(format!(
+            "the branch {branch} exists already; a closed workstream keeps its branch: choose another id or --prefix"
+        )));
+    }
+    let worktree = site.worktree(id);
+    if worktree.symlink_metadata().is_ok() {
+        return Err(Failure::config(format!(
+            "the worktree folder {} exists already",
+            worktree.display()
+        )));
+    }
+    Ok(())
+}
+
+async fn build(site: &Site, product: &ProductRepo, order: &Order) -> Result<Workstream, Failure> {
+    make_dir(&site.worktrees_dir())?;
+    let worktree = site.worktree(&order.id);
+    product.add_worktree(&worktree, &order.branch, &order.base).await.or_exit(WfStatus::General)?;
+    host::failpoint::hit("new-worktree");
+    let mut workstream = write_files(site, order)?;
+    let tips = Tips::observe(product).await?;
+    refresh(product, &tips, &mut workstream).await?;
+    Ok(workstream)
+}
+
+/// The meta file comes last: a folder without it is no workstream (D101).
+fn write_files(site: &Site, order: &Order) -> Result<Workstream, DiskError> {
+    let dir = site.workstream_dir(&order.id);
+    make_dir(&site.workstreams_dir())?;
+    for folder in [PENDING, ANSWERED, "uat/pending", "uat/passed", "uat/failed"] {
+        make_dir(&dir.join(folder))?;
+    }
+    save(&dir.join(PLAN), render_new_plan(order.id.as_str(), &order.title).as_bytes())?;
+    save(&dir.join(NOTES), format!("# Notes: {}\n", order.title).as_bytes())?;
+    save(&dir.join(TOUCHED), b"")?;
+    save(&dir.join(META), order.meta_text.as_bytes())?;
+    Workstream::load_dir(&dir)
+}
+
+/// Takes back what this call made and nothing else: under the lock all three were seen to be absent, and the branch goes
+/// only if it is still at its base. A failure here is not told: the first one is what matters.
+async fn roll_back(site: &Site, product: &ProductRepo, order: &Order) {
+    let worktree = site.worktree(&order.id);
+    product.discard_worktree(&worktree).await.ok();
+    product.delete_branch(&order.branch, &order.base).await.ok();
+    let dir = site.workstream_dir(&order.id);
+    if dir.is_dir() {
+        host::file::remove_tree_safely(&dir).ok();
+    }
+}

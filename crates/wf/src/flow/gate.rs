@@ -1,0 +1,57 @@
+//! What a workstream waits for, and its status after a person did something about it (D93, D96).
+
+use model::verdict::WfStatus;
+
+use crate::disk::DiskError;
+use crate::disk::question::blocking_questions;
+use crate::disk::queue::Entry;
+use crate::disk::uat::load_uats;
+use crate::disk::workstream::{Durability, Workstream};
+use crate::exit::Failure;
+use crate::rules::status::{GateFacts, WorkstreamStatus, next_after_person};
+use crate::rules::uat::UatStatus;
+
+/// Gathers what the gate depends on. A plan that cannot be read is not all done.
+pub(crate) fn observe_gate(workstream: &Workstream) -> Result<GateFacts, DiskError> {
+    let count = |status| load_uats(&workstream.dir, status).map(|entries| entries.len());
+    Ok(GateFacts {
+        all_done: workstream.load_plan().is_ok_and(|plan| plan.is_complete()),
+        has_blocking_question: !blocking_questions(&workstream.dir)?.is_empty(),
+        uat_pending: count(UatStatus::Pending)?,
+        uat_passed: count(UatStatus::Passed)?,
+        uat_failed: count(UatStatus::Failed)?,
+    })
+}
+
+/// Brings status and BLOCKED_BY in line with what waits; the caller holds the global lock. A run that is on meanwhile
+/// looks at the questions itself, and its end decides anew.
+pub(crate) fn settle_status(workstream: &mut Workstream) -> Result<WorkstreamStatus, Failure> {
+    let status = next_after_person(workstream.meta.status, observe_gate(workstream)?);
+    let blocked_by = blocked_by(workstream, status)?;
+    let changes = [("STATUS", status.word()), ("BLOCKED_BY", &blocked_by)];
+    workstream.change(&changes, Durability::Safe)?;
+    Ok(status)
+}
+
+fn blocked_by(workstream: &Workstream, status: WorkstreamStatus) -> Result<String, Failure> {
+    let uats = |wanted| -> Result<Vec<String>, Failure> {
+        Ok(load_uats(&workstream.dir, wanted)?.iter().map(crate::disk::uat::name_of).collect())
+    };
+    let ids = match status {
+        WorkstreamStatus::BlockedClarification => blocking_questions(&workstream.dir)?,
+        WorkstreamStatus::UatPending => uats(UatStatus::Pending)?,
+        WorkstreamStatus::UatFailed => uats(UatStatus::Failed)?,
+        _ => Vec::new(),
+    };
+    Ok(ids.join(","))
+}
+
+/// Takes an entry that can be read, or says what is wrong with it.
+pub(crate) fn readable<T>(entry: Entry<T>) -> Result<T, Failure> {
+    match entry {
+        Entry::Good(value) => Ok(value),
+        Entry::Bad { name, problem } => {
+            Err(Failure::new(WfStatus::Config, format!("{name}: {problem}")))
+        }
+    }
+}

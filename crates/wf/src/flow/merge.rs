@@ -1,0 +1,189 @@
+//! Merging a finished workstream into the default branch (D122).
+//!
+//! The merge commit is made from objects alone, in no working tree. The branch is then moved only if it is still where
+//! it was seen; where it is checked out, git fast-forwards files and all, or refuses.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::git::{NewCommit, ProductRepo};
+use model::id::{RemoteName, Sha};
+use model::verdict::WfStatus;
+
+use super::product::{check_worktree, identity};
+use crate::disk::question::blocking_questions;
+use crate::disk::site::Site;
+use crate::disk::workstream::{Durability, Workstream};
+use crate::exit::{Failure, OrExit};
+use crate::rules::profile::MergeMode;
+use crate::rules::status::WorkstreamStatus;
+
+const PUSH_LIMIT: Duration = Duration::from_secs(300);
+
+/// Whether the merged branch goes to the remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Publish {
+    Here,
+    Push,
+}
+
+/// What a merge did.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Merged {
+    /// The new tip of the base branch.
+    pub(crate) commit: Sha,
+    /// Whether a merge commit was needed.
+    pub(crate) is_fast_forward: bool,
+    pub(crate) pushed: bool,
+}
+
+/// Which merge is meant. An explicit mode wins (D42); looking at forges is the forge layer's work, so without one the
+/// merge is local.
+pub(crate) fn choose_mode(profile: Option<MergeMode>) -> Result<(), Failure> {
+    match profile {
+        None | Some(MergeMode::Local) => Ok(()),
+        Some(mode @ (MergeMode::GithubPr | MergeMode::GiteaPr | MergeMode::GitlabMr)) => {
+            Err(Failure::config(format!(
+                "MERGE_MODE={} needs the forge layer, which wf does not have yet; set MERGE_MODE=local in project_profile.env to merge here",
+                mode.word()
+            )))
+        }
+    }
+}
+
+/// Everything that must be true before anything moves.
+pub(crate) async fn check_ready(
+    site: &Site,
+    product: &ProductRepo,
+    workstream: &Workstream,
+) -> Result<(), Failure> {
+    let meta = &workstream.meta;
+    if meta.status != WorkstreamStatus::MergeReady {
+        let words = format!("{} is not merge-ready but {}", meta.id, meta.status);
+        let needs = meta.status.needs().map(|needs| format!("; {needs}")).unwrap_or_default();
+        return Err(Failure::new(WfStatus::Blocked, words + &needs));
+    }
+    let questions = blocking_questions(&workstream.dir)?;
+    if !questions.is_empty() {
+        let words = format!("{} waits for answers: {}", meta.id, questions.join(", "));
+        return Err(Failure::new(WfStatus::Blocked, words));
+    }
+    check_worktree(site, product, workstream).await?.or_exit(WfStatus::Implement)?;
+    refuse_dirty(product, &meta.worktree, "the worktree").await
+}
+
+async fn refuse_dirty(product: &ProductRepo, dir: &Path, what: &str) -> Result<(), Failure> {
+    let dirty = product.dirty_paths(dir).await.or_exit(WfStatus::General)?;
+    match dirty.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::new(
+            WfStatus::Blocked,
+            format!(
+                "{what} {} has uncommitted changes, such as {}",
+                dir.display(),
+                String::from_utf8_lossy(&first.path)
+            ),
+        )),
+    }
+}
+
+/// Merges locally; the caller holds the workstream's lock and the global one.
+pub(crate) async fn merge_local(
+    product: &ProductRepo,
+    workstream: &mut Workstream,
+    publish: Publish,
+) -> Result<Merged, Failure> {
+    let meta = workstream.meta.clone();
+    let lost =
+        |what: &str| Failure::new(WfStatus::Implement, format!("{what} does not exist any more"));
+    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfStatus::General)?;
+    let base = base.ok_or_else(|| lost(meta.base_branch.as_str()))?;
+    let head = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let head = head.ok_or_else(|| lost(meta.branch.as_str()))?;
+    let checkout = checkout_of(product, workstream).await?;
+    if let Some(dir) = &checkout {
+        refuse_dirty(product, dir, "the checkout").await?;
+    }
+    let commit = make_commit(product, workstream, &base, &head).await?;
+    host::failpoint::hit("merge-before-move");
+    match &checkout {
+        Some(dir) => product.fast_forward(dir, &commit).await.or_exit(WfStatus::Blocked)?,
+        None => {
+            let reason = format!("wf merge {}", meta.id);
+            product
+                .move_branch(&meta.base_branch, &commit, &base, &reason)
+                .await
+                .or_exit(WfStatus::Blocked)?;
+        }
+    }
+    host::failpoint::hit("merge-after-move");
+    let changes = [("STATUS", WorkstreamStatus::Done.word()), ("BLOCKED_BY", "")];
+    workstream.change(&changes, Durability::Safe)?;
+    let pushed = publish == Publish::Push;
+    if pushed {
+        let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+        product
+            .push_branch(&origin, &meta.base_branch, PUSH_LIMIT)
+            .await
+            .or_exit(WfStatus::General)?;
+    }
+    Ok(Merged { is_fast_forward: commit == head, commit, pushed })
+}
+
+/// The worktree in which the base branch is checked out, if any.
+async fn checkout_of(
+    product: &ProductRepo,
+    workstream: &Workstream,
+) -> Result<Option<PathBuf>, Failure> {
+    let worktrees = product.worktrees().await.or_exit(WfStatus::General)?;
+    let base = &workstream.meta.base_branch;
+    Ok(worktrees
+        .into_iter()
+        .find(|entry| entry.branch.as_ref() == Some(base))
+        .map(|entry| entry.path))
+}
+
+/// What the base branch is to be: the workstream itself, or a merge of both. A merge that was made before a crash is
+/// found again.
+async fn make_commit(
+    product: &ProductRepo,
+    workstream: &Workstream,
+    base: &Sha,
+    head: &Sha,
+) -> Result<Sha, Failure> {
+    let user = product.user();
+    if user.is_ancestor(head, base).await.or_exit(WfStatus::General)? {
+        return Ok(base.clone());
+    }
+    if user.is_ancestor(base, head).await.or_exit(WfStatus::General)? {
+        return Ok(head.clone());
+    }
+    let merged = product.merge_tree(base, head).await.or_exit(WfStatus::General)?;
+    if !merged.is_clean {
+        let first =
+            merged.stages.first().map(|stage| String::from_utf8_lossy(&stage.path).into_owned());
+        let meta = &workstream.meta;
+        return Err(Failure::new(
+            WfStatus::Blocked,
+            format!(
+                "{} conflicts with {} in {}; merge {} into the worktree {} and run: wf merge {}",
+                meta.branch,
+                meta.base_branch,
+                first.unwrap_or_default(),
+                meta.base_branch,
+                meta.worktree.display(),
+                meta.id
+            ),
+        ));
+    }
+    let meta = &workstream.meta;
+    let message = format!("Merge workstream {}: {}\n", meta.id, meta.title);
+    let wish = NewCommit {
+        tree: &merged.tree,
+        parents: &[base.clone(), head.clone()],
+        identity: &identity(product).await?,
+        when: host::clock::now(),
+        message: &message,
+    };
+    product.commit_tree(wish).await.or_exit(WfStatus::General)
+}

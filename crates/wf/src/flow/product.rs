@@ -1,0 +1,100 @@
+//! The product repository of a project, and whether a worktree is what its workstream says.
+
+use std::path::{Path, PathBuf};
+
+use host::git::{Identity, ProductRepo};
+use model::verdict::WfStatus;
+
+use crate::disk::site::Site;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit};
+
+/// Opens the product repository.
+pub(crate) async fn open_product(site: &Site) -> Result<ProductRepo, Failure> {
+    if !site.project.repo.is_dir() {
+        let path = site.project.repo.display();
+        return Err(Failure::config(format!(
+            "REPO_PATH {path} does not exist; correct project.env"
+        )));
+    }
+    ProductRepo::discover(&site.project.repo).await.or_exit(WfStatus::Config)
+}
+
+/// Why a worktree cannot be worked in (5.4, D60, D72).
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorktreeFault {
+    #[error("the worktree {path} does not exist; it was removed by hand: wf close --force, or add it again with git worktree add", path = .0.display())]
+    Missing(PathBuf),
+    #[error("the worktree {path} is not inside {ops}/worktrees", path = path.display(), ops = ops.display())]
+    Outside { path: PathBuf, ops: PathBuf },
+    #[error("{path} is not a worktree of the product repository", path = .0.display())]
+    Foreign(PathBuf),
+    #[error("the worktree is on {actual}, not on {expected}; run: git -C {path} switch {expected}", path = path.display())]
+    WrongBranch { path: PathBuf, actual: String, expected: String },
+}
+
+/// Checks that the worktree is there, ours, and on its branch.
+pub(crate) async fn check_worktree(
+    site: &Site,
+    product: &ProductRepo,
+    workstream: &Workstream,
+) -> Result<Result<(), WorktreeFault>, Failure> {
+    let meta = &workstream.meta;
+    let path = meta.worktree.clone();
+    if !is_below(&path, &site.worktrees_dir()) {
+        return Ok(Err(WorktreeFault::Outside { path, ops: site.ops.clone() }));
+    }
+    if !path.is_dir() {
+        return Ok(Err(WorktreeFault::Missing(path)));
+    }
+    // Git may find an enclosing repository from a plain folder, and so it is asked what it found.
+    let Ok(found) = ProductRepo::discover(&path).await else {
+        return Ok(Err(WorktreeFault::Foreign(path)));
+    };
+    let same_place = found.user().toplevel().is_some_and(|top| is_same(top, &path));
+    if !same_place || !is_same(found.user().common_dir(), product.user().common_dir()) {
+        return Ok(Err(WorktreeFault::Foreign(path)));
+    }
+    let actual = product.current_branch(&path).await.or_exit(WfStatus::General)?;
+    if actual.as_ref() == Some(&meta.branch) {
+        return Ok(Ok(()));
+    }
+    let actual =
+        actual.map_or_else(|| "no branch (HEAD is detached)".to_owned(), |name| name.to_string());
+    Ok(Err(WorktreeFault::WrongBranch { path, actual, expected: meta.branch.to_string() }))
+}
+
+/// The person's, or a fixed one where git knows none (D128).
+pub(crate) async fn identity(product: &ProductRepo) -> Result<Identity, Failure> {
+    let user = product.user();
+    let name = user.config_get("user.name").await.or_exit(WfStatus::General)?;
+    let email = user.config_get("user.email").await.or_exit(WfStatus::General)?;
+    Ok(Identity {
+        name: name.unwrap_or_else(|| "wf".to_owned()),
+        email: email.unwrap_or_else(|| "wf@localhost".to_owned()),
+    })
+}
+
+/// Whether a path lies below a folder once links and dots are gone.
+pub(crate) fn is_below(path: &Path, folder: &Path) -> bool {
+    let real = |path: &Path| match path.canonicalize() {
+        Ok(real) => real,
+        // What does not exist is judged by its parent, which does.
+        Err(_) => {
+            let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+            parent
+                .zip(path.file_name())
+                .map_or_else(|| path.to_path_buf(), |(dir, name)| dir.join(name))
+        }
+    };
+    let (path, folder) = (real(path), real(folder));
+    path != folder && path.starts_with(&folder)
+}
+
+/// Whether two paths lead to the same place.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
+    }
+}

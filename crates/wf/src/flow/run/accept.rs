@@ -1,0 +1,203 @@
+//! QA_GATE, DOCS, UPDATE_STATE and UAT_GATE: from work that is done to work that is accepted (5.10 to 5.13).
+
+use std::path::Path;
+
+use model::id::{MicroCommitId, Sha};
+use model::verdict::WfStatus;
+
+use super::RunContext;
+use crate::disk::run_dir::MANIFEST;
+use crate::disk::site::Site;
+use crate::disk::uat::{generate, load_gate};
+use crate::disk::workstream::{DOCS_MANIFEST, Durability, Workstream};
+use crate::disk::{DiskError, read_optional, save};
+use crate::exit::Failure;
+use crate::rules::docs::DocsManifest;
+use crate::rules::manifest::{SuiteResult, SuiteStatus, TestManifest};
+use crate::rules::pipeline::{Outcome, Report, Stage};
+use crate::rules::plan::{Plan, mark_done, parse_plan};
+use crate::rules::qa::{
+    Evidence, QaFacts, Strictness, SuiteEvidence, judge_qa, parse_junit, parse_summary,
+};
+use crate::rules::schema::{Schema, render_json};
+use crate::rules::status::WorkstreamStatus;
+use crate::rules::uat::{Gate, judge_gate};
+
+/// Looks at what tests and review left in the run directory.
+pub(super) fn qa_gate(context: &mut RunContext) -> Result<Report, Failure> {
+    let manifest = match load_manifest(context)? {
+        Some(Ok(manifest)) => Some(manifest),
+        Some(Err(words)) => return Ok(Report::failed(Stage::QaGate, words)),
+        None => None,
+    };
+    let run = context.run.path();
+    let suites = manifest.iter().flat_map(|manifest| &manifest.suites);
+    let strict = context.profile()?.is_qa_strict;
+    let facts = QaFacts {
+        suites: suites.map(|suite| evidence(&run, suite)).collect(),
+        manifest: manifest.as_ref(),
+        review: context.review.as_ref().map(|review| review.decision),
+        strictness: if strict { Strictness::Strict } else { Strictness::Lenient },
+    };
+    let verdict = judge_qa(&facts);
+    context.notes.extend(verdict.warnings);
+    Ok(verdict.fault.map_or(Report::Passed, |words| Report::failed(Stage::QaGate, words)))
+}
+
+fn load_manifest(context: &RunContext) -> Result<Option<Result<TestManifest, String>>, DiskError> {
+    let bytes = read_optional(&context.run.file(MANIFEST))?;
+    Ok(bytes.map(|bytes| Schema::TestManifest.read(&bytes).map_err(|error| error.to_string())))
+}
+
+fn evidence(run: &Path, suite: &SuiteResult) -> SuiteEvidence {
+    let read =
+        |path: &Option<String>| path.as_ref().and_then(|path| std::fs::read(run.join(path)).ok());
+    let summary = read(&suite.artifacts.summary_json);
+    let junit = read(&suite.artifacts.junit_xml);
+    SuiteEvidence {
+        name: suite.name.clone(),
+        status: suite.status,
+        summary: summary.map_or(Evidence::Absent, |bytes| parse_summary(&bytes)),
+        junit: junit.map_or(Evidence::Absent, |bytes| parse_junit(&bytes)),
+    }
+}
+
+/// Notes screenshots in the workstream's own manifest, never in the product (D89).
+pub(super) fn docs(context: &mut RunContext) -> Result<Report, Failure> {
+    let documentation =
+        context.review.as_ref().map(|review| review.documentation.clone()).unwrap_or_default();
+    if documentation.required && !documentation.present {
+        context.notes.push("documentation is required but not present".to_owned());
+    }
+    let manifest = load_manifest(context)?.and_then(Result::ok);
+    let shots: Vec<String> = manifest
+        .iter()
+        .flat_map(|manifest| &manifest.suites)
+        .filter(|suite| suite.name == "e2e" && suite.status == SuiteStatus::Passed)
+        .flat_map(|suite| suite.artifacts.screenshots.clone())
+        .collect();
+    if shots.is_empty() {
+        return Ok(Report::Passed);
+    }
+    let now = host::clock::now();
+    let path = context.loaded()?.dir.join(DOCS_MANIFEST);
+    let mut docs: DocsManifest = match read_optional(&path)? {
+        Some(bytes) => {
+            Schema::DocsManifest.read(&bytes).map_err(|error| DiskError::invalid(&path, error))?
+        }
+        None => DocsManifest::new(now),
+    };
+    docs.add(&shots, context.id.as_str(), context.selected()?.id.as_str(), now);
+    save(&path, render_json(&docs).as_bytes())?;
+    Ok(Report::Passed)
+}
+
+/// The commit is accepted: written down first, so that a crash from here on is finished forward (D98).
+pub(super) async fn update_state(context: &mut RunContext) -> Result<Report, Failure> {
+    let Some(head) = context.head.clone() else {
+        return Ok(Report::failed(Stage::UpdateState, "there is no commit to accept"));
+    };
+    let id = context.selected()?.id.clone();
+    context.accepted = Some(head.clone());
+    context.write_journal(Stage::UpdateState)?;
+    host::failpoint::hit("wf-accepted");
+    let mut workstream = context.loaded()?.clone();
+    accept_commit(&context.site, &mut workstream, &id, &head, context.run.name()).await?;
+    context.workstream = Some(workstream);
+    super::land::settle(context)?;
+    Ok(Report::Passed)
+}
+
+/// Plan first, then the acceptance test if the plan is complete, then one write of meta.env. Doing it twice does nothing
+/// more than doing it once.
+pub(super) async fn accept_commit(
+    site: &Site,
+    workstream: &mut Workstream,
+    id: &MicroCommitId,
+    commit: &Sha,
+    run: &str,
+) -> Result<(), Failure> {
+    let _lock = site.lock_global("update state").await?;
+    let plan = mark_in_plan(workstream, id)?;
+    host::failpoint::hit("wf-plan-marked");
+    let (status, blocked_by) = if plan.is_complete() {
+        (WorkstreamStatus::UatPending, ensure_uat(site, workstream, &plan, commit)?)
+    } else {
+        (WorkstreamStatus::Implement, String::new())
+    };
+    host::failpoint::hit("wf-uat-made");
+    let changes = [
+        ("LAST_RUN_ID", run),
+        ("LAST_COMMIT_SHA", commit.as_str()),
+        ("LAST_RESULT", Outcome::Passed.word()),
+        ("STATUS", status.word()),
+        ("BLOCKED_BY", &blocked_by),
+    ];
+    workstream.change(&changes, Durability::Safe)?;
+    host::failpoint::hit("wf-meta-written");
+    Ok(())
+}
+
+/// A plan that lost the micro-commit meanwhile cannot be marked, and that is nobody's plan (D26).
+fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Failure> {
+    let path = workstream.plan_path();
+    let text = workstream.plan_text()?.unwrap_or_default();
+    let marked = mark_done(&text, id).map_err(|error| DiskError::invalid(&path, error))?;
+    let marked = marked.ok_or_else(|| {
+        Failure::new(
+            WfStatus::Internal,
+            format!("{id} is not in {} any more and could not be marked", path.display()),
+        )
+    })?;
+    if marked != text {
+        save(&path, marked.as_bytes())?;
+    }
+    parse_plan(&marked).map_err(|error| DiskError::invalid(&path, error).into())
+}
+
+/// The acceptance test of a complete plan: the one that waits, or a new one (D90, D94).
+fn ensure_uat(
+    site: &Site,
+    workstream: &Workstream,
+    plan: &Plan,
+    head: &Sha,
+) -> Result<String, Failure> {
+    let tests = match load_gate(&workstream.dir)? {
+        Ok(tests) => tests,
+        Err(unreadable) => return Ok(unreadable.join(",")),
+    };
+    let supersede = match judge_gate(&tests, Some(head)) {
+        Gate::Pending(ids) | Gate::Failed(ids) => {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            return Ok(ids.join(","));
+        }
+        // What was accepted before this commit was another state of the work.
+        Gate::Open => Vec::new(),
+        Gate::Generate { supersede } => supersede,
+    };
+    let uat = generate(site, workstream, plan, Some(head), &supersede, host::clock::now())?;
+    Ok(uat.id.to_string())
+}
+
+/// Opens once everything was accepted (5.13, D91, D94).
+pub(super) async fn uat_gate(context: &mut RunContext) -> Result<Report, Failure> {
+    let workstream = context.loaded()?;
+    let tests = match load_gate(&workstream.dir)? {
+        Ok(tests) => tests,
+        Err(by) => return Ok(Report::Blocked { by }),
+    };
+    let words = |ids: Vec<model::id::UatId>| ids.iter().map(ToString::to_string).collect();
+    match judge_gate(&tests, context.head.as_ref()) {
+        Gate::Open => Ok(Report::Passed),
+        Gate::Pending(ids) => Ok(Report::Blocked { by: words(ids) }),
+        Gate::Failed(ids) => Ok(Report::NotAccepted { by: words(ids) }),
+        Gate::Generate { supersede } => {
+            let plan = context.plan.clone().unwrap_or_default();
+            let _lock = context.site.lock_global("uat").await?;
+            let now = host::clock::now();
+            let uat =
+                generate(&context.site, workstream, &plan, context.head.as_ref(), &supersede, now)?;
+            Ok(Report::Blocked { by: vec![uat.id.to_string()] })
+        }
+    }
+}

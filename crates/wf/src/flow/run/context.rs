@@ -1,0 +1,197 @@
+//! What a cycle knows and keeps: its directory, its logs, how its stages went.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use host::git::{GitLog, ProductRepo};
+use host::lock::FileLock;
+use jiff::Timestamp;
+use model::id::{Sha, WorkstreamId};
+use model::redact::Redactor;
+use model::verdict::WfStatus;
+use serde_json::json;
+use store::commands_log::CommandsLog;
+
+use super::RunOrder;
+use crate::disk::DiskError;
+use crate::disk::journal::{Journal, OpenRun};
+use crate::disk::run_dir::{EVENTS, RunDir};
+use crate::disk::secrets::load_secrets;
+use crate::disk::site::Site;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit};
+use crate::rules::meta::stamp;
+use crate::rules::pipeline::{Report, Stage};
+use crate::rules::plan::{MicroCommit, Plan};
+use crate::rules::profile::Profile;
+use crate::rules::result::{StageRecord, StageStatus};
+use crate::rules::review::Review;
+use crate::rules::run_id::run_stem;
+use crate::ui::Ui;
+
+/// One cycle on its way.
+pub(crate) struct RunContext {
+    pub(super) site: Site,
+    pub(super) id: WorkstreamId,
+    pub(crate) run: RunDir,
+    pub(super) journal: Journal,
+    pub(super) redactor: Arc<Redactor>,
+    pub(super) log: Arc<CommandsLog>,
+    pub(super) git_log: GitLog,
+    pub(super) started: Timestamp,
+    pub(super) lock: Option<FileLock>,
+    pub(super) product: Option<ProductRepo>,
+    pub(super) profile: Option<Profile>,
+    pub(super) workstream: Option<Workstream>,
+    pub(super) plan: Option<Plan>,
+    pub(super) plan_text: String,
+    pub(crate) commit: Option<MicroCommit>,
+    pub(super) head_before: Option<Sha>,
+    pub(super) head: Option<Sha>,
+    pub(super) accepted_base: Option<Sha>,
+    pub(super) review: Option<Review>,
+    pub(super) touched: Option<usize>,
+    pub(super) notes: Vec<String>,
+    pub(super) stages: BTreeMap<Stage, StageRecord>,
+    pub(super) accepted: Option<Sha>,
+    stage_started: Instant,
+}
+
+impl RunContext {
+    /// Makes the directory before anything else: every run has one (12.2, D59).
+    pub(super) fn begin(order: &RunOrder<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
+        let site = order.site.clone();
+        let started = host::clock::now();
+        let redactor = Arc::new(Redactor::new(load_secrets(&site)?));
+        let run =
+            RunDir::create(&site.runs_dir(), &run_stem(started, &site.project.name, order.id))?;
+        let log =
+            CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+        let log = Arc::new(log);
+        Ok(Self {
+            journal: Journal::of(&site, order.id)?,
+            id: order.id.clone(),
+            run,
+            redactor,
+            git_log: log.callback(),
+            log,
+            started,
+            lock,
+            product: None,
+            profile: None,
+            workstream: None,
+            plan: None,
+            plan_text: String::new(),
+            commit: None,
+            head_before: None,
+            head: None,
+            accepted_base: None,
+            review: None,
+            touched: None,
+            notes: Vec::new(),
+            stages: BTreeMap::new(),
+            accepted: None,
+            stage_started: host::clock::monotonic(),
+            site,
+        })
+    }
+
+    /// A stage begins: it is written down, and told.
+    pub(super) fn enter(&mut self, stage: Stage, ui: Ui) {
+        self.stage_started = host::clock::monotonic();
+        self.event(stage, "start", 0.0);
+        if matches!(stage, Stage::Implement | Stage::Test | Stage::Review) {
+            ui.note(&format!("> {}", stage.key()));
+        }
+        // In LOCK the journal may still tell of a run that died; it is read there before it is written anew.
+        if self.lock.is_some() && stage != Stage::Lock {
+            // A journal that cannot be written only makes a later crash harder to explain.
+            self.write_journal(stage).ok();
+        }
+    }
+
+    /// A stage is over.
+    pub(super) fn leave(&mut self, stage: Stage, report: &Report) {
+        let seconds = self.stage_started.elapsed().as_secs_f64();
+        let (status, notes) = match report {
+            Report::Passed | Report::AllDone | Report::Nothing => {
+                (StageStatus::Passed, String::new())
+            }
+            Report::Blocked { by } | Report::NotAccepted { by } => {
+                (StageStatus::Blocked, by.join(","))
+            }
+            Report::ChangesRequested { words }
+            | Report::Failed { words, .. }
+            | Report::Stopped { words } => (StageStatus::Failed, words.clone()),
+        };
+        let word = if status == StageStatus::Passed { "complete" } else { "failed" };
+        self.event(stage, word, seconds);
+        let notes = self.redactor.redact(&notes).into_owned();
+        self.stages.insert(stage, StageRecord { status, duration_seconds: seconds, notes });
+    }
+
+    /// Writes down where the run is.
+    pub(super) fn write_journal(&self, stage: Stage) -> Result<(), DiskError> {
+        self.journal.save(&OpenRun {
+            stem: self.run.stem().to_owned(),
+            directory: self.run.name().to_owned(),
+            stage: stage.key().to_owned(),
+            started: self.started,
+            micro_commit: self.commit.as_ref().map(|commit| commit.id.clone()),
+            accepted: self.accepted.clone(),
+        })
+    }
+
+    /// One line for machines; losing one loses nothing else.
+    fn event(&self, stage: Stage, status: &str, seconds: f64) {
+        let now = stamp(host::clock::now());
+        let line = json!({"ts": now, "stage": stage.key(), "status": status, "duration": seconds});
+        host::file::append_line(&self.run.file(EVENTS), &line.to_string()).ok();
+    }
+
+    /// Writes a file of the run, redacted.
+    pub(super) fn save(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let bytes = self.redactor.redact_bytes(bytes);
+        host::file::write_atomic(&self.run.file(name), &bytes, 0o600).or_exit(WfStatus::General)
+    }
+
+    /// Gives the lock to the next cycle.
+    pub(super) fn release_lock(&mut self) -> Option<FileLock> {
+        self.lock.take()
+    }
+
+    /// Where the product is; LOAD has opened it.
+    pub(super) fn product(&self) -> Result<&ProductRepo, Failure> {
+        self.product
+            .as_ref()
+            .ok_or_else(|| Failure::new(WfStatus::Internal, "the product was not opened"))
+    }
+
+    /// The profile; LOAD has read it.
+    pub(super) fn profile(&self) -> Result<&Profile, Failure> {
+        self.profile
+            .as_ref()
+            .ok_or_else(|| Failure::new(WfStatus::Internal, "the profile was not read"))
+    }
+
+    /// The micro-commit; SELECT has chosen it.
+    pub(super) fn selected(&self) -> Result<&MicroCommit, Failure> {
+        self.commit
+            .as_ref()
+            .ok_or_else(|| Failure::new(WfStatus::Internal, "no micro-commit was selected"))
+    }
+
+    /// Where the branch stood when the run began.
+    pub(super) fn head_before(&self) -> Result<&Sha, Failure> {
+        self.head_before
+            .as_ref()
+            .ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))
+    }
+
+    /// Its text in the plan.
+    pub(super) fn block(&self) -> &str {
+        let range = self.commit.as_ref().map(|commit| commit.block.clone()).unwrap_or_default();
+        self.plan_text.get(range).unwrap_or_default()
+    }
+}

@@ -1,0 +1,126 @@
+//! The one finaliser: whatever ended a cycle, status, touched files, result and summary are written, in this order (D69,
+//! D70, D98).
+
+use model::verdict::WfStatus;
+use store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
+
+use super::RunContext;
+use crate::disk::run_dir::{RESULT, SUMMARY};
+use crate::disk::workstream::{Durability, Workstream};
+use crate::exit::{Failure, OrExit};
+use crate::flow::product::open_product;
+use crate::flow::refresh::{Tips, refresh, write_active};
+use crate::rules::pipeline::{Ending, EndingKind, Stage};
+use crate::rules::result::{RunFacts, StageRecord, StageStatus, render_summary, result_of};
+use crate::rules::run_id::RunTopic;
+use crate::rules::schema::{Schema, render_json};
+use crate::rules::touched::parse_touched;
+
+/// Finishes a cycle. A fault in here makes the ending worse and never better; the number of micro-commits that were left
+/// when it began bounds a loop.
+pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending, usize) {
+    let left = context.plan.as_ref().map_or(0, |plan| plan.commits.len() - plan.done_count());
+    let ending = match write_state(context, &ending).await {
+        Ok(()) => ending,
+        Err(failure) => worse(ending, &failure),
+    };
+    host::failpoint::hit("wf-refresh");
+    if context.lock.is_some() {
+        refresh_state(context).await;
+    }
+    context.notes.extend(context.log.take_failure().map(|error| format!("commands.log: {error}")));
+    let ending = match write_result(context, &ending).await {
+        Ok(()) => ending,
+        Err(failure) => worse(ending, &failure),
+    };
+    host::failpoint::hit("wf-result-written");
+    if context.lock.is_some() {
+        // A journal that stays makes the next run look again, and find everything done.
+        context.journal.close().ok();
+    }
+    (ending, left)
+}
+
+fn worse(ending: Ending, failure: &Failure) -> Ending {
+    let words = [ending.words.as_str(), &failure.to_string()].join("; ");
+    let exit = if ending.exit == WfStatus::Success { failure.status } else { ending.exit };
+    Ending {
+        exit,
+        words: words.trim_start_matches("; ").to_owned(),
+        kind: EndingKind::NotPassed,
+        ..ending
+    }
+}
+
+/// Names the directory and brings meta.env to where the ending leads. Who never got the lock writes nothing there.
+async fn write_state(context: &mut RunContext, ending: &Ending) -> Result<(), Failure> {
+    if context.run.is_pending() {
+        context.run.settle(RunTopic::None)?;
+    }
+    if context.lock.is_none() || ending.kind == EndingKind::MicroCommit {
+        return Ok(());
+    }
+    let dir = context.site.workstream_dir(&context.id);
+    let _lock = context.site.lock_global("end of run").await?;
+    let mut workstream = Workstream::load_dir(&dir)?;
+    let mut changes =
+        vec![("LAST_RUN_ID", context.run.name()), ("LAST_RESULT", ending.outcome.word())];
+    let blocked_by = ending.blocked_by.join(",");
+    if let Some(status) = ending.becomes {
+        changes.extend([("STATUS", status.word()), ("BLOCKED_BY", blocked_by.as_str())]);
+    }
+    workstream.change(&changes, Durability::Safe)?;
+    context.workstream = Some(workstream);
+    Ok(())
+}
+
+/// REFRESH always runs (D90); what goes wrong is noted, since it spoils nothing that was decided.
+async fn refresh_state(context: &mut RunContext) {
+    let start = host::clock::monotonic();
+    let outcome = refresh_inner(context).await;
+    let (status, notes) = match outcome {
+        Ok(()) => (StageStatus::Passed, String::new()),
+        Err(failure) => (StageStatus::Failed, failure.to_string()),
+    };
+    let duration_seconds = start.elapsed().as_secs_f64();
+    context.stages.insert(Stage::Refresh, StageRecord { status, duration_seconds, notes });
+}
+
+/// The repository is opened anew: the handle of the stages heeds the signal that may have ended them.
+async fn refresh_inner(context: &mut RunContext) -> Result<(), Failure> {
+    let Some(mut workstream) = context.workstream.clone() else { return Ok(()) };
+    let product = open_product(&context.site).await?.logged(context.log.callback());
+    let tips = Tips::observe(&product).await?;
+    {
+        let _lock = context.site.lock_global("refresh").await?;
+        refresh(&product, &tips, &mut workstream).await?;
+    }
+    write_active(&context.site).await?;
+    context.touched = Some(parse_touched(&workstream.touched()?).count());
+    context.workstream = Some(workstream);
+    Ok(())
+}
+
+/// The files that every run has (D69).
+async fn write_result(context: &RunContext, ending: &Ending) -> Result<(), Failure> {
+    let now = host::clock::now();
+    let snapshot = render_env_snapshot(&observe_env(now).await);
+    context.save(ENV_SNAPSHOT, snapshot.as_bytes())?;
+    let facts = RunFacts {
+        project: context.site.project.name.clone(),
+        workstream: context.id.clone(),
+        micro_commit: context.commit.as_ref().map(|commit| commit.id.clone()),
+        base_sha: context.workstream.as_ref().map(|workstream| workstream.meta.base_sha.clone()),
+        commit_sha: context.head.clone().filter(|head| context.head_before.as_ref() != Some(head)),
+        touched_files: context.touched,
+        started: context.started,
+        ended: host::clock::now(),
+        stages: context.stages.clone(),
+        notes: context.notes.clone(),
+    };
+    let result = result_of(&facts, ending);
+    let value = serde_json::to_value(&result).or_exit(WfStatus::Internal)?;
+    Schema::Result.check(&value).or_exit(WfStatus::Internal)?;
+    context.save(SUMMARY, render_summary(context.run.name(), &result).as_bytes())?;
+    context.save(RESULT, render_json(&result).as_bytes())
+}

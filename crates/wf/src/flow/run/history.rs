@@ -1,0 +1,79 @@
+//! What the next try should know: what went wrong last time, and what people answered (D81).
+
+use std::path::Path;
+
+use model::id::MicroCommitId;
+
+use crate::disk::question::load_questions;
+use crate::disk::queue::Entry;
+use crate::disk::read_optional;
+use crate::disk::rejection::load_rejections;
+use crate::disk::run_dir::{MANIFEST, REVIEW, load_result};
+use crate::disk::workstream::Workstream;
+use crate::exit::Failure;
+use crate::rules::clarification::ClarificationStatus;
+use crate::rules::manifest::TestManifest;
+use crate::rules::pipeline::Outcome;
+use crate::rules::review::read_review;
+use crate::rules::schema::Schema;
+
+/// The end of a log is where the reason is.
+const TAIL_LINES: usize = 60;
+
+/// Gathers it, in words for a prompt.
+pub(super) fn gather(
+    workstream: &Workstream,
+    commit: &MicroCommitId,
+    runs: &Path,
+) -> Result<Vec<String>, Failure> {
+    let mut words = Vec::new();
+    for rejection in load_rejections(&workstream.dir)? {
+        if rejection.commit == *commit {
+            words.push(format!("{} rejected an earlier try: {}", rejection.by, rejection.words));
+        }
+    }
+    for entry in load_questions(&workstream.dir, ClarificationStatus::Answered)? {
+        if let Entry::Good(question) = entry {
+            let answer = question.answer.unwrap_or_default();
+            words.push(format!(
+                "{} was answered. Question: {} Answer: {answer}",
+                question.id, question.question
+            ));
+        }
+    }
+    if let Some(run) = workstream.meta.last_run_id.as_ref().map(|name| runs.join(name)) {
+        // A run that cannot be read has nothing to tell.
+        if let Ok(Some(result)) = load_result(&run)
+            && result.status == Outcome::Failed
+        {
+            words.push(format!("The last try failed: {}", result.notes));
+            words.extend(demands(&run));
+            words.extend(test_tails(&run));
+        }
+    }
+    Ok(words)
+}
+
+fn demands(run: &Path) -> Vec<String> {
+    let read = || {
+        let document = serde_json::from_slice(&read_optional(&run.join(REVIEW)).ok()??).ok()?;
+        read_review(document).ok()
+    };
+    let demands = read().map(|review| review.demands()).unwrap_or_default();
+    demands.into_iter().map(|demand| format!("The reviewer demands: {demand}")).collect()
+}
+
+fn test_tails(run: &Path) -> Vec<String> {
+    let read = || -> Option<TestManifest> {
+        Schema::TestManifest.read(&read_optional(&run.join(MANIFEST)).ok()??).ok()
+    };
+    let Some(manifest) = read() else { return Vec::new() };
+    let tail = |name: &str| {
+        let log = read_optional(&run.join("tests").join(name).join("output.log")).ok().flatten()?;
+        let text = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = text.lines().collect();
+        let from = lines.len().saturating_sub(TAIL_LINES);
+        Some(format!("The end of the failing {name} tests:\n{}", lines[from..].join("\n")))
+    };
+    manifest.failed().into_iter().filter_map(tail).collect()
+}

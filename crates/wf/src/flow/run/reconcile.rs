@@ -1,0 +1,134 @@
+//! What a killed run left is finished by the next one (D98).
+//!
+//! The journal says how far it came. Once every gate had passed it is finished forward: plan, status and result are
+//! brought to where they were going. Before that it is a failed run, and its commits stay on the branch (D82).
+
+use model::verdict::WfStatus;
+
+use super::RunContext;
+use super::accept::accept_commit;
+use crate::disk::journal::OpenRun;
+use crate::disk::run_dir::{RESULT, RunDir, SUMMARY, list_runs};
+use crate::disk::save;
+use crate::disk::workstream::{Durability, Workstream};
+use crate::exit::{Failure, OrExit};
+use crate::flow::stage::stop_boxes;
+use crate::rules::pipeline::{Ending, EndingKind, Outcome, Stage};
+use crate::rules::result::{INTERNAL, RunFacts, render_summary, result_of};
+use crate::rules::run_id::RunTopic;
+use crate::rules::schema::{Schema, render_json};
+
+/// Finishes the run that was left open, if there is one.
+pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
+    let Some(left) = context.journal.load()? else { return Ok(()) };
+    let mut workstream = Workstream::load_dir(&context.site.workstream_dir(&context.id))?;
+    let mut run = find_dir(context, &left)?;
+    if let Some(run) = &run {
+        // Its boxes may have outlived it. They work on copies, so nothing is lost with them.
+        let stopped = stop_boxes(&run.path()).await.or_exit(WfStatus::General)?;
+        if stopped > 0 {
+            context.notes.push(format!("stopped {stopped} boxes of the run {}", run.name()));
+        }
+    }
+    if run.as_ref().is_some_and(|run| run.file(RESULT).is_file()) {
+        // It had written everything but the end of its journal.
+        return Ok(context.journal.close()?);
+    }
+    let left = forward_or_not(left, &workstream);
+    let ending = ending_of(&left);
+    if let Some(run) = run.as_mut().filter(|run| run.is_pending()) {
+        run.settle(left.micro_commit.as_ref().map_or(RunTopic::None, RunTopic::MicroCommit))?;
+    }
+    let name = run.as_ref().map_or(left.directory.clone(), |run| run.name().to_owned());
+    match (&left.accepted, &left.micro_commit) {
+        (Some(commit), Some(id)) => {
+            accept_commit(&context.site, &mut workstream, id, commit, &name).await?;
+        }
+        _ => {
+            let _lock = context.site.lock_global("reconcile").await?;
+            let changes = [("LAST_RUN_ID", name.as_str()), ("LAST_RESULT", ending.outcome.word())];
+            workstream.change(&changes, Durability::Safe)?;
+        }
+    }
+    if let Some(run) = run {
+        write_result(context, &left, &ending, &run)?;
+    }
+    context
+        .notes
+        .push(format!("finished what the run {name} left when its process died in {}", left.stage));
+    Ok(context.journal.close()?)
+}
+
+/// A person may have taken the micro-commit out of the plan meanwhile; then there is nothing to mark, and the run counts
+/// as failed.
+fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
+    // A plan that cannot be read is not one without it: that is an error to be put right first.
+    let is_gone = left
+        .micro_commit
+        .as_ref()
+        .is_some_and(|id| workstream.load_plan().is_ok_and(|plan| plan.find(id).is_none()));
+    let accepted = left.accepted.clone().filter(|_| !is_gone);
+    OpenRun { accepted, ..left }
+}
+
+/// The directory may have got its name after the journal was last written.
+fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<RunDir>, Failure> {
+    let root = context.site.runs_dir();
+    let reopen = |name: &str| RunDir::reopen(&root, &left.stem, name);
+    if root.join(&left.directory).is_dir() {
+        return Ok(Some(reopen(&left.directory)));
+    }
+    let names = list_runs(&root)?;
+    let prefix = format!("{}_", left.stem);
+    let renamed = names.iter().find(|name| {
+        name.starts_with(&prefix)
+            && *name != context.run.name()
+            && !root.join(name).join(RESULT).exists()
+    });
+    Ok(renamed.map(|name| reopen(name)))
+}
+
+fn ending_of(left: &OpenRun) -> Ending {
+    let stage = Stage::from_key(&left.stage);
+    let (outcome, exit, kind) = if left.accepted.is_some() {
+        (Outcome::Passed, WfStatus::Success, EndingKind::MicroCommit)
+    } else {
+        (Outcome::Failed, WfStatus::General, EndingKind::NotPassed)
+    };
+    Ending {
+        outcome,
+        exit,
+        failed_stage: stage.filter(|_| left.accepted.is_none()),
+        becomes: None,
+        blocked_by: Vec::new(),
+        words: "the process died; this result was written by the next run".to_owned(),
+        kind,
+    }
+}
+
+fn write_result(
+    context: &RunContext,
+    left: &OpenRun,
+    ending: &Ending,
+    run: &RunDir,
+) -> Result<(), Failure> {
+    let facts = RunFacts {
+        project: context.site.project.name.clone(),
+        workstream: context.id.clone(),
+        micro_commit: left.micro_commit.clone(),
+        base_sha: None,
+        commit_sha: left.accepted.clone(),
+        touched_files: None,
+        started: left.started,
+        ended: host::clock::now(),
+        stages: std::collections::BTreeMap::new(),
+        notes: Vec::new(),
+    };
+    let mut result = result_of(&facts, ending);
+    if left.accepted.is_none() {
+        result.failed_stage.get_or_insert_with(|| INTERNAL.to_owned());
+    }
+    debug_assert!(Schema::Result.check(&serde_json::json!(result)).is_ok());
+    save(&run.file(SUMMARY), render_summary(run.name(), &result).as_bytes())?;
+    Ok(save(&run.file(RESULT), render_json(&result).as_bytes())?)
+}

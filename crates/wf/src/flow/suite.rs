@@ -1,0 +1,233 @@
+//! Running test suites and keeping what they leave (5.8, D56, D84, D85).
+
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use host::process::{Leftovers, RunLimits, run};
+use model::command::{CommandExit, CommandRecord, CommandSpec};
+use model::id::Sha;
+use model::redact::Redactor;
+
+use super::stage::{Scene, StageError, SuiteEnd, SuiteOrder, Workshop};
+use crate::disk::secrets::pick_secrets;
+use crate::disk::site::Site;
+use crate::disk::{DiskError, make_dir, names_in, read_optional};
+use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
+use crate::rules::profile::{Suite, SuiteRunner, TestIn};
+use crate::rules::qa::{Evidence, parse_summary};
+
+/// What is kept of a suite's output.
+const LOG_CAP: usize = 4 << 20;
+/// The most files of one suite that are kept.
+const MAX_FILES: usize = 500;
+const OUT_OF_TIME: i32 = 124;
+
+/// Where and how suites run.
+pub(crate) struct Bench<'a> {
+    pub(crate) scene: Scene<'a>,
+    pub(crate) site: &'a Site,
+    pub(crate) workshop: &'a Workshop,
+    /// The commit to test.
+    pub(crate) head: &'a Sha,
+    pub(crate) redactor: &'a Arc<Redactor>,
+}
+
+/// Runs a suite and gathers what it left in the run directory.
+pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteResult, StageError> {
+    let argv = match &suite.how {
+        SuiteRunner::Skip(why) => return Ok(SuiteResult::skipped(suite.name, why)),
+        SuiteRunner::Command(argv) => argv.clone(),
+        SuiteRunner::Make(target) => argv_make(bench.scene, target),
+    };
+    let kept = bench.scene.run_dir.join("tests").join(suite.name);
+    make_dir(&kept).map_err(|error| StageError::Failed(crate::exit::told(&error)))?;
+    let log = kept.join("output.log");
+    let left = format!("test-results/{}/{}", bench.site.project.name, suite.name);
+    let order = SuiteOrder {
+        scene: bench.scene,
+        head: bench.head,
+        left: &left,
+        name: suite.name,
+        argv: &argv,
+        timeout: bench.scene.profile.test_timeout,
+        log: &log,
+        results: &kept,
+    };
+    let end = match bench.scene.profile.test_in {
+        TestIn::Host => run_on_host(order, bench).await?,
+        TestIn::Box => bench.workshop.suite(order).await?,
+    };
+    let text = read_optional(&log).ok().flatten().unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    if let (SuiteRunner::Make(target), true) =
+        (&suite.how, end.exit_code == 0 || end.exit_code == 2)
+        && is_absent(&text, target)
+    {
+        return Ok(SuiteResult::skipped(suite.name, &format!("Target '{target}' not in Makefile")));
+    }
+    Ok(result_of(suite.name, &end, &kept))
+}
+
+/// The makefile is named, and the target cannot be taken for an option (D37, D83).
+fn argv_make(scene: Scene<'_>, target: &str) -> Vec<String> {
+    let makefile = scene.profile.makefile.as_deref().unwrap_or("Makefile");
+    ["make", "-f", makefile, "--", target].map(str::to_owned).to_vec()
+}
+
+/// Whether make says that there is no rule for the target itself, or that a rule has nothing to do: in both cases no test
+/// was run. Any other complaint is a failure (D84).
+fn is_absent(output: &str, target: &str) -> bool {
+    let no_rule = format!("*** No rule to make target '{target}'.  Stop.");
+    let nothing = format!("make: Nothing to be done for '{target}'.");
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.iter().any(|line| line.ends_with(&no_rule)) || lines == [nothing.as_str()]
+}
+
+/// Runs the suite as the person who runs wf, with a limit on time; its whole process group ends with it.
+async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEnd, StageError> {
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| StageError::Failed(crate::exit::told(error));
+    let worktree = &order.scene.workstream.meta.worktree;
+    let program = order.argv.first().cloned().unwrap_or_default();
+    let program = match program.contains('/') {
+        true => worktree.join(&program),
+        false => host::tool::which(&program)
+            .ok_or_else(|| StageError::Failed(format!("{program} was not found; install it")))?,
+    };
+    let mut spec = CommandSpec::new(program).args(order.argv.iter().skip(1)).cwd(worktree);
+    // Make hands its own flags down through the environment, which would reach the project's make.
+    spec.env = host::env::vars_os();
+    spec.env.retain(|(name, _)| name != "MAKEFLAGS" && name != "MAKELEVEL" && name != "LC_ALL");
+    let mut spec = spec.env("LC_ALL", "C");
+    let secrets = pick_secrets(bench.site, &order.scene.profile.secrets_test);
+    for (name, secret) in secrets.map_err(|failure| StageError::Config(failure.to_string()))? {
+        spec = spec.env(name, secret.expose());
+    }
+    let limits = RunLimits {
+        timeout: Some(order.timeout),
+        stdout_cap: LOG_CAP,
+        stderr_cap: LOG_CAP,
+        grace: Duration::from_secs(2),
+        leftovers: Leftovers::Kill,
+    };
+    let started = fs_now(order.results);
+    let started_at = host::clock::now();
+    let output = run(&spec, &limits, order.scene.cancel).await.map_err(|error| failed(&error))?;
+    (order.scene.log)(CommandRecord {
+        started_at,
+        cwd: worktree.clone(),
+        command: order.argv.join(" "),
+        exit: output.exit,
+        duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
+        stdout: output.stdout.clone(),
+        stderr: output.stderr.clone(),
+        dropped_bytes: 0,
+    });
+    let mut text = output.stdout.clone();
+    text.extend_from_slice(&output.stderr);
+    save_log(order.log, &bench.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
+    if let Some(reason) = output.cancelled {
+        return Err(StageError::Stopped(reason.to_string()));
+    }
+    copy_fresh(&worktree.join(order.left), order.results, started)
+        .map_err(|error| failed(&error))?;
+    Ok(SuiteEnd { exit_code: code_of(output.exit), duration: output.duration })
+}
+
+fn code_of(exit: CommandExit) -> i32 {
+    match exit {
+        CommandExit::Exited(code) => code,
+        CommandExit::Signalled(signal) => 128 + signal,
+        CommandExit::TimedOut => OUT_OF_TIME,
+        CommandExit::NotStarted => 127,
+    }
+}
+
+fn save_log(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+    use std::io::Write;
+    let mut options = fs::OpenOptions::new();
+    let file = options.create(true).append(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).map_err(DiskError::io("write", path))
+}
+
+/// The moment by the clock of the file system, which is the one that files are compared with.
+pub(super) fn fs_now(dir: &Path) -> Option<SystemTime> {
+    let probe = dir.join(".started");
+    fs::write(&probe, b"").ok()?;
+    let now = probe.metadata().ok()?.modified().ok();
+    fs::remove_file(&probe).ok();
+    now
+}
+
+/// Copies what the suite left and nothing older: a file of an earlier run is no evidence (D56). Links are left out.
+fn copy_fresh(from: &Path, to: &Path, started: Option<SystemTime>) -> Result<(), DiskError> {
+    let mut waiting = vec![(from.to_path_buf(), to.to_path_buf())];
+    let mut count = 0;
+    while let Some((dir, target)) = waiting.pop() {
+        for name in names_in(&dir)? {
+            let path = dir.join(&name);
+            let facts = path.symlink_metadata().map_err(DiskError::io("look at", &path))?;
+            let is_fresh =
+                facts.modified().ok().zip(started).is_none_or(|(then, start)| then >= start);
+            if facts.is_dir() {
+                waiting.push((path, target.join(&name)));
+            } else if facts.is_file() && is_fresh && count < MAX_FILES {
+                make_dir(&target)?;
+                fs::copy(&path, target.join(&name)).map_err(DiskError::io("copy", &path))?;
+                count += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the manifest says about a suite that ran; paths are relative to the run directory.
+fn result_of(name: &str, end: &SuiteEnd, kept: &Path) -> SuiteResult {
+    let found = |file: &str| kept.join(file).is_file().then(|| format!("tests/{name}/{file}"));
+    let summary = fs::read(kept.join("summary.json")).ok().map(|bytes| parse_summary(&bytes));
+    let stats: Option<Stats> = match summary {
+        Some(Evidence::Found(stats)) => Some(stats),
+        Some(Evidence::Absent | Evidence::Broken(_)) | None => None,
+    };
+    SuiteResult {
+        name: name.to_owned(),
+        status: if end.exit_code == 0 { SuiteStatus::Passed } else { SuiteStatus::Failed },
+        reason: (end.exit_code == OUT_OF_TIME).then(|| "out of time".to_owned()),
+        exit_code: Some(end.exit_code),
+        duration_seconds: Some(end.duration.as_secs_f64()),
+        artifacts: Artifacts {
+            summary_json: found("summary.json"),
+            junit_xml: found("junit.xml"),
+            coverage: kept.join("coverage").is_dir().then(|| format!("tests/{name}/coverage")),
+            log: found("output.log"),
+            screenshots: screenshots(name, &kept.join("screenshots")),
+        },
+        stats,
+    }
+}
+
+fn screenshots(suite: &str, dir: &Path) -> Vec<String> {
+    let names = names_in(dir).unwrap_or_default();
+    names.into_iter().map(|name| format!("tests/{suite}/screenshots/{name}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_target_itself_can_be_absent_d84() {
+        let absent = |text: &str| is_absent(text, "test-e2e");
+        assert!(absent("make: *** No rule to make target 'test-e2e'.  Stop.\n"));
+        assert!(absent("make: Nothing to be done for 'test-e2e'.\n"));
+        assert!(!absent("make: *** No rule to make target 'x', needed by 'test-e2e'.  Stop.\n"));
+        assert!(!absent("Makefile:1: *** missing separator.  Stop.\n"));
+        assert!(!absent(
+            "make: Makefile: No such file or directory\nmake: *** No rule to make target 'Makefile'.  Stop.\n"
+        ));
+        assert!(!absent("running\nmake: Nothing to be done for 'test-e2e'.\n"));
+    }
+}

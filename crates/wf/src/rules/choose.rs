@@ -1,0 +1,111 @@
+//! Which project is meant (D4).
+
+use std::path::{Path, PathBuf};
+
+/// A project and the folders by which it can be told from where a person stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) name: String,
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// What was said and where one stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    /// `--project`
+    pub(crate) flag: Option<&'a str>,
+    /// `AOS_PROJECT`
+    pub(crate) variable: Option<&'a str>,
+    pub(crate) here: &'a Path,
+}
+
+/// Why no project is meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoProject {
+    #[error("there is no project '{name}'{hint}")]
+    Unknown { name: String, hint: String },
+    #[error("no project is registered yet; register one: wf interview")]
+    NoneRegistered,
+    #[error(
+        "several projects are registered ({names}); say which: --project NAME, or set AOS_PROJECT"
+    )]
+    Several { names: String },
+}
+
+/// The flag outranks the variable, the variable the place, and the place the only project there is.
+pub(crate) fn choose_project(wish: &Wish<'_>, known: &[Candidate]) -> Result<String, NoProject> {
+    if let Some(name) = wish.flag.or(wish.variable.filter(|name| !name.is_empty())) {
+        return known
+            .iter()
+            .find(|candidate| candidate.name == name)
+            .map(|_| name.to_owned())
+            .ok_or_else(|| NoProject::Unknown {
+                name: name.to_owned(),
+                hint: super::suggest::hint(
+                    name,
+                    known.iter().map(|candidate| candidate.name.as_str()),
+                ),
+            });
+    }
+    let by_place =
+        known.iter().filter_map(|candidate| Some((depth(candidate, wish.here)?, candidate)));
+    if let Some((_, candidate)) = by_place.max_by_key(|(depth, _)| *depth) {
+        return Ok(candidate.name.clone());
+    }
+    match known {
+        [] => Err(NoProject::NoneRegistered),
+        [only] => Ok(only.name.clone()),
+        several => {
+            let names: Vec<&str> =
+                several.iter().map(|candidate| candidate.name.as_str()).collect();
+            Err(NoProject::Several { names: names.join(", ") })
+        }
+    }
+}
+
+/// How long the longest folder is that contains the place.
+fn depth(candidate: &Candidate, here: &Path) -> Option<usize> {
+    let around = candidate.folders.iter().filter(|folder| here.starts_with(folder));
+    around.map(|folder| folder.components().count()).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<Candidate> {
+        let candidate = |name: &str, folders: &[&str]| Candidate {
+            name: name.to_owned(),
+            folders: folders.iter().map(PathBuf::from).collect(),
+        };
+        vec![
+            candidate("a", &["/dev/a", "/flow/projects/a"]),
+            candidate("b", &["/dev/a/vendor/b", "/ops/worktrees/x"]),
+        ]
+    }
+
+    fn choose(flag: Option<&str>, variable: Option<&str>, here: &str) -> Result<String, NoProject> {
+        choose_project(&Wish { flag, variable, here: Path::new(here) }, &known())
+    }
+
+    #[test]
+    fn flag_then_variable_then_place_d4() {
+        assert_eq!(choose(Some("a"), Some("b"), "/ops/worktrees/x").unwrap(), "a");
+        assert_eq!(choose(None, Some("b"), "/dev/a").unwrap(), "b");
+        assert_eq!(choose(None, None, "/dev/a/src").unwrap(), "a");
+        assert_eq!(choose(None, None, "/dev/a/vendor/b/src").unwrap(), "b");
+        assert_eq!(choose(None, None, "/ops/worktrees/x").unwrap(), "b");
+        assert!(matches!(choose(None, None, "/dev/ab"), Err(NoProject::Several { .. })));
+        assert!(matches!(choose(None, Some(""), "/"), Err(NoProject::Several { .. })));
+    }
+
+    #[test]
+    fn the_only_project_needs_no_name_d4() {
+        let only = &known()[..1];
+        let wish = Wish { flag: None, variable: None, here: Path::new("/") };
+        assert_eq!(choose_project(&wish, only).unwrap(), "a");
+        assert_eq!(choose_project(&wish, &[]), Err(NoProject::NoneRegistered));
+        let error = choose_project(&Wish { flag: Some("aa"), ..wish }, only).unwrap_err();
+        assert_eq!(error.to_string(), "there is no project 'aa'; did you mean 'a'?");
+    }
+}

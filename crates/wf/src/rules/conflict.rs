@@ -1,0 +1,199 @@
+//! Which workstreams may get in each other's way: by files touched, and by paths expected.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::touched::parse_touched;
+
+/// What is known of a workstream for this.
+#[derive(Debug, Clone)]
+pub(crate) struct Ground<'a> {
+    pub(crate) id: &'a str,
+    /// The content of its touched_files.txt.
+    pub(crate) touched: &'a [u8],
+    pub(crate) expected: &'a [String],
+}
+
+/// How one workstream meets another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Overlap {
+    pub(crate) workstream: String,
+    /// Files that both touched.
+    pub(crate) actual: Vec<String>,
+    /// Paths that this one expects to touch, with the other's files below them.
+    pub(crate) predicted: BTreeMap<String, Vec<String>>,
+    /// Paths that the other one expects to touch, with this one's files below them (D111).
+    pub(crate) reverse: BTreeMap<String, Vec<String>>,
+    /// Pairs of expected paths of which one contains the other (D111).
+    pub(crate) expected: Vec<(String, String)>,
+}
+
+impl Overlap {
+    fn is_empty(&self) -> bool {
+        self.actual.is_empty()
+            && self.predicted.is_empty()
+            && self.reverse.is_empty()
+            && self.expected.is_empty()
+    }
+}
+
+/// Compares one workstream with all others, by id (D112).
+pub(crate) fn find_overlaps(target: &Ground<'_>, others: &[Ground<'_>]) -> Vec<Overlap> {
+    let mut mine: Vec<&[u8]> = parse_touched(target.touched).collect();
+    mine.sort_unstable();
+    let mut found: Vec<Overlap> = others
+        .iter()
+        .filter(|other| other.id != target.id)
+        .map(|other| compare(target, &mine, other))
+        .filter(|overlap| !overlap.is_empty())
+        .collect();
+    found.sort_by(|one, other| one.workstream.cmp(&other.workstream));
+    found
+}
+
+fn compare(target: &Ground<'_>, mine: &[&[u8]], other: &Ground<'_>) -> Overlap {
+    let theirs: Vec<&[u8]> = parse_touched(other.touched).collect();
+    let shared = theirs.iter().filter(|path| mine.binary_search(path).is_ok());
+    let mut actual: Vec<String> = shared.map(|path| shown(path)).collect();
+    actual.sort();
+    Overlap {
+        workstream: other.id.to_owned(),
+        actual,
+        predicted: below(target.expected, &theirs),
+        reverse: below(other.expected, mine),
+        expected: target
+            .expected
+            .iter()
+            .flat_map(|one| other.expected.iter().map(move |two| (one, two)))
+            .filter(|(one, two)| contains(one, two.as_bytes()) || contains(two, one.as_bytes()))
+            .map(|(one, two)| (one.clone(), two.clone()))
+            .collect(),
+    }
+}
+
+fn below(expected: &[String], files: &[&[u8]]) -> BTreeMap<String, Vec<String>> {
+    let matching = |prefix: &String| -> Vec<String> {
+        files.iter().filter(|file| contains(prefix, file)).map(|file| shown(file)).collect()
+    };
+    let all = expected.iter().map(|prefix| (prefix.clone(), matching(prefix)));
+    all.filter(|(_, files)| !files.is_empty()).collect()
+}
+
+/// Whether `path` is `prefix` or lies below it, by whole components: `src` has nothing to do with `src2/` (D110).
+pub(crate) fn contains(prefix: &str, path: &[u8]) -> bool {
+    let prefix = prefix.trim_end_matches('/').as_bytes();
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    match path.strip_prefix(prefix) {
+        Some(rest) => prefix.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
+        None => false,
+    }
+}
+
+/// How many files each workstream shares with any other, for a list.
+pub(crate) fn count_shared(grounds: &[Ground<'_>]) -> Vec<usize> {
+    let mut owners: HashMap<&[u8], (usize, bool)> = HashMap::new();
+    let mut shared = vec![0; grounds.len()];
+    for (at, ground) in grounds.iter().enumerate() {
+        for path in parse_touched(ground.touched) {
+            match owners.get_mut(path) {
+                None => {
+                    owners.insert(path, (at, false));
+                }
+                Some((first, counted)) if *first != at => {
+                    shared[at] += 1;
+                    if !*counted {
+                        *counted = true;
+                        shared[*first] += 1;
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    shared
+}
+
+/// Why expected paths were refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the expected path '{path}' must be relative to the repository and without '..'")]
+pub(crate) struct BadExpectedPath {
+    path: String,
+}
+
+/// Reads the expected paths of a new workstream: relative, without `..`, and `./` taken off (D104).
+pub(crate) fn parse_expected(text: &str) -> Result<Vec<String>, BadExpectedPath> {
+    let mut paths = Vec::new();
+    for word in text.split_whitespace() {
+        let is_folder = word.ends_with('/');
+        let parts: Vec<&str> = word.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        if word.starts_with('/') || parts.is_empty() || parts.contains(&"..") {
+            return Err(BadExpectedPath { path: word.to_owned() });
+        }
+        let path = parts.join("/") + if is_folder { "/" } else { "" };
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_compared_by_components_d110() {
+        assert!(
+            contains("src", b"src/a.rs")
+                && contains("src/", b"src/a.rs")
+                && contains("src", b"src")
+        );
+        assert!(!contains("src", b"src2/a.rs") && !contains("src/a", b"src/ab"));
+    }
+
+    #[test]
+    fn all_four_kinds_of_overlap_are_found_d111_d112() {
+        let paths = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let (mk, src, doc) = (paths(&["mk/"]), paths(&["src/"]), paths(&["src/api"]));
+        let target = Ground { id: "a", touched: b"mk/x\nsrc/y\n", expected: &src };
+        let others = [
+            Ground { id: "c", touched: b"src/y\nother\n", expected: &mk },
+            Ground { id: "b", touched: b"", expected: &doc },
+            Ground { id: "a", touched: b"mk/x\n", expected: &src },
+            Ground { id: "d", touched: b"zzz\n", expected: &[] },
+        ];
+        let found = find_overlaps(&target, &others);
+        assert_eq!(
+            found.iter().map(|overlap| overlap.workstream.as_str()).collect::<Vec<_>>(),
+            ["b", "c"]
+        );
+        assert_eq!(found[0].expected, [("src/".to_owned(), "src/api".to_owned())]);
+        assert_eq!(found[1].actual, ["src/y"]);
+        assert_eq!(found[1].predicted["src/"], ["src/y"]);
+        assert_eq!(found[1].reverse["mk/"], ["mk/x"]);
+    }
+
+    #[test]
+    fn shared_files_are_counted_for_each() {
+        let ground = |id, touched| Ground { id, touched, expected: &[] };
+        let all = [ground("a", &b"x\ny\n"[..]), ground("b", b"x\n"), ground("c", b"x\nz\n")];
+        assert_eq!(count_shared(&all), [1, 1, 1]);
+    }
+
+    #[test]
+    fn expected_paths_are_tidied_or_refused_d104() {
+        assert_eq!(
+            parse_expected("./mk/ tests//unit src mk/").unwrap(),
+            ["mk/", "tests/unit", "src"]
+        );
+        assert_eq!(parse_expected("  ").unwrap(), Vec::<String>::new());
+        for bad in ["/etc", "../x", "a/../b", "."] {
+            assert!(parse_expected(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `test_manifest.json`: which suites ran, how they ended, and what they left in the run directory.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::meta::stamp;
+
+/// The manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TestManifest {
+    pub(crate) version: u32,
+    #[serde(default)]
+    pub(crate) generated: String,
+    pub(crate) suites: Vec<SuiteResult>,
+}
+
+/// How one suite ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SuiteResult {
+    pub(crate) name: String,
+    pub(crate) status: SuiteStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_seconds: Option<f64>,
+    pub(crate) artifacts: Artifacts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stats: Option<Stats>,
+}
+
+/// How a suite ended, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SuiteStatus {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// Files of a suite, relative to the run directory. What is absent is left out (D55).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Artifacts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) summary_json: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) junit_xml: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) coverage: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) screenshots: Vec<String>,
+}
+
+/// Numbers from a suite's own summary (8.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Stats {
+    pub(crate) total: u64,
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl TestManifest {
+    /// A manifest of these suites.
+    pub(crate) fn new(suites: Vec<SuiteResult>, now: Timestamp) -> Self {
+        Self { version: 1, generated: stamp(now), suites }
+    }
+
+    /// The suites that failed, by name.
+    pub(crate) fn failed(&self) -> Vec<&str> {
+        let failed = self.suites.iter().filter(|suite| suite.status == SuiteStatus::Failed);
+        failed.map(|suite| suite.name.as_str()).collect()
+    }
+
+    /// Whether any suite ran at all.
+    pub(crate) fn has_run_any(&self) -> bool {
+        self.suites.iter().any(|suite| suite.status != SuiteStatus::Skipped)
+    }
+}
+
+impl SuiteResult {
+    /// A suite that did not run, and why.
+    pub(crate) fn skipped(name: &str, reason: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            status: SuiteStatus::Skipped,
+            reason: Some(reason.to_owned()),
+            exit_code: None,
+            duration_seconds: None,
+            artifacts: Artifacts::default(),
+            stats: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::schema::Schema;
+
+    #[test]
+    fn what_is_written_keeps_the_schema_and_omits_what_is_absent_d55() {
+        let ran = SuiteResult {
+            name: "unit".to_owned(),
+            status: SuiteStatus::Failed,
+            reason: None,
+            exit_code: Some(124),
+            duration_seconds: Some(1.5),
+            artifacts: Artifacts {
+                junit_xml: Some("test/unit/junit.xml".to_owned()),
+                ..Artifacts::default()
+            },
+            stats: Some(Stats { total: 3, passed: 2, failed: 1, skipped: 0 }),
+        };
+        let manifest = TestManifest::new(
+            vec![ran, SuiteResult::skipped("e2e", "no target")],
+            Timestamp::UNIX_EPOCH,
+        );
+        let value = serde_json::to_value(&manifest).unwrap();
+        assert_eq!(Schema::TestManifest.check(&value), Ok(()));
+        assert_eq!(value["suites"][1]["artifacts"], serde_json::json!({}));
+        assert_eq!((manifest.failed(), manifest.has_run_any()), (vec!["unit"], true));
+    }
+}

@@ -1,0 +1,246 @@
+//! `meta.env` of a workstream: read into types, changed key by key, so that comments and unknown keys stay.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use model::env_file::{EnvFault, EnvFile, EnvFileError, MissingKeys};
+use model::id::{BranchName, IdError, Sha, WorkstreamId};
+use serde::Serialize;
+
+use super::status::{UnknownStatus, WorkstreamStatus};
+
+/// The keys that must be there.
+const REQUIRED: [&str; 9] = [
+    "ID",
+    "TITLE",
+    "BRANCH",
+    "WORKTREE",
+    "BASE_BRANCH",
+    "BASE_SHA",
+    "STATUS",
+    "CREATED_AT",
+    "LAST_REFRESHED",
+];
+
+/// All keys that mean something here.
+const KNOWN: [&str; 18] = [
+    "ID",
+    "TITLE",
+    "BRANCH",
+    "WORKTREE",
+    "BASE_BRANCH",
+    "BASE_SHA",
+    "STATUS",
+    "EXPECTED_PATHS",
+    "CREATED_AT",
+    "LAST_REFRESHED",
+    "LAST_RUN_ID",
+    "LAST_COMMIT_SHA",
+    "LAST_RESULT",
+    "BLOCKED_BY",
+    "APPROVED_SHA",
+    "CLOSED_AT",
+    "TOUCHED_HEAD",
+    "TOUCHED_BASE",
+];
+
+/// What a workstream says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Meta {
+    pub(crate) id: WorkstreamId,
+    pub(crate) title: String,
+    pub(crate) branch: BranchName,
+    pub(crate) worktree: PathBuf,
+    pub(crate) base_branch: BranchName,
+    pub(crate) base_sha: Sha,
+    pub(crate) status: WorkstreamStatus,
+    pub(crate) expected_paths: Vec<String>,
+    pub(crate) created_at: String,
+    pub(crate) last_refreshed: String,
+    pub(crate) last_run_id: Option<String>,
+    pub(crate) last_commit_sha: Option<Sha>,
+    pub(crate) last_result: Option<String>,
+    pub(crate) blocked_by: Vec<String>,
+    /// The tip that touched_files.txt was made for.
+    pub(crate) touched_head: Option<Sha>,
+    /// The tip of the base branch that it was made against.
+    pub(crate) touched_base: Option<Sha>,
+}
+
+/// A meta.env that cannot be believed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MetaError {
+    #[error(transparent)]
+    Grammar(#[from] EnvFileError),
+    #[error(transparent)]
+    Missing(#[from] MissingKeys),
+    #[error("{key}: {problem}")]
+    Id { key: &'static str, problem: IdError },
+    #[error(transparent)]
+    Status(#[from] UnknownStatus),
+    #[error("ID is {found}, but the folder is called {folder}")]
+    WrongFolder { found: String, folder: String },
+    #[error("WORKTREE must be an absolute path")]
+    RelativeWorktree,
+}
+
+/// Reads the file of the workstream in `folder`.
+pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, MetaError> {
+    file.require(&REQUIRED)?;
+    let text = |key: &str| file.get(key).unwrap_or_default().to_owned();
+    let optional = |key: &str| file.get(key).filter(|value| !value.is_empty()).map(str::to_owned);
+    let meta = Meta {
+        id: WorkstreamId::parse(&text("ID")).map_err(in_key("ID"))?,
+        title: text("TITLE"),
+        branch: BranchName::parse(&text("BRANCH")).map_err(in_key("BRANCH"))?,
+        worktree: PathBuf::from(text("WORKTREE")),
+        base_branch: BranchName::parse(&text("BASE_BRANCH")).map_err(in_key("BASE_BRANCH"))?,
+        base_sha: sha_in(file, "BASE_SHA")?
+            .ok_or_else(|| MissingKeys { keys: vec!["BASE_SHA".to_owned()] })?,
+        status: WorkstreamStatus::parse(&text("STATUS"))?,
+        expected_paths: text("EXPECTED_PATHS").split_whitespace().map(str::to_owned).collect(),
+        created_at: text("CREATED_AT"),
+        last_refreshed: text("LAST_REFRESHED"),
+        last_run_id: optional("LAST_RUN_ID"),
+        last_commit_sha: sha_in(file, "LAST_COMMIT_SHA")?,
+        last_result: optional("LAST_RESULT"),
+        blocked_by: text("BLOCKED_BY")
+            .split(',')
+            .map(str::trim)
+            .filter(|id| !id.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        touched_head: sha_in(file, "TOUCHED_HEAD")?,
+        touched_base: sha_in(file, "TOUCHED_BASE")?,
+    };
+    if meta.id.as_str() != folder {
+        return Err(MetaError::WrongFolder {
+            found: meta.id.to_string(),
+            folder: folder.to_owned(),
+        });
+    }
+    if !meta.worktree.is_absolute() {
+        return Err(MetaError::RelativeWorktree);
+    }
+    Ok(meta)
+}
+
+/// Keys that mean nothing here; they deserve a warning and are kept (D22).
+pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
+    file.unknown(&KNOWN)
+}
+
+fn in_key(key: &'static str) -> impl FnOnce(IdError) -> MetaError {
+    move |problem| MetaError::Id { key, problem }
+}
+
+fn sha_in(file: &EnvFile, key: &'static str) -> Result<Option<Sha>, MetaError> {
+    match file.get(key) {
+        None | Some("") => Ok(None),
+        Some(text) => Sha::parse(text).map(Some).map_err(in_key(key)),
+    }
+}
+
+/// What a new workstream is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct NewMeta<'a> {
+    pub(crate) id: &'a WorkstreamId,
+    pub(crate) title: &'a str,
+    pub(crate) branch: &'a BranchName,
+    pub(crate) worktree: &'a Path,
+    pub(crate) base_branch: &'a BranchName,
+    pub(crate) base_sha: &'a Sha,
+    pub(crate) expected_paths: &'a [String],
+    pub(crate) now: Timestamp,
+}
+
+/// Writes the file of a new workstream, or says which value the grammar cannot hold (D17).
+pub(crate) fn render_new(new: &NewMeta<'_>) -> Result<EnvFile, EnvFault> {
+    let mut file = EnvFile::default();
+    let now = stamp(new.now);
+    for (key, value) in [
+        ("ID", new.id.as_str()),
+        ("TITLE", new.title),
+        ("BRANCH", new.branch.as_str()),
+        ("WORKTREE", &new.worktree.to_string_lossy()),
+        ("BASE_BRANCH", new.base_branch.as_str()),
+        ("BASE_SHA", new.base_sha.as_str()),
+        ("STATUS", WorkstreamStatus::Planning.word()),
+        ("EXPECTED_PATHS", &new.expected_paths.join(" ")),
+        ("CREATED_AT", &now),
+        ("LAST_REFRESHED", &now),
+    ] {
+        file.set(key, value)?;
+    }
+    Ok(file)
+}
+
+/// A moment as records have it: RFC 3339, UTC, whole seconds (D53).
+pub(crate) fn stamp(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHA: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    fn sample() -> String {
+        format!(
+            "# mine\nID=tf\nTITLE=\"Test framework\"\nBRANCH=feat/tf\nWORKTREE=/ops/worktrees/tf\nBASE_BRANCH=main\nBASE_SHA={SHA}\nSTATUS=implement\nEXPECTED_PATHS=\"mk/ tests/\"\nCREATED_AT=2025-01-15T10:00:00Z\nLAST_REFRESHED=2025-01-15T12:00:00Z\nBLOCKED_BY=\"CLQ-001,CLQ-002\"\nCOLOUR=blue\n"
+        )
+    }
+
+    #[track_caller]
+    fn refused(from: &str, to: &str, words: &str) {
+        let file = EnvFile::parse(&sample().replace(from, to)).unwrap();
+        let error = parse_meta(&file, "tf").unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+
+    #[test]
+    fn a_meta_file_is_read_and_unknown_keys_are_named_d22() {
+        let file = EnvFile::parse(&sample()).unwrap();
+        let meta = parse_meta(&file, "tf").unwrap();
+        assert_eq!(meta.expected_paths, ["mk/", "tests/"]);
+        assert_eq!(meta.blocked_by, ["CLQ-001", "CLQ-002"]);
+        assert_eq!(meta.last_commit_sha, None);
+        assert_eq!(unknown_keys(&file), ["COLOUR"]);
+    }
+
+    #[test]
+    fn a_bad_value_is_named_by_its_key() {
+        refused("ID=tf", "ID=../x", "ID: ");
+        refused("ID=tf", "ID=other", "the folder is called tf");
+        refused(&format!("BASE_SHA={SHA}"), "BASE_SHA=abc123", "BASE_SHA: ");
+        refused("STATUS=implement", "STATUS=busy", "STATUS is not one of");
+        refused("WORKTREE=/ops", "WORKTREE=ops", "absolute");
+        refused("BRANCH=feat/tf\n", "", "missing or empty: BRANCH");
+    }
+
+    #[test]
+    fn a_new_file_reads_back_and_a_bad_title_is_refused_d17() {
+        let (id, branch) =
+            (WorkstreamId::parse("tf").unwrap(), BranchName::parse("feat/tf").unwrap());
+        let (base, sha) = (BranchName::parse("main").unwrap(), Sha::parse(SHA).unwrap());
+        let render = |title: &str| {
+            render_new(&NewMeta {
+                id: &id,
+                title,
+                branch: &branch,
+                worktree: Path::new("/ops/worktrees/tf"),
+                base_branch: &base,
+                base_sha: &sha,
+                expected_paths: &["mk/".to_owned(), "tests/".to_owned()],
+                now: Timestamp::UNIX_EPOCH,
+            })
+        };
+        let meta = parse_meta(&render("A & B: it's").unwrap(), "tf").unwrap();
+        assert_eq!((meta.title.as_str(), meta.status), ("A & B: it's", WorkstreamStatus::Planning));
+        assert_eq!(meta.created_at, "1970-01-01T00:00:00Z");
+        for bad in ["a;b", "a|b", "a`b", "$(x)", "say \"x\"", "a\nb"] {
+            assert!(render(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! `plan.md`: the micro-commits of a workstream, read as CommonMark and changed by one byte.
+//!
+//! A micro-commit is a heading `### COMMIT-XX-NNN: title` of the document itself; its block goes on to the next heading
+//! of level 3 or higher (D24). Fences, indented code, comments and other HTML mean nothing here (D29). What cannot be
+//! meant seriously is an error with its line, for a plan that is guessed at is redone for ever or not at all.
+
+mod render;
+mod scan;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use model::id::MicroCommitId;
+
+pub(crate) use render::{commit_prefix, render_new_plan};
+use scan::{HeadingKind, Page};
+
+/// One micro-commit of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MicroCommit {
+    pub(crate) id: MicroCommitId,
+    pub(crate) title: String,
+    pub(crate) is_done: bool,
+    /// The line of its heading, counted from 1.
+    pub(crate) line: usize,
+    /// Its text in the file, heading included.
+    pub(crate) block: Range<usize>,
+    /// What a person wants to see before they accept it.
+    pub(crate) acceptance: Vec<String>,
+    /// Where the letter between the brackets is.
+    mark: usize,
+}
+
+/// A plan without faults.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Plan {
+    pub(crate) commits: Vec<MicroCommit>,
+    /// What looks like a mistake, by line (D32).
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A plan that cannot be followed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PlanError {
+    #[error("line {line}: a micro-commit heading must read '### COMMIT-XX-001: title'")]
+    Heading { line: usize },
+    #[error("line {line}: {id} has no line 'Done: [ ]'; add one")]
+    NoDone { line: usize, id: MicroCommitId },
+    #[error("line {line}: {id} has a second Done line; keep one")]
+    SecondDone { line: usize, id: MicroCommitId },
+    #[error("line {line}: {id} was already planned on line {first_line}; give it another number")]
+    Duplicate { line: usize, id: MicroCommitId, first_line: usize },
+}
+
+impl Plan {
+    /// The first micro-commit that is not done.
+    pub(crate) fn next(&self) -> Option<&MicroCommit> {
+        self.commits.iter().find(|commit| !commit.is_done)
+    }
+
+    /// How many are done.
+    pub(crate) fn done_count(&self) -> usize {
+        self.commits.iter().filter(|commit| commit.is_done).count()
+    }
+
+    /// Whether there is something and all of it is done.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.commits.is_empty() && self.next().is_none()
+    }
+
+    /// The micro-commit of that very id (D27).
+    pub(crate) fn find(&self, id: &MicroCommitId) -> Option<&MicroCommit> {
+        self.commits.iter().find(|commit| commit.id == *id)
+    }
+}
+
+/// Reads a plan.
+pub(crate) fn parse_plan(text: &str) -> Result<Plan, PlanError> {
+    let page = Page::read(text);
+    let mut plan = Plan::default();
+    let mut lines: BTreeMap<MicroCommitId, usize> = BTreeMap::new();
+    for (at, heading) in page.headings.iter().enumerate() {
+        let line = page.line_of(heading.start);
+        let (id, title) = match &heading.kind {
+            HeadingKind::Other => continue,
+            HeadingKind::Malformed => return Err(PlanError::Heading { line }),
+            HeadingKind::Commit { id, title } => (id.clone(), title.clone()),
+        };
+        if let Some(&first_line) = lines.get(&id) {
+            return Err(PlanError::Duplicate { line, id, first_line });
+        }
+        lines.insert(id.clone(), line);
+        let end = page.headings.get(at + 1).map_or(text.len(), |next| next.start);
+        plan.commits.push(read_block(&page, id, title, heading.start..end, &mut plan.warnings)?);
+    }
+    plan.warnings.extend(page.stray_headings());
+    Ok(plan)
+}
+
+fn read_block(
+    page: &Page<'_>,
+    id: MicroCommitId,
+    title: String,
+    block: Range<usize>,
+    warnings: &mut Vec<String>,
+) -> Result<MicroCommit, PlanError> {
+    let mut done: Option<(usize, bool)> = None;
+    for (start, line) in page.live_lines(&block) {
+        let number = || page.line_of(start);
+        match (scan::parse_done(line), done) {
+            (Some((mark, is_done)), None) => done = Some((start + mark, is_done)),
+            (Some(_), Some(_)) => return Err(PlanError::SecondDone { line: number(), id }),
+            (None, _) if scan::is_nearly_done(line) => warnings.push(format!(
+                "line {}: this is nearly a Done line; it must read 'Done: [ ]' or 'Done: [x]'",
+                number()
+            )),
+            (None, _) => {}
+        }
+    }
+    let line = page.line_of(block.start);
+    let Some((mark, is_done)) = done else { return Err(PlanError::NoDone { line, id }) };
+    let acceptance = scan::acceptance_bullets(page.live_lines(&block).map(|(_, line)| line));
+    Ok(MicroCommit { id, title, is_done, line, block, acceptance, mark })
+}
+
+/// Marks a micro-commit done by changing one byte; none if the plan has no such micro-commit. One that is done already
+/// stays as it is.
+pub(crate) fn mark_done(text: &str, id: &MicroCommitId) -> Result<Option<String>, PlanError> {
+    let plan = parse_plan(text)?;
+    Ok(plan.find(id).map(|commit| {
+        let mut changed = text.to_owned();
+        if !commit.is_done {
+            changed.replace_range(commit.mark..=commit.mark, "x");
+        }
+        changed
+    }))
+}
+
+/// Marks a micro-commit as not done, by changing one byte: a person did not accept it.
+pub(crate) fn mark_undone(text: &str, id: &MicroCommitId) -> Result<Option<String>, PlanError> {
+    let plan = parse_plan(text)?;
+    Ok(plan.find(id).map(|commit| {
+        let mut changed = text.to_owned();
+        changed.replace_range(commit.mark..=commit.mark, " ");
+        changed
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ids(text: &str) -> Vec<(String, bool)> {
+        let plan = parse_plan(text).unwrap();
+        plan.commits.iter().map(|commit| (commit.id.to_string(), commit.is_done)).collect()
+    }
+
+    #[track_caller]
+    fn refused(text: &str, words: &str) {
+        let error = parse_plan(text).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+
+    const TWO: &str = "# Plan\n\n### COMMIT-TF-001: Add it\nDone: [x]\n\n### COMMIT-TF-002:   Use it  \n\nwords\n\nDone: [ ]\n";
+
+    #[test]
+    fn the_first_undone_micro_commit_is_next() {
+        let plan = parse_plan(TWO).unwrap();
+        let next = plan.next().unwrap();
+        assert_eq!(
+            (next.id.as_str(), next.title.as_str(), next.line),
+            ("COMMIT-TF-002", "Use it", 6)
+        );
+        assert_eq!((plan.done_count(), plan.is_complete()), (1, false));
+        assert!(!parse_plan("# nothing\n").unwrap().is_complete());
+    }
+
+    #[test]
+    fn a_block_ends_at_any_heading_of_its_level_or_above_d24() {
+        let text = "### COMMIT-A-001: a\nDone: [ ]\n### Notes\nDone: [x]\n";
+        assert_eq!(ids(text), [("COMMIT-A-001".to_owned(), false)]);
+        refused("### COMMIT-A-001: a\n## Notes\nDone: [x]\n", "line 1: COMMIT-A-001 has no line");
+        assert_eq!(ids("### COMMIT-A-001: a\n#### Detail\nDone: [x]\n").len(), 1);
+        refused("### COMMIT-A-001: a\n\nOther\n===\nDone: [x]\n", "no line 'Done: [ ]'");
+    }
+
+    #[test]
+    fn two_done_lines_or_none_are_errors_d25_d26() {
+        refused("### COMMIT-A-001: a\nDone: [ ]\nDone: [x]\n", "line 3: COMMIT-A-001 has a second");
+        refused("### COMMIT-A-001: a\nwords\n", "line 1: COMMIT-A-001 has no line");
+    }
+
+    #[test]
+    fn the_exact_id_is_marked_d27() {
+        let text =
+            "### COMMIT-A-001-001: not COMMIT-A-001\nDone: [ ]\n### COMMIT-A-001: a\nDone: [ ]\n";
+        let id = MicroCommitId::parse("COMMIT-A-001").unwrap();
+        let marked = mark_done(text, &id).unwrap().unwrap();
+        assert_eq!(
+            ids(&marked),
+            [("COMMIT-A-001-001".to_owned(), false), ("COMMIT-A-001".to_owned(), true)]
+        );
+        assert_eq!(mark_done(text, &MicroCommitId::parse("COMMIT-B-001").unwrap()), Ok(None));
+        assert_eq!(mark_done(&marked, &id).unwrap().unwrap(), marked);
+    }
+
+    #[test]
+    fn a_malformed_heading_is_named_by_its_line_d28() {
+        for bad in [
+            "### COMMIT-A-0001: a",
+            "### COMMIT-A-001 a",
+            "### COMMIT-A-001:",
+            "### COMMIT: a",
+            "###COMMIT-A-001: a",
+            "### COMMIT-A-٠٠١: a",
+        ] {
+            refused(&format!("\n{bad}\nDone: [ ]\n"), "line 2: a micro-commit heading");
+        }
+    }
+
+    #[test]
+    fn fences_comments_and_code_are_dead_d29() {
+        let text = "<!--\n### COMMIT-X-001: x\nDone: [x]\n-->\n```md\n### COMMIT-X-002: x\n```\n~~~\nDone: [x]\n~~~\n\n    ### COMMIT-X-003: x\n\n### COMMIT-A-001: a\n```\n### COMMIT-X-004: x\nDone: [x]\n```\n<!-- Done: [x] -->\nDone: [ ]\n";
+        assert_eq!(ids(text), [("COMMIT-A-001".to_owned(), false)]);
+    }
+
+    #[test]
+    fn an_id_is_planned_once_d30() {
+        refused(
+            "### COMMIT-A-001: a\nDone: [ ]\n### COMMIT-A-001: b\nDone: [ ]\n",
+            "line 3: COMMIT-A-001 was already planned on line 1",
+        );
+    }
+
+    #[test]
+    fn near_misses_are_warned_about_d32() {
+        let plan = parse_plan(
+            "## COMMIT-B-001: b\n### COMMIT-A-001: a\n- Done: [ ]\nDone: []\nDone: [ ]\n",
+        )
+        .unwrap();
+        assert_eq!(plan.warnings.len(), 3, "{:?}", plan.warnings);
+    }
+
+    #[test]
+    fn line_ends_survive_a_mark_d33() {
+        let text = "### COMMIT-A-001: a\r\nDone: [ ]\r\n\r\nend without newline";
+        let id = MicroCommitId::parse("COMMIT-A-001").unwrap();
+        assert_eq!(mark_done(text, &id).unwrap().unwrap(), text.replace("[ ]", "[x]"));
+    }
+
+    #[test]
+    fn acceptance_bullets_are_found_d95() {
+        let text = "### COMMIT-A-001: a\n- not this\n\n**Acceptance criteria:**\n\n- [ ] it runs\n* it stops\n  at once\n\nDone: [ ]\n- nor this\n";
+        assert_eq!(
+            parse_plan(text).unwrap().commits[0].acceptance,
+            ["it runs", "it stops at once"]
+        );
+    }
+
+    #[test]
+    fn a_new_plan_has_no_micro_commit_yet_d35() {
+        let text = render_new_plan("user_auth", "Log in");
+        assert_eq!(parse_plan(&text).unwrap(), Plan::default());
+        assert!(text.contains("COMMIT-UA-001"));
+        for (id, prefix) in
+            [("tf", "TF"), ("test_framework", "TF"), ("x-1", "X1"), ("user_auth", "UA")]
+        {
+            assert_eq!(commit_prefix(id), prefix);
+        }
+    }
+
+    fn piece() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("### COMMIT-A-001: a\n".to_owned()),
+            Just("### COMMIT-A-002: b\r\n".to_owned()),
+            Just("Done: [ ]\n".to_owned()),
+            Just("Done: [x]\n".to_owned()),
+            Just("```\n".to_owned()),
+            Just("<!-- x\n".to_owned()),
+            Just("-->\n".to_owned()),
+            Just("## other\n".to_owned()),
+            Just("> ".to_owned()),
+            Just("- ".to_owned()),
+            Just("\n".to_owned()),
+            "\\PC{0,12}\n",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn reading_never_panics(text in any::<String>()) {
+            let _read = parse_plan(&text);
+        }
+
+        #[test]
+        fn a_mark_changes_exactly_one_byte(pieces in prop::collection::vec(piece(), 0..24)) {
+            let text = pieces.concat();
+            let Ok(plan) = parse_plan(&text) else { return Ok(()) };
+            for commit in &plan.commits {
+                let marked = mark_done(&text, &commit.id).unwrap().unwrap();
+                let differing = text.bytes().zip(marked.bytes()).filter(|(a, b)| a != b).count();
+                prop_assert_eq!(text.len(), marked.len());
+                prop_assert_eq!(differing, usize::from(!commit.is_done));
+                let again = parse_plan(&marked).unwrap();
+                prop_assert!(again.find(&commit.id).unwrap().is_done);
+                prop_assert_eq!(again.commits.len(), plan.commits.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! `project_profile.env`: how a project is built, tested, reviewed and merged. Every key has a default.
+
+use std::time::Duration;
+
+use model::env_file::EnvFile;
+use serde::Serialize;
+
+use super::agent_choice::{AgentChoice, IMPLEMENT, PLAN, REVIEW, parse_agent};
+
+/// All keys that mean something, but for those of the agents.
+pub(crate) const KNOWN: [&str; 35] = [
+    "MAKEFILE_PATH",
+    "MAKE_TARGET_TEST",
+    "MAKE_TARGET_UNIT",
+    "MAKE_TARGET_INTEGRATION",
+    "MAKE_TARGET_SMOKE",
+    "MAKE_TARGET_E2E",
+    "MAKE_TARGET_MERGE_GATE_TEST",
+    "TEST_CMD_UNIT",
+    "TEST_CMD_INTEGRATION",
+    "TEST_CMD_SMOKE",
+    "TEST_CMD_E2E",
+    "TEST_IN",
+    "TEST_EGRESS",
+    "IMPLEMENT_TIMEOUT",
+    "REVIEW_TIMEOUT",
+    "TEST_TIMEOUT",
+    "BREAKDOWN_TIMEOUT",
+    "SUPERVISED_MODE",
+    "HITL_MODE",
+    "MERGE_MODE",
+    "COMMITSIZE_MAX_FILES",
+    "COMMITSIZE_MAX_LOC",
+    "FORBIDDEN_PATHS",
+    "AGENT_EGRESS",
+    "AGENT_ALLOW",
+    "AGENT_PERMIT_PRIVATE",
+    "ALLOWED_PATHS",
+    "BOX_BACKEND",
+    "BOX_IMAGE",
+    "QA_STRICT",
+    "DOCS_PATH",
+    "RAW_REQUIREMENTS_PATHS",
+    "NOTIFY_CMD",
+    "SECRETS_IMPLEMENT",
+    "SECRETS_TEST",
+];
+
+/// A project's profile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Profile {
+    /// Relative to the worktree; none means that make is not used (D37).
+    pub(crate) makefile: Option<String>,
+    pub(crate) suites: Vec<Suite>,
+    /// The target of the merge gate; the unit suite's if none is named (D36).
+    pub(crate) merge_gate_target: Option<String>,
+    pub(crate) test_in: TestIn,
+    pub(crate) implement_timeout: Duration,
+    pub(crate) review_timeout: Duration,
+    pub(crate) test_timeout: Duration,
+    pub(crate) breakdown_timeout: Duration,
+    pub(crate) pause: Pause,
+    /// None means: look at what the machine offers, inside `wf merge` alone (D42).
+    pub(crate) merge_mode: Option<MergeMode>,
+    pub(crate) max_files: usize,
+    pub(crate) max_lines: u64,
+    pub(crate) forbidden_paths: Vec<String>,
+    /// Where alone changes may be; none means anywhere.
+    pub(crate) allowed_paths: Vec<String>,
+    pub(crate) implement: AgentChoice,
+    pub(crate) review: AgentChoice,
+    /// Who drafts plans; the reviewer unless somebody else is named.
+    pub(crate) plan: AgentChoice,
+    pub(crate) test_egress: String,
+    pub(crate) agent_egress: String,
+    /// Hosts that agents may reach beside what their profile allows.
+    pub(crate) agent_allow: Vec<String>,
+    /// Addresses of this network that count as public, such as that of a model server.
+    pub(crate) permit_private: Vec<String>,
+    /// The backend that boxes must come from; what the machine offers if none is named.
+    pub(crate) box_backend: Option<String>,
+    pub(crate) box_image: Option<String>,
+    pub(crate) is_qa_strict: bool,
+    pub(crate) docs_path: String,
+    pub(crate) raw_requirements: Vec<String>,
+    pub(crate) notify_cmd: Vec<String>,
+    pub(crate) secrets_implement: Vec<String>,
+    pub(crate) secrets_test: Vec<String>,
+}
+
+/// One test suite and how it is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) how: SuiteRunner,
+}
+
+/// How a suite is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SuiteRunner {
+    /// A command of its own, by arguments and never by a shell (D83).
+    Command(Vec<String>),
+    /// A make target.
+    Make(String),
+    /// Not at all, and why.
+    Skip(&'static str),
+}
+
+/// Where tests run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TestIn {
+    Box,
+    Host,
+}
+
+/// When `--loop` waits for a person (D41).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Pause {
+    /// After every micro-commit.
+    EveryCommit,
+    /// At the gates that are there anyway.
+    Gates,
+}
+
+/// How a finished workstream reaches the default branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MergeMode {
+    Local,
+    GithubPr,
+    GiteaPr,
+    GitlabMr,
+}
+
+/// A value that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key} must be {rule}")]
+pub(crate) struct ProfileError {
+    pub(super) key: &'static str,
+    pub(super) rule: &'static str,
+}
+
+impl MergeMode {
+    /// The word in the profile.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::GithubPr => "github_pr",
+            Self::GiteaPr => "gitea_pr",
+            Self::GitlabMr => "gitlab_mr",
+        }
+    }
+}
+
+/// Reads a profile; an empty file is a whole one.
+pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
+    let keys = Keys(file);
+    let makefile = file.get("MAKEFILE_PATH").unwrap_or("Makefile");
+    let makefile = Some(makefile.to_owned()).filter(|path| !path.is_empty());
+    if makefile.as_deref().is_some_and(|path| !is_inside(path)) {
+        return Err(ProfileError { key: "MAKEFILE_PATH", rule: "a path inside the repository" });
+    }
+    let docs_path = keys.text("DOCS_PATH", "docs");
+    if !is_inside(&docs_path) {
+        return Err(ProfileError { key: "DOCS_PATH", rule: "a path inside the repository" });
+    }
+    Ok(Profile {
+        suites: SUITES.iter().map(|suite| choose_suite(file, suite, makefile.is_some())).collect(),
+        merge_gate_target: keys.optional("MAKE_TARGET_MERGE_GATE_TEST"),
+        makefile,
+        test_in: keys.choice("TEST_IN", TestIn::Box, "box or host", |word| match word {
+            "box" => Some(TestIn::Box),
+            "host" => Some(TestIn::Host),
+            _ => None,
+        })?,
+        implement_timeout: keys.seconds("IMPLEMENT_TIMEOUT", 1200)?,
+        review_timeout: keys.seconds("REVIEW_TIMEOUT", 600)?,
+        test_timeout: keys.seconds("TEST_TIMEOUT", 300)?,
+        breakdown_timeout: keys.seconds("BREAKDOWN_TIMEOUT", 180)?,
+        pause: choose_pause(&keys)?,
+        merge_mode: keys.merge_mode()?,
+        max_files: usize::try_from(keys.number("COMMITSIZE_MAX_FILES", 10)?).unwrap_or(usize::MAX),
+        max_lines: keys.number("COMMITSIZE_MAX_LOC", 200)?,
+        forbidden_paths: keys.words("FORBIDDEN_PATHS", "secrets/ .env"),
+        allowed_paths: keys.words("ALLOWED_PATHS", ""),
+        implement: parse_agent(&keys, &IMPLEMENT, None, "codex")?,
+        review: parse_agent(&keys, &REVIEW, None, "claude")?,
+        plan: parse_agent(&keys, &PLAN, Some(&REVIEW), "claude")?,
+        test_egress: keys.egress("TEST_EGRESS", "none")?,
+        agent_egress: keys.egress("AGENT_EGRESS", "model-only")?,
+        agent_allow: keys.words("AGENT_ALLOW", ""),
+        permit_private: keys.words("AGENT_PERMIT_PRIVATE", ""),
+        box_backend: keys.choice("BOX_BACKEND", None, "docker or bwrap", |word| {
+            ["docker", "bwrap"].contains(&word).then(|| Some(word.to_owned()))
+        })?,
+        box_image: keys.optional("BOX_IMAGE"),
+        is_qa_strict: keys.flag("QA_STRICT")?,
+        docs_path,
+        raw_requirements: keys.words("RAW_REQUIREMENTS_PATHS", "requirements/raw"),
+        notify_cmd: keys.words("NOTIFY_CMD", ""),
+        secrets_implement: keys.words("SECRETS_IMPLEMENT", ""),
+        secrets_test: keys.words("SECRETS_TEST", ""),
+    })
+}
+
+struct SuiteKeys {
+    name: &'static str,
+    command: &'static str,
+    target: &'static str,
+    alias: Option<&'static str>,
+    default: &'static str,
+}
+
+/// The suites in the order in which they run.
+const SUITES: [SuiteKeys; 4] = [
+    SuiteKeys {
+        name: "unit",
+        command: "TEST_CMD_UNIT",
+        target: "MAKE_TARGET_UNIT",
+        alias: Some("MAKE_TARGET_TEST"),
+        default: "test-unit",
+    },
+    SuiteKeys {
+        name: "integration",
+        command: "TEST_CMD_INTEGRATION",
+        target: "MAKE_TARGET_INTEGRATION",
+        alias: None,
+        default: "test-integration",
+    },
+    SuiteKeys {
+        name: "smoke",
+        command: "TEST_CMD_SMOKE",
+        target: "MAKE_TARGET_SMOKE",
+        alias: None,
+        default: "test-smoke",
+    },
+    SuiteKeys {
+        name: "e2e",
+        command: "TEST_CMD_E2E",
+        target: "MAKE_TARGET_E2E",
+        alias: None,
+        default: "test-e2e",
+    },
+];
+
+/// A command of its own outranks a target, and a target its default (D36).
+fn choose_suite(file: &EnvFile, suite: &SuiteKeys, has_make: bool) -> Suite {
+    let command = file.get(suite.command).unwrap_or_default();
+    let alias = suite.alias.and_then(|key| file.get(key));
+    let target = file.get(suite.target).or(alias).unwrap_or(suite.default);
+    let how = if !command.is_empty() {
+        SuiteRunner::Command(command.split_whitespace().map(str::to_owned).collect())
+    } else if !has_make {
+        SuiteRunner::Skip("no command configured and make is not used")
+    } else if target.is_empty() {
+        SuiteRunner::Skip("no target configured")
+    } else {
+        SuiteRunner::Make(target.to_owned())
+    };
+    Suite { name: suite.name, how }
+}
+
+fn choose_pause(keys: &Keys<'_>) -> Result<Pause, ProfileError> {
+    let hitl = keys.choice("HITL_MODE", Pause::Gates, HITL_RULE, |word| match word {
+        "strict" => Some(Pause::EveryCommit),
+        "stage-only" | "exceptions" | "off" => Some(Pause::Gates),
+        _ => None,
+    })?;
+    Ok(if keys.flag("SUPERVISED_MODE")? { Pause::EveryCommit } else { hitl })
+}
+
+const HITL_RULE: &str = "strict, stage-only, exceptions or off";
+
+/// Whether a path stays inside the repository: relative and without `..` (9.2).
+pub(crate) fn is_inside(path: &str) -> bool {
+    !path.starts_with('/') && path.split('/').all(|part| part != "..")
+}
+
+/// Reads values by their meaning.
+pub(super) struct Keys<'a>(&'a EnvFile);
+
+impl Keys<'_> {
+    pub(super) fn optional(&self, key: &str) -> Option<String> {
+        self.0.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
+    }
+
+    pub(super) fn text(&self, key: &str, default: &str) -> String {
+        self.optional(key).unwrap_or_else(|| default.to_owned())
+    }
+
+    pub(super) fn words(&self, key: &str, default: &str) -> Vec<String> {
+        let text = self.0.get(key).unwrap_or(default);
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    pub(super) fn choice<T>(
+        &self,
+        key: &'static str,
+        default: T,
+        rule: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, ProfileError> {
+        match self.0.get(key) {
+            None | Some("") => Ok(default),
+            Some(word) => read(word).ok_or(ProfileError { key, rule }),
+        }
+    }
+
+    pub(super) fn number(&self, key: &'static str, default: u64) -> Result<u64, ProfileError> {
+        self.choice(key, default, "a whole number of 1 or more", |word| {
+            word.parse().ok().filter(|&number| number >= 1)
+        })
+    }
+
+    /// A day is more than any stage should take, and keeps sums from overflowing (D39).
+    fn seconds(&self, key: &'static str, default: u64) -> Result<Duration, ProfileError> {
+        let rule = "a number of seconds from 1 to 86400";
+        let secs = self.choice(key, default, rule, |word| {
+            word.parse().ok().filter(|secs| (1..=86_400).contains(secs))
+        })?;
+        Ok(Duration::from_secs(secs))
+    }
+
+    fn flag(&self, key: &'static str) -> Result<bool, ProfileError> {
+        self.choice(key, false, "true or false", |word| match word {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        })
+    }
+
+    fn merge_mode(&self) -> Result<Option<MergeMode>, ProfileError> {
+        let modes =
+            [MergeMode::Local, MergeMode::GithubPr, MergeMode::GiteaPr, MergeMode::GitlabMr];
+        self.choice("MERGE_MODE", None, "local, github_pr, gitea_pr or gitlab_mr", |word| {
+            modes.into_iter().find(|mode| mode.word() == word).map(Some)
+        })
+    }
+
+    fn egress(&self, key: &'static str, default: &'static str) -> Result<String, ProfileError> {
+        let profiles = ["none", "model-only", "packages", "open"];
+        self.choice(key, default.to_owned(), "none, model-only, packages or open", |word| {
+            profiles.contains(&word).then(|| word.to_owned())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Profile, ProfileError> {
+        parse_profile(&EnvFile::parse(text).unwrap())
+    }
+
+    fn suite(text: &str, at: usize) -> SuiteRunner {
+        read(text).unwrap().suites[at].how.clone()
+    }
+
+    fn make(target: &str) -> SuiteRunner {
+        SuiteRunner::Make(target.to_owned())
+    }
+
+    #[test]
+    fn an_empty_profile_has_the_defaults_d38_d39() {
+        let profile = read("").unwrap();
+        assert_eq!(profile.makefile.as_deref(), Some("Makefile"));
+        assert_eq!(profile.implement_timeout, Duration::from_secs(1200));
+        assert_eq!(profile.review_timeout, Duration::from_secs(600));
+        assert_eq!((profile.max_files, profile.max_lines), (10, 200));
+        assert_eq!(
+            (profile.implement.provider.as_str(), profile.review.provider.as_str()),
+            ("codex", "claude")
+        );
+        assert_eq!((profile.merge_mode, profile.pause), (None, Pause::Gates));
+    }
+
+    #[test]
+    fn a_command_outranks_a_target_and_a_target_its_default_d36() {
+        assert_eq!(suite("", 0), make("test-unit"));
+        assert_eq!(suite("MAKE_TARGET_TEST=check\n", 0), make("check"));
+        assert_eq!(suite("MAKE_TARGET_TEST=check\nMAKE_TARGET_UNIT=u\n", 0), make("u"));
+        let argv = ["npm", "run", "test:unit"].map(str::to_owned).to_vec();
+        assert_eq!(suite("TEST_CMD_UNIT=\"npm run test:unit\"\n", 0), SuiteRunner::Command(argv));
+        assert!(matches!(suite("MAKE_TARGET_E2E=\n", 3), SuiteRunner::Skip(_)));
+    }
+
+    #[test]
+    fn an_empty_makefile_path_switches_make_off_d15_d37() {
+        let text = "MAKEFILE_PATH=\nTEST_CMD_UNIT=\"npm test\"\nTEST_CMD_SMOKE=\"\"\n";
+        assert_eq!(read(text).unwrap().makefile, None);
+        assert!(matches!(suite(text, 0), SuiteRunner::Command(_)));
+        assert!(matches!(suite(text, 2), SuiteRunner::Skip(_)));
+    }
+
+    #[test]
+    fn the_sample_of_the_specification_is_read_d11() {
+        let text = "MAKEFILE_PATH=Makefile              # Path\nMERGE_MODE=github_pr                # How\nSUPERVISED_MODE=false               # true = require\n";
+        assert_eq!(read(text).unwrap().merge_mode, Some(MergeMode::GithubPr));
+    }
+
+    #[test]
+    fn supervision_pauses_after_every_commit_d41() {
+        assert_eq!(read("SUPERVISED_MODE=true\n").unwrap().pause, Pause::EveryCommit);
+        assert_eq!(read("HITL_MODE=strict\n").unwrap().pause, Pause::EveryCommit);
+        assert_eq!(read("HITL_MODE=stage-only\n").unwrap().pause, Pause::Gates);
+        assert_eq!(
+            read("HITL_MODE=off\nSUPERVISED_MODE=true\n").unwrap().pause,
+            Pause::EveryCommit
+        );
+    }
+
+    #[test]
+    fn bad_values_name_their_key_d39_d42() {
+        for (text, key) in [
+            ("TEST_TIMEOUT=0\n", "TEST_TIMEOUT"),
+            ("REVIEW_TIMEOUT=ten\n", "REVIEW_TIMEOUT"),
+            ("MERGE_MODE=svn\n", "MERGE_MODE"),
+            ("HITL_MODE=maybe\n", "HITL_MODE"),
+            ("QA_STRICT=yes\n", "QA_STRICT"),
+            ("MAKEFILE_PATH=../Makefile\n", "MAKEFILE_PATH"),
+            ("DOCS_PATH=/etc\n", "DOCS_PATH"),
+            ("AGENT_REVIEW=gpt\n", "AGENT_REVIEW"),
+            ("AGENT_REVIEW=command\n", "AGENT_REVIEW_CMD"),
+            ("COMMITSIZE_MAX_FILES=-1\n", "COMMITSIZE_MAX_FILES"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.starts_with(key), "{text}: {error}");
+        }
+    }
+}

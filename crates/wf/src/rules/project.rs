@@ -1,0 +1,154 @@
+//! `project.env`: which repository a project is about and where its runtime lives.
+
+use std::path::PathBuf;
+
+use model::env_file::{EnvFault, EnvFile, EnvFileError, MissingKeys};
+use model::id::{BranchName, IdError, ProjectName};
+use serde::Serialize;
+
+const REQUIRED: [&str; 3] = ["PROJECT_NAME", "REPO_PATH", "DEFAULT_BRANCH"];
+const KNOWN: [&str; 5] =
+    ["PROJECT_NAME", "REPO_PATH", "OPS_PATH", "DEFAULT_BRANCH", "BRANCH_PREFIX"];
+const DEFAULT_PREFIX: &str = "feat";
+
+/// A registered project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Project {
+    pub(crate) name: ProjectName,
+    pub(crate) repo: PathBuf,
+    /// Where the runtime lives, if the file says so (D3).
+    pub(crate) ops: Option<PathBuf>,
+    pub(crate) default_branch: BranchName,
+    /// What branches of workstreams start with; empty means nothing (D10).
+    pub(crate) branch_prefix: String,
+}
+
+/// A project.env that cannot be believed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ProjectError {
+    #[error(transparent)]
+    Grammar(#[from] EnvFileError),
+    #[error(transparent)]
+    Missing(#[from] MissingKeys),
+    #[error("{key}: {problem}")]
+    Id { key: &'static str, problem: IdError },
+    #[error("PROJECT_NAME is {found}, but the folder is called {folder}")]
+    WrongFolder { found: String, folder: String },
+    #[error("{key} must be an absolute path")]
+    Relative { key: &'static str },
+    #[error("{key}: {problem}")]
+    Value { key: &'static str, problem: EnvFault },
+}
+
+/// Reads the file of the project in `folder` (D8).
+pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, ProjectError> {
+    file.require(&REQUIRED)?;
+    let text = |key: &str| file.get(key).unwrap_or_default();
+    let name = ProjectName::parse(text("PROJECT_NAME"))
+        .map_err(|problem| ProjectError::Id { key: "PROJECT_NAME", problem })?;
+    if name.as_str() != folder {
+        return Err(ProjectError::WrongFolder {
+            found: name.to_string(),
+            folder: folder.to_owned(),
+        });
+    }
+    let default_branch = BranchName::parse(text("DEFAULT_BRANCH"))
+        .map_err(|problem| ProjectError::Id { key: "DEFAULT_BRANCH", problem })?;
+    let prefix = file.get("BRANCH_PREFIX").unwrap_or(DEFAULT_PREFIX);
+    check_prefix(prefix).map_err(|problem| ProjectError::Id { key: "BRANCH_PREFIX", problem })?;
+    Ok(Project {
+        name,
+        repo: absolute("REPO_PATH", text("REPO_PATH"))?,
+        ops: match text("OPS_PATH") {
+            "" => None,
+            path => Some(absolute("OPS_PATH", path)?),
+        },
+        default_branch,
+        branch_prefix: strip_slash(prefix).to_owned(),
+    })
+}
+
+/// Keys that mean nothing here.
+pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
+    file.unknown(&KNOWN)
+}
+
+/// Puts a project into its file, keeping whatever else is in it.
+pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(), ProjectError> {
+    let ops = project.ops.as_ref().map(|path| path.to_string_lossy().into_owned());
+    let entries: [(&'static str, Option<&str>); 5] = [
+        ("PROJECT_NAME", Some(project.name.as_str())),
+        ("REPO_PATH", Some(&project.repo.to_string_lossy())),
+        ("OPS_PATH", ops.as_deref()),
+        ("DEFAULT_BRANCH", Some(project.default_branch.as_str())),
+        ("BRANCH_PREFIX", Some(&project.branch_prefix)),
+    ];
+    for (key, value) in entries {
+        if let Some(value) = value {
+            file.set(key, value).map_err(|problem| ProjectError::Value { key, problem })?;
+        }
+    }
+    Ok(())
+}
+
+/// The branch of a workstream (D10).
+pub(crate) fn branch_of(prefix: &str, id: &str) -> Result<BranchName, IdError> {
+    match strip_slash(prefix) {
+        "" => BranchName::parse(id),
+        prefix => BranchName::parse(&format!("{prefix}/{id}")),
+    }
+}
+
+fn check_prefix(prefix: &str) -> Result<(), IdError> {
+    branch_of(prefix, "x").map(|_| ())
+}
+
+fn strip_slash(prefix: &str) -> &str {
+    prefix.strip_suffix('/').unwrap_or(prefix)
+}
+
+fn absolute(key: &'static str, text: &str) -> Result<PathBuf, ProjectError> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() { Ok(path) } else { Err(ProjectError::Relative { key }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Project, ProjectError> {
+        parse_project(&EnvFile::parse(text).unwrap(), "p")
+    }
+
+    const SAMPLE: &str = "PROJECT_NAME=p\nREPO_PATH=/r\nDEFAULT_BRANCH=main\n";
+
+    #[test]
+    fn ops_path_and_prefix_are_optional_d3_d10() {
+        let project = read(SAMPLE).unwrap();
+        assert_eq!((project.ops, project.branch_prefix.as_str()), (None, "feat"));
+        let prefix =
+            |text: &str| read(&format!("{SAMPLE}BRANCH_PREFIX={text}\n")).map(|p| p.branch_prefix);
+        assert_eq!(prefix("fix/").unwrap(), "fix");
+        assert_eq!(prefix("").unwrap(), "");
+        assert!(prefix("a..b").is_err());
+        assert_eq!(branch_of("", "tf").unwrap().as_str(), "tf");
+        assert_eq!(branch_of("docs/", "tf").unwrap().as_str(), "docs/tf");
+    }
+
+    #[test]
+    fn the_name_is_that_of_the_folder_d8() {
+        let error = parse_project(&EnvFile::parse(SAMPLE).unwrap(), "q").unwrap_err();
+        assert_eq!(error.to_string(), "PROJECT_NAME is p, but the folder is called q");
+        assert!(read("PROJECT_NAME=p\nREPO_PATH=r\nDEFAULT_BRANCH=main\n").is_err());
+        assert!(read("PROJECT_NAME=p\nREPO_PATH=/r\nDEFAULT_BRANCH=-x\n").is_err());
+    }
+
+    #[test]
+    fn writing_keeps_what_else_is_in_the_file_d121() {
+        let mut file = EnvFile::parse("# mine\nCOLOUR=blue\nPROJECT_NAME=p\n").unwrap();
+        write_project(&mut file, &read(SAMPLE).unwrap()).unwrap();
+        let text = file.to_string();
+        assert!(text.starts_with("# mine\nCOLOUR=blue\n"), "{text}");
+        assert!(parse_project(&file, "p").is_ok());
+    }
+}

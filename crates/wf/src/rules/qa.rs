@@ -1,0 +1,262 @@
+//! The QA gate: what tests and review left must be there and make sense (5.10, D84, D89).
+
+use quick_xml::events::Event;
+use quick_xml::reader::Reader;
+
+use super::manifest::{Stats, SuiteStatus, TestManifest};
+use super::review::Decision;
+
+/// What was found of one suite that ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SuiteEvidence {
+    pub(crate) name: String,
+    pub(crate) status: SuiteStatus,
+    pub(crate) summary: Evidence<Stats>,
+    pub(crate) junit: Evidence<u64>,
+}
+
+/// A file that a suite should leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Evidence<T> {
+    Absent,
+    Broken(String),
+    Found(T),
+}
+
+/// Everything that the gate looks at.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct QaFacts<'a> {
+    pub(crate) manifest: Option<&'a TestManifest>,
+    pub(crate) suites: Vec<SuiteEvidence>,
+    pub(crate) review: Option<Decision>,
+    pub(crate) strictness: Strictness,
+}
+
+/// Whether what is missing is a warning or a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    Lenient,
+    Strict,
+}
+
+/// What the gate says: warnings, and a failure if there is one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct QaVerdict {
+    pub(crate) warnings: Vec<String>,
+    pub(crate) fault: Option<String>,
+}
+
+/// Judges a cycle.
+pub(crate) fn judge_qa(facts: &QaFacts<'_>) -> QaVerdict {
+    let mut verdict = QaVerdict::default();
+    let Some(manifest) = facts.manifest else {
+        verdict.fail("the test manifest is missing".to_owned());
+        return verdict;
+    };
+    if !manifest.has_run_any() {
+        verdict.lack(facts.strictness, "no test suite ran".to_owned());
+    }
+    for suite in facts.suites.iter().filter(|suite| suite.status != SuiteStatus::Skipped) {
+        judge_suite(suite, facts.strictness, &mut verdict);
+    }
+    match facts.review {
+        Some(Decision::Approve) => {}
+        Some(Decision::RequestChanges) => verdict.fail("the review did not approve".to_owned()),
+        None => verdict.fail("the review is missing".to_owned()),
+    }
+    verdict
+}
+
+fn judge_suite(suite: &SuiteEvidence, strictness: Strictness, verdict: &mut QaVerdict) {
+    let name = &suite.name;
+    match &suite.summary {
+        Evidence::Found(stats) if stats.failed > 0 => {
+            verdict.fail(format!("summary.json of {name} counts {} failed tests", stats.failed));
+        }
+        Evidence::Found(_) => {}
+        Evidence::Broken(why) => verdict.fail(format!("summary.json of {name} is invalid: {why}")),
+        Evidence::Absent => verdict.lack(strictness, format!("summary.json of {name} is missing")),
+    }
+    match &suite.junit {
+        Evidence::Found(failed) if *failed > 0 => {
+            verdict.fail(format!("junit.xml of {name} has {failed} failed tests"));
+        }
+        Evidence::Found(_) => {}
+        Evidence::Broken(why) => verdict.fail(format!("junit.xml of {name} is malformed: {why}")),
+        Evidence::Absent if name == "unit" => {
+            verdict.lack(strictness, format!("junit.xml of {name} is missing"));
+        }
+        Evidence::Absent => {}
+    }
+}
+
+impl QaVerdict {
+    /// The first fault is the one that is told.
+    fn fail(&mut self, words: String) {
+        self.fault.get_or_insert(words);
+    }
+
+    fn lack(&mut self, strictness: Strictness, words: String) {
+        match strictness {
+            Strictness::Lenient => self.warnings.push(words),
+            Strictness::Strict => self.fail(words),
+        }
+    }
+}
+
+/// Reads a suite's summary.json.
+pub(crate) fn parse_summary(bytes: &[u8]) -> Evidence<Stats> {
+    match serde_json::from_slice::<serde_json::Value>(bytes) {
+        Err(error) => Evidence::Broken(error.to_string()),
+        Ok(value) if !value.is_object() => Evidence::Broken("it is no object".to_owned()),
+        Ok(value) => match serde_json::from_value(value) {
+            Ok(stats) => Evidence::Found(stats),
+            Err(error) => Evidence::Broken(error.to_string()),
+        },
+    }
+}
+
+/// Reads a junit.xml as XML and counts failed test cases. No test at all is a result too.
+pub(crate) fn parse_junit(bytes: &[u8]) -> Evidence<u64> {
+    match count_failures(bytes) {
+        Ok(failed) => Evidence::Found(failed),
+        Err(why) => Evidence::Broken(why),
+    }
+}
+
+fn count_failures(bytes: &[u8]) -> Result<u64, String> {
+    let mut reader = Reader::from_reader(bytes);
+    let (mut failed, mut depth, mut has_root) = (0, 0_u32, false);
+    let mut buffer = Vec::new();
+    loop {
+        let event = reader.read_event_into(&mut buffer).map_err(|error| error.to_string())?;
+        let element = match &event {
+            Event::Start(start) | Event::Empty(start) => Some(start.local_name().as_ref().to_vec()),
+            _ => None,
+        };
+        if let Some(name) = element {
+            if depth == 0 && !matches!(name.as_slice(), b"testsuites" | b"testsuite") {
+                return Err("its root is neither testsuites nor testsuite".to_owned());
+            }
+            has_root = true;
+            failed += u64::from(matches!(name.as_slice(), b"failure" | b"error"));
+        }
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            Event::Eof if depth > 0 || !has_root => return Err("it ends too early".to_owned()),
+            Event::Eof => return Ok(failed),
+            _ => {}
+        }
+        buffer.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::manifest::{Artifacts, SuiteResult};
+    use jiff::Timestamp;
+
+    fn manifest(status: SuiteStatus) -> TestManifest {
+        let suite = SuiteResult {
+            status,
+            artifacts: Artifacts::default(),
+            ..SuiteResult::skipped("unit", "x")
+        };
+        TestManifest::new(vec![suite], Timestamp::UNIX_EPOCH)
+    }
+
+    fn judge(summary: Evidence<Stats>, junit: Evidence<u64>, strictness: Strictness) -> QaVerdict {
+        let manifest = manifest(SuiteStatus::Passed);
+        let suite =
+            SuiteEvidence { name: "unit".to_owned(), status: SuiteStatus::Passed, summary, junit };
+        judge_qa(&QaFacts {
+            manifest: Some(&manifest),
+            suites: vec![suite],
+            review: Some(Decision::Approve),
+            strictness,
+        })
+    }
+
+    #[test]
+    fn what_is_missing_warns_and_fails_when_strict_d89() {
+        let lenient = judge(Evidence::Absent, Evidence::Absent, Strictness::Lenient);
+        assert_eq!((lenient.warnings.len(), lenient.fault), (2, None));
+        let strict = judge(Evidence::Absent, Evidence::Absent, Strictness::Strict);
+        assert!(strict.fault.unwrap().contains("summary.json"));
+    }
+
+    #[test]
+    fn failures_in_the_evidence_fail_whatever_make_said_d89() {
+        let stats = Stats { failed: 1, ..Stats::default() };
+        assert!(
+            judge(Evidence::Found(stats), Evidence::Found(0), Strictness::Lenient).fault.is_some()
+        );
+        let fine = Evidence::Found(Stats::default());
+        assert!(judge(fine.clone(), Evidence::Found(2), Strictness::Lenient).fault.is_some());
+        assert!(
+            judge(fine.clone(), Evidence::Broken("x".to_owned()), Strictness::Lenient)
+                .fault
+                .is_some()
+        );
+        assert_eq!(judge(fine, Evidence::Found(0), Strictness::Strict), QaVerdict::default());
+    }
+
+    #[test]
+    fn no_suite_at_all_is_worth_a_warning_d84() {
+        let manifest = manifest(SuiteStatus::Skipped);
+        let facts = |strictness| QaFacts {
+            manifest: Some(&manifest),
+            suites: Vec::new(),
+            review: Some(Decision::Approve),
+            strictness,
+        };
+        assert_eq!(judge_qa(&facts(Strictness::Lenient)).warnings, ["no test suite ran"]);
+        assert!(judge_qa(&facts(Strictness::Strict)).fault.is_some());
+    }
+
+    #[test]
+    fn manifest_and_approval_are_required() {
+        let manifest = manifest(SuiteStatus::Passed);
+        let facts = |manifest, review| QaFacts {
+            manifest,
+            suites: Vec::new(),
+            review,
+            strictness: Strictness::Lenient,
+        };
+        assert!(judge_qa(&facts(None, Some(Decision::Approve))).fault.is_some());
+        assert!(judge_qa(&facts(Some(&manifest), None)).fault.is_some());
+        assert!(judge_qa(&facts(Some(&manifest), Some(Decision::RequestChanges))).fault.is_some());
+    }
+
+    #[test]
+    fn junit_is_read_as_xml_d89() {
+        assert_eq!(
+            parse_junit(b"<?xml version=\"1.0\"?><testsuites><testsuite name=\"a\"/></testsuites>"),
+            Evidence::Found(0)
+        );
+        assert_eq!(parse_junit(b"<testsuite><testcase name=\"a\"><failure>x &lt; y</failure></testcase><testcase/></testsuite>"), Evidence::Found(1));
+        for bad in [&b""[..], b"<testsuite>", b"<testsuite></testcase>", b"<html/>", b"<testsuite"]
+        {
+            assert!(
+                matches!(parse_junit(bad), Evidence::Broken(_)),
+                "{}",
+                String::from_utf8_lossy(bad)
+            );
+        }
+    }
+
+    #[test]
+    fn a_summary_is_an_object_with_numbers() {
+        let text =
+            br#"{"passed": 42, "failed": 0, "skipped": 3, "total": 45, "duration_ms": 12345}"#;
+        assert_eq!(
+            parse_summary(text),
+            Evidence::Found(Stats { total: 45, passed: 42, failed: 0, skipped: 3 })
+        );
+        for bad in [&b"[]"[..], b"x", br#"{"failed": "none"}"#] {
+            assert!(matches!(parse_summary(bad), Evidence::Broken(_)));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `result.json`: how a run ended, for machines.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::id::{MicroCommitId, ProjectName, Sha, WorkstreamId};
+use serde::{Deserialize, Serialize};
+
+use super::meta::stamp;
+use super::pipeline::{Ending, Outcome, Stage};
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunResult {
+    pub(crate) version: u32,
+    pub(crate) project: String,
+    pub(crate) workstream: String,
+    /// None when the run ended before one was selected (D50).
+    pub(crate) microcommit: Option<MicroCommitId>,
+    pub(crate) status: Outcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failed_stage: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blocked_reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base_sha: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) commit_sha: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) touched_files_count: Option<usize>,
+    pub(crate) timestamps: Timestamps,
+    #[serde(default)]
+    pub(crate) stages: BTreeMap<String, StageRecord>,
+    #[serde(default)]
+    pub(crate) notes: String,
+}
+
+/// When a run was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Timestamps {
+    pub(crate) started: String,
+    pub(crate) ended: String,
+    #[serde(default)]
+    pub(crate) duration_seconds: f64,
+}
+
+/// How one stage went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StageRecord {
+    pub(crate) status: StageStatus,
+    #[serde(default)]
+    pub(crate) duration_seconds: f64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) notes: String,
+}
+
+/// How a stage ended (D52).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StageStatus {
+    Passed,
+    Failed,
+    Skipped,
+    Blocked,
+}
+
+/// What a run was about, as far as it got.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RunFacts {
+    pub(crate) project: ProjectName,
+    pub(crate) workstream: WorkstreamId,
+    pub(crate) micro_commit: Option<MicroCommitId>,
+    pub(crate) base_sha: Option<Sha>,
+    pub(crate) commit_sha: Option<Sha>,
+    pub(crate) touched_files: Option<usize>,
+    pub(crate) started: Timestamp,
+    pub(crate) ended: Timestamp,
+    pub(crate) stages: BTreeMap<Stage, StageRecord>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// The name of a failure outside every stage.
+pub(crate) const INTERNAL: &str = "internal";
+
+/// Makes the result of a run.
+pub(crate) fn result_of(facts: &RunFacts, ending: &Ending) -> RunResult {
+    let seconds = facts.ended.duration_since(facts.started).as_secs_f64().max(0.0);
+    let stages =
+        facts.stages.iter().map(|(stage, record)| (stage.key().to_owned(), record.clone()));
+    let mut notes = facts.notes.clone();
+    notes.extend(Some(ending.words.clone()).filter(|words| !words.is_empty()));
+    RunResult {
+        version: 1,
+        project: facts.project.to_string(),
+        workstream: facts.workstream.to_string(),
+        microcommit: facts.micro_commit.clone(),
+        status: ending.outcome,
+        exit_code: Some(ending.exit.code()),
+        failed_stage: ending.failed_stage.map(|stage| stage.key().to_owned()),
+        blocked_reason: Some(ending.blocked_by.join(",")).filter(|ids| !ids.is_empty()),
+        base_sha: facts.base_sha.as_ref().map(Sha::to_string),
+        commit_sha: facts.commit_sha.as_ref().map(Sha::to_string),
+        touched_files_count: facts.touched_files,
+        timestamps: Timestamps {
+            started: stamp(facts.started),
+            ended: stamp(facts.ended),
+            duration_seconds: seconds,
+        },
+        stages: stages.collect(),
+        notes: notes.join("\n"),
+    }
+}
+
+/// Renders run_summary.md.
+pub(crate) fn render_summary(run: &str, result: &RunResult) -> String {
+    let none = || "none".to_owned();
+    let mut page = format!(
+        "# Run {run}\n\n- Project: {}\n- Workstream: {}\n- Micro-commit: {}\n- Status: {}\n",
+        result.project,
+        result.workstream,
+        result.microcommit.as_ref().map_or_else(none, MicroCommitId::to_string),
+        result.status.word(),
+    );
+    for (label, value) in [
+        ("Failed stage", &result.failed_stage),
+        ("Blocked by", &result.blocked_reason),
+        ("Base", &result.base_sha),
+        ("Commit", &result.commit_sha),
+    ] {
+        if let Some(value) = value {
+            page.push_str(&format!("- {label}: {value}\n"));
+        }
+    }
+    page.push_str(&format!(
+        "- Started: {}\n- Ended: {} ({:.1} s)\n\n## Stages\n\n| Stage | Status | Seconds | Notes |\n|---|---|---|---|\n",
+        result.timestamps.started, result.timestamps.ended, result.timestamps.duration_seconds
+    ));
+    for stage in Stage::ALL {
+        if let Some(record) = result.stages.get(stage.key()) {
+            page.push_str(&render_stage(stage, record));
+        }
+    }
+    if !result.notes.is_empty() {
+        page.push_str(&format!("\n## Notes\n\n{}\n", result.notes));
+    }
+    page
+}
+
+fn render_stage(stage: Stage, record: &StageRecord) -> String {
+    let status = match record.status {
+        StageStatus::Passed => "passed",
+        StageStatus::Failed => "failed",
+        StageStatus::Skipped => "skipped",
+        StageStatus::Blocked => "blocked",
+    };
+    let notes = record.notes.replace('\n', " ").replace('|', "\\|");
+    format!("| {} | {status} | {:.1} | {notes} |\n", stage.key(), record.duration_seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::pipeline::{Cycle, Report, Step};
+    use crate::rules::schema::Schema;
+
+    fn facts(micro_commit: Option<&str>) -> RunFacts {
+        let record = StageRecord {
+            status: StageStatus::Blocked,
+            duration_seconds: 0.1,
+            notes: "a | b".to_owned(),
+        };
+        RunFacts {
+            project: ProjectName::parse("p").unwrap(),
+            workstream: WorkstreamId::parse("tf").unwrap(),
+            micro_commit: micro_commit.map(|id| MicroCommitId::parse(id).unwrap()),
+            base_sha: Some(Sha::parse(&"a".repeat(64)).unwrap()),
+            commit_sha: None,
+            touched_files: Some(0),
+            started: Timestamp::UNIX_EPOCH,
+            ended: Timestamp::from_second(90).unwrap(),
+            stages: BTreeMap::from([(Stage::ClarificationCheck, record)]),
+            notes: Vec::new(),
+        }
+    }
+
+    fn blocked() -> Ending {
+        let report = Report::Blocked { by: vec!["CLQ-001".to_owned()] };
+        match Cycle::start().next(report) {
+            Step::Finish(ending) => ending,
+            Step::Enter(_) => panic!("blocked means the end"),
+        }
+    }
+
+    #[test]
+    fn every_result_keeps_the_schema_even_without_a_micro_commit_d47_d50() {
+        for id in [None, Some("COMMIT-TF-001")] {
+            let result = result_of(&facts(id), &blocked());
+            let value = serde_json::to_value(&result).unwrap();
+            assert_eq!(Schema::Result.check(&value), Ok(()));
+            assert_eq!(value["blocked_reason"], "CLQ-001");
+            assert_eq!(value["exit_code"], 8);
+            assert_eq!(value["timestamps"]["duration_seconds"], 90.0);
+        }
+    }
+
+    #[test]
+    fn the_summary_says_what_happened() {
+        insta::assert_snapshot!(render_summary("r1", &result_of(&facts(None), &blocked())), @r"
+        # Run r1
+
+        - Project: p
+        - Workstream: tf
+        - Micro-commit: none
+        - Status: blocked
+        - Failed stage: lock
+        - Blocked by: CLQ-001
+        - Base: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+        - Started: 1970-01-01T00:00:00Z
+        - Ended: 1970-01-01T00:01:30Z (90.0 s)
+
+        ## Stages
+
+        | Stage | Status | Seconds | Notes |
+        |---|---|---|---|
+        | clarification | blocked | 0.1 | a \| b |
+
+        ## Notes
+
+        blocked by CLQ-001
+        ");
+    }
+}

@@ -1,0 +1,150 @@
+//! The review: taken out of what the reviewer printed, validated, judged (D57, D80, D87, D88).
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::extract::last_object;
+use super::schema::{Schema, SchemaError};
+
+/// A review that keeps the schema.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Review {
+    pub(crate) decision: Decision,
+    pub(crate) blockers: Vec<Blocker>,
+    pub(crate) required_changes: Vec<String>,
+    pub(crate) documentation: Documentation,
+    /// The whole document, as it is kept.
+    pub(crate) document: Value,
+}
+
+/// What the reviewer wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Decision {
+    Approve,
+    RequestChanges,
+}
+
+/// Something that must change.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Blocker {
+    pub(crate) file: String,
+    #[serde(default)]
+    pub(crate) line: Option<i64>,
+    pub(crate) issue: String,
+    #[serde(default)]
+    pub(crate) fix_hint: Option<String>,
+}
+
+/// What the reviewer says about documentation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Documentation {
+    pub(crate) required: bool,
+    pub(crate) present: bool,
+}
+
+/// A review that says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReviewError {
+    #[error("the reviewer gave no JSON object with a decision")]
+    Absent,
+    #[error("the review is not valid: {0}")]
+    Invalid(#[from] SchemaError),
+}
+
+#[derive(Deserialize)]
+struct Parts {
+    decision: Decision,
+    #[serde(default)]
+    blockers: Vec<Blocker>,
+    #[serde(default)]
+    required_changes: Vec<String>,
+    #[serde(default)]
+    documentation: Documentation,
+}
+
+/// Takes the review out of what the reviewer printed.
+pub(crate) fn extract_review(text: &str) -> Result<Review, ReviewError> {
+    let found = last_object(text, |value| value.get("decision").is_some());
+    read_review(found.ok_or(ReviewError::Absent)?)
+}
+
+/// Reads a review from its document.
+pub(crate) fn read_review(document: Value) -> Result<Review, ReviewError> {
+    Schema::Review.check(&document)?;
+    let parts =
+        Parts::deserialize(&document).map_err(|error| SchemaError::Syntax(error.to_string()))?;
+    Ok(Review {
+        decision: parts.decision,
+        blockers: parts.blockers,
+        required_changes: parts.required_changes,
+        documentation: parts.documentation,
+        document,
+    })
+}
+
+impl Review {
+    /// What must change, one line each, for people and for the next try (D81).
+    pub(crate) fn demands(&self) -> Vec<String> {
+        let blockers = self.blockers.iter().map(|blocker| {
+            let line = blocker.line.map(|line| format!(":{line}")).unwrap_or_default();
+            let hint =
+                blocker.fix_hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("{}{line}: {}{hint}", blocker.file, blocker.issue)
+        });
+        blockers.chain(self.required_changes.iter().cloned()).collect()
+    }
+
+    /// What is odd about an approval.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let count = self.blockers.len();
+        (self.decision == Decision::Approve && count > 0)
+            .then(|| format!("the reviewer approved and yet named {count} blockers"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_is_found_in_a_fence_and_in_a_wrapper_d88() {
+        let plain = r#"{"version":1,"decision":"request_changes","blockers":[{"file":"a.rs","line":3,"issue":"no","severity":"major","fix_hint":"yes"}],"required_changes":["test it"]}"#;
+        let wrapped =
+            serde_json::json!({"type": "result", "result": format!("```json\n{plain}\n```")})
+                .to_string();
+        for text in [plain.to_owned(), format!("Sure!\n```json\n{plain}\n```\nbye"), wrapped] {
+            let review = extract_review(&text).unwrap();
+            assert_eq!(review.decision, Decision::RequestChanges);
+            assert_eq!(review.demands(), ["a.rs:3: no (yes)", "test it"]);
+        }
+    }
+
+    #[test]
+    fn the_whole_schema_is_asked_d57() {
+        for bad in [
+            r#"{"decision":"approve"}"#,
+            r#"{"version":2,"decision":"approve"}"#,
+            r#"{"version":1,"decision":"maybe"}"#,
+            r#"{"version":1,"decision":"approve","blockers":"none"}"#,
+            r#"{"version":1,"decision":"approve","blockers":[{"file":"a"}]}"#,
+        ] {
+            assert!(matches!(extract_review(bad), Err(ReviewError::Invalid(_))), "{bad}");
+        }
+        assert_eq!(extract_review("LGTM"), Err(ReviewError::Absent));
+    }
+
+    #[test]
+    fn an_approval_with_blockers_is_warned_about_d87() {
+        let review = extract_review(
+            r#"{"version":1,"decision":"approve","blockers":[{"file":"a","issue":"x"}]}"#,
+        )
+        .unwrap();
+        assert!(review.warning().unwrap().contains("1 blockers"));
+        assert_eq!(
+            extract_review(r#"{"version":1,"decision":"approve"}"#).unwrap().warning(),
+            None
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! "Did you mean": the known name that is nearest to an unknown one.
+
+/// How alike two names must be.
+const ALIKE: f64 = 0.72;
+
+/// The nearest of the known names, if one is near.
+pub(crate) fn suggest<'a>(
+    wanted: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let scored = known.into_iter().map(|name| (strsim::jaro_winkler(wanted, name), name));
+    let near = scored.filter(|(score, _)| *score >= ALIKE);
+    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
+}
+
+/// The words to add to a complaint: empty, or a suggestion.
+pub(crate) fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    suggest(wanted, known).map(|name| format!("; did you mean '{name}'?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+        let known = ["test_framework", "user_auth"];
+        assert_eq!(suggest("test_framwork", known), Some("test_framework"));
+        assert_eq!(hint("user_auht", known), "; did you mean 'user_auth'?");
+        assert_eq!(hint("zzz", known), "");
+    }
+}

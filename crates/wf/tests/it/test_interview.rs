@@ -1,0 +1,92 @@
+//! Registering projects (9, D2 to D4, D121).
+
+use crate::support::{Person, read, write};
+
+#[test]
+fn an_interview_without_questions_writes_both_files_d121() {
+    let person = Person::unregistered();
+    let said = person.ok(&[
+        "interview",
+        "--non-interactive",
+        "--hitl-mode",
+        "off",
+        "--make-target-e2e",
+        "",
+    ]);
+    assert!(said.contains("Project configured successfully!"), "{said}");
+    let dir = person.project_dir();
+    assert!(read(&dir.join("project.env")).contains("PROJECT_NAME=app"));
+    let profile = read(&dir.join("project_profile.env"));
+    assert!(
+        profile.contains("HITL_MODE=off") && profile.contains("MAKE_TARGET_UNIT=test-unit"),
+        "{profile}"
+    );
+    assert!(dir.join("project_profile.md").is_file());
+    person.ok(&["new", "tf", "Found again from the product"]);
+}
+
+#[test]
+fn a_second_interview_keeps_what_it_does_not_ask_about_d121() {
+    let person = Person::unregistered();
+    person.ok(&["interview", "--non-interactive"]);
+    let path = person.project_dir().join("project_profile.env");
+    write(&path, &format!("# mine\nQA_STRICT=true\n{}", read(&path)));
+    person.ok(&["interview", "--non-interactive", "--docs-path", "manual"]);
+    let profile = read(&path);
+    assert!(
+        profile.starts_with("# mine\nQA_STRICT=true\n") && profile.contains("DOCS_PATH=manual"),
+        "{profile}"
+    );
+}
+
+#[test]
+fn bad_answers_are_refused_and_write_nothing_9_2() {
+    let person = Person::unregistered();
+    person.refused(&["interview"], 2, &["--non-interactive"]);
+    for (flags, word) in [
+        (["--hitl-mode", "maybe"], "maybe"),
+        (["--makefile-path", "nowhere.mk"], "nowhere.mk"),
+        (["--makefile-path", "../Makefile"], "MAKEFILE_PATH"),
+        (["--docs-path", "/etc"], "DOCS_PATH"),
+        (["--default-branch", "trunk"], "trunk"),
+        (["--name", "a/b"], "project name"),
+        (["--repo-path", "/nonexistent"], "/nonexistent"),
+    ] {
+        person.refused(&[&["interview", "--non-interactive"], &flags[..]].concat(), 2, &[word]);
+    }
+    assert!(!person.ops().exists());
+}
+
+#[test]
+fn several_projects_need_a_name_or_a_place_d4() {
+    let person = Person::new();
+    let other = testkit::repo::Repo::init(person.hermetic.work().join("other"));
+    other.write("a", "a").commit("start");
+    let path = other.dir().to_str().expect("UTF-8").to_owned();
+    person.ok(&["project", "add", "other", "--repo-path", &path]);
+    assert!(person.ok(&["project", "list"]).contains("other"));
+    person.ok(&["new", "tf", "By place"]);
+    assert!(person.workstream_dir("tf").exists());
+    let at = |dir: &std::path::Path, args: &[&str]| {
+        let mut command = person.command(args);
+        person.hermetic.run(command.current_dir(dir))
+    };
+    assert_eq!(
+        at(other.dir(), &["list"]).stdout,
+        "No active workstreams. Start one: wf new <id> \"<title>\" \"<paths>\"\n"
+    );
+    assert!(at(person.worktree("tf").dir(), &["status"]).stdout.contains("By place"));
+    let lost = at(person.hermetic.root(), &["list"]);
+    assert_eq!(lost.status, Some(2), "{}", lost.snapshot());
+    assert!(lost.stderr.contains("--project"), "{}", lost.stderr);
+    for args in [["--project", "app", "list"], ["list", "--project", "app"]] {
+        assert!(at(person.hermetic.root(), &args).stdout.contains("By place"));
+    }
+    person.refused(&["list", "--project", "ap"], 2, &["did you mean 'app'"]);
+}
+
+#[test]
+fn no_workflow_repository_is_one_clear_line_d2() {
+    let person = Person::unregistered();
+    person.refused(&["list"], 2, &["no workflow repository found", "wf interview"]);
+}

@@ -1,0 +1,90 @@
+//! Merging locally (D36, D122).
+
+use crate::support::{ONE_DONE, Person};
+
+/// A workstream that was accepted, with one commit.
+fn ready() -> Person {
+    let person = Person::with_plan(ONE_DONE);
+    person.worktree("tf").write("feature", "x\n").commit("COMMIT-TF-001: x");
+    person.wf(&["run", "tf"]);
+    person.ok(&["uat", "pass", "UAT-001"]);
+    person
+}
+
+#[test]
+fn a_merge_needs_acceptance() {
+    let person = Person::with_plan(ONE_DONE);
+    person.refused(&["merge", "tf"], 8, &["not merge-ready"]);
+}
+
+#[test]
+fn a_checked_out_branch_is_fast_forwarded_with_its_files() {
+    let person = ready();
+    assert!(person.ok(&["merge", "tf"]).contains("fast-forward"));
+    assert_eq!(person.repo.sha("main"), person.worktree("tf").head());
+    assert_eq!(person.repo.read("feature"), "x\n");
+    assert_eq!(person.repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(person.meta("tf", "STATUS"), "done");
+    assert!(person.ok(&["list"]).contains("No active workstreams"));
+    person.ok(&["close", "tf"]);
+}
+
+#[test]
+fn a_branch_that_moved_gets_a_merge_commit_and_no_tree_is_needed() {
+    let person = ready();
+    person.repo.write("other", "y\n").commit("on main");
+    let main = person.repo.sha("main");
+    person.repo.git(&["switch", "-q", "--detach"]);
+    assert!(person.ok(&["merge", "tf"]).contains("merge commit"));
+    let parents = person.repo.git(&["log", "-1", "--format=%P %s", "main"]);
+    assert_eq!(
+        parents,
+        format!("{main} {} Merge workstream tf: Test framework", person.worktree("tf").head())
+    );
+}
+
+#[test]
+fn conflicts_and_uncommitted_changes_block_with_8() {
+    let person = ready();
+    person.repo.write("README.md", "dirty");
+    person.refused(&["merge", "tf"], 8, &["uncommitted"]);
+    person.repo.write("feature", "other\n").commit("on main");
+    let main = person.repo.sha("main");
+    person.refused(&["merge", "tf"], 8, &["conflicts with main in feature"]);
+    assert_eq!(person.repo.sha("main"), main);
+    person.worktree("tf").write("stray", "x");
+    person.refused(&["merge", "tf"], 8, &["stray"]);
+    assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
+}
+
+#[test]
+fn the_gate_test_must_pass_d36() {
+    let person = ready();
+    person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
+    person.worktree("tf").write("Makefile", "gate:\n\tfalse\n").commit("COMMIT-TF-001: gate");
+    person.refused(&["merge", "tf"], 5, &["gate test failed"]);
+    assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
+}
+
+#[test]
+fn a_merge_that_died_is_finished_by_the_next() {
+    for point in ["merge-before-move", "merge-after-move"] {
+        let person = ready();
+        let mut command = person.command(&["merge", "tf"]);
+        assert_eq!(person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", point)).status, None);
+        person.ok(&["merge", "tf"]);
+        assert_eq!(person.meta("tf", "STATUS"), "done", "{point}");
+        assert_eq!(person.repo.sha("main"), person.worktree("tf").head(), "{point}");
+    }
+}
+
+#[test]
+fn forges_are_named_as_missing_d42() {
+    let person = ready();
+    for mode in ["github_pr", "gitea_pr", "gitlab_mr"] {
+        person.profile(&format!("TEST_IN=host\nMERGE_MODE={mode}\n"));
+        person.refused(&["merge", "tf"], 2, &[mode, "forge layer"]);
+    }
+    person.profile("MERGE_MODE=svn\n");
+    person.refused(&["merge", "tf"], 2, &["MERGE_MODE must be"]);
+}

@@ -1,0 +1,9 @@
+//! Feeds arbitrary text to the plan parser: it must not panic, and marking a micro-commit changes one byte.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    wf::probe::plan(text);
+});
