@@ -22,6 +22,13 @@ const MAP: &[(&str, &[&str])] = &[
         "forklift",
         &["model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine"],
     ),
+    (
+        "bottle",
+        &[
+            "model", "host", "guest", "agent", "sandbox", "egress", "forge", "merge", "store",
+            "state", "sidecar", "engine",
+        ],
+    ),
     ("testkit", &[]),
 ];
 
