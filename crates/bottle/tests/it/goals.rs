@@ -129,7 +129,7 @@ fn goal_8_status_lists_active_bottles_with_the_pages_of_issue_and_pull_request()
 }
 
 #[test]
-fn goal_9_the_whole_way_from_issue_to_pull_request_and_back() {
+fn goal_9_all_parts_together_from_issue_to_pull_request_and_back() {
     let Some(scene) = Scene::new() else { return };
     let output = scene.start_ok(&format!("{COMMIT}{DONE}"));
     let pulls = scene.forge.pulls();
