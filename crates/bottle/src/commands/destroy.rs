@@ -29,7 +29,12 @@ pub(crate) fn run(ui: &Ui, slug: &str, loss: Loss) -> Outcome {
     let (bottle, _) = Bottle::open(&home, slug)?;
     block_on(async {
         let lock = bottle.take(Duration::ZERO).await?;
-        recover(ui, &home, &bottle, None).await?;
+        match (recover(ui, &home, &bottle, None).await, loss) {
+            (Err(failure), Loss::Accepted) => {
+                ui.note(&format!("its last run stays open: {failure}"))
+            }
+            (recovered, _) => recovered?,
+        }
         let (bottle, mut record) = Bottle::open(&home, slug)?;
         if loss == Loss::Refused && record.state != BottleState::Destroyed {
             refuse_loss(&bottle, &record, slug)?;

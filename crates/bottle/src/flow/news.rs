@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use engine::chore::Chore;
 use guest::BOX_DIR;
 use model::id::Sha;
-use model::verdict::{BottleStatus, Ended};
+use model::verdict::Ended;
 
 use super::run::Run;
 use crate::exit::{Failure, OrExit};
@@ -16,11 +16,12 @@ use crate::exit::{Failure, OrExit};
 const BRING_SECS: u64 = 300;
 
 impl Run<'_> {
-    /// Brings in the commits that the workspace lacks.
-    pub(super) async fn bring_news(&self) -> Result<(), Failure> {
+    /// Brings in the commits that the workspace lacks. A workspace that git cannot work in any more is the agent's doing
+    /// and a person's to mend: the answer is then what git said.
+    pub(super) async fn bring_news(&self) -> Result<Option<String>, Failure> {
         let pins = &self.meta.pins;
         if !pins.base_is_new && !pins.branch_is_new {
-            return Ok(());
+            return Ok(None);
         }
         self.ui.phase("rehydrate", "bringing in what happened at origin since");
         let site = self.site(&format!("bring-{}", self.next_box("bring")), BRING_SECS)?;
@@ -31,15 +32,9 @@ impl Run<'_> {
         self.source.repo.pack_into(&folder, &wants, &haves).await.or_general()?;
         make_readable(&folder)?;
         let summary = self.run_chore(Chore::shell(site, &self.bring_line())).await?;
-        if summary.ended != (Ended::Exited { code: 0 }) {
-            let words = format!(
-                "git in the workspace could not take in what is new ({:?}): {}",
-                summary.ended,
-                summary.tail.lines().last().unwrap_or("it said nothing")
-            );
-            return Err(Failure::new(BottleStatus::General, words));
-        }
-        Ok(())
+        let said = summary.tail.lines().last().unwrap_or("it said nothing");
+        let failed = summary.ended != (Ended::Exited { code: 0 });
+        Ok(failed.then(|| format!("{}: {said}", summary.ended.class())))
     }
 
     /// What the workspace has for certain, as far as the person's repository still knows it.

@@ -88,7 +88,10 @@ impl Run<'_> {
     /// Makes the workspace of a new bottle, or brings what is new into that of a frozen one.
     async fn prepare(&mut self, log: &GitLog) -> Result<Phase, Failure> {
         if self.record.workspace != WorkspaceState::Absent {
-            self.bring_news().await?;
+            if let Some(how) = self.bring_news().await? {
+                self.meta.verdict = Some(Verdict::NotRehydrated { how });
+                return Ok(Phase::Published);
+            }
             self.record.known_base = self.meta.pins.base.clone();
             self.bottle.save(&self.record)?;
             return Ok(Phase::Prepared);

@@ -21,6 +21,8 @@ pub(crate) enum Verdict {
     Refused { reasons: Vec<String> },
     /// The bottle's own set-up failed, so the agent was not started.
     SetupFailed { how: String },
+    /// What is new at origin could not be brought into the workspace, so the agent was not started.
+    NotRehydrated { how: String },
     /// What the run stands on failed.
     Infra { reason: String },
 }
@@ -34,6 +36,9 @@ impl Verdict {
             Self::Unfinished { how } => format!("not finished: {how}"),
             Self::Refused { reasons } => format!("not to be published: {}", reasons.join("; ")),
             Self::SetupFailed { how } => format!("the bottle's set-up failed: {how}"),
+            Self::NotRehydrated { how } => format!(
+                "git in the workspace could not take in what is new ({how}); mend it with bot-bottle exec"
+            ),
             Self::Infra { reason } => format!("the machine failed: {reason}"),
         }
     }

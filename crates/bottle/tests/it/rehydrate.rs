@@ -95,6 +95,11 @@ fn the_host_writes_nowhere_through_a_link_that_an_agent_left() {
     // Inside the box the link leads nowhere, so bringing in what is new fails there, and says so.
     let output = scene.resume(DONE);
     assert_eq!(output.status, Some(125), "{}", output.snapshot());
-    assert!(output.stderr.contains("could not take in what is new"), "{}", output.stderr);
+    assert!(output.stdout.contains("could not take in what is new"), "{}", output.snapshot());
     assert_eq!(std::fs::read_dir(&target).expect("a folder").count(), 0);
+    let mend = scene.person.run(&["exec", SLUG, "rm", ".git/refs/remotes"]);
+    assert_eq!(mend.status, Some(0), "{}", mend.snapshot());
+    let output =
+        scene.resume(&format!("[[step]]\nrun = \"git merge --no-edit origin/main\"\n{DONE}"));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
 }
