@@ -31,7 +31,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, loss: Loss) -> Outcome {
         let lock = bottle.take(Duration::ZERO).await?;
         match (recover(ui, &home, &bottle, None).await, loss) {
             (Err(failure), Loss::Accepted) => {
-                ui.note(&format!("its last run stays open: {failure}"))
+                ui.note(&format!("its last run stays open: {failure}"));
             }
             (recovered, _) => recovered?,
         }

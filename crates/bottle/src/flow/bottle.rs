@@ -95,6 +95,9 @@ pub(crate) struct Session {
     pub(crate) usage: Option<Usage>,
 }
 
+/// The name of a bottle and its record, or why that cannot be read.
+pub(crate) type Found = (String, Result<Record, Failure>);
+
 impl Bottle {
     /// Makes a new one. The folder is made and not looked for first, so two starts never get the same.
     pub(crate) fn create(home: &Home, label: &str) -> Result<Self, Failure> {
@@ -131,7 +134,7 @@ impl Bottle {
     }
 
     /// All bottles, by name; what cannot be read is named with its reason.
-    pub(crate) fn all(home: &Home) -> Result<Vec<(String, Result<Record, Failure>)>, Failure> {
+    pub(crate) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
         let entries = match std::fs::read_dir(home.cellar()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

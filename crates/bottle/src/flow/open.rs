@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use agent::{McpServer, Provider, SessionWish, Transport, Usage};
 use engine::hire::{AgentPlan, Hired, Task};
+use engine::launch::{self, Sighting};
+use engine::place::Place;
 use guest::FORGE_PORT;
 use host::lock::FileLock;
 use host::signal::cancel_on_signals;
-use model::id::{BranchName, ProjectName, RunId};
+use model::id::{BoxName, BranchName, ProjectName, RunId, Sha};
 use model::redact::Redactor;
 use model::verdict::BottleStatus;
 use sandbox::backend::BackendKind;
@@ -90,8 +92,14 @@ pub(crate) async fn start(
         Some(access) => format!("{}-issue-{}", wish.agent, access.env.issue),
         None => wish.agent.clone(),
     });
+    let base_branch = source.base_branch().await?;
+    let base = source
+        .tip(&base_branch)
+        .await?
+        .ok_or_else(|| Failure::usage(format!("origin's branch '{base_branch}' is not there")))?;
     let bottle = Bottle::create(home, &label)?;
-    let mut record = first_record(&bottle, &source, &wish.agent, bottles, &staff).await?;
+    let origin = (base_branch, base);
+    let mut record = first_record(&bottle, &source, origin, &wish.agent, bottles, &staff)?;
     record.forge = access.as_ref().map(|access| access.env.clone());
     record.pull = assignment.as_ref().and_then(|assignment| assignment.pull);
     if let Some(access) = &access
@@ -236,17 +244,15 @@ async fn staff(
     Ok(Staff { manifest, bottle, hired, choice })
 }
 
-async fn first_record(
+/// The record of a bottle in which nothing has been yet.
+fn first_record(
     bottle: &Bottle,
     source: &Source,
+    (base_branch, base): (BranchName, Sha),
     agent: &str,
     bottles: Vec<String>,
     staff: &Staff,
 ) -> Result<Record, Failure> {
-    let base_branch = source.base_branch().await?;
-    let base = source.tip(&base_branch).await?;
-    let base = base
-        .ok_or_else(|| Failure::usage(format!("origin's branch '{base_branch}' is not there")))?;
     let branch = format!("bot-bottle/{}", bottle.slug());
     Ok(Record {
         version: bottle::VERSION,
@@ -282,7 +288,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    async fn run(
+    async fn make_run(
         mut self,
         prompt: &str,
         staff: Staff,
@@ -335,6 +341,22 @@ impl Opening<'_> {
         };
         let outcome = run.advance().await;
         drop(lock);
+        outcome
+    }
+
+    /// Runs it; a failure of ours that left nothing at work leaves the bottle frozen, so that it can be resumed.
+    async fn run(
+        self,
+        prompt: &str,
+        staff: Staff,
+        parent: Option<RunId>,
+        lock: FileLock,
+    ) -> Outcome {
+        let (home, slug) = (self.home, self.bottle.slug().clone());
+        let outcome = self.make_run(prompt, staff, parent, lock).await;
+        if outcome.is_err() {
+            settle(home, slug.as_str())?;
+        }
         outcome
     }
 
@@ -432,6 +454,20 @@ impl Opening<'_> {
             operations_head: None,
         }
     }
+}
+
+fn settle(home: &Home, slug: &str) -> Result<(), Failure> {
+    let (bottle, mut record) = Bottle::open(home, slug)?;
+    if let Some(dir) = bottle.last_run(&record)? {
+        let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+        let seen = launch::look(&Place::new(dir.box_place(&agent))).or_general()?;
+        if seen == Sighting::Running {
+            return Ok(());
+        }
+    }
+    standing::step(home, &record, Step::Freeze)?;
+    record.state = BottleState::Frozen;
+    bottle.save(&record)
 }
 
 fn fresh_pins(record: &Record) -> BottlePins {

@@ -38,7 +38,7 @@ use super::show::show_end;
 use super::sidecar::SidecarPlace;
 use super::standing;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::rules::judge::{Aftermath, Import, SelfReport, Verdict, headless_status, judge};
+use crate::rules::judge::{Aftermath, Import, Verdict, headless_status, judge};
 use crate::ui::Ui;
 
 /// A run under way.
@@ -251,10 +251,7 @@ impl Run<'_> {
             (None, Some(evidence)) => Import::Commits(Box::new(evidence.clone())),
             (None, None) => Import::Nothing,
         };
-        let report = match &self.meta.done {
-            Some(_) => SelfReport::Signalled,
-            None => SelfReport::Silent,
-        };
+        let report = self.meta.done.as_ref().map(|event| event.status);
         let changed = self.changed_paths().await?;
         self.meta.verdict = Some(judge(&Aftermath {
             ended,

@@ -4,6 +4,7 @@ use engine::evidence::Evidence;
 use merge::contract::Protected;
 use model::verdict::{BottleStatus, Ended};
 use serde::{Deserialize, Serialize};
+use sidecar::DoneStatus;
 
 use super::leak::ScanReport;
 
@@ -44,13 +45,6 @@ impl Verdict {
     }
 }
 
-/// Whether the agent said that its work is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SelfReport {
-    Signalled,
-    Silent,
-}
-
 /// What came out of the workspace.
 #[derive(Debug, Clone)]
 pub(crate) enum Import {
@@ -63,7 +57,8 @@ pub(crate) enum Import {
 #[derive(Debug, Clone)]
 pub(crate) struct Aftermath<'a> {
     pub(crate) ended: Ended,
-    pub(crate) report: SelfReport,
+    /// The agent's word, if it gave one.
+    pub(crate) report: Option<DoneStatus>,
     pub(crate) import: Import,
     pub(crate) scans: &'a [ScanReport],
     pub(crate) protected: &'a [String],
@@ -71,19 +66,22 @@ pub(crate) struct Aftermath<'a> {
     pub(crate) changed: &'a [Vec<u8>],
 }
 
-/// Decides. What the machine did outranks what the agent did; an agent that was frozen after it had said "done" is done.
+/// Decides. What the machine did outranks what the agent did, an agent that gave up is believed, and one that was frozen
+/// after it had said "done" is done.
 pub(crate) fn judge(after: &Aftermath<'_>) -> Verdict {
     match (&after.ended, after.report) {
         (Ended::Infra { reason }, _) => Verdict::Infra { reason: reason.clone() },
-        (Ended::Exited { code: 0 }, _)
-        | (Ended::Exited { .. } | Ended::Frozen, SelfReport::Signalled) => judge_import(after),
-        (Ended::Exited { code }, SelfReport::Silent) => unfinished(&format!("status {code}")),
         (Ended::Signalled { signal }, _) => unfinished(&format!("ended by signal {signal}")),
         (Ended::OutOfTime, _) => unfinished("out of time"),
         (Ended::OutOfMemory, _) => unfinished("it used up its memory"),
         (Ended::OutOfSpace, _) => unfinished("it used up its disk space"),
         (Ended::Stopped, _) => unfinished("stopped"),
-        (Ended::Frozen, SelfReport::Silent) => unfinished("frozen before it said that it is done"),
+        (_, Some(DoneStatus::Failure)) => unfinished("the agent says that it could not do it"),
+        (_, Some(DoneStatus::Blocked)) => unfinished("the agent waits for a person"),
+        (Ended::Exited { .. } | Ended::Frozen, Some(DoneStatus::Success))
+        | (Ended::Exited { code: 0 }, None) => judge_import(after),
+        (Ended::Exited { code }, None) => unfinished(&format!("status {code}")),
+        (Ended::Frozen, None) => unfinished("frozen before it said that it is done"),
     }
 }
 
@@ -128,7 +126,7 @@ fn objections(after: &Aftermath<'_>, evidence: &Evidence) -> Vec<String> {
 
 /// What a headless caller gets: the agent's own status; 124, 137 and 143 where it was ended, as shells say it; 125 where
 /// the failure is ours.
-pub(crate) fn headless_status(ended: &Ended, done: Option<sidecar::DoneStatus>) -> u8 {
+pub(crate) fn headless_status(ended: &Ended, done: Option<DoneStatus>) -> u8 {
     match ended {
         Ended::Exited { code } => u8::try_from(*code).unwrap_or(1),
         Ended::Signalled { signal } => u8::try_from(128 + *signal).unwrap_or(1),
@@ -136,9 +134,9 @@ pub(crate) fn headless_status(ended: &Ended, done: Option<sidecar::DoneStatus>) 
         Ended::OutOfMemory | Ended::OutOfSpace => 137,
         // It had said its last word and was only slow to leave.
         Ended::Frozen => match done {
-            Some(sidecar::DoneStatus::Success) => 0,
-            Some(sidecar::DoneStatus::Failure) => 1,
-            Some(sidecar::DoneStatus::Blocked) => BottleStatus::Blocked.code(),
+            Some(DoneStatus::Success) => 0,
+            Some(DoneStatus::Failure) => 1,
+            Some(DoneStatus::Blocked) => BottleStatus::Blocked.code(),
             None => 143,
         },
         Ended::Stopped => 143,
@@ -158,7 +156,7 @@ mod tests {
     fn verdict(evidence: Evidence, scans: &[ScanReport], changed: &[Vec<u8>]) -> Verdict {
         judge(&Aftermath {
             ended: Ended::Exited { code: 0 },
-            report: SelfReport::Silent,
+            report: None,
             import: Import::Commits(Box::new(evidence)),
             scans,
             protected: &[".github/workflows".to_owned()],
@@ -166,7 +164,7 @@ mod tests {
         })
     }
 
-    fn ended(ended: Ended, report: SelfReport) -> Verdict {
+    fn ended(ended: Ended, report: Option<DoneStatus>) -> Verdict {
         let import = Import::Commits(Box::new(good()));
         judge(&Aftermath { ended, report, import, scans: &[], protected: &[], changed: &[] })
     }
@@ -197,14 +195,16 @@ mod tests {
 
     #[test]
     fn only_an_agent_that_ended_or_said_done_is_published() {
-        use SelfReport::{Signalled, Silent};
-        assert_eq!(ended(Ended::Frozen, Signalled), Verdict::Publish);
-        assert_eq!(ended(Ended::Exited { code: 3 }, Signalled), Verdict::Publish);
+        let done = Some(DoneStatus::Success);
+        assert_eq!(ended(Ended::Frozen, done), Verdict::Publish);
+        assert_eq!(ended(Ended::Exited { code: 3 }, done), Verdict::Publish);
         for (end, report) in [
-            (Ended::Frozen, Silent),
-            (Ended::Stopped, Signalled),
-            (Ended::OutOfTime, Signalled),
-            (Ended::Exited { code: 3 }, Silent),
+            (Ended::Frozen, None),
+            (Ended::Stopped, done),
+            (Ended::OutOfTime, done),
+            (Ended::Exited { code: 3 }, None),
+            (Ended::Exited { code: 0 }, Some(DoneStatus::Blocked)),
+            (Ended::Exited { code: 0 }, Some(DoneStatus::Failure)),
         ] {
             assert!(matches!(ended(end.clone(), report), Verdict::Unfinished { .. }), "{end:?}");
         }
@@ -214,9 +214,9 @@ mod tests {
     fn the_agents_status_is_handed_on_and_ours_is_125() {
         assert_eq!(headless_status(&Ended::Exited { code: 7 }, None), 7);
         assert_eq!(headless_status(&Ended::OutOfTime, None), 124);
-        assert_eq!(headless_status(&Ended::Frozen, Some(sidecar::DoneStatus::Success)), 0);
+        assert_eq!(headless_status(&Ended::Frozen, Some(DoneStatus::Success)), 0);
         assert_eq!(headless_status(&Ended::Frozen, None), 143);
         let infra = Ended::Infra { reason: String::new() };
-        assert_eq!(headless_status(&infra, Some(sidecar::DoneStatus::Success)), 125);
+        assert_eq!(headless_status(&infra, Some(DoneStatus::Success)), 125);
     }
 }

@@ -136,3 +136,25 @@ fn a_prompt_comes_from_a_file_or_from_standard_input() {
     let output = person.run(&["start", "worker", "--headless", "--prompt", " "]);
     assert!(output.stderr.contains("prompt is empty"), "{}", output.stderr);
 }
+
+#[test]
+fn a_start_that_fails_before_the_agent_leaves_a_bottle_that_can_be_resumed() {
+    let Some(scene) = crate::support::Scene::new() else { return };
+    let file = scene.person.hermetic.root().join("long.md");
+    std::fs::write(&file, "x".repeat(200_000)).expect("written");
+    scene.person.manifest(
+        "agents",
+        "worker",
+        "provider = \"command\"\ncommand = [\"true\", \"{prompt}\"]\n",
+    );
+    let word = format!("@{}", file.display());
+    let args =
+        ["orchestrate", "start", "--agent", "worker", "--prompt", &word, "--backend", "bwrap"];
+    let output = scene.person.hermetic.run(&mut scene.command(&args));
+    assert_eq!(output.status, Some(125), "{}", output.snapshot());
+    assert_eq!(scene.person.json(&["orchestrate", "status"])[0]["status"], "frozen");
+    scene.person.agent("worker", "");
+    let output = scene.resume(&format!("{COMMIT}{}", crate::support::DONE));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
+    assert_eq!(scene.forge.pulls().len(), 1);
+}

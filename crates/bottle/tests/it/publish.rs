@@ -148,3 +148,14 @@ fn without_a_forge_the_commits_are_kept_and_can_be_fetched() {
     let log = person.fork.checkout.git(&["log", "-1", "--format=%s", "FETCH_HEAD"]);
     assert_eq!(log, "do the work");
 }
+
+#[test]
+fn an_agent_that_waits_for_a_person_opens_no_pull_request() {
+    let Some(scene) = Scene::new() else { return };
+    let blocked = "[[step]]\nrun = [\"forge\", \"done\", \"blocked\", \"which flow?\"]\n";
+    let output = scene.start(&format!("{COMMIT}{blocked}"));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("waits for a person"), "{}", output.stdout);
+    assert_eq!(scene.published(), None);
+    assert_eq!(scene.provenance()["watchdog_fired"], false);
+}
