@@ -37,10 +37,12 @@ bench: ## Measure what is promised, beside its yardstick, and print ratios
 	@scripts/packages bench
 	scripts/bench
 
-install: ## Install forklift, its manual page and completions below PREFIX (~/.local)
+install: ## Install forklift and bot-bottle, a manual page and completions below PREFIX (~/.local)
 	@scripts/packages demo
-	$(CARGO) build --release --package forklift
+	$(CARGO) build --release --package forklift --package bot-bottle
 	install -D -m 755 target/release/forklift $(PREFIX)/bin/forklift
+	install -D -m 755 target/release/bot-bottle $(PREFIX)/bin/bot-bottle
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
 	target/release/forklift man > $(PREFIX)/share/man/man1/forklift.1
 	target/release/forklift completions bash > $(PREFIX)/share/bash-completion/completions/forklift
+	target/release/bot-bottle completions bash > $(PREFIX)/share/bash-completion/completions/bot-bottle

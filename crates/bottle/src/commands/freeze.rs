@@ -12,7 +12,7 @@ use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::bottle::{Bottle, BottleState};
 use crate::flow::home::Home;
-use crate::flow::open::recover;
+use crate::flow::open::{recover, settle};
 use crate::ui::Ui;
 
 /// An agent has seconds to leave; then its commits are imported and judged.
@@ -40,6 +40,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, end: End) -> Outcome {
     block_on(async {
         let lock = bottle.take(WAIT).await?;
         recover(ui, &home, &bottle, None).await?;
+        settle(&home, slug)?;
         drop(lock);
         Ok(())
     })?;

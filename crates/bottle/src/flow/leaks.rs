@@ -1,10 +1,10 @@
 //! Looking for secrets in what is about to be published: the built-in scan always, gitleaks where it is installed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use host::git::SealedRepo;
+use host::git::{CommitFacts, SealedRepo};
 use host::process::{RunLimits, run_with_input};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
@@ -17,6 +17,9 @@ use crate::rules::leak::{Candidate, ScanReport, ScanStatus, added_lines, read_gi
 
 /// A change that is larger cannot be looked through and is not published.
 const PATCH_CAP: usize = 32 << 20;
+/// As much of a binary file as is looked through.
+const BLOB_CAP: usize = 16 << 20;
+const MODE_GITLINK: u32 = 0o160_000;
 const COMMITS_MAX: usize = 2000;
 const MERGES_MAX: usize = 50;
 const GITLEAKS: &str = "gitleaks";
@@ -86,6 +89,11 @@ async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgo
         let place = merge.short().to_owned();
         candidates.extend(new.into_iter().map(|line| Candidate { place: place.clone(), line }));
     }
+    for (place, bytes) in binaries(repo, &commits, &mut incomplete).await? {
+        let lines = bytes.split(|byte| *byte == b'\n');
+        candidates
+            .extend(lines.map(|line| Candidate { place: place.clone(), line: line.to_vec() }));
+    }
     for commit in &commits {
         let parts = repo.commit_parts(&commit.sha).await.or_general()?;
         let place = format!("{} message", commit.sha.short());
@@ -94,6 +102,33 @@ async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgo
             .extend(lines.map(|line| Candidate { place: place.clone(), line: line.to_vec() }));
     }
     Ok(Outgoing { candidates, incomplete })
+}
+
+/// What git shows no lines of, because a zero byte is in it: one such byte would hide a secret from every patch.
+async fn binaries(
+    repo: &SealedRepo,
+    commits: &[CommitFacts],
+    incomplete: &mut Option<String>,
+) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut places = BTreeMap::new();
+    for commit in commits {
+        for parent in &commit.parents {
+            let entries = repo.changed_entries(parent, &commit.sha).await.or_general()?;
+            let files = entries.into_iter().filter(|entry| entry.new_mode != MODE_GITLINK);
+            let blobs = files.filter_map(|entry| entry.new);
+            places.extend(blobs.map(|blob| (blob, commit.sha.short().to_owned())));
+        }
+    }
+    let ids: Vec<Sha> = places.keys().cloned().collect();
+    let mut found = Vec::new();
+    for (id, blob) in ids.iter().zip(repo.read_blobs(&ids, BLOB_CAP).await.or_general()?) {
+        let Some(blob) = blob.filter(|blob| blob.bytes.contains(&0)) else { continue };
+        if blob.size > BLOB_CAP as u64 {
+            incomplete.get_or_insert(format!("a binary file of {} bytes", blob.size));
+        }
+        found.push((format!("{} binary", places[id]), blob.bytes));
+    }
+    Ok(found)
 }
 
 /// Gives gitleaks the same lines on its standard input: it reads no repository, starts no git and sees no token.

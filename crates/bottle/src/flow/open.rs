@@ -110,6 +110,7 @@ pub(crate) async fn start(
         return Err(refused);
     }
     bottle.save(&record)?;
+    host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
     let opening = Opening { ui, home, bottle, record, source, access, assignment };
     opening.run(&wish.prompt, staff, None, lock).await
@@ -139,6 +140,7 @@ pub(crate) async fn resume(
     let (bottle, _) = Bottle::open(home, &wish.slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
     recover(ui, home, &bottle, access.clone()).await?;
+    settle(home, &wish.slug)?;
     let (bottle, mut record) = Bottle::open(home, &wish.slug)?;
     if record.state == BottleState::Destroyed {
         return Err(Failure::not_found(format!("the bottle '{}' is destroyed", wish.slug)));
@@ -456,8 +458,13 @@ impl Opening<'_> {
     }
 }
 
-fn settle(home: &Home, slug: &str) -> Result<(), Failure> {
+/// A bottle in which nothing runs is frozen, whatever was written down before somebody failed or was killed. The caller
+/// holds its lock.
+pub(crate) fn settle(home: &Home, slug: &str) -> Result<(), Failure> {
     let (bottle, mut record) = Bottle::open(home, slug)?;
+    if record.state == BottleState::Destroyed {
+        return Ok(());
+    }
     if let Some(dir) = bottle.last_run(&record)? {
         let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
         let seen = launch::look(&Place::new(dir.box_place(&agent))).or_general()?;

@@ -46,6 +46,10 @@ pub(crate) fn render_provenance(meta: &Metadata, operations: &[Value], chain: &C
         "exit": {
             "code": meta.exit_status, "class": ended.map(model::verdict::Ended::class), "ended": ended,
         },
+        "isolation": meta.agent_box.as_ref().map(|record| json!({
+            "preflight": record.report, "limits": meta.manifest.limits,
+            "egress_profile": meta.manifest.egress.profile, "peak_memory_bytes": record.peak_memory_bytes,
+        })),
         "verdict": meta.verdict,
         "done": meta.done,
         "watchdog_fired": meta.watchdog.is_some(),

@@ -55,3 +55,14 @@ fn killed_after_the_verdict() {
 fn killed_after_publishing() {
     finishes_after("published");
 }
+
+#[test]
+fn killed_before_there_was_a_run_the_bottle_can_be_resumed() {
+    let Some(scene) = Scene::new() else { return };
+    let mut command = scene.start_command(DONE);
+    let output = scene.person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", "begun"));
+    assert_eq!(output.signal, Some(9), "{}", output.snapshot());
+    let output = scene.resume(&format!("{COMMIT}{DONE}"));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
+    assert_eq!(scene.forge.pulls().len(), 1);
+}

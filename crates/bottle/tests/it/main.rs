@@ -9,6 +9,7 @@ mod goals;
 mod lifecycle;
 mod manifest;
 mod publish;
+mod readme;
 mod rehydrate;
 mod secrecy;
 mod sidecar_death;

@@ -53,6 +53,16 @@ fn a_secret_in_a_message_blocks_as_well() {
 }
 
 #[test]
+fn a_zero_byte_hides_nothing() {
+    let Some(scene) = Scene::new() else { return };
+    let script = format!(
+        "[[step]]\nrun = [\"bash\", \"-c\", \"printf '\\\\0 {}' > blob && git add -A && git commit -qm x\"]\n",
+        leak().trim()
+    );
+    held_back(&scene, &script, "built-in found");
+}
+
+#[test]
 fn protected_paths_foreign_identities_and_lost_history_block() {
     for (script, words) in [
         (commit_of(".github/workflows/ci.yml", "on: push\n"), "protected path"),
