@@ -2,11 +2,11 @@
 
 use std::process::{Child, Stdio};
 
-use crate::support::{COMMIT, Person, wait_for};
+use crate::support::{COMMIT, FIRST_STEP_DONE, Person, wait_for};
 
 /// Starts a bottle that works for a long time, and waits until its agent is at work.
 fn busy(person: &Person, slug: &str) -> Child {
-    person.script("[[step]]\nrun = \"echo at-work; touch left\"\n[[step]]\nsleep = 600\n");
+    person.script("[[step]]\nrun = \"touch left\"\n[[step]]\nsleep = 600\n");
     let args =
         ["start", "worker", "--headless", "--prompt", "x", "--label", slug, "--backend", "bwrap"];
     let mut command = person.command(&args);
@@ -16,7 +16,7 @@ fn busy(person: &Person, slug: &str) -> Child {
         let run =
             std::fs::read_dir(person.bottle(slug).join("runs")).ok()?.flatten().next()?.path();
         let log = std::fs::read_to_string(run.join("boxes/agent/stdout.log")).ok()?;
-        log.contains("at-work").then_some(())
+        log.contains(FIRST_STEP_DONE).then_some(())
     });
     child
 }

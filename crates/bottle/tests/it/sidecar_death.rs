@@ -3,17 +3,17 @@
 
 use testkit::hermetic::Output;
 
-use crate::support::{COMMIT, SLUG, Scene, wait_for};
+use crate::support::{COMMIT, FIRST_STEP_DONE, SLUG, Scene, wait_for};
 
 fn kill_sidecar(scene: &Scene) {
-    let pid = wait_for("the agent's first word", || {
+    let pid = wait_for("the agent's first step", || {
         let run = std::fs::read_dir(scene.person.bottle(SLUG).join("runs"))
             .ok()?
             .flatten()
             .next()?
             .path();
         let log = std::fs::read_to_string(run.join("boxes/agent/stdout.log")).ok()?;
-        log.contains("before-the-kill").then_some(())?;
+        log.contains(FIRST_STEP_DONE).then_some(())?;
         let text = std::fs::read(run.join("sidecar/ready.json")).ok()?;
         serde_json::from_slice::<serde_json::Value>(&text).ok()?["pid"].as_i64()
     });
@@ -26,7 +26,7 @@ fn kill_sidecar(scene: &Scene) {
 fn the_agent_sees_errors_and_the_record_says_that_the_sidecar_died() {
     let Some(scene) = Scene::new() else { return };
     let script = format!(
-        "[[step]]\nrun = \"forge comment 1 first && echo before-the-kill\"\n\
+        "[[step]]\nrun = \"forge comment 1 first\"\n\
          [[step]]\nrun = \"while forge read-issue 1 > /dev/null 2>&1; do sleep 0.1; done\"\n\
          [[step]]\nrun = \"forge done success x 2>&1 | grep 'cannot be reached'\"\n{COMMIT}"
     );

@@ -17,6 +17,9 @@ pub(crate) const COMMIT: &str =
 /// And its last word.
 pub(crate) const DONE: &str = "[[step]]\nrun = [\"forge\", \"done\", \"success\", \"all done\"]\n";
 
+/// What the scripted agent prints after its first step. The step's own words stand in the log before it is done.
+pub(crate) const FIRST_STEP_DONE: &str = "\"type\":\"step-done\",\"index\":0";
+
 /// Somebody with a checkout.
 pub(crate) struct Person {
     pub(crate) hermetic: Hermetic,
