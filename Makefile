@@ -44,10 +44,12 @@ bench: ## Measure what is promised, beside its yardstick, and print ratios
 bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and print how many are settled, and how well
 	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-merge
 
-install: ## Install forklift, its manual page and completions below PREFIX (~/.local)
+install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)
 	@scripts/packages demo
-	$(CARGO) build --release --package forklift
+	$(CARGO) build --release --package forklift --package bot-bottle
 	install -D -m 755 target/release/forklift $(PREFIX)/bin/forklift
+	install -D -m 755 target/release/bot-bottle $(PREFIX)/bin/bot-bottle
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
 	target/release/forklift man > $(PREFIX)/share/man/man1/forklift.1
 	target/release/forklift completions bash > $(PREFIX)/share/bash-completion/completions/forklift
+	target/release/bot-bottle completions bash > $(PREFIX)/share/bash-completion/completions/bot-bottle

@@ -23,6 +23,13 @@ const MAP: &[(&str, &[&str])] = &[
         &["model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine"],
     ),
     ("wf", &["model", "host", "agent", "sandbox", "egress", "store", "engine"]),
+    (
+        "bottle",
+        &[
+            "model", "host", "guest", "agent", "sandbox", "egress", "forge", "merge", "store",
+            "state", "sidecar", "engine",
+        ],
+    ),
     ("testkit", &[]),
 ];
 

@@ -41,6 +41,9 @@ pub struct AgentPlan {
     pub egress: Option<EgressConfig>,
     /// Where its model's key is.
     pub key: KeyPlace,
+    /// Ways to sockets in the box's folder that others serve, beside the way out.
+    #[serde(default)]
+    pub sidecars: Vec<Relay>,
     /// Seconds without output or traffic after which it is ended.
     pub silence_secs: Option<u64>,
     /// What it was told, for people to read.
@@ -69,6 +72,7 @@ impl AgentPlan {
             program: None,
             egress: None,
             key: KeyPlace::Nowhere,
+            sidecars: Vec::new(),
             silence_secs: None,
             instructions,
             context,
@@ -82,9 +86,10 @@ impl AgentPlan {
         Ok(Some(WayOut { config, keys: self.key.variables()? }))
     }
 
-    /// The relays of the box: one, if there is a way out.
+    /// The relays of the box: one if there is a way out, and those of its sidecars.
     pub(crate) fn relays(&self) -> Vec<Relay> {
         let relay = || Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
-        self.egress.iter().map(|_| relay()).collect()
+        let way_out = self.egress.iter().map(|_| relay());
+        way_out.chain(self.sidecars.iter().cloned()).collect()
     }
 }

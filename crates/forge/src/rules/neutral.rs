@@ -15,7 +15,7 @@ const MENTIONS_MAX: usize = 8;
 const CROWDS: [&str; 6] = ["all", "everyone", "here", "channel", "team", "group"];
 
 /// Takes the power from closing words (but for the run's own issue), from calls to many people, and from commands.
-pub(crate) fn neutralise(text: &str, own_issue: u64) -> String {
+pub fn neutralise(text: &str, own_issue: u64) -> String {
     let text = text.replace('\0', "\u{fffd}");
     let text = break_closings(&text, own_issue);
     let text = break_mentions(&text);

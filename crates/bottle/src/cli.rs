@@ -1,0 +1,300 @@
+//! The words and flags of `bot-bottle`. The doc comments are the help texts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use model::verdict::BottleStatus;
+
+use crate::commands::destroy::Loss;
+use crate::commands::freeze::End;
+use crate::commands::{
+    destroy, doctor, exec, freeze, list, logs, manifest, orchestrate, provenance, start,
+};
+use crate::exit::{Outcome, SUCCESS};
+use crate::flow::home::Shelf;
+use crate::ui::{self, Ui};
+
+/// Run a coding agent in a bottle: sealed while it works, frozen while people review
+///
+/// A bottle is a workspace of its own and the agent's own files, kept between runs. The agent gets a copy of the
+/// repository with no remotes, no credentials and no network but its model; what it commits is taken out and judged by
+/// the host. With a forge (`orchestrate`) the result becomes a pull request.
+#[derive(Debug, Parser)]
+#[command(name = "bot-bottle", version, about, after_help = after_help())]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// How to talk.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct OutputArgs {
+    /// Print events and results as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say only what went wrong and the result
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a new bottle and run one prompt in it; returns the agent's status, or 125 if the failure is ours
+    Start(StartArgs),
+    /// Run one more prompt in a frozen bottle; returns the agent's status, or 125 if the failure is ours
+    Resume(ResumeArgs),
+    /// End the agent of a bottle and keep everything, to go on later
+    Freeze {
+        /// The bottle
+        slug: String,
+    },
+    /// End the agent of a bottle for good reason; what it did is kept and not published
+    Stop {
+        /// The bottle
+        slug: String,
+    },
+    /// Remove a bottle's workspace and the agent's files; the records of its runs stay
+    Destroy {
+        /// The bottle
+        slug: String,
+        /// Also where work would be lost
+        #[arg(long)]
+        force: bool,
+    },
+    /// List bottles
+    List,
+    /// Show what the agent of the newest run printed
+    Logs {
+        /// The bottle
+        slug: String,
+        /// Go on showing until the agent has ended
+        #[arg(long, short)]
+        follow: bool,
+    },
+    /// Run a command on a bottle's workspace, in a sealed box of its own; returns its status
+    Exec {
+        /// The bottle
+        slug: String,
+        /// The command and its arguments
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+    /// Say what this machine offers, which backend would be used and why
+    Doctor,
+    /// Agents: who works, with which model, on what leash
+    Agent {
+        #[command(subcommand)]
+        action: ManifestAction,
+    },
+    /// Bottles: what a box is made of
+    Bottle {
+        #[command(subcommand)]
+        action: ManifestAction,
+    },
+    /// Start and resume with a forge's wiring, for whoever listens to the forge
+    Orchestrate {
+        #[command(subcommand)]
+        action: OrchestrateAction,
+    },
+    /// What a run was: agent, timing, operations, scans, commits
+    Provenance {
+        #[command(subcommand)]
+        action: ProvenanceAction,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// A new bottle.
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// The agent's manifest
+    pub(crate) agent: String,
+    /// A bottle's manifest, in the place of the agent's own (repeatable)
+    #[arg(long = "bottle", value_name = "NAME")]
+    pub(crate) bottles: Vec<String>,
+    /// Run without a terminal; required for now, since a box has no terminal to attach to
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// What is to be done: a text, @file, or - for standard input
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// What the bottle's name is made from [default: the agent's name]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+    /// Where the box comes from: docker or bwrap
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// The checkout to work on [default: the one around the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+}
+
+/// A frozen bottle.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The bottle
+    pub(crate) slug: String,
+    /// Run without a terminal; required for now, since a box has no terminal to attach to
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// What is to be done: a text, @file, or - for standard input
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// Where the box comes from this time: docker or bwrap
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+}
+
+/// What can be done with manifests.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ManifestAction {
+    /// List them
+    List,
+    /// Show one
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check one against this machine
+    Check {
+        /// Its name
+        name: String,
+    },
+    /// Write one to begin with
+    New {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum OrchestrateAction {
+    /// `start --headless` for an issue: FORGE_GITEA_API, FORGE_OWNER, FORGE_REPO, FORGE_ISSUE_NUMBER and FORGE_TOKEN
+    /// (or ~/.bot-bottle/forge-token) say which
+    Start(OrchestrateStartArgs),
+    /// `resume --headless` for an issue
+    Resume(OrchestrateResumeArgs),
+    /// List active bottles with the pages of their issues and pull requests
+    Status,
+}
+
+/// A new bottle for an issue.
+#[derive(Debug, Args)]
+pub(crate) struct OrchestrateStartArgs {
+    /// The agent's manifest
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: String,
+    /// A bottle's manifest, in the place of the agent's own (repeatable)
+    #[arg(long = "bottle", value_name = "BOTTLE", num_args = 1..)]
+    pub(crate) bottles: Vec<String>,
+    /// What is to be done: a text, @file, or - for standard input
+    #[arg(long, value_name = "PROMPT")]
+    pub(crate) prompt: String,
+    /// What the bottle's name is made from [default: agent and issue]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+    /// Where the box comes from: docker or bwrap
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) backend: Option<String>,
+}
+
+/// A frozen bottle of an issue.
+#[derive(Debug, Args)]
+pub(crate) struct OrchestrateResumeArgs {
+    /// The bottle
+    #[arg(long, value_name = "SLUG")]
+    pub(crate) slug: String,
+    /// What is to be done: a text, @file, or - for standard input
+    #[arg(long, value_name = "PROMPT")]
+    pub(crate) prompt: String,
+    /// Where the box comes from this time: docker or bwrap
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) backend: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ProvenanceAction {
+    /// Show the newest run of a bottle, or the run of this name
+    Show {
+        /// The bottle, or the run's name or the start of it
+        name: String,
+    },
+}
+
+/// Reads the command line, runs the command and turns its outcome into a status.
+pub(crate) fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return ui::show_usage(&error),
+    };
+    let ui = Ui::new(cli.output);
+    match dispatch(cli.command, &ui) {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            ui.failure(&failure);
+            ExitCode::from(failure.status.code())
+        }
+    }
+}
+
+fn dispatch(command: Command, ui: &Ui) -> Outcome {
+    match command {
+        Command::Start(args) => start::start(ui, args),
+        Command::Resume(args) => start::resume(ui, args),
+        Command::Freeze { slug } => freeze::run(ui, &slug, End::Freeze),
+        Command::Stop { slug } => freeze::run(ui, &slug, End::Stop),
+        Command::Destroy { slug, force } => {
+            destroy::run(ui, &slug, if force { Loss::Accepted } else { Loss::Refused })
+        }
+        Command::List => list::run(ui),
+        Command::Logs { slug, follow } => logs::run(ui, &slug, follow),
+        Command::Exec { slug, command } => exec::run(ui, &slug, command),
+        Command::Doctor => doctor::run(ui),
+        Command::Agent { action } => manifest::run(ui, Shelf::Agents, &action),
+        Command::Bottle { action } => manifest::run(ui, Shelf::Bottles, &action),
+        Command::Orchestrate { action } => match action {
+            OrchestrateAction::Start(args) => orchestrate::start(ui, args),
+            OrchestrateAction::Resume(args) => orchestrate::resume(ui, args),
+            OrchestrateAction::Status => orchestrate::status(ui),
+        },
+        Command::Provenance { action: ProvenanceAction::Show { name } } => {
+            provenance::show(ui, &name)
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "bot-bottle", &mut script);
+            ui.page(&String::from_utf8_lossy(&script));
+            Ok(SUCCESS)
+        }
+    }
+}
+
+fn after_help() -> String {
+    let rows =
+        BottleStatus::ALL.map(|status| format!("  {:<4} {}", status.code(), status.meaning()));
+    let headless = "Headless runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 \
+                    stopped or frozen.";
+    format!("Exit status:\n{}\n\n{headless}", rows.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_synopsis_of_orchestrate_is_the_documents() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' '));
+        assert!(parse("bot-bottle orchestrate start --agent a --bottle b c --prompt p --label l --backend bwrap").is_ok());
+        assert!(parse("bot-bottle orchestrate resume --slug s --prompt p --backend bwrap").is_ok());
+        assert!(parse("bot-bottle orchestrate status").is_ok());
+        assert!(parse("bot-bottle orchestrate start --agent a").is_err());
+        assert!(parse("bot-bottle orchestrate resume --prompt p").is_err());
+    }
+}

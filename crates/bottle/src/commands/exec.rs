@@ -1,0 +1,69 @@
+//! `bot-bottle exec`: a command in a box of its own, on a bottle's workspace. It has no way out and no forge.
+
+use engine::chore::Chore;
+use engine::errand::Site;
+use engine::launch::Launcher;
+use engine::shim::SHIM_WORD;
+use host::signal::cancel_on_signals;
+use model::id::{BoxName, ProjectName};
+use model::verdict::BottleStatus;
+use sandbox::spec::Access;
+use store::run_dir::RunDir;
+
+use super::block_on;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::bottle::{Bottle, BottleState, WorkspaceState};
+use crate::flow::hire::box_limits;
+use crate::flow::home::Home;
+use crate::flow::sealed::{box_user, root_of};
+use crate::rules::judge::headless_status;
+use crate::ui::Ui;
+
+/// An hour.
+const LIMIT_SECS: u64 = 3600;
+
+/// Runs it and returns its status. While an agent is at work the workspace can only be looked at.
+pub(crate) fn run(ui: &Ui, slug: &str, argv: Vec<String>) -> Outcome {
+    let home = Home::from_env()?;
+    let (bottle, record) = Bottle::open(&home, slug)?;
+    if record.state == BottleState::Destroyed || record.workspace == WorkspaceState::Absent {
+        return Err(Failure::not_found(format!("the bottle '{slug}' has no workspace")));
+    }
+    let manifest = home.load_agent(&record.agent)?;
+    let contents = home.load_bottles(&record.bottles)?;
+    let project = ProjectName::from_folder(slug);
+    block_on(async {
+        // Two that write would trip over one another, so writing needs the bottle's lock.
+        let lock = bottle.take(std::time::Duration::ZERO).await.ok();
+        let folder = bottle.path().join("execs");
+        let dir = RunDir::create(&folder, &project, host::clock::now()).or_general()?;
+        let name = BoxName::parse("exec").or_exit(BottleStatus::Internal)?;
+        let site = Site {
+            run: dir.id().clone(),
+            place: dir.box_place(&name),
+            name,
+            root: root_of(record.backend, &contents),
+            workspace: bottle.workspace(),
+            access: if lock.is_some() { Access::ReadWrite } else { Access::ReadOnly },
+            harness_state: bottle.harness_state(),
+            user: box_user(),
+            limits: box_limits(&manifest.limits),
+            deadline_secs: LIMIT_SECS,
+        };
+        let launcher = Launcher {
+            program: host::env::current_exe().or_general()?,
+            words: vec![SHIM_WORD.to_owned()],
+            backend: record.backend,
+            secrets: Vec::new(),
+        };
+        let cancel = cancel_on_signals().or_general()?;
+        let chore =
+            Chore { site, argv, env: Default::default(), policy: None, programs: Vec::new() };
+        let end = chore.run(&launcher, &cancel).await.or_general()?;
+        for path in [&end.stdout, &end.stderr] {
+            ui.page(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()));
+        }
+        drop(lock);
+        Ok(headless_status(&end.record.ended, None))
+    })
+}

@@ -1,0 +1,48 @@
+//! `bot-bottle list`: the bottles of this person.
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use serde_json::{Value, json};
+
+use crate::exit::{Failure, Outcome, SUCCESS};
+use crate::flow::bottle::{Bottle, Record};
+use crate::flow::home::Home;
+use crate::ui::Ui;
+
+/// Lists them.
+pub(crate) fn run(ui: &Ui) -> Outcome {
+    let bottles = Bottle::all(&Home::from_env()?)?;
+    if ui.is_json() {
+        let rows: Vec<Value> =
+            bottles.iter().map(|(name, record)| document(name, record)).collect();
+        ui.document(&rows);
+        return Ok(SUCCESS);
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(["SLUG", "STATE", "AGENT", "RUNS", "PULL", "REPOSITORY"]);
+    for (name, record) in &bottles {
+        table.add_row(match record {
+            Ok(record) => [
+                name.clone(),
+                record.state.name().to_owned(),
+                record.agent.clone(),
+                record.runs.len().to_string(),
+                record.pull.map_or_else(|| "-".to_owned(), |number| format!("#{number}")),
+                record.repo.display().to_string(),
+            ],
+            Err(failure) => {
+                let none = String::new;
+                [name.clone(), "unreadable".to_owned(), none(), none(), none(), failure.to_string()]
+            }
+        });
+    }
+    ui.page(&format!("{table}\n"));
+    Ok(SUCCESS)
+}
+
+fn document(name: &str, record: &Result<Record, Failure>) -> Value {
+    match record {
+        Ok(record) => json!(record),
+        Err(failure) => json!({ "slug": name, "error": failure.to_string() }),
+    }
+}

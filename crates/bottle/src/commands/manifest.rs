@@ -1,0 +1,81 @@
+//! `bot-bottle agent` and `bot-bottle bottle`: the manifests of both kinds.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::block_on;
+use crate::cli::ManifestAction;
+use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
+use crate::flow::hire::hire_agent;
+use crate::flow::home::{Home, Shelf};
+use crate::flow::mounts::check_mounts;
+use crate::rules::agent_manifest::AGENT_TEMPLATE;
+use crate::rules::bottle_manifest::BOTTLE_TEMPLATE;
+use crate::ui::Ui;
+
+/// Does it.
+pub(crate) fn run(ui: &Ui, shelf: Shelf, action: &ManifestAction) -> Outcome {
+    let home = Home::from_env()?;
+    match action {
+        ManifestAction::List => list(ui, &home, shelf),
+        ManifestAction::Show { name } => match shelf {
+            Shelf::Agents => show(ui, &home, shelf, name, &home.load_agent(name)?),
+            Shelf::Bottles => show(ui, &home, shelf, name, &home.load_bottle(name)?),
+        },
+        ManifestAction::Check { name } => check(ui, &home, shelf, name),
+        ManifestAction::New { name } => make(ui, &home, shelf, name),
+    }
+}
+
+fn list(ui: &Ui, home: &Home, shelf: Shelf) -> Outcome {
+    let names = home.names(shelf)?;
+    match ui.is_json() {
+        true => ui.document(&names),
+        false => names.iter().for_each(|name| ui.page(&format!("{name}\n"))),
+    }
+    Ok(SUCCESS)
+}
+
+/// The file as it is for people, what was read from it for machines.
+fn show(ui: &Ui, home: &Home, shelf: Shelf, name: &str, manifest: &impl Serialize) -> Outcome {
+    match ui.is_json() {
+        true => ui.document(manifest),
+        false => ui.page(&std::fs::read_to_string(home.manifest(shelf, name)?).or_general()?),
+    }
+    Ok(SUCCESS)
+}
+
+/// Everything that would be found at a start: programs, keys, mounts.
+fn check(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
+    match shelf {
+        Shelf::Agents => {
+            let manifest = home.load_agent(name)?;
+            block_on(hire_agent(home, &manifest))?;
+            if let Some(bottle) = &manifest.bottle {
+                check_mounts(&home.load_bottle(bottle)?)?;
+            }
+        }
+        Shelf::Bottles => {
+            check_mounts(&home.load_bottle(name)?)?;
+        }
+    }
+    ui.result("good", name);
+    ui.event("good", &json!({ "name": name }));
+    Ok(SUCCESS)
+}
+
+/// A manifest to begin with. One that is there is left alone.
+fn make(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
+    let path = home.manifest(shelf, name)?;
+    if path.exists() {
+        return Err(Failure::usage(format!("{} is there already", path.display())));
+    }
+    let text = match shelf {
+        Shelf::Agents => AGENT_TEMPLATE,
+        Shelf::Bottles => BOTTLE_TEMPLATE,
+    };
+    std::fs::create_dir_all(home.shelf(shelf)).or_general()?;
+    host::file::write_atomic(&path, text.as_bytes(), 0o600).or_general()?;
+    ui.result("made", &path.display().to_string());
+    Ok(SUCCESS)
+}

@@ -1,0 +1,44 @@
+//! One file per subcommand.
+
+pub(crate) mod destroy;
+pub(crate) mod doctor;
+pub(crate) mod exec;
+pub(crate) mod freeze;
+pub(crate) mod list;
+pub(crate) mod logs;
+pub(crate) mod manifest;
+pub(crate) mod orchestrate;
+pub(crate) mod provenance;
+pub(crate) mod start;
+
+use std::io::Read;
+
+use crate::exit::{Failure, OrExit};
+
+/// One thread is enough, and boxes want their maker to stay on it.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().or_general()?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
+}
+
+/// A prompt as it was given: a text, `@file`, or `-` for standard input.
+pub(crate) fn read_prompt(word: &str) -> Result<String, Failure> {
+    let text = match (word, word.strip_prefix('@')) {
+        ("-", _) => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text).or_general()?;
+            text
+        }
+        (_, Some(path)) => std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage(format!("could not read the prompt {path}: {error}"))
+        })?,
+        (text, None) => text.to_owned(),
+    };
+    match text.trim().is_empty() {
+        true => Err(Failure::usage("the prompt is empty; say what is to be done")),
+        false => Ok(text),
+    }
+}

@@ -1,0 +1,91 @@
+//! How a command ends: with a status that it decided on, or with a failure that carries the one its meaning has.
+
+use std::error::Error;
+use std::fmt;
+
+use model::verdict::BottleStatus;
+
+/// What a command returns. Headless runs hand on the agent's own status, so it is a number.
+pub(crate) type Outcome = Result<u8, Failure>;
+
+/// All is well.
+pub(crate) const SUCCESS: u8 = BottleStatus::Success as u8;
+
+/// An error with its status.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: BottleStatus,
+    cause: Box<dyn Error + Send + Sync>,
+}
+
+impl Failure {
+    /// A failure that has no deeper cause than these words.
+    pub(crate) fn new(status: BottleStatus, words: impl Into<String>) -> Self {
+        Self { status, cause: words.into().into() }
+    }
+
+    /// Wrong use or configuration.
+    pub(crate) fn usage(words: impl Into<String>) -> Self {
+        Self::new(BottleStatus::Usage, words)
+    }
+
+    /// No such bottle, or it is in the wrong state.
+    pub(crate) fn not_found(words: impl Into<String>) -> Self {
+        Self::new(BottleStatus::NotFound, words)
+    }
+
+    /// The same failure where an agent's status was expected: it is ours, whatever else it means.
+    pub(crate) fn headless(self) -> Self {
+        Self { status: BottleStatus::OwnFailure, ..self }
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The whole chain in one line; causes that repeat what was said are left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said = self.cause.to_string();
+        f.write_str(&said)?;
+        let mut next = self.cause.source();
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            if !said.contains(&text) {
+                write!(f, ": {text}")?;
+                said = text;
+            }
+            next = cause.source();
+        }
+        Ok(())
+    }
+}
+
+/// Gives an error its status.
+pub(crate) trait OrExit<T> {
+    /// The failure of this step means `status`.
+    fn or_exit(self, status: BottleStatus) -> Result<T, Failure>;
+
+    /// The failure of this step means that the machine let us down.
+    fn or_general(self) -> Result<T, Failure>
+    where
+        Self: Sized,
+    {
+        self.or_exit(BottleStatus::General)
+    }
+}
+
+impl<T, E: Error + Send + Sync + 'static> OrExit<T> for Result<T, E> {
+    fn or_exit(self, status: BottleStatus) -> Result<T, Failure> {
+        self.map_err(|error| Failure { status, cause: Box::new(error) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_where_an_agents_status_was_expected_is_125() {
+        let failure = Failure::usage("no such agent").headless();
+        assert_eq!(failure.status.code(), 125);
+        assert_eq!(failure.to_string(), "no such agent");
+    }
+}

@@ -1,0 +1,77 @@
+//! The way to the forge for the host's side of a run: the variables, the token, the client.
+
+use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, Remote, WebBase};
+use host::git::UserEnv;
+use model::secret::Secret;
+use model::verdict::BottleStatus;
+
+use super::home::Home;
+use crate::exit::{Failure, OrExit};
+use crate::rules::forge_env::{ForgeEnv, TOKEN_VARIABLE, parse_forge_env};
+
+/// A forge run's variables and the token that goes with them.
+#[derive(Debug, Clone)]
+pub(crate) struct ForgeAccess {
+    pub(crate) env: ForgeEnv,
+    pub(crate) token: Secret,
+}
+
+impl ForgeAccess {
+    /// Reads the variables, and the token from its variable or its file.
+    pub(crate) fn from_env(home: &Home) -> Result<Self, Failure> {
+        let env = parse_forge_env(host::env::var).or_exit(BottleStatus::Usage)?;
+        let token = find_token(home)?.ok_or_else(|| {
+            Failure::usage(format!(
+                "the forge's token is not there: set {TOKEN_VARIABLE}, or put it into {} (mode 0600)",
+                home.token_file().display()
+            ))
+        })?;
+        Ok(Self { env, token })
+    }
+
+    /// For a bottle that has a forge already: its record says which.
+    pub(crate) fn of_record(home: &Home, env: Option<&ForgeEnv>) -> Result<Option<Self>, Failure> {
+        let Some(env) = env else { return Ok(None) };
+        Ok(find_token(home)?.map(|token| Self { env: env.clone(), token }))
+    }
+
+    /// The client.
+    pub(crate) async fn open(&self) -> Result<Forge, Failure> {
+        open_forge(&self.env, self.token.clone()).await
+    }
+
+    /// The person's environment for git, with the token for this forge alone. It is in no argument and in no address.
+    pub(crate) fn git_env(&self) -> UserEnv {
+        UserEnv::from_env()
+            .with("GIT_CONFIG_COUNT", "1")
+            .with("GIT_CONFIG_KEY_0", format!("http.{}/.extraHeader", self.env.web()))
+            .with("GIT_CONFIG_VALUE_0", format!("Authorization: token {}", self.token.expose()))
+    }
+}
+
+/// Opens the client for an assignment.
+pub(crate) async fn open_forge(env: &ForgeEnv, token: Secret) -> Result<Forge, Failure> {
+    let setting = ForgeSetting {
+        kind: Some(ForgeKind::Gitea),
+        web: WebBase::parse(env.web()),
+        ..ForgeSetting::default()
+    };
+    let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&env.remote_url()) else {
+        return Err(Failure::usage(format!("{} names no repository on a forge", env.remote_url())));
+    };
+    Forge::open(&address, token, &setting).await.or_general()
+}
+
+fn find_token(home: &Home) -> Result<Option<Secret>, Failure> {
+    if let Some(token) = host::env::var(TOKEN_VARIABLE).filter(|token| !token.trim().is_empty()) {
+        return Ok(Some(Secret::new(token.trim())));
+    }
+    match host::file::read_private(&home.token_file()) {
+        Ok(bytes) => {
+            let token = String::from_utf8_lossy(&bytes).trim().to_owned();
+            Ok((!token.is_empty()).then(|| Secret::new(token)))
+        }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error).or_exit(BottleStatus::Usage),
+    }
+}

@@ -1,0 +1,135 @@
+//! Waiting for an agent's box, with a watchdog beside it: an agent that said "done" may leave, one that is not heard of
+//! for too long is frozen, and a sidecar that died is noticed.
+
+use std::time::Duration;
+
+use engine::errand::{Done, Heard};
+use engine::launch;
+use jiff::Timestamp;
+use model::verdict::Ended;
+
+use super::metadata::{SidecarEnd, WatchdogReason};
+use super::run::Run;
+use super::sidecar::SidecarPlace;
+use super::standing::touch;
+use crate::exit::{Failure, OrExit};
+
+/// How often the sidecar's traces are looked at.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// How long an agent that said "done" has to leave by itself: its conversation wants to be put away.
+const LEAVE_SECS: i64 = 30;
+
+/// What the watchdog saw.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    died: Option<Timestamp>,
+    timed_out: bool,
+    last_seen: Option<Timestamp>,
+    frozen: bool,
+}
+
+impl Run<'_> {
+    /// Waits for the box and fills in what is known about its end.
+    pub(super) async fn attend(&mut self) -> Result<Done, Failure> {
+        let mut watch = Watch::default();
+        let place = SidecarPlace::of(&self.dir)?;
+        let done = {
+            let errand = self.errand()?;
+            let attended = errand.attend(self.used_before, &self.cancel, |heard| self.hear(&heard));
+            let mut attended = std::pin::pin!(attended);
+            loop {
+                let looked = tokio::time::timeout(PAUSE, &mut attended).await;
+                match looked {
+                    Ok(done) => break done.or_general()?,
+                    Err(_) if self.access.is_some() => self.look(&place, &mut watch)?,
+                    Err(_) => {}
+                }
+            }
+        };
+        if self.meta.forge.is_some() {
+            self.part_with_sidecar(&place, &watch).await?;
+        }
+        Ok(done)
+    }
+
+    /// One look at the sidecar, its queue and the clock.
+    fn look(&self, place: &SidecarPlace, watch: &mut Watch) -> Result<(), Failure> {
+        if watch.died.is_none() && place.has_died()? {
+            watch.died = Some(host::clock::now());
+            self.ui.note("the forge sidecar died: the agent goes on without a forge");
+        }
+        let seen = last_word(&self.dir.operations()).unwrap_or(self.meta.started_at);
+        if watch.last_seen.is_none_or(|last| seen > last) {
+            watch.last_seen = Some(seen);
+            touch(self.home, &self.record)?;
+        }
+        let now = host::clock::now();
+        let quiet = |since: Timestamp| now.duration_since(since).as_secs();
+        let limit = self.meta.forge.as_ref().map_or(u64::MAX, |env| env.watchdog_secs);
+        let said = place.done()?;
+        let leaves = said.as_ref().is_some_and(|event| quiet(event.at) >= LEAVE_SECS);
+        let silent = said.is_none() && quiet(seen) >= i64::try_from(limit).unwrap_or(i64::MAX);
+        if (leaves || silent) && !watch.frozen {
+            watch.frozen = true;
+            watch.timed_out = silent;
+            self.ui.note(if silent {
+                "nothing was heard for too long: freezing"
+            } else {
+                "done: freezing"
+            });
+            launch::freeze(&self.errand()?.place()).or_general()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the sidecar and writes down how it and the agent's report ended.
+    async fn part_with_sidecar(
+        &mut self,
+        place: &SidecarPlace,
+        watch: &Watch,
+    ) -> Result<(), Failure> {
+        place.stop().await?;
+        let died = place.has_died()?;
+        self.meta.sidecar = Some(match died {
+            true => SidecarEnd::Died { seen_at: watch.died.unwrap_or_else(host::clock::now) },
+            false => SidecarEnd::Stopped,
+        });
+        self.meta.done = place.done()?;
+        self.meta.watchdog = match (&self.meta.done, died, watch.timed_out) {
+            (Some(_), _, _) => None,
+            (None, true, _) => Some(WatchdogReason::SidecarDied),
+            (None, false, true) => Some(WatchdogReason::TimedOut),
+            (None, false, false) => Some(WatchdogReason::EndedWithoutSignal),
+        };
+        Ok(())
+    }
+
+    fn hear(&self, heard: &Heard) {
+        use agent::Progress;
+        let (kind, words) = match heard {
+            Heard::Stopping(reason) => {
+                return self.ui.note(&format!("{reason}: stopping the agent"));
+            }
+            Heard::Progress(Progress::SessionStarted { id }) => ("session", id.clone()),
+            Heard::Progress(Progress::ToolCall { name, summary }) => {
+                ("tool", format!("{name}: {summary}"))
+            }
+            Heard::Progress(Progress::Text(text)) => ("text", text.clone()),
+            Heard::Progress(Progress::Tokens(usage)) => ("tokens", usage.total().to_string()),
+            Heard::Progress(Progress::Retrying { reason }) => ("retry", reason.clone()),
+        };
+        self.ui.event("progress", &serde_json::json!({ "kind": kind, "text": words }));
+    }
+}
+
+/// When the sidecar last wrote a line. The log outlives whoever watches.
+fn last_word(log: &std::path::Path) -> Option<Timestamp> {
+    let changed = std::fs::metadata(log).ok()?.modified().ok()?;
+    Timestamp::try_from(changed).ok()
+}
+
+/// Whether the box came to its end with something to import in it.
+pub(super) fn has_work(ended: &Ended) -> bool {
+    !matches!(ended, Ended::Infra { .. })
+}

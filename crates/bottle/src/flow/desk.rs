@@ -1,0 +1,139 @@
+//! The sidecar of a run, from inside: the process that holds the token, serves the socket in the box's folder and writes
+//! every call into the run's operation log.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::launch::{self, Sighting};
+use engine::place::Place;
+use forge::{Scope, ScopedForge};
+use guest::FORGE_SOCKET_FILE;
+use host::file::write_atomic;
+use host::lock::FileLock;
+use host::process::{ProcessHandle, become_session_leader};
+use host::signal::cancel_on_signals;
+use model::id::BoxName;
+use model::redact::Redactor;
+use model::secret::Secret;
+use model::verdict::BottleStatus;
+use serde_json::json;
+use sidecar::{Desk, DoneQueue, Entry, EntryOutcome, Journal, JournalError, Limits};
+use store::operation_log::{Operation, OperationLog, Outcome};
+use store::run_dir::RunDir;
+
+use super::access::open_forge;
+use super::sidecar::SidecarPlace;
+use crate::exit::{Failure, OrExit};
+use crate::rules::forge_env::{TOKEN_VARIABLE, parse_forge_env};
+
+/// How often the box is looked at.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A box that was not started by then never will be: whoever wanted to start it is gone.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// The run's operation log as the record of the sidecar's calls.
+struct RunJournal(OperationLog);
+
+impl Journal for RunJournal {
+    fn record(&self, entry: &Entry) -> Result<(), JournalError> {
+        let outcome = match entry.outcome {
+            EntryOutcome::Intended => Outcome::Intended,
+            EntryOutcome::Done => Outcome::Done,
+            EntryOutcome::Refused => Outcome::Refused,
+            EntryOutcome::Failed => Outcome::Failed,
+        };
+        let operation = Operation::new(format!("forge.{}", entry.method), &*entry.target, outcome)
+            .with_detail(json!({ "sentence": entry.sentence }));
+        self.0.append(&operation)?;
+        Ok(())
+    }
+}
+
+/// Serves the run in this directory until its box has ended or it is told to stop. Standard input is its locked lock
+/// file.
+pub(crate) fn run(path: &Path) -> Result<(), Failure> {
+    become_session_leader().or_general()?;
+    let dir = RunDir::open(path).or_general()?;
+    let place = SidecarPlace::of(&dir)?;
+    let inherited = File::from(io::stdin().as_fd().try_clone_to_owned().or_general()?);
+    let lock = FileLock::from_inherited(inherited, &place.lock(), "sidecar").or_general()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().or_general()?;
+    runtime.block_on(serve(&dir, &place))?;
+    write_atomic(&place.stopped(), b"", 0o600).or_general()?;
+    runtime.shutdown_background();
+    drop(lock);
+    Ok(())
+}
+
+async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
+    let env = parse_forge_env(host::env::var).or_exit(BottleStatus::Usage)?;
+    let token = host::env::var(TOKEN_VARIABLE).map(Secret::new);
+    let token = token.ok_or_else(|| Failure::usage("the sidecar was given no token"))?;
+    let redactor = Arc::new(Redactor::new([token.clone()]));
+    let forge = open_forge(&env, token).await?;
+    let scope = Scope { issue: env.issue, pulls: BTreeSet::from_iter(env.pull) };
+    let scoped = Arc::new(ScopedForge::new(forge, scope, Arc::clone(&redactor)));
+    let log = open_log(dir, &redactor)?;
+    let queue = DoneQueue::open(place.queue(), dir.id().as_str()).or_general()?;
+    let limits = Limits::default();
+    let desk = Desk::new(scoped, Arc::new(RunJournal(log)), queue, redactor, limits);
+    let listener = bind(place.guest()).or_general()?;
+    let cancel = cancel_on_signals().or_general()?;
+    let me = ProcessHandle::current().or_general()?;
+    let me = serde_json::to_vec(&me).or_exit(BottleStatus::Internal)?;
+    write_atomic(&place.ready(), &me, 0o600).or_general()?;
+    let stop = async {
+        tokio::select! {
+            _reason = cancel.cancelled() => {}
+            () = box_ended(dir) => {}
+        }
+    };
+    sidecar::serve(listener, Arc::new(desk), stop).await.or_general()
+}
+
+/// Goes on with the run's log, or begins it.
+pub(crate) fn open_log(dir: &RunDir, redactor: &Arc<Redactor>) -> Result<OperationLog, Failure> {
+    let open = if dir.operations().exists() { OperationLog::open } else { OperationLog::create };
+    open(dir, Arc::clone(redactor)).or_general()
+}
+
+async fn box_ended(dir: &RunDir) {
+    let Ok(agent) = BoxName::parse("agent") else { return };
+    let place = Place::new(dir.box_place(&agent));
+    let begun = host::clock::boottime();
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        let waited = host::clock::boottime().saturating_sub(begun);
+        match launch::look(&place) {
+            Ok(Sighting::Running) => {}
+            Ok(Sighting::NeverStarted) if waited < START_LIMIT => {}
+            // What cannot be looked at now may be in a moment.
+            Err(_) if waited < START_LIMIT => {}
+            Ok(Sighting::NeverStarted | Sighting::Ended(_) | Sighting::Orphaned) | Err(_) => return,
+        }
+    }
+}
+
+/// The path of a run may be longer than a socket's address allows, so the folder is named by its descriptor.
+fn bind(folder: &Path) -> io::Result<UnixListener> {
+    let held = File::open(folder)?;
+    let path = folder.join(FORGE_SOCKET_FILE);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener =
+        UnixListener::bind(format!("/proc/self/fd/{}/{FORGE_SOCKET_FILE}", held.as_raw_fd()))?;
+    // The box's user must be able to connect, and nobody but that box sees the folder.
+    fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+    Ok(listener)
+}

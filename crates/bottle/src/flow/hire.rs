@@ -1,0 +1,68 @@
+//! From a manifest to an agent that can be started. Everything that can be wrong with it is found here.
+
+use std::path::Path;
+
+use agent::scripted::{Script, parse_script};
+use egress::model_route::{Caps, Price};
+use engine::hire::{AgentWish, Hired, KeyPlace, hire};
+use model::verdict::BottleStatus;
+use sandbox::spec::{Limits, MIB};
+
+use super::home::{Home, Shelf};
+use crate::exit::{Failure, OrExit};
+use crate::rules::agent_manifest::{AgentManifest, LimitsTable};
+
+/// Hires the agent of a manifest.
+pub(crate) async fn hire_agent(home: &Home, manifest: &AgentManifest) -> Result<Hired, Failure> {
+    let wish = agent_wish(manifest, &home.shelf(Shelf::Agents))?;
+    hire(wish, &home.programs).await.or_exit(BottleStatus::Usage)
+}
+
+fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentWish, Failure> {
+    let mut wish = AgentWish::new(manifest.provider().or_exit(BottleStatus::Usage)?);
+    wish.model = manifest.model.clone();
+    wish.variant = manifest.variant.clone();
+    wish.agent = manifest.persona.clone();
+    wish.url = manifest.server.url.clone();
+    wish.wire = manifest.server.wire.clone();
+    wish.key = key_place(manifest);
+    let spend = &manifest.spend;
+    wish.caps = Caps { max_usd: spend.max_usd, max_tokens: spend.max_tokens, ..Caps::default() };
+    wish.price = spend.input_price.zip(spend.output_price).map(|(input, output)| Price {
+        input,
+        output,
+        cache_read: input / 10.0,
+        cache_write: input,
+    });
+    wish.policy = manifest.policy().or_exit(BottleStatus::Usage)?;
+    wish.silence_secs = Some(manifest.limits.silence_secs);
+    wish.template = manifest.command.clone();
+    wish.script =
+        manifest.script.as_ref().map(|path| load_script(&folder.join(path))).transpose()?;
+    Ok(wish)
+}
+
+fn key_place(manifest: &AgentManifest) -> Option<KeyPlace> {
+    let server = &manifest.server;
+    let file = server.key_file.clone().map(KeyPlace::File);
+    let command = || server.key_command.as_deref().map(KeyPlace::command_line);
+    file.or_else(command).or_else(|| server.key_env.clone().map(KeyPlace::Variable))
+}
+
+fn load_script(path: &Path) -> Result<Script, Failure> {
+    let named = |error: String| Failure::usage(format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+    parse_script(&text).map_err(|error| named(error.to_string()))
+}
+
+/// What the box may use.
+pub(crate) fn box_limits(table: &LimitsTable) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        memory_bytes: table.memory_mb.map_or(usual.memory_bytes, |mb| mb * MIB),
+        workspace_bytes: table.disk_mb.map_or(usual.workspace_bytes, |mb| mb * MIB),
+        pids: table.processes.unwrap_or(usual.pids),
+        cpu_percent: table.cpu_percent.unwrap_or(usual.cpu_percent),
+        ..usual
+    }
+}

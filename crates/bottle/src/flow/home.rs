@@ -1,0 +1,151 @@
+//! Where everything of bot-bottle's is: `~/.bot-bottle`.
+//!
+//! ```text
+//! agents/<name>.toml    bottles/<name>.toml    manifests
+//! cellar/<slug>/        one bottle: record.json, lock, workspace/, harness-state/, runs/
+//! cache/                mirrors of repositories
+//! bot-bottle.db         which bottle works on which issue
+//! forge-token           the forge's token (0600), where FORGE_TOKEN is not set
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use host::dirs::Dirs;
+use model::id::AgentName;
+use model::verdict::BottleStatus;
+
+use crate::exit::{Failure, OrExit};
+use crate::rules::agent_manifest::{AgentManifest, ManifestFault, parse_agent};
+use crate::rules::bottle_manifest::{BottleManifest, parse_bottle, pour};
+
+/// The folder of one person.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    root: PathBuf,
+    /// Where `forklift agents install` puts programs.
+    pub(crate) programs: PathBuf,
+}
+
+/// Which of the two kinds of manifests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    Agents,
+    Bottles,
+}
+
+impl Shelf {
+    /// The folder.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Agents => "agents",
+            Self::Bottles => "bottles",
+        }
+    }
+
+    /// One of them.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Agents => "agent",
+            Self::Bottles => "bottle",
+        }
+    }
+}
+
+impl Home {
+    /// As `HOME` and the XDG variables say.
+    pub(crate) fn from_env() -> Result<Self, Failure> {
+        let home = host::env::home().ok_or_else(|| Failure::usage("HOME is not set"))?;
+        let dirs = Dirs::from_env().or_exit(BottleStatus::Usage)?;
+        Ok(Self {
+            root: home.join(".bot-bottle"),
+            programs: dirs.data_home().join("bottleworks/agents"),
+        })
+    }
+
+    /// Where bottles are kept.
+    pub(crate) fn cellar(&self) -> PathBuf {
+        self.root.join("cellar")
+    }
+
+    /// Where mirrors of repositories are kept.
+    pub(crate) fn mirrors(&self) -> PathBuf {
+        self.root.join("cache/mirrors")
+    }
+
+    /// The forge state.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.root.join("bot-bottle.db")
+    }
+
+    /// The forge's token.
+    pub(crate) fn token_file(&self) -> PathBuf {
+        self.root.join("forge-token")
+    }
+
+    /// The folder of one kind of manifests.
+    pub(crate) fn shelf(&self, shelf: Shelf) -> PathBuf {
+        self.root.join(shelf.folder())
+    }
+
+    /// The file of a manifest. The name is checked: it becomes part of a path.
+    pub(crate) fn manifest(&self, shelf: Shelf, name: &str) -> Result<PathBuf, Failure> {
+        let name = AgentName::parse(name).or_exit(BottleStatus::Usage)?;
+        Ok(self.shelf(shelf).join(format!("{name}.toml")))
+    }
+
+    /// The names of all manifests of a kind.
+    pub(crate) fn names(&self, shelf: Shelf) -> Result<Vec<String>, Failure> {
+        let entries = match std::fs::read_dir(self.shelf(shelf)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error).or_general(),
+        };
+        let name = |path: PathBuf| {
+            let stem = path.file_stem()?.to_str()?.to_owned();
+            (path.extension()? == "toml").then_some(stem)
+        };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| name(entry.path())).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Reads an agent's manifest.
+    pub(crate) fn load_agent(&self, name: &str) -> Result<AgentManifest, Failure> {
+        self.load(Shelf::Agents, name, parse_agent)
+    }
+
+    /// Reads one bottle's manifest.
+    pub(crate) fn load_bottle(&self, name: &str) -> Result<BottleManifest, Failure> {
+        self.load(Shelf::Bottles, name, parse_bottle)
+    }
+
+    /// Reads bottles and pours them together.
+    pub(crate) fn load_bottles(&self, names: &[String]) -> Result<BottleManifest, Failure> {
+        let list =
+            names.iter().map(|name| self.load_bottle(name)).collect::<Result<Vec<_>, _>>()?;
+        pour(&list).or_exit(BottleStatus::Usage)
+    }
+
+    fn load<T>(
+        &self,
+        shelf: Shelf,
+        name: &str,
+        parse: fn(&str) -> Result<T, ManifestFault>,
+    ) -> Result<T, Failure> {
+        let path = self.manifest(shelf, name)?;
+        let text = read(&path, shelf, name)?;
+        parse(&text).map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
+    }
+}
+
+fn read(path: &Path, shelf: Shelf, name: &str) -> Result<String, Failure> {
+    let noun = shelf.noun();
+    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::usage(format!(
+            "there is no {noun} '{name}' ({}); make one with: bot-bottle {noun} new {name}",
+            path.display()
+        )),
+        _ => Failure::usage(format!("could not read {}: {error}", path.display())),
+    })
+}

@@ -1,0 +1,78 @@
+//! Rehydrating: what happened at origin since the last run is brought into the workspace, by a box. The host packs the
+//! commits and names them; it never writes where an agent has been, and the agent gets refs and no remote.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use engine::chore::Chore;
+use guest::BOX_DIR;
+use model::id::Sha;
+use model::verdict::Ended;
+
+use super::run::Run;
+use crate::exit::{Failure, OrExit};
+
+/// How long it may take.
+const BRING_SECS: u64 = 300;
+
+impl Run<'_> {
+    /// Brings in the commits that the workspace lacks. A workspace that git cannot work in any more is the agent's doing
+    /// and a person's to mend: the answer is then what git said.
+    pub(super) async fn bring_news(&self) -> Result<Option<String>, Failure> {
+        let pins = &self.meta.pins;
+        if !pins.base_is_new && !pins.branch_is_new {
+            return Ok(None);
+        }
+        self.ui.phase("rehydrate", "bringing in what happened at origin since");
+        let site = self.site(&format!("bring-{}", self.next_box("bring")), BRING_SECS)?;
+        let folder = site.place.join("guest/news");
+        fs::create_dir_all(&folder).or_general()?;
+        let wants = [pins.base.clone(), pins.start.clone()];
+        let haves = self.haves().await?;
+        self.source.repo.pack_into(&folder, &wants, &haves).await.or_general()?;
+        make_readable(&folder)?;
+        let summary = self.run_chore(Chore::shell(site, &self.bring_line())).await?;
+        let said = summary.tail.lines().last().unwrap_or("it said nothing");
+        let failed = summary.ended != (Ended::Exited { code: 0 });
+        Ok(failed.then(|| format!("{}: {said}", summary.ended.class())))
+    }
+
+    /// What the workspace has for certain, as far as the person's repository still knows it.
+    async fn haves(&self) -> Result<Vec<Sha>, Failure> {
+        let mut haves = Vec::new();
+        for sha in [&self.record.base, &self.record.known_base] {
+            let found = self.source.repo.resolve_commit(sha.as_str()).await.or_general()?;
+            haves.extend(found.filter(|found| !haves.contains(found)));
+        }
+        Ok(haves)
+    }
+
+    /// Names of branches were checked when they were read, and none of them holds a quote.
+    fn bring_line(&self) -> String {
+        let pins = &self.meta.pins;
+        let mut line = format!(
+            "set -e\ncd /workspace\nfor pack in {BOX_DIR}/news/*.pack; do\n  \
+             [ -e \"$pack\" ] || continue\n  git index-pack --stdin < \"$pack\" > /dev/null\ndone\n"
+        );
+        let point = |branch: &str, sha: &Sha| {
+            format!("git update-ref 'refs/remotes/origin/{branch}' {sha}\n")
+        };
+        line += &point(pins.base_branch.as_str(), &pins.base);
+        if pins.branch_is_new {
+            line += &point(pins.branch.as_str(), &pins.start);
+        }
+        line
+    }
+}
+
+/// Git makes packs for their owner alone; the box's user may be another.
+fn make_readable(folder: &std::path::Path) -> Result<(), Failure> {
+    let parent = folder.parent().unwrap_or(folder);
+    for path in [parent, folder] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).or_general()?;
+    }
+    for entry in fs::read_dir(folder).or_general()?.flatten() {
+        fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o644)).or_general()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Observing the repository that a bottle is made from: origin, its base branch, and the commits that a run is judged by.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::git::{GitError, UserEnv, UserRepo};
+use host::lock::{FileLock, LockKind};
+use model::id::{BranchName, RemoteName, Sha};
+use model::verdict::BottleStatus;
+use sha2::{Digest, Sha256};
+
+use super::access::ForgeAccess;
+use super::bottle::Record;
+use super::home::Home;
+use super::metadata::BottlePins;
+use crate::exit::{Failure, OrExit};
+
+/// How long origin may take to answer.
+const FETCH_LIMIT: Duration = Duration::from_secs(300);
+
+/// A repository whose remote was fetched.
+pub(crate) struct Source {
+    pub(crate) repo: UserRepo,
+    pub(crate) root: PathBuf,
+    pub(crate) url: String,
+    origin: RemoteName,
+}
+
+impl Source {
+    /// Finds the repository around `dir` and brings its view of origin up to date.
+    pub(crate) async fn fetch(
+        home: &Home,
+        dir: &Path,
+        access: Option<&ForgeAccess>,
+    ) -> Result<Self, Failure> {
+        let source = Self::find(dir, access).await?;
+        let lock = lock_fetch(home, &source.repo).await?;
+        source.repo.fetch(&source.origin, FETCH_LIMIT).await.or_general()?;
+        drop(lock);
+        Ok(source)
+    }
+
+    /// Finds the repository around `dir`.
+    pub(crate) async fn find(dir: &Path, access: Option<&ForgeAccess>) -> Result<Self, Failure> {
+        let env = access.map_or_else(UserEnv::from_env, ForgeAccess::git_env);
+        let repo = match UserRepo::discover_as(dir, env).await {
+            Err(GitError::NotARepository { dir }) => {
+                return Err(Failure::usage(format!(
+                    "{} is not inside a git repository; run bot-bottle in a checkout, or name one with --repo",
+                    dir.display()
+                )));
+            }
+            other => other.or_general()?,
+        };
+        let origin = RemoteName::parse("origin").or_exit(BottleStatus::Internal)?;
+        let url = repo.remote_url(&origin).await.or_general()?.ok_or_else(|| {
+            Failure::usage(
+                "this repository has no remote 'origin'; add it with: git remote add origin <url>",
+            )
+        })?;
+        let root = repo.toplevel().unwrap_or(repo.common_dir()).to_path_buf();
+        Ok(Self { repo, root, url, origin })
+    }
+
+    /// Origin's default branch.
+    pub(crate) async fn base_branch(&self) -> Result<BranchName, Failure> {
+        if let Some(branch) =
+            self.repo.ask_default_branch(&self.origin, FETCH_LIMIT).await.or_general()?
+        {
+            return Ok(branch);
+        }
+        Err(Failure::usage("origin does not say which branch is its default; push one first"))
+    }
+
+    /// A branch as origin has it.
+    pub(crate) async fn tip(&self, branch: &BranchName) -> Result<Option<Sha>, Failure> {
+        let name = format!("refs/remotes/{}/{branch}", self.origin);
+        self.repo.resolve_commit(&name).await.or_general()
+    }
+
+    /// The pins of the next run of a bottle.
+    pub(crate) async fn pin(&self, record: &Record) -> Result<BottlePins, Failure> {
+        let base = self.tip(&record.base_branch).await?.ok_or_else(|| {
+            Failure::usage(format!("origin has no branch '{}' any more", record.base_branch))
+        })?;
+        let published = self.tip(&record.branch).await?;
+        let branch_is_new = published.is_some() && published != record.published;
+        Ok(BottlePins {
+            branch: record.branch.clone(),
+            base_branch: record.base_branch.clone(),
+            start: published.unwrap_or_else(|| record.base.clone()),
+            base_is_new: base != record.known_base,
+            branch_is_new,
+            base,
+        })
+    }
+
+    /// The mirror of this repository.
+    pub(crate) fn mirror(&self, home: &Home) -> PathBuf {
+        home.mirrors().join(format!("{}.git", repo_key(&self.repo)))
+    }
+}
+
+/// Two runs that fetch into one repository at once would trip over each other's refs.
+async fn lock_fetch(home: &Home, repo: &UserRepo) -> Result<FileLock, Failure> {
+    std::fs::create_dir_all(home.mirrors()).or_general()?;
+    let path = home.mirrors().join(format!("{}.fetch", repo_key(repo)));
+    let kind = LockKind::Exclusive { note: "fetch" };
+    FileLock::acquire(&path, kind, FETCH_LIMIT * 2).await.or_general()
+}
+
+/// A name for a repository that fits into a file name, whatever its path is.
+fn repo_key(repo: &UserRepo) -> String {
+    let digest = Sha256::digest(repo.common_dir().as_os_str().as_encoded_bytes());
+    digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect()
+}

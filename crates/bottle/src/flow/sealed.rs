@@ -1,0 +1,105 @@
+//! The boxes of a run: where they stand and what starts them.
+
+use std::path::PathBuf;
+
+use engine::chore::Chore;
+use engine::errand::{Errand, Site};
+use engine::hire::AgentPlan;
+use engine::launch::Launcher;
+use engine::shim::SHIM_WORD;
+use model::id::BoxName;
+use model::verdict::BottleStatus;
+use sandbox::backend::BackendKind;
+use sandbox::spec::{Access, BoxUser, Root};
+use store::run_dir::RunDir;
+
+use super::hire::box_limits;
+use super::metadata::ChoreSummary;
+use super::run::Run;
+use crate::exit::{Failure, OrExit};
+use crate::rules::bottle_manifest::BottleManifest;
+
+/// The plan in the run directory. Names places of keys and holds none.
+const PLAN_FILE: &str = "plan.json";
+
+/// The image of a bottle that names none.
+pub(crate) const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
+
+/// Keeps the plan with the run.
+pub(crate) fn save_plan(plan: &AgentPlan, dir: &RunDir) -> Result<(), Failure> {
+    let bytes = serde_json::to_vec_pretty(plan).or_exit(BottleStatus::Internal)?;
+    host::file::write_atomic(&dir.path().join(PLAN_FILE), &bytes, 0o600).or_general()
+}
+
+/// Reads the plan of a run.
+pub(crate) fn load_plan(dir: &RunDir) -> Result<AgentPlan, Failure> {
+    let bytes = std::fs::read(dir.path().join(PLAN_FILE)).or_general()?;
+    serde_json::from_slice(&bytes).or_general()
+}
+
+/// The file system that a box of this bottle sees.
+pub(crate) fn root_of(backend: BackendKind, bottle: &BottleManifest) -> Root {
+    match (backend, &bottle.root) {
+        (BackendKind::Docker, _) => {
+            Root::Image(bottle.image.clone().unwrap_or_else(|| DEFAULT_IMAGE.to_owned()))
+        }
+        (BackendKind::Bwrap, Some(root)) => Root::Folder(root.clone()),
+        (BackendKind::Bwrap, None) => Root::HostUsr,
+    }
+}
+
+/// Who is behind a box.
+pub(crate) fn box_user() -> BoxUser {
+    BoxUser::for_caller(host::env::uid(), host::env::gid())
+}
+
+impl Run<'_> {
+    /// The agent's errand.
+    pub(super) fn errand(&self) -> Result<Errand<'_>, Failure> {
+        let site = self.site("agent", self.meta.manifest.limits.timeout_secs)?;
+        Ok(Errand { site, plan: &self.plan })
+    }
+
+    /// A box of this run.
+    pub(super) fn site(&self, name: &str, deadline_secs: u64) -> Result<Site, Failure> {
+        let name = BoxName::parse(name).or_exit(BottleStatus::Internal)?;
+        Ok(Site {
+            run: self.dir.id().clone(),
+            place: self.dir.box_place(&name),
+            name,
+            root: root_of(self.meta.backend, &self.meta.bottle),
+            workspace: self.bottle.workspace(),
+            access: Access::ReadWrite,
+            harness_state: self.bottle.harness_state(),
+            user: box_user(),
+            limits: box_limits(&self.meta.manifest.limits),
+            deadline_secs,
+        })
+    }
+
+    pub(super) fn launcher(&self) -> Result<Launcher, Failure> {
+        Ok(Launcher {
+            program: host::env::current_exe().or_general()?,
+            words: vec![SHIM_WORD.to_owned()],
+            backend: self.meta.backend,
+            secrets: self.secrets.clone(),
+        })
+    }
+
+    /// A box is never run twice: what was interrupted is done again in the next one.
+    pub(super) fn next_box(&self, prefix: &str) -> u32 {
+        let taken = |n: &u32| self.dir.path().join("boxes").join(format!("{prefix}-{n}")).exists();
+        (1..).find(|n| !taken(n)).unwrap_or(1)
+    }
+
+    /// Runs a line in a box of its own and says how it went.
+    pub(super) async fn run_chore(&self, chore: Chore) -> Result<ChoreSummary, Failure> {
+        let end = chore.run(&self.launcher()?, &self.cancel).await.or_general()?;
+        let tail = end.tail();
+        Ok(ChoreSummary { ended: end.record.ended, wall_ms: end.record.wall_ms, tail })
+    }
+
+    pub(super) fn mirror(&self) -> PathBuf {
+        self.source.mirror(self.home)
+    }
+}

@@ -1,0 +1,54 @@
+//! The end of a run, for people and for machines.
+
+use serde_json::json;
+use store::run_dir::RunDir;
+
+use super::metadata::Metadata;
+use crate::ui::Ui;
+
+/// Shows it.
+pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata) {
+    ui.result("bottle", meta.slug.as_str());
+    ui.result("run", &dir.path().display().to_string());
+    if let Some(answer) = meta.said.as_ref().and_then(|said| said.answer.as_ref()) {
+        ui.result("answer", answer);
+    }
+    if let Some(done) = &meta.done {
+        ui.result("done", &format!("{}: {}", done.status.name(), done.summary));
+    }
+    if meta.watchdog.is_some() {
+        ui.result("watchdog", "the agent did not report for itself; the record may be incomplete");
+    }
+    if let Some(verdict) = &meta.verdict {
+        ui.result("verdict", &verdict.words());
+    }
+    let tip = meta.evidence.as_ref().and_then(|evidence| evidence.tip.as_ref());
+    match (&meta.publication, tip) {
+        (Some(sent), _) => {
+            if let Some(pull) = &sent.pull {
+                ui.result("pull", &format!("#{} {}", pull.number, pull.url));
+            }
+            if let Some(problem) = &sent.problem {
+                ui.result("publish", &format!("not published: {problem}"));
+            }
+        }
+        (None, Some(tip)) => {
+            let name = format!("refs/bottle/{}/{}", meta.run, meta.pins.branch);
+            let words =
+                format!("{} is kept; git fetch {} {name}", tip.short(), dir.repo().display());
+            ui.result("commits", &words);
+        }
+        (None, None) => {}
+    }
+    for scan in &meta.scans {
+        ui.event("scan", &json!(scan));
+    }
+    ui.event(
+        "end",
+        &json!({
+            "slug": meta.slug, "run": meta.run, "path": dir.path(), "verdict": meta.verdict,
+            "publication": meta.publication, "done": meta.done, "watchdog_fired": meta.watchdog.is_some(),
+            "status": meta.exit_status,
+        }),
+    );
+}

@@ -1,0 +1,191 @@
+//! The sidecar of a run, seen from outside: a process of its own beside the shim. It is started before the box, ends
+//! after it, and its death is noticed by the lock that it holds.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use guest::{BOX_DIR, FORGE_COMMAND, FORGE_PORT, FORGE_SOCKET_FILE};
+use host::file::write_transient;
+use host::lock::{FileLock, LockKind};
+use host::process::{ProcessHandle, Signal, send_signal, spawn_detached};
+use model::command::CommandSpec;
+use model::id::BoxName;
+use model::verdict::BottleStatus;
+use sandbox::spec::{ProgramMount, Relay};
+use sidecar::{DoneEvent, load_events};
+use store::run_dir::RunDir;
+
+use super::access::ForgeAccess;
+use crate::exit::{Failure, OrExit};
+use crate::rules::forge_env::TOKEN_VARIABLE;
+
+/// The word by which this program is started as a sidecar.
+pub(crate) const SIDECAR_WORD: &str = "__sidecar";
+
+/// Where the `forge` command stands in the box.
+const COMMAND_DIR: &str = "/opt/bottleworks/forge";
+
+/// What the box's own path is.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// How long it may take to be ready, and to end.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Variables of the caller that the sidecar needs to trust and find what the host does. Nothing else goes along.
+const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// The sidecar's files in a run directory.
+#[derive(Debug, Clone)]
+pub(crate) struct SidecarPlace {
+    folder: PathBuf,
+    queue: PathBuf,
+    guest: PathBuf,
+}
+
+impl SidecarPlace {
+    /// Of this run.
+    pub(crate) fn of(dir: &RunDir) -> Result<Self, Failure> {
+        let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+        Ok(Self {
+            folder: dir.path().join("sidecar"),
+            queue: dir.path().join("queue"),
+            guest: dir.box_place(&agent).join("guest"),
+        })
+    }
+
+    /// Held while the sidecar lives.
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.folder.join("lock")
+    }
+
+    /// Written when it serves: who it is.
+    pub(crate) fn ready(&self) -> PathBuf {
+        self.folder.join("ready.json")
+    }
+
+    /// Written when it ends in good order.
+    pub(crate) fn stopped(&self) -> PathBuf {
+        self.folder.join("stopped")
+    }
+
+    /// What it has to say.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("sidecar.log")
+    }
+
+    /// Where the word that the work is done is put.
+    pub(crate) fn queue(&self) -> &Path {
+        &self.queue
+    }
+
+    /// The folder that the box sees, with the socket in it.
+    pub(crate) fn guest(&self) -> &Path {
+        &self.guest
+    }
+
+    /// The folder of the `forge` command.
+    fn command(&self) -> PathBuf {
+        self.folder.join("command")
+    }
+
+    /// What the agent's box needs to reach the sidecar: the relay for tools over HTTP, and the command on its path.
+    pub(crate) fn fit(&self, plan: &mut engine::hire::AgentPlan) {
+        let listen = ([127, 0, 0, 1], FORGE_PORT).into();
+        plan.sidecars.push(Relay { listen, socket: FORGE_SOCKET_FILE.to_owned() });
+        plan.programs.push(ProgramMount { host: self.command(), inside: COMMAND_DIR.to_owned() });
+        let path = plan.env.get("PATH").map_or(SYSTEM_PATH, String::as_str);
+        plan.env.insert("PATH".to_owned(), format!("{COMMAND_DIR}:{path}"));
+    }
+
+    /// Starts it and waits until it serves. The variables and the token are in its environment and nowhere else.
+    pub(crate) async fn start(&self, dir: &RunDir, access: &ForgeAccess) -> Result<(), Failure> {
+        self.lay_out()?;
+        let lock = FileLock::try_acquire(&self.lock(), LockKind::Exclusive { note: "sidecar" });
+        let lock = lock.or_general()?;
+        let log = fs::File::create(self.log()).or_general()?;
+        spawn_detached(&command(dir, access)?, lock.into_file(), log).or_general()?;
+        let started = host::clock::monotonic();
+        while !self.ready().exists() {
+            let is_gone = !self.is_alive()?;
+            if is_gone || started.elapsed() > READY_LIMIT {
+                let said = fs::read_to_string(self.log()).unwrap_or_default();
+                let last = said.lines().last().unwrap_or("it said nothing").to_owned();
+                let words = format!("the forge sidecar does not serve: {last}");
+                return Err(Failure::new(BottleStatus::General, words));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    fn lay_out(&self) -> Result<(), Failure> {
+        for (folder, mode) in [
+            (&self.folder, 0o700),
+            (&self.queue, 0o700),
+            (&self.guest, 0o755),
+            (&self.command(), 0o755),
+        ] {
+            fs::create_dir_all(folder).or_general()?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).or_general()?;
+        }
+        let script =
+            format!("#!/bin/sh\nexec {BOX_DIR}/{} {FORGE_COMMAND} \"$@\"\n", guest::BINARY_FILE);
+        write_transient(&self.command().join(FORGE_COMMAND), script.as_bytes(), 0o755).or_general()
+    }
+
+    /// Whether it lives.
+    pub(crate) fn is_alive(&self) -> Result<bool, Failure> {
+        match self.lock().exists() {
+            true => host::lock::is_held(&self.lock()).or_general(),
+            false => Ok(false),
+        }
+    }
+
+    /// Whether it ended before it was told to.
+    pub(crate) fn has_died(&self) -> Result<bool, Failure> {
+        Ok(self.ready().exists() && !self.is_alive()? && !self.stopped().exists())
+    }
+
+    /// Tells it to end and waits until it has. Its calls under way are finished first.
+    pub(crate) async fn stop(&self) -> Result<(), Failure> {
+        if let Ok(bytes) = fs::read(self.ready())
+            && let Ok(process) = serde_json::from_slice::<ProcessHandle>(&bytes)
+        {
+            send_signal(&process, Signal::TERM).or_general()?;
+        }
+        if self.is_alive()? {
+            let lock = self.lock();
+            let ended = tokio::time::timeout(STOP_LIMIT, host::lock::wait_released(&lock)).await;
+            let late = |_| Failure::new(BottleStatus::General, "the forge sidecar does not end");
+            ended.map_err(late)?.or_general()?;
+        }
+        Ok(())
+    }
+
+    /// The agent's word, if it was said.
+    pub(crate) fn done(&self) -> Result<Option<DoneEvent>, Failure> {
+        if !self.queue.exists() {
+            return Ok(None);
+        }
+        let mut events = load_events(&self.queue).or_general()?;
+        Ok(events.pop().map(|(_, event)| event))
+    }
+}
+
+fn command(dir: &RunDir, access: &ForgeAccess) -> Result<CommandSpec, Failure> {
+    let program = host::env::current_exe().or_general()?;
+    let mut command = CommandSpec::new(program).arg(SIDECAR_WORD).arg(dir.path()).cwd("/");
+    for name in INHERITED {
+        if let Some(value) = host::env::var(name) {
+            command = command.env(name, value);
+        }
+    }
+    for (name, value) in access.env.variables() {
+        command = command.env(name, value);
+    }
+    Ok(command.env(TOKEN_VARIABLE, access.token.expose()))
+}

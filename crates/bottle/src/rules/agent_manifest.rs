@@ -1,0 +1,269 @@
+//! Agent manifests: who works, with which model, on what leash. Read strictly: a word that nobody knows is a mistake
+//! that would otherwise stay unseen.
+
+use core::net::SocketAddr;
+use std::path::PathBuf;
+
+use agent::Provider;
+use egress::{AllowRule, EgressPolicy, Profile};
+use model::id::AgentName;
+use serde::{Deserialize, Serialize};
+
+/// Half an hour.
+const TIMEOUT_SECS: u64 = 1800;
+/// Five minutes.
+const SILENCE_SECS: u64 = 300;
+const TIMEOUT_MAX_SECS: u64 = 86_400;
+
+/// An agent, as its file says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AgentManifest {
+    /// opencode, codex, claude, pi, command or scripted.
+    pub(crate) provider: String,
+    /// The model, with or without its server's name before a slash.
+    pub(crate) model: Option<String>,
+    /// How hard the model shall think.
+    pub(crate) variant: Option<String>,
+    /// Which of the agent's own personas shall work.
+    pub(crate) persona: Option<String>,
+    /// What the agent is told before every task.
+    #[serde(default)]
+    pub(crate) prompt: String,
+    /// The bottle that is taken when none is named.
+    pub(crate) bottle: Option<String>,
+    /// What the agent `command` starts.
+    pub(crate) command: Option<Vec<String>>,
+    /// What the agent `scripted` plays; relative to the manifest's folder.
+    pub(crate) script: Option<PathBuf>,
+    /// Paths that the agent must not change; a result that does is not published.
+    #[serde(default = "usual_protection")]
+    pub(crate) protect: Vec<String>,
+    #[serde(default)]
+    pub(crate) server: ServerTable,
+    #[serde(default)]
+    pub(crate) egress: EgressTable,
+    #[serde(default)]
+    pub(crate) limits: LimitsTable,
+    #[serde(default)]
+    pub(crate) spend: SpendTable,
+}
+
+/// The model server, where the model's name does not say enough.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServerTable {
+    pub(crate) url: Option<String>,
+    /// messages, chat or responses.
+    pub(crate) wire: Option<String>,
+    /// The variable with the key.
+    pub(crate) key_env: Option<String>,
+    /// A file (mode 0600) with the key.
+    pub(crate) key_file: Option<PathBuf>,
+    /// A command line that prints the key.
+    pub(crate) key_command: Option<String>,
+}
+
+/// What the agent may reach.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EgressTable {
+    /// none, model-only, packages or open.
+    pub(crate) profile: Option<String>,
+    #[serde(default)]
+    pub(crate) allow: Vec<String>,
+    #[serde(default)]
+    pub(crate) permit_private: Vec<SocketAddr>,
+}
+
+/// What the agent may use of this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsTable {
+    pub(crate) timeout_secs: u64,
+    pub(crate) silence_secs: u64,
+    pub(crate) memory_mb: Option<u64>,
+    pub(crate) disk_mb: Option<u64>,
+    pub(crate) processes: Option<u64>,
+    pub(crate) cpu_percent: Option<u32>,
+}
+
+impl Default for LimitsTable {
+    fn default() -> Self {
+        Self {
+            timeout_secs: TIMEOUT_SECS,
+            silence_secs: SILENCE_SECS,
+            memory_mb: None,
+            disk_mb: None,
+            processes: None,
+            cpu_percent: None,
+        }
+    }
+}
+
+/// What the agent may spend in one run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SpendTable {
+    pub(crate) max_usd: Option<f64>,
+    pub(crate) max_tokens: Option<u64>,
+    /// Dollars for a million tokens that are read.
+    pub(crate) input_price: Option<f64>,
+    /// Dollars for a million tokens that are written.
+    pub(crate) output_price: Option<f64>,
+}
+
+/// What is wrong with a manifest. The file is named by whoever read it.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ManifestFault {
+    #[error("line {line}: {what}")]
+    Malformed { line: usize, what: String },
+    #[error("{key}: {what}")]
+    Value { key: &'static str, what: String },
+}
+
+/// Changes there would run with the rights of whoever builds: they want a person's hand.
+fn usual_protection() -> Vec<String> {
+    [".gitea/workflows", ".forgejo/workflows", ".github/workflows", ".gitlab-ci.yml"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// Reads TOML and says which line is wrong.
+pub(super) fn parse_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ManifestFault> {
+    toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        let line = text[..start].matches('\n').count() + 1;
+        ManifestFault::Malformed { line, what: error.message().to_owned() }
+    })
+}
+
+/// Reads an agent's manifest and checks every value that can be checked without the machine.
+pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
+    let manifest: AgentManifest = parse_toml(text)?;
+    let provider = manifest.provider()?;
+    let needs = |key, what: &str| Err(ManifestFault::Value { key, what: what.to_owned() });
+    match provider {
+        Provider::Scripted if manifest.script.is_none() => {
+            return needs("script", "the provider 'scripted' needs a script");
+        }
+        Provider::Command if manifest.command.as_ref().is_none_or(Vec::is_empty) => {
+            return needs("command", "the provider 'command' needs a command");
+        }
+        _ => {}
+    }
+    if let Some(bottle) = &manifest.bottle {
+        AgentName::parse(bottle).map_err(|error| fault("bottle", &error))?;
+    }
+    let keys = &manifest.server;
+    let places = [keys.key_env.is_some(), keys.key_file.is_some(), keys.key_command.is_some()];
+    if places.iter().filter(|set| **set).count() > 1 {
+        return needs("server", "give one of key_env, key_file and key_command");
+    }
+    let secs = manifest.limits.timeout_secs;
+    if !(1..=TIMEOUT_MAX_SECS).contains(&secs) {
+        return needs("limits.timeout_secs", "give 1 to 86400 seconds");
+    }
+    let spend = &manifest.spend;
+    let has_price = spend.input_price.is_some() && spend.output_price.is_some();
+    if spend.max_usd.is_some() && !has_price {
+        return needs("spend.max_usd", "dollars are counted with input_price and output_price");
+    }
+    let numbers = [spend.max_usd, spend.input_price, spend.output_price];
+    if numbers.into_iter().flatten().any(|number| !number.is_finite() || number < 0.0) {
+        return needs("spend", "give amounts from 0");
+    }
+    manifest.policy()?;
+    Ok(manifest)
+}
+
+impl AgentManifest {
+    /// The agent.
+    pub(crate) fn provider(&self) -> Result<Provider, ManifestFault> {
+        Provider::parse(&self.provider).map_err(|error| fault("provider", &error))
+    }
+
+    /// What it may reach: its model and package registries if nothing is said, and nothing at all for an agent that
+    /// has no model.
+    pub(crate) fn policy(&self) -> Result<Option<EgressPolicy>, ManifestFault> {
+        let profile = match (&self.egress.profile, self.provider()?) {
+            (None, Provider::Scripted | Provider::Command) => return Ok(None),
+            (None, _) => Profile::Packages,
+            (Some(word), _) => word.parse().map_err(|error| fault("egress.profile", &error))?,
+        };
+        let mut policy = EgressPolicy::new(profile);
+        for rule in &self.egress.allow {
+            let rule = AllowRule::parse(rule).map_err(|error| fault("egress.allow", &error))?;
+            policy.allow.push(rule);
+        }
+        policy.permit_private = self.egress.permit_private.clone();
+        Ok(Some(policy))
+    }
+}
+
+fn fault<E: std::error::Error>(key: &'static str, error: &E) -> ManifestFault {
+    ManifestFault::Value { key, what: error.to_string() }
+}
+
+/// What `agent new` writes.
+pub(crate) const AGENT_TEMPLATE: &str = r#"# An agent: who works, with which model, on what leash.
+provider = "claude"
+# model = "anthropic/claude-sonnet-4-5"
+prompt = """
+You are a careful engineer. Make small commits with clear messages, and run the tests before you commit.
+"""
+# bottle = "default"
+
+[egress]
+profile = "packages"        # none, model-only, packages or open
+
+[limits]
+timeout_secs = 1800
+silence_secs = 300
+
+[spend]
+# max_tokens = 2000000
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refuse(text: &str, words: &[&str]) {
+        let fault = parse_agent(text).expect_err("refused").to_string();
+        assert!(words.iter().all(|word| fault.contains(word)), "{fault}");
+    }
+
+    #[test]
+    fn the_template_is_a_manifest() {
+        let manifest = parse_agent(AGENT_TEMPLATE).expect("it reads");
+        assert_eq!(manifest.limits, LimitsTable::default());
+        assert!(manifest.protect.contains(&".github/workflows".to_owned()));
+    }
+
+    #[test]
+    fn an_unknown_word_is_named_with_its_line() {
+        refuse("provider = \"claude\"\nmodle = \"x\"\n", &["line 2", "modle"]);
+        refuse("provider = \"claude\"\n[limits]\ntimeout = 3\n", &["line 3", "timeout"]);
+        refuse("provider = \"claude\n", &["line 1"]);
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_refused_by_name() {
+        refuse("provider = \"clod\"", &["provider", "clod", "claude"]);
+        refuse("provider = \"scripted\"", &["script"]);
+        refuse("provider = \"command\"\ncommand = []", &["command"]);
+        refuse("provider = \"pi\"\n[egress]\nprofile = \"all\"", &["egress.profile", "all"]);
+        refuse("provider = \"pi\"\n[limits]\ntimeout_secs = 0", &["limits.timeout_secs"]);
+        refuse("provider = \"pi\"\n[spend]\nmax_usd = 3.0", &["spend.max_usd", "input_price"]);
+        refuse("provider = \"pi\"\n[server]\nkey_env = \"A\"\nkey_file = \"b\"", &["one of"]);
+    }
+
+    #[test]
+    fn an_agent_without_a_model_reaches_nothing() {
+        let policy = |text| parse_agent(text).expect("it reads").policy().expect("a policy");
+        assert!(policy("provider = \"scripted\"\nscript = \"a.toml\"").is_none());
+        assert_eq!(policy("provider = \"pi\"").map(|it| it.profile), Some(Profile::Packages));
+    }
+}

@@ -1,0 +1,166 @@
+//! Bottle manifests: what a box is made of. Several may be poured together; what contradicts itself is refused.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::agent_manifest::{ManifestFault, parse_toml};
+
+/// Ten minutes.
+const SETUP_SECS: u64 = 600;
+
+/// A bottle, as its file says, or several of them together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BottleManifest {
+    /// The image that a container engine holds.
+    pub(crate) image: Option<String>,
+    /// An unpacked root file system, for bubblewrap.
+    pub(crate) root: Option<PathBuf>,
+    /// Programs that must be in the root; a missing one is named before the agent starts.
+    #[serde(default)]
+    pub(crate) packages: Vec<String>,
+    /// A line for the shell, run in a new workspace before the agent.
+    pub(crate) setup: Option<String>,
+    /// Seconds that it has.
+    pub(crate) setup_timeout_secs: Option<u64>,
+    /// Folders of the host that the box sees, read-only.
+    #[serde(default, rename = "mount")]
+    pub(crate) mounts: Vec<MountTable>,
+}
+
+/// A folder of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MountTable {
+    pub(crate) host: PathBuf,
+    pub(crate) inside: String,
+}
+
+/// Reads a bottle's manifest.
+pub(crate) fn parse_bottle(text: &str) -> Result<BottleManifest, ManifestFault> {
+    let manifest: BottleManifest = parse_toml(text)?;
+    let wrong = |key, what: String| Err(ManifestFault::Value { key, what });
+    if manifest.image.is_some() && manifest.root.is_some() {
+        return wrong("image", "give an image or a root, not both".to_owned());
+    }
+    if manifest.root.as_ref().is_some_and(|root| !root.is_absolute()) {
+        return wrong("root", "give the whole path".to_owned());
+    }
+    let is_word = |text: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
+        !text.is_empty() && text.chars().all(plain) && !text.starts_with('-')
+    };
+    if let Some(odd) = manifest.packages.iter().find(|name| !is_word(name)) {
+        return wrong("packages", format!("'{}' is no program's name", odd.escape_debug()));
+    }
+    for mount in &manifest.mounts {
+        if let Err(what) = check_inside(&mount.inside) {
+            return wrong("mount.inside", what);
+        }
+        if !mount.host.is_absolute() {
+            return wrong("mount.host", format!("{} is no whole path", mount.host.display()));
+        }
+    }
+    Ok(manifest)
+}
+
+/// What a box is made of stays as it is; a mount has the shelf that is made for it.
+fn check_inside(inside: &str) -> Result<(), String> {
+    let rest = inside.strip_prefix("/opt/").filter(|rest| !rest.is_empty());
+    let parts = rest.map(|rest| rest.split('/').collect::<Vec<_>>()).unwrap_or_default();
+    let odd = |part: &&str| part.is_empty() || *part == "." || *part == "..";
+    let is_ours = matches!(parts.first(), Some(&("forklift" | "bottleworks")));
+    if parts.is_empty() || parts.iter().any(odd) || is_ours {
+        return Err(format!("'{}' cannot be; choose a path below /opt", inside.escape_debug()));
+    }
+    Ok(())
+}
+
+/// Pours bottles together: what the later ones say is added.
+pub(crate) fn pour(bottles: &[BottleManifest]) -> Result<BottleManifest, ManifestFault> {
+    let mut whole = BottleManifest::default();
+    for bottle in bottles {
+        let has_root = whole.image.is_some() || whole.root.is_some();
+        if has_root && (bottle.image.is_some() || bottle.root.is_some()) {
+            let what = "two of the bottles name an image or a root".to_owned();
+            return Err(ManifestFault::Value { key: "image", what });
+        }
+        whole.image = whole.image.take().or_else(|| bottle.image.clone());
+        whole.root = whole.root.take().or_else(|| bottle.root.clone());
+        whole.packages.extend(bottle.packages.iter().cloned());
+        whole.mounts.extend(bottle.mounts.iter().cloned());
+        whole.setup = match (whole.setup.take(), &bottle.setup) {
+            (Some(first), Some(then)) => Some(format!("{{ {first}\n}} && {{ {then}\n}}")),
+            (first, then) => first.or_else(|| then.clone()),
+        };
+        whole.setup_timeout_secs = whole.setup_timeout_secs.max(bottle.setup_timeout_secs);
+    }
+    Ok(whole)
+}
+
+impl BottleManifest {
+    /// What runs in the box before the first agent: a look for the programs, then the bottle's own set-up.
+    pub(crate) fn setup_line(&self) -> Option<String> {
+        let looks = self.packages.iter().map(|name| {
+            format!("command -v {name} >/dev/null || {{ echo 'missing in the box: {name}' >&2; exit 66; }}\n")
+        });
+        let line: String = looks.chain(self.setup.clone()).collect();
+        (!line.is_empty()).then_some(line)
+    }
+
+    /// How long that may take.
+    pub(crate) fn setup_secs(&self) -> u64 {
+        self.setup_timeout_secs.unwrap_or(SETUP_SECS)
+    }
+}
+
+/// What `bottle new` writes.
+pub(crate) const BOTTLE_TEMPLATE: &str = r#"# A bottle: what the box is made of.
+# image = "forklift/kitchen-sink:latest"   # for a container engine
+# root = "/srv/roots/debian"               # for bubblewrap; this host's /usr if nothing is said
+packages = ["git"]                         # programs that must be there
+# setup = "npm ci"                         # run once, in the box, before the agent
+
+# [[mount]]                                # read-only; refused if it holds secrets or sockets
+# host = "/srv/datasets"
+# inside = "/opt/datasets"
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refuse(text: &str, word: &str) {
+        let fault = parse_bottle(text).expect_err("refused").to_string();
+        assert!(fault.contains(word), "{fault}");
+    }
+
+    #[test]
+    fn the_template_is_a_manifest() {
+        assert_eq!(parse_bottle(BOTTLE_TEMPLATE).expect("it reads").packages, ["git"]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        refuse("imgae = \"x\"", "imgae");
+        refuse("image = \"x\"\nroot = \"/r\"", "not both");
+        refuse("root = \"r\"", "whole path");
+        refuse("packages = [\"a;b\"]", "no program's name");
+        for inside in ["/etc/x", "/opt", "/opt/", "/opt/../etc", "/opt/forklift/x", "opt/x"] {
+            refuse(&format!("[[mount]]\nhost = \"/srv\"\ninside = \"{inside}\""), "below /opt");
+        }
+    }
+
+    #[test]
+    fn bottles_are_poured_together_unless_they_contradict() {
+        let read = |text| parse_bottle(text).expect("it reads");
+        let one = read("image = \"x\"\nsetup = \"a\"");
+        let two = read("packages = [\"rg\"]\nsetup = \"b\"");
+        let whole = pour(&[one.clone(), two]).expect("poured");
+        assert_eq!(whole.setup.as_deref(), Some("{ a\n} && { b\n}"));
+        assert!(whole.setup_line().expect("a line").starts_with("command -v rg"));
+        assert!(pour(&[one.clone(), one]).is_err());
+    }
+}

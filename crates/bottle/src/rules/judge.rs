@@ -1,0 +1,222 @@
+//! How a run ends: from what the host saw itself to a verdict, and to the status that a headless caller gets.
+
+use engine::evidence::Evidence;
+use merge::contract::Protected;
+use model::verdict::{BottleStatus, Ended};
+use serde::{Deserialize, Serialize};
+use sidecar::DoneStatus;
+
+use super::leak::ScanReport;
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// Everything holds: the commits may be published.
+    Publish,
+    /// The agent left no new commits.
+    Nothing,
+    /// The agent did not come to an end of its own; its commits are kept and not published.
+    Unfinished { how: String },
+    /// The result holds something that must not be published.
+    Refused { reasons: Vec<String> },
+    /// The bottle's own set-up failed, so the agent was not started.
+    SetupFailed { how: String },
+    /// What is new at origin could not be brought into the workspace, so the agent was not started.
+    NotRehydrated { how: String },
+    /// What the run stands on failed.
+    Infra { reason: String },
+}
+
+impl Verdict {
+    /// For people.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Publish => "the work holds".to_owned(),
+            Self::Nothing => "no new commits".to_owned(),
+            Self::Unfinished { how } => format!("not finished: {how}"),
+            Self::Refused { reasons } => format!("not to be published: {}", reasons.join("; ")),
+            Self::SetupFailed { how } => format!("the bottle's set-up failed: {how}"),
+            Self::NotRehydrated { how } => format!(
+                "git in the workspace could not take in what is new ({how}); mend it with bot-bottle exec"
+            ),
+            Self::Infra { reason } => format!("the machine failed: {reason}"),
+        }
+    }
+}
+
+/// What came out of the workspace.
+#[derive(Debug, Clone)]
+pub(crate) enum Import {
+    Nothing,
+    Refused(String),
+    Commits(Box<Evidence>),
+}
+
+/// What is known when the box has ended and its commits were imported.
+#[derive(Debug, Clone)]
+pub(crate) struct Aftermath<'a> {
+    pub(crate) ended: Ended,
+    /// The agent's word, if it gave one.
+    pub(crate) report: Option<DoneStatus>,
+    pub(crate) import: Import,
+    pub(crate) scans: &'a [ScanReport],
+    pub(crate) protected: &'a [String],
+    /// Every path that differs from where the branch stood.
+    pub(crate) changed: &'a [Vec<u8>],
+}
+
+/// Decides. What the machine did outranks what the agent did, an agent that gave up is believed, and one that was frozen
+/// after it had said "done" is done.
+pub(crate) fn judge(after: &Aftermath<'_>) -> Verdict {
+    match (&after.ended, after.report) {
+        (Ended::Infra { reason }, _) => Verdict::Infra { reason: reason.clone() },
+        (Ended::Signalled { signal }, _) => unfinished(&format!("ended by signal {signal}")),
+        (Ended::OutOfTime, _) => unfinished("out of time"),
+        (Ended::OutOfMemory, _) => unfinished("it used up its memory"),
+        (Ended::OutOfSpace, _) => unfinished("it used up its disk space"),
+        (Ended::Stopped, _) => unfinished("stopped"),
+        (_, Some(DoneStatus::Failure)) => unfinished("the agent says that it could not do it"),
+        (_, Some(DoneStatus::Blocked)) => unfinished("the agent waits for a person"),
+        (Ended::Exited { .. } | Ended::Frozen, Some(DoneStatus::Success))
+        | (Ended::Exited { code: 0 }, None) => judge_import(after),
+        (Ended::Exited { code }, None) => unfinished(&format!("status {code}")),
+        (Ended::Frozen, None) => unfinished("frozen before it said that it is done"),
+    }
+}
+
+fn unfinished(how: &str) -> Verdict {
+    Verdict::Unfinished { how: how.to_owned() }
+}
+
+fn judge_import(after: &Aftermath<'_>) -> Verdict {
+    match &after.import {
+        Import::Nothing => Verdict::Nothing,
+        Import::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
+        Import::Commits(evidence) => {
+            let reasons = objections(after, evidence);
+            if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
+        }
+    }
+}
+
+/// What stands against publishing.
+fn objections(after: &Aftermath<'_>, evidence: &Evidence) -> Vec<String> {
+    let list = |what: &str, items: &[String]| -> Vec<String> {
+        items.iter().map(|item| format!("{what}: {item}")).collect()
+    };
+    let protected = Protected::new(after.protected);
+    let touched = after.changed.iter().filter(|path| protected.covers(path));
+    let touched: Vec<String> =
+        touched.map(|path| String::from_utf8_lossy(path).escape_debug().to_string()).collect();
+    let base = (!evidence.base_reachable)
+        .then(|| "history that others built on is not in the result; merge it".to_owned());
+    [
+        base.into_iter().collect(),
+        list("not by the box's own identity", &evidence.foreign_identities),
+        list("protected path", &touched),
+        list("a link leads out of the tree", &evidence.links_leaving),
+        list("a link to another repository", &evidence.gitlinks_made),
+        list("conflict markers", &evidence.markers_left),
+        list("too large", &evidence.oversize),
+        after.scans.iter().filter_map(ScanReport::objection).collect(),
+    ]
+    .concat()
+}
+
+/// What a headless caller gets: the agent's own status; 124, 137 and 143 where it was ended, as shells say it; 125 where
+/// the failure is ours.
+pub(crate) fn headless_status(ended: &Ended, done: Option<DoneStatus>) -> u8 {
+    match ended {
+        Ended::Exited { code } => u8::try_from(*code).unwrap_or(1),
+        Ended::Signalled { signal } => u8::try_from(128 + *signal).unwrap_or(1),
+        Ended::OutOfTime => 124,
+        Ended::OutOfMemory | Ended::OutOfSpace => 137,
+        // It had said its last word and was only slow to leave.
+        Ended::Frozen => match done {
+            Some(DoneStatus::Success) => 0,
+            Some(DoneStatus::Failure) => 1,
+            Some(DoneStatus::Blocked) => BottleStatus::Blocked.code(),
+            None => 143,
+        },
+        Ended::Stopped => 143,
+        Ended::Infra { .. } => BottleStatus::OwnFailure.code(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::leak::ScanStatus;
+    use super::*;
+
+    fn good() -> Evidence {
+        Evidence { base_reachable: true, ..Evidence::default() }
+    }
+
+    fn verdict(evidence: Evidence, scans: &[ScanReport], changed: &[Vec<u8>]) -> Verdict {
+        judge(&Aftermath {
+            ended: Ended::Exited { code: 0 },
+            report: None,
+            import: Import::Commits(Box::new(evidence)),
+            scans,
+            protected: &[".github/workflows".to_owned()],
+            changed,
+        })
+    }
+
+    fn ended(ended: Ended, report: Option<DoneStatus>) -> Verdict {
+        let import = Import::Commits(Box::new(good()));
+        judge(&Aftermath { ended, report, import, scans: &[], protected: &[], changed: &[] })
+    }
+
+    #[test]
+    fn what_holds_is_published() {
+        assert_eq!(verdict(good(), &[], &[b"src/a.rs".to_vec()]), Verdict::Publish);
+    }
+
+    #[test]
+    fn each_fault_blocks_and_is_named() {
+        let check = |evidence, word: &str| {
+            let Verdict::Refused { reasons } = verdict(evidence, &[], &[]) else {
+                panic!("refused")
+            };
+            assert!(reasons.iter().any(|reason| reason.contains(word)), "{reasons:?}");
+        };
+        let one = || vec!["x".to_owned()];
+        check(Evidence { base_reachable: false, ..good() }, "history");
+        check(Evidence { foreign_identities: one(), ..good() }, "identity");
+        check(Evidence { links_leaving: one(), ..good() }, "leads out");
+        let changed = [b".github/workflows/ci.yml".to_vec()];
+        assert!(verdict(good(), &[], &changed).words().contains("protected path"));
+        let status = ScanStatus::Findings { count: 1, listed: vec![] };
+        let scan = ScanReport { engine: "built-in".to_owned(), version: None, status };
+        assert!(verdict(good(), &[scan], &[]).words().contains("found 1 secrets"));
+    }
+
+    #[test]
+    fn only_an_agent_that_ended_or_said_done_is_published() {
+        let done = Some(DoneStatus::Success);
+        assert_eq!(ended(Ended::Frozen, done), Verdict::Publish);
+        assert_eq!(ended(Ended::Exited { code: 3 }, done), Verdict::Publish);
+        for (end, report) in [
+            (Ended::Frozen, None),
+            (Ended::Stopped, done),
+            (Ended::OutOfTime, done),
+            (Ended::Exited { code: 3 }, None),
+            (Ended::Exited { code: 0 }, Some(DoneStatus::Blocked)),
+            (Ended::Exited { code: 0 }, Some(DoneStatus::Failure)),
+        ] {
+            assert!(matches!(ended(end.clone(), report), Verdict::Unfinished { .. }), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn the_agents_status_is_handed_on_and_ours_is_125() {
+        assert_eq!(headless_status(&Ended::Exited { code: 7 }, None), 7);
+        assert_eq!(headless_status(&Ended::OutOfTime, None), 124);
+        assert_eq!(headless_status(&Ended::Frozen, Some(DoneStatus::Success)), 0);
+        assert_eq!(headless_status(&Ended::Frozen, None), 143);
+        let infra = Ended::Infra { reason: String::new() };
+        assert_eq!(headless_status(&infra, Some(DoneStatus::Success)), 125);
+    }
+}

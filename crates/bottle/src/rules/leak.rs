@@ -1,0 +1,176 @@
+//! Secrets in what is about to be published: a scan of our own, and what another scanner's answer comes to. Nothing is
+//! clean because nobody looked.
+
+use std::collections::BTreeSet;
+
+use model::redact::Redactor;
+use serde::{Deserialize, Serialize};
+
+/// More are counted and not listed.
+const LISTED_MAX: usize = 20;
+/// As much of a line as a person needs to find it.
+const SHOWN_CHARS: usize = 120;
+
+/// What one scanner found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ScanReport {
+    /// The scanner.
+    pub(crate) engine: String,
+    /// Its version; nothing where it is not here.
+    pub(crate) version: Option<String>,
+    #[serde(flatten)]
+    pub(crate) status: ScanStatus,
+}
+
+/// How far a scan came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub(crate) enum ScanStatus {
+    /// It looked at everything and found nothing.
+    Clean,
+    /// It found something. What is listed has its secrets struck out.
+    Findings { count: usize, listed: Vec<String> },
+    /// It could not look at everything.
+    Error { reason: String },
+    /// It did not look at all. That is not clean.
+    NotRun { reason: String },
+}
+
+impl ScanReport {
+    /// What stands against publishing. A scanner that is not here is told of and does not block: the built-in one
+    /// always runs.
+    pub(crate) fn objection(&self) -> Option<String> {
+        match &self.status {
+            ScanStatus::Clean | ScanStatus::NotRun { .. } => None,
+            ScanStatus::Findings { count, listed } => {
+                let first = listed.first().map_or_else(String::new, |line| format!(": {line}"));
+                Some(format!("{} found {count} secrets{first}", self.engine))
+            }
+            ScanStatus::Error { reason } => {
+                Some(format!("{} could not look at everything: {reason}", self.engine))
+            }
+        }
+    }
+}
+
+/// A line that is about to be published, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Candidate {
+    pub(crate) place: String,
+    pub(crate) line: Vec<u8>,
+}
+
+/// The built-in scan: the shapes of well-known tokens, and the secrets of this very run. Private keys run over lines, so
+/// their first line counts.
+pub(crate) fn scan(candidates: &BTreeSet<Candidate>, redactor: &Redactor) -> ScanStatus {
+    let found = |candidate: &&Candidate| redactor.redact_bytes(&candidate.line) != candidate.line;
+    let hits: Vec<&Candidate> = candidates.iter().filter(found).collect();
+    if hits.is_empty() {
+        return ScanStatus::Clean;
+    }
+    let show = |candidate: &&Candidate| {
+        let line = redactor.redact_bytes(&candidate.line);
+        let line: String =
+            String::from_utf8_lossy(&line).trim().chars().take(SHOWN_CHARS).collect();
+        format!("{}: {}", candidate.place, line.escape_debug())
+    };
+    let listed = hits.iter().take(LISTED_MAX).map(show).collect();
+    ScanStatus::Findings { count: hits.len(), listed }
+}
+
+/// The lines that a patch adds. Headers stand before the first hunk of each file; in a hunk every plus is an addition.
+pub(crate) fn added_lines(patch: &[u8]) -> BTreeSet<Vec<u8>> {
+    let mut in_hunk = false;
+    let mut added = BTreeSet::new();
+    for line in patch.split(|byte| *byte == b'\n') {
+        match line.first() {
+            Some(b'@') => in_hunk = true,
+            Some(b'd') => in_hunk = false,
+            Some(b'+') if in_hunk && line.len() > 1 => {
+                added.insert(line[1..].to_vec());
+            }
+            _ => {}
+        }
+    }
+    added
+}
+
+/// What gitleaks' status and its report come to: 0 is nothing, the status that we asked for is findings, and everything
+/// else is a scan that did not happen.
+pub(crate) fn read_gitleaks(exit: Option<i32>, asked: i32, report: &str) -> ScanStatus {
+    let findings: Vec<serde_json::Value> = match serde_json::from_str(report) {
+        Ok(list) => list,
+        Err(_) if exit == Some(0) && report.trim().is_empty() => Vec::new(),
+        Err(error) => return ScanStatus::Error { reason: format!("its report: {error}") },
+    };
+    match exit {
+        Some(0) if findings.is_empty() => ScanStatus::Clean,
+        Some(code) if code == 0 || code == asked => {
+            let rule = |finding: &serde_json::Value| {
+                finding["RuleID"]
+                    .as_str()
+                    .unwrap_or("a rule without a name")
+                    .chars()
+                    .take(80)
+                    .collect()
+            };
+            let listed = findings.iter().take(LISTED_MAX).map(rule).collect();
+            ScanStatus::Findings { count: findings.len().max(1), listed }
+        }
+        Some(code) => ScanStatus::Error { reason: format!("it ended with status {code}") },
+        None => ScanStatus::Error { reason: "it was ended by a signal or the clock".to_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::secret::Secret;
+
+    fn candidates(lines: &[&str]) -> BTreeSet<Candidate> {
+        let make =
+            |line: &&str| Candidate { place: "a1".to_owned(), line: line.as_bytes().to_vec() };
+        lines.iter().map(make).collect()
+    }
+
+    #[test]
+    fn known_shapes_and_the_runs_own_secrets_are_found_and_never_shown() {
+        let redactor = Redactor::new([Secret::new("canary-secret-1234")]);
+        let shaped = format!("key = \"ghp_{}\"", "aB3dE6gH9jK2mN5pQ8sT");
+        let lines = candidates(&["plain", &shaped, "x canary-secret-1234 y"]);
+        let ScanStatus::Findings { count, listed } = scan(&lines, &redactor) else {
+            panic!("findings")
+        };
+        assert_eq!(count, 2);
+        assert!(listed.iter().all(|line| line.contains("***") && !line.contains("canary")));
+        assert_eq!(scan(&candidates(&["plain"]), &redactor), ScanStatus::Clean);
+    }
+
+    #[test]
+    fn what_a_patch_adds_is_read_without_its_headers() {
+        let patch =
+            b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-old\n+new\n+++ sum\n same\n";
+        let lines: Vec<_> = added_lines(patch).into_iter().collect();
+        assert_eq!(lines, [b"++ sum".to_vec(), b"new".to_vec()]);
+    }
+
+    #[test]
+    fn not_run_is_never_clean_and_an_error_blocks() {
+        let report = |status| ScanReport { engine: "gitleaks".to_owned(), version: None, status };
+        assert_eq!(read_gitleaks(Some(0), 3, "[]"), ScanStatus::Clean);
+        let found = read_gitleaks(Some(3), 3, r#"[{"RuleID":"aws","Secret":"s3cr3t"}]"#);
+        assert_eq!(found, ScanStatus::Findings { count: 1, listed: vec!["aws".to_owned()] });
+        assert!(report(found).objection().is_some());
+        for broken in [
+            read_gitleaks(Some(1), 3, "[]"),
+            read_gitleaks(None, 3, "[]"),
+            read_gitleaks(Some(0), 3, "{"),
+        ] {
+            assert!(matches!(broken, ScanStatus::Error { .. }), "{broken:?}");
+            assert!(report(broken).objection().is_some());
+        }
+        let absent = report(ScanStatus::NotRun { reason: "not installed".to_owned() });
+        assert_eq!(absent.objection(), None);
+        assert!(serde_json::to_string(&absent).expect("JSON").contains("\"status\":\"not_run\""));
+    }
+}

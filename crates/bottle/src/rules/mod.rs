@@ -1,0 +1,13 @@
+//! What is decided, from facts alone.
+
+pub(crate) mod agent_manifest;
+pub(crate) mod bottle_manifest;
+pub(crate) mod forge_env;
+pub(crate) mod judge;
+pub(crate) mod leak;
+pub(crate) mod mount;
+pub(crate) mod prompt;
+pub(crate) mod provenance;
+pub(crate) mod pull_text;
+pub(crate) mod slug;
+pub(crate) mod target;
