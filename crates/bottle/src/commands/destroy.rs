@@ -10,7 +10,7 @@ use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::bottle::{Bottle, BottleState};
 use crate::flow::home::Home;
 use crate::flow::metadata::Metadata;
-use crate::flow::open::recover;
+use crate::flow::recover::recover;
 use crate::flow::standing;
 use crate::ui::Ui;
 

@@ -12,7 +12,7 @@ use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::bottle::{Bottle, BottleState};
 use crate::flow::home::Home;
-use crate::flow::open::{recover, settle};
+use crate::flow::recover::{recover, settle};
 use crate::ui::Ui;
 
 /// An agent has seconds to leave; then its commits are imported and judged.

@@ -1,0 +1,231 @@
+//! A bottle that is about to run: its pins, its prompt, its plan and the first page of its record become one [`Run`].
+
+use agent::{McpServer, Provider, SessionWish, Transport};
+use engine::hire::{AgentPlan, Task};
+use guest::FORGE_PORT;
+use host::lock::FileLock;
+use host::signal::cancel_on_signals;
+use model::id::{BranchName, ProjectName, RunId};
+use model::redact::Redactor;
+use model::verdict::BottleStatus;
+use sha2::{Digest, Sha256};
+use store::env_snapshot::{observe_env, save_env_snapshot};
+use store::metadata::save_metadata;
+use store::run_dir::RunDir;
+
+use super::access::ForgeAccess;
+use super::bottle::{Bottle, BottleState, Record, WorkspaceState};
+use super::home::Home;
+use super::metadata::{self, BottlePins, Metadata, Phase};
+use super::mounts::check_mounts;
+use super::observe::Source;
+use super::open::Staff;
+use super::recover::{settle, used_by};
+use super::run::Run;
+use super::sealed::save_plan;
+use super::sidecar::SidecarPlace;
+use super::thread::Assignment;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::agent_manifest::AgentManifest;
+use crate::rules::prompt::{Briefing, ForgePart, News, render_prompt};
+use crate::ui::Ui;
+
+/// A bottle that is about to run.
+pub(super) struct Opening<'a> {
+    pub(super) ui: &'a Ui,
+    pub(super) home: &'a Home,
+    pub(super) bottle: Bottle,
+    pub(super) record: Record,
+    pub(super) source: Source,
+    pub(super) access: Option<ForgeAccess>,
+    pub(super) assignment: Option<Assignment>,
+}
+
+impl Opening<'_> {
+    async fn make_run(
+        mut self,
+        prompt: &str,
+        staff: Staff,
+        parent: Option<RunId>,
+        lock: FileLock,
+    ) -> Outcome {
+        if let (Some(access), Some(pull)) = (&mut self.access, self.record.pull) {
+            access.env.pull = Some(pull);
+        }
+        let pins = match self.record.workspace {
+            WorkspaceState::Absent => fresh_pins(&self.record),
+            WorkspaceState::Made | WorkspaceState::SetUp => self.source.pin(&self.record).await?,
+        };
+        let project = ProjectName::from_folder(self.bottle.slug().as_str());
+        let dir = RunDir::create(&self.bottle.runs(), &project, host::clock::now()).or_general()?;
+        let session = self.session(&staff.manifest);
+        let prompt = self.prompt(prompt, &staff.manifest, &pins, session.is_some());
+        let plan = self.plan(&dir, &staff, prompt.clone(), session.clone())?;
+        let mut secrets = staff.hired.secrets();
+        secrets.extend(self.access.iter().map(|access| access.token.clone()));
+        let redactor = Redactor::new(secrets.clone());
+        let used_before = used_by(&self.record, &staff.manifest.provider);
+        let mut meta = self.metadata(&dir, staff, pins, &prompt);
+        meta.parent = parent;
+        meta.resumes_session = session.is_some();
+        save_plan(&plan, &dir)?;
+        save_metadata(&dir, &redactor, &meta).or_general()?;
+        let facts = observe_env(host::clock::now()).await;
+        save_env_snapshot(&dir, &redactor, &facts).or_general()?;
+        self.record.runs.push(dir.id().clone());
+        self.record.state = BottleState::Running;
+        self.record.backend = meta.backend;
+        self.bottle.save(&self.record)?;
+        host::failpoint::hit("pinned");
+        let cancel = cancel_on_signals().or_general()?;
+        let Self { ui, home, bottle, record, source, access, .. } = self;
+        let run = Run {
+            ui,
+            home,
+            bottle,
+            record,
+            dir,
+            meta,
+            source,
+            plan,
+            access,
+            secrets,
+            cancel,
+            used_before,
+        };
+        let outcome = run.advance().await;
+        drop(lock);
+        outcome
+    }
+
+    /// Runs it; a failure of ours that left nothing at work leaves the bottle frozen, so that it can be resumed.
+    pub(super) async fn run(
+        self,
+        prompt: &str,
+        staff: Staff,
+        parent: Option<RunId>,
+        lock: FileLock,
+    ) -> Outcome {
+        let (home, slug) = (self.home, self.bottle.slug().clone());
+        let outcome = self.make_run(prompt, staff, parent, lock).await;
+        if outcome.is_err() {
+            settle(home, slug.as_str())?;
+        }
+        outcome
+    }
+
+    /// The conversation to go on with, if the same agent had one.
+    fn session(&self, manifest: &AgentManifest) -> Option<String> {
+        let resumable = Provider::parse(&manifest.provider).is_ok_and(Provider::can_resume);
+        let known = self.record.session.as_ref();
+        let same = known.filter(|session| resumable && session.provider == manifest.provider);
+        same.map(|session| session.id.clone())
+    }
+
+    fn prompt(
+        &self,
+        task: &str,
+        manifest: &AgentManifest,
+        pins: &BottlePins,
+        goes_on: bool,
+    ) -> String {
+        let name = |branch: &BranchName| format!("origin/{branch}");
+        let news = News {
+            base: pins.base_is_new.then(|| name(&pins.base_branch)),
+            branch: pins.branch_is_new.then(|| name(&pins.branch)),
+        };
+        let forge = self.access.as_ref().zip(self.assignment.as_ref());
+        render_prompt(&Briefing {
+            manifest: if goes_on { "" } else { &manifest.prompt },
+            task,
+            branch: pins.branch.as_str(),
+            news: Some(news),
+            forge: forge.map(|(access, assignment)| ForgePart {
+                issue: access.env.issue,
+                pull: access.env.pull,
+                thread: &assignment.thread,
+            }),
+        })
+    }
+
+    /// What is started. Only agents that speak MCP get the tools; for all of them there is the command.
+    fn plan(
+        &self,
+        dir: &RunDir,
+        staff: &Staff,
+        prompt: String,
+        session: Option<String>,
+    ) -> Result<AgentPlan, Failure> {
+        let provider = staff.manifest.provider().or_exit(BottleStatus::Usage)?;
+        let speaks = match provider {
+            Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Command => true,
+            Provider::Pi | Provider::Scripted => false,
+        };
+        let mcp = self.access.iter().filter(|_| speaks).map(|_| forge_tools()).collect();
+        let session = session.map_or(SessionWish::Fresh { id: None }, SessionWish::Resume);
+        let task = Task { run: dir.id(), prompt, context: None, session, mcp };
+        let mut plan = staff.hired.plan(task).or_exit(BottleStatus::Usage)?;
+        plan.programs.extend(check_mounts(&staff.bottle)?);
+        if self.access.is_some() {
+            SidecarPlace::of(dir)?.fit(&mut plan);
+        }
+        Ok(plan)
+    }
+
+    fn metadata(&self, dir: &RunDir, staff: Staff, pins: BottlePins, prompt: &str) -> Metadata {
+        Metadata {
+            version: metadata::VERSION,
+            run: dir.id().clone(),
+            slug: self.bottle.slug().clone(),
+            phase: Phase::Pinned,
+            started_at: host::clock::now(),
+            finished_at: None,
+            agent: self.record.agent.clone(),
+            manifest: staff.manifest,
+            bottles: self.record.bottles.clone(),
+            bottle: staff.bottle,
+            backend: staff.choice.kind,
+            backend_reason: staff.choice.reason,
+            parent: None,
+            resumes_session: false,
+            prompt_sha256: digest(prompt),
+            forge: self.access.as_ref().map(|access| access.env.clone()),
+            issue_title: self.assignment.as_ref().map(|it| it.issue.title.clone()),
+            pins,
+            workspace: None,
+            setup: None,
+            sidecar: None,
+            done: None,
+            watchdog: None,
+            agent_box: None,
+            said: None,
+            evidence: None,
+            import_refused: None,
+            scans: Vec::new(),
+            verdict: None,
+            publication: None,
+            exit_status: None,
+            operations_head: None,
+        }
+    }
+}
+
+fn fresh_pins(record: &Record) -> BottlePins {
+    BottlePins {
+        branch: record.branch.clone(),
+        base_branch: record.base_branch.clone(),
+        start: record.base.clone(),
+        base: record.base.clone(),
+        base_is_new: false,
+        branch_is_new: false,
+    }
+}
+
+fn forge_tools() -> McpServer {
+    let url = format!("http://127.0.0.1:{FORGE_PORT}/mcp");
+    McpServer { name: "forge".to_owned(), transport: Transport::Http { url } }
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
