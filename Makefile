@@ -19,7 +19,7 @@ test: ## Run the tests; parts that are missing are reported by name
 	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_PERL=1 $(CARGO) test --workspace --quiet
 
 test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of its specification)
-	$(CARGO) test --quiet --package bottleworks-wf
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 $(CARGO) test --quiet --package bottleworks-wf
 	$(CARGO) test --quiet --package bottleworks-model env_file
 
 test-real: ## Run the suites with real parts: a container engine of our own, and every part required

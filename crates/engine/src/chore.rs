@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use egress::{EgressConfig, EgressPolicy};
 use host::signal::Cancel;
 use model::verdict::Ended;
-use sandbox::spec::Relay;
+use sandbox::spec::{ProgramMount, Relay};
 
 use crate::errand::Site;
 use crate::hire::PROXY;
@@ -30,6 +30,8 @@ pub struct Chore {
     pub env: BTreeMap<String, String>,
     /// What it may reach; nothing if nothing is said.
     pub policy: Option<EgressPolicy>,
+    /// Folders that it needs and the box's root lacks.
+    pub programs: Vec<ProgramMount>,
 }
 
 /// How it ended.
@@ -46,8 +48,12 @@ pub struct ChoreEnd {
 impl Chore {
     /// A line for the shell.
     pub fn shell(site: Site, line: &str) -> Self {
-        let argv = ["/bin/bash", "-c", line].map(str::to_owned).to_vec();
-        Self { site, argv, env: BTreeMap::new(), policy: None }
+        Self::new(site, ["/bin/bash", "-c", line].map(str::to_owned).to_vec())
+    }
+
+    /// A program and its arguments.
+    pub fn new(site: Site, argv: Vec<String>) -> Self {
+        Self { site, argv, env: BTreeMap::new(), policy: None, programs: Vec::new() }
     }
 
     /// Runs it to its end, or until somebody wants to stop. One that was started before is waited for.
@@ -55,6 +61,7 @@ impl Chore {
         let place = Place::new(&self.site.place);
         let mut spec = self.site.spec();
         spec.argv = self.argv;
+        spec.programs = self.programs;
         if self.policy.is_some() {
             spec.env.extend(egress::proxy_env(PROXY));
             spec.relays = vec![Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() }];
@@ -80,10 +87,7 @@ async fn wait(place: &Place, cancel: &Cancel) -> Result<ExitRecord, LaunchError>
     let mut waiting = std::pin::pin!(launch::attach(place));
     tokio::select! {
         ended = &mut waiting => ended,
-        _reason = cancel.cancelled() => {
-            launch::stop(place)?;
-            waiting.await
-        }
+        _reason = cancel.cancelled() => launch::end(place).await,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use egress::EgressConfig;
 use host::lock::{FileLock, LockError, LockKind};
@@ -17,6 +18,9 @@ use crate::shim::REDACT_VARIABLE;
 
 /// Variables of the caller that the shim needs to find programs and engines. Nothing else goes along.
 const SHIM_VARIABLES: [&str; 5] = ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR", "TMPDIR"];
+
+/// Between two looks for a shim that is on its way.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A box could not be launched or found again.
 #[derive(Debug, thiserror::Error)]
@@ -160,6 +164,19 @@ pub async fn attach(place: &Place) -> Result<ExitRecord, LaunchError> {
 /// Tells the shim to end the box; its record will say `stopped`.
 pub fn stop(place: &Place) -> Result<bool, LaunchError> {
     signal(place, Signal::TERM)
+}
+
+/// Ends the box and waits until it has ended. A shim that was started this moment has not said yet who it is; it is told
+/// as soon as it has.
+pub async fn end(place: &Place) -> Result<ExitRecord, LaunchError> {
+    let mut waiting = std::pin::pin!(attach(place));
+    while !stop(place)? {
+        tokio::select! {
+            ended = &mut waiting => return ended,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+    waiting.await
 }
 
 /// Tells the shim to freeze the box: it is ended, its folders are kept, and its record says `frozen`.

@@ -1,15 +1,29 @@
-//! Named moments at which a test can make the program die as if by kill -9. Release builds have none.
+//! Named moments at which a test can make the program die as if by kill -9, panic, or be told to stop. Release builds
+//! have none.
 
-/// The variable that names the moment.
+use rustix::process::{Signal, getpid, kill_process};
+
+/// The variable that names the moment. `panic:`, `term:` or `int:` before the name makes it a panic or a signal.
 pub const VARIABLE: &str = "BOTTLEWORKS_FAILPOINT";
 
 /// Dies here if the environment says so.
 pub fn hit(name: &str) {
-    use rustix::process::{Signal, getpid, kill_process};
-    if cfg!(debug_assertions) && crate::env::var(VARIABLE).as_deref() == Some(name) {
-        // Nothing runs after this: no destructor, no flush, no handler.
-        if kill_process(getpid(), Signal::KILL).is_err() {
-            std::process::abort();
-        }
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let Some(wanted) = crate::env::var(VARIABLE) else { return };
+    let (how, wanted) = wanted.split_once(':').unwrap_or(("kill", &wanted));
+    if wanted != name {
+        return;
+    }
+    let signal = match how {
+        "term" => Signal::TERM,
+        "int" => Signal::INT,
+        "kill" => Signal::KILL,
+        _ => panic!("the failpoint {name} wants a panic"),
+    };
+    // After a kill nothing runs: no destructor, no flush, no handler.
+    if kill_process(getpid(), signal).is_err() {
+        std::process::abort();
     }
 }

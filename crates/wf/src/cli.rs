@@ -50,6 +50,20 @@ pub(crate) struct Which {
     pub(crate) id: Option<String>,
 }
 
+/// What happens to a draft.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArgs {
+    /// The story: a file, - for standard input, or the words themselves
+    #[arg(long, value_name = "TEXT|FILE")]
+    pub(crate) from: Option<String>,
+    /// Make the draft the plan
+    #[arg(long)]
+    pub(crate) accept: bool,
+    /// Open the draft in VISUAL or EDITOR first
+    #[arg(long)]
+    pub(crate) edit: bool,
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Register a project and describe how it is built and tested
@@ -106,6 +120,23 @@ enum Command {
         /// Go on until something needs you
         #[arg(long = "loop")]
         looped: bool,
+    },
+    /// Let an agent draft micro-commits for a story, look at them, accept them
+    Plan {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        args: PlanArgs,
+    },
+    /// Write down that you are content with the last micro-commit
+    Approve(Which),
+    /// Send the last micro-commit back to the agent, and say why
+    Reject {
+        #[command(flatten)]
+        which: Which,
+        /// Why; the agent is told
+        #[arg(long, short, value_name = "WORDS")]
+        message: String,
     },
     /// Mark the next micro-commit as done without doing it
     Skip {
@@ -423,6 +454,11 @@ async fn dispatch(app: &App, command: Command) -> Outcome {
             commands::conflicts::run(app, &which, exit_code).await
         }
         Command::Run { which, looped, once: _ } => commands::run::run(app, &which, looped).await,
+        Command::Plan { which, args } => commands::plan::run(app, &which, &args).await,
+        Command::Approve(which) => commands::verdict::approve(app, &which).await,
+        Command::Reject { which, message } => {
+            commands::verdict::reject(app, &which, &message).await
+        }
         Command::Skip { which, commit, message } => {
             commands::skip::run(app, &which, commit.as_deref(), message.as_deref()).await
         }

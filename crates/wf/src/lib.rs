@@ -13,3 +13,21 @@ mod rules;
 mod ui;
 
 pub use cli::run;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Watches over one box, until it is gone.
+pub fn shim(place: Option<OsString>) -> ExitCode {
+    let Some(place) = place else {
+        ui::complain("this word is for wf's own use");
+        return ExitCode::from(2);
+    };
+    match engine::shim::run(&engine::place::Place::new(place)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            ui::complain(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}

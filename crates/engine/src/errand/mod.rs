@@ -161,8 +161,7 @@ impl Errand<'_> {
                 () = listener.follow(|progress| told(Heard::Progress(progress))) => waiting.await,
                 reason = cancel.cancelled() => {
                     told(Heard::Stopping(reason));
-                    launch::stop(&place)?;
-                    waiting.await
+                    launch::end(&place).await
                 }
             }?
         };
@@ -185,7 +184,7 @@ const OUTPUT: Output = Output::Log { cap: LOG_CAP };
 
 impl Site {
     /// A box here that has no command yet and no way out.
-    pub(crate) fn spec(&self) -> BoxSpec {
+    pub fn spec(&self) -> BoxSpec {
         BoxSpec {
             run: self.run.clone(),
             name: self.name.clone(),

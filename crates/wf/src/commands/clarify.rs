@@ -214,11 +214,7 @@ fn find(
 
 /// Opens the person's editor with the question in comments; what is not a comment is the answer.
 async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
-    let editor = ["VISUAL", "EDITOR"]
-        .iter()
-        .find_map(|name| host::env::var(name))
-        .filter(|editor| !editor.trim().is_empty());
-    let editor = editor.ok_or_else(|| {
+    let editor = editor().map_err(|_unset| {
         Failure::config(format!(
             "give the answer, as in: wf clarify answer {} \"...\", or set EDITOR",
             question.id
@@ -238,7 +234,15 @@ async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
     Ok(written.lines().filter(|line| !line.starts_with(';')).collect::<Vec<_>>().join("\n"))
 }
 
-async fn open_editor(editor: &str, path: &Path) -> Result<(), Failure> {
+/// The editor that the person set.
+pub(super) fn editor() -> Result<String, Failure> {
+    let said = ["VISUAL", "EDITOR"].iter().find_map(|name| host::env::var(name));
+    said.filter(|editor| !editor.trim().is_empty())
+        .ok_or_else(|| Failure::config("there is no editor; set EDITOR"))
+}
+
+/// Opens it on a file and waits until it is closed.
+pub(super) async fn open_editor(editor: &str, path: &Path) -> Result<(), Failure> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or_default();
     let program = host::tool::which(program).ok_or_else(|| {

@@ -8,6 +8,7 @@ use crate::disk::site::Site;
 use crate::disk::workflow::Workflow;
 use crate::exit::{Failure, Outcome, told};
 use crate::flow::product::{check_worktree, open_product};
+use crate::flow::stage::Workshop;
 
 /// One thing that was looked at.
 struct Finding {
@@ -27,7 +28,7 @@ enum State {
 pub(crate) async fn run(app: &App) -> Outcome {
     let mut findings = observe_machine().await;
     match app.site() {
-        Ok(site) => findings.extend(observe_site(&site).await),
+        Ok(site) => findings.extend(observe_site(app, &site).await),
         Err(failure) => {
             let workflow = Workflow::find(&app.here).ok().flatten();
             let at = workflow
@@ -77,7 +78,7 @@ async fn observe_machine() -> Vec<Finding> {
     findings
 }
 
-async fn observe_site(site: &Site) -> Vec<Finding> {
+async fn observe_site(app: &App, site: &Site) -> Vec<Finding> {
     let mut findings = vec![
         finding("project", State::Good, format!("{} in {}", site.project.name, site.dir.display())),
         finding("ops", State::Good, site.ops.display().to_string()),
@@ -87,9 +88,29 @@ async fn observe_site(site: &Site) -> Vec<Finding> {
         Ok((_, warnings)) => finding("profile", State::Odd, warnings.join("; ")),
         Err(error) => finding("profile", State::Bad, told(&error)),
     });
+    findings.extend(observe_workshop(app, site).await);
     match observe_product(site).await {
         Ok(found) => findings.extend(found),
         Err(failure) => findings.push(finding("repository", State::Bad, failure.to_string())),
+    }
+    findings
+}
+
+/// Whether boxes can be had, and the agents of the profile.
+async fn observe_workshop(app: &App, site: &Site) -> Vec<Finding> {
+    let (Ok((profile, _)), Ok(workshop)) = (site.load_profile(), Workshop::new(site, app.ui))
+    else {
+        return Vec::new();
+    };
+    let mut findings = vec![match workshop.describe_backend(&profile).await {
+        Ok(words) => finding("boxes", State::Good, words),
+        Err(error) => finding("boxes", State::Odd, error.to_string()),
+    }];
+    for (what, choice) in [("implement", &profile.implement), ("review", &profile.review)] {
+        findings.push(match workshop.hire(&profile, choice).await {
+            Ok(_) => finding(what, State::Good, choice.provider.clone()),
+            Err(error) => finding(what, State::Odd, format!("{}: {error}", choice.provider)),
+        });
     }
     findings
 }

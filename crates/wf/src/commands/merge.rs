@@ -5,16 +5,18 @@ use std::sync::Arc;
 use host::git::ProductRepo;
 use model::redact::Redactor;
 use model::verdict::WfStatus;
+use store::commands_log::CommandsLog;
 
 use super::App;
 use crate::cli::Which;
 use crate::disk::run_dir::RunDir;
+use crate::disk::secrets::load_secrets;
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::merge::{Publish, check_ready, choose_mode, merge_local};
 use crate::flow::product::open_product;
-use crate::flow::stage::{NoWorkshop, Scene};
+use crate::flow::stage::{Scene, WorkFate, Workshop};
 use crate::flow::suite::{Bench, run_suite};
 use crate::rules::manifest::SuiteStatus;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
@@ -30,7 +32,7 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
     let _run = site.try_lock_workstream(&workstream.meta.id, "merge")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
     check_ready(&site, &product, &workstream).await?;
-    test_gate(app, &site, &workstream, &profile).await?;
+    test_gate(app, &site, &product, &workstream, &profile).await?;
     let _lock = site.lock_global(&format!("merge {}", workstream.meta.id)).await?;
     let publish = if push { Publish::Push } else { Publish::Here };
     let merged = merge_local(&product, &mut workstream, publish).await?;
@@ -50,6 +52,7 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
 async fn test_gate(
     app: &App,
     site: &Site,
+    product: &ProductRepo,
     workstream: &Workstream,
     profile: &Profile,
 ) -> Result<(), Failure> {
@@ -62,16 +65,24 @@ async fn test_gate(
     let mut run = RunDir::create(&site.runs_dir(), &stem)?;
     run.settle(RunTopic::Merge)?;
     let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
-    let redactor = Arc::new(Redactor::new([]));
+    let redactor = Arc::new(Redactor::new(load_secrets(site)?));
     let path = run.path();
+    let log = CommandsLog::open_in(&path, Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+    let log = Arc::new(log).callback();
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+    let head =
+        head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
+    let workshop = Workshop::new(site, app.ui)?;
     let bench = Bench {
-        scene: Scene { workstream, profile, run_dir: &path, cancel: &cancel },
-        project: &site.project.name,
-        workshop: &NoWorkshop,
+        scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel, log: &log },
+        site,
+        workshop: &workshop,
+        head: &head,
         redactor: &redactor,
     };
-    let result =
-        run_suite(&bench, &Suite { name: "merge-gate", how }).await.or_exit(WfStatus::Test)?;
+    let result = run_suite(&bench, &Suite { name: "merge-gate", how }).await;
+    workshop.tidy(&path, WorkFate::Unknown);
+    let result = result.or_exit(WfStatus::Test)?;
     match result.status {
         SuiteStatus::Passed => Ok(()),
         SuiteStatus::Skipped => {

@@ -14,6 +14,7 @@ pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod new;
+pub(crate) mod plan;
 pub(crate) mod project;
 pub(crate) mod refresh;
 pub(crate) mod run;
@@ -22,6 +23,7 @@ pub(crate) mod skip;
 pub(crate) mod status;
 pub(crate) mod switch;
 pub(crate) mod uat;
+pub(crate) mod verdict;
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use super::App;
 use crate::cli::Which;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::run::{RunOrder, run as run_cycles};
-use crate::flow::stage::NoWorkshop;
+use crate::flow::stage::Workshop;
 use crate::rules::pipeline::Rounds;
 
 /// Runs. A workstream that was named need not exist: that is found out inside the run, which then has a directory (D59).
@@ -26,7 +26,7 @@ pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
         site: &site,
         id: &id,
         rounds,
-        workshop: &NoWorkshop,
+        workshop: &Workshop::new(&site, app.ui)?,
         cancel: &cancel,
         ui: app.ui,
     };

@@ -2,12 +2,15 @@
 //!
 //! Everything is written whole or not at all. What is read is checked before it is believed, and an error names the file.
 
+pub(crate) mod implemented;
 pub(crate) mod journal;
 pub(crate) mod lock;
 pub(crate) mod question;
 pub(crate) mod queue;
 pub(crate) mod registry;
+pub(crate) mod rejection;
 pub(crate) mod run_dir;
+pub(crate) mod secrets;
 pub(crate) mod site;
 mod spread;
 pub(crate) mod touched;

@@ -7,6 +7,7 @@ use model::id::WorkstreamId;
 
 use super::workflow::Workflow;
 use super::{DiskError, load_env, names_in};
+use crate::rules::agent_choice;
 use crate::rules::choose::{Candidate, Wish, choose_project};
 use crate::rules::profile::{KNOWN, Profile, parse_profile};
 use crate::rules::project::Project;
@@ -99,6 +100,16 @@ impl Site {
         self.ops.join("state")
     }
 
+    /// Where copies of the product's history are kept, from which workspaces are made.
+    pub(crate) fn mirror(&self, id: &WorkstreamId) -> PathBuf {
+        self.ops.join("mirrors").join(format!("{}.{id}.git", self.project.name))
+    }
+
+    /// Where the agents of a workstream keep their own files and conversations.
+    pub(crate) fn agents_dir(&self, id: &WorkstreamId) -> PathBuf {
+        self.ops.join("agents").join(format!("{}.{id}", self.project.name))
+    }
+
     pub(crate) fn secrets_dir(&self) -> PathBuf {
         self.ops.join("secrets")
     }
@@ -108,7 +119,8 @@ impl Site {
         let path = self.dir.join(PROFILE_ENV);
         let file = load_env(&path)?.unwrap_or_default();
         let profile = parse_profile(&file).map_err(|error| DiskError::invalid(&path, error))?;
-        let unknown = file.unknown(&KNOWN);
+        let known: Vec<&str> = KNOWN.into_iter().chain(agent_choice::keys()).collect();
+        let unknown = file.unknown(&known);
         let warnings =
             unknown.iter().map(|key| format!("{}: {key} means nothing here", path.display()));
         Ok((profile, warnings.collect()))

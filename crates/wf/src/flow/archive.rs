@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use host::git::{ProductRepo, RemoteBranch};
-use model::id::{RemoteName, Sha};
+use model::id::{RemoteName, Sha, WorkstreamId};
 use model::verdict::WfStatus;
 
 use super::product::is_below;
+use crate::disk::implemented::ImplementedFile;
 use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::disk::{DiskError, make_dir};
@@ -73,6 +74,7 @@ pub(crate) async fn close(
     let archive = site.closed_dir().join(format!("{id}-{}", now.replace(':', "-")));
     std::fs::rename(&workstream.dir, &archive)
         .map_err(DiskError::io("move to the closed ones", &workstream.dir))?;
+    forget(site, &id);
     site.write_active()?;
     Ok(archive)
 }
@@ -109,6 +111,19 @@ async fn remove_worktree(
         product.discard_worktree(worktree).await.or_exit(WfStatus::General)
     } else {
         product.prune_worktrees().await.or_exit(WfStatus::General)
+    }
+}
+
+/// What agents remember of a workstream goes with it, and so does the copy of its history. What stays takes space and
+/// spoils nothing.
+fn forget(site: &Site, id: &WorkstreamId) {
+    for path in [site.agents_dir(id), site.mirror(id)] {
+        if path.exists() {
+            host::file::remove_tree_safely(&path).ok();
+        }
+    }
+    if let Ok(file) = ImplementedFile::of(site, id) {
+        file.clear().ok();
     }
 }
 
@@ -168,6 +183,7 @@ pub(crate) async fn delete(
     }
     let (remote_deleted, warnings) = delete_remote(product, workstream, sight).await?;
     host::file::remove_tree_safely(&workstream.dir).or_exit(WfStatus::General)?;
+    forget(site, &meta.id);
     site.write_active()?;
     Ok(Deleted { tip, warnings, remote_deleted })
 }

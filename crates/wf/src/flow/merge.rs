@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host::git::{Identity, NewCommit, ProductRepo};
+use host::git::{NewCommit, ProductRepo};
 use model::id::{RemoteName, Sha};
 use model::verdict::WfStatus;
 
-use super::product::check_worktree;
+use super::product::{check_worktree, identity};
 use crate::disk::question::blocking_questions;
 use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, Workstream};
@@ -186,15 +186,4 @@ async fn make_commit(
         message: &message,
     };
     product.commit_tree(wish).await.or_exit(WfStatus::General)
-}
-
-/// The person's, or a fixed one where git knows none (D128).
-async fn identity(product: &ProductRepo) -> Result<Identity, Failure> {
-    let user = product.user();
-    let name = user.config_get("user.name").await.or_exit(WfStatus::General)?;
-    let email = user.config_get("user.email").await.or_exit(WfStatus::General)?;
-    Ok(Identity {
-        name: name.unwrap_or_else(|| "wf".to_owned()),
-        email: email.unwrap_or_else(|| "wf@localhost".to_owned()),
-    })
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::git::ProductRepo;
+use host::git::{Identity, ProductRepo};
 use model::verdict::WfStatus;
 
 use crate::disk::site::Site;
@@ -62,6 +62,17 @@ pub(crate) async fn check_worktree(
     let actual =
         actual.map_or_else(|| "no branch (HEAD is detached)".to_owned(), |name| name.to_string());
     Ok(Err(WorktreeFault::WrongBranch { path, actual, expected: meta.branch.to_string() }))
+}
+
+/// The person's, or a fixed one where git knows none (D128).
+pub(crate) async fn identity(product: &ProductRepo) -> Result<Identity, Failure> {
+    let user = product.user();
+    let name = user.config_get("user.name").await.or_exit(WfStatus::General)?;
+    let email = user.config_get("user.email").await.or_exit(WfStatus::General)?;
+    Ok(Identity {
+        name: name.unwrap_or_else(|| "wf".to_owned()),
+        email: email.unwrap_or_else(|| "wf@localhost".to_owned()),
+    })
 }
 
 /// Whether a path lies below a folder once links and dots are gone.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use host::process::{Leftovers, RunLimits, run};
-use model::command::{CommandExit, CommandSpec};
-use model::id::ProjectName;
+use model::command::{CommandExit, CommandRecord, CommandSpec};
+use model::id::Sha;
 use model::redact::Redactor;
 
 use super::stage::{Scene, StageError, SuiteEnd, SuiteOrder, Workshop};
+use crate::disk::secrets::pick_secrets;
+use crate::disk::site::Site;
 use crate::disk::{DiskError, make_dir, names_in, read_optional};
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
 use crate::rules::profile::{Suite, SuiteRunner, TestIn};
@@ -24,18 +26,17 @@ const MAX_FILES: usize = 500;
 const OUT_OF_TIME: i32 = 124;
 
 /// Where and how suites run.
-pub(crate) struct Bench<'a, W> {
+pub(crate) struct Bench<'a> {
     pub(crate) scene: Scene<'a>,
-    pub(crate) project: &'a ProjectName,
-    pub(crate) workshop: &'a W,
+    pub(crate) site: &'a Site,
+    pub(crate) workshop: &'a Workshop,
+    /// The commit to test.
+    pub(crate) head: &'a Sha,
     pub(crate) redactor: &'a Arc<Redactor>,
 }
 
 /// Runs a suite and gathers what it left in the run directory.
-pub(crate) async fn run_suite<W: Workshop>(
-    bench: &Bench<'_, W>,
-    suite: &Suite,
-) -> Result<SuiteResult, StageError> {
+pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteResult, StageError> {
     let argv = match &suite.how {
         SuiteRunner::Skip(why) => return Ok(SuiteResult::skipped(suite.name, why)),
         SuiteRunner::Command(argv) => argv.clone(),
@@ -44,9 +45,11 @@ pub(crate) async fn run_suite<W: Workshop>(
     let kept = bench.scene.run_dir.join("tests").join(suite.name);
     make_dir(&kept).map_err(|error| StageError::Failed(crate::exit::told(&error)))?;
     let log = kept.join("output.log");
-    let started = fs_now(&kept);
+    let left = format!("test-results/{}/{}", bench.site.project.name, suite.name);
     let order = SuiteOrder {
         scene: bench.scene,
+        head: bench.head,
+        left: &left,
         name: suite.name,
         argv: &argv,
         timeout: bench.scene.profile.test_timeout,
@@ -54,7 +57,7 @@ pub(crate) async fn run_suite<W: Workshop>(
         results: &kept,
     };
     let end = match bench.scene.profile.test_in {
-        TestIn::Host => run_on_host(order, bench, started).await?,
+        TestIn::Host => run_on_host(order, bench).await?,
         TestIn::Box => bench.workshop.suite(order).await?,
     };
     let text = read_optional(&log).ok().flatten().unwrap_or_default();
@@ -84,11 +87,7 @@ fn is_absent(output: &str, target: &str) -> bool {
 }
 
 /// Runs the suite as the person who runs wf, with a limit on time; its whole process group ends with it.
-async fn run_on_host<W>(
-    order: SuiteOrder<'_>,
-    bench: &Bench<'_, W>,
-    started: Option<SystemTime>,
-) -> Result<SuiteEnd, StageError> {
+async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEnd, StageError> {
     let failed =
         |error: &(dyn std::error::Error + 'static)| StageError::Failed(crate::exit::told(error));
     let worktree = &order.scene.workstream.meta.worktree;
@@ -102,7 +101,11 @@ async fn run_on_host<W>(
     // Make hands its own flags down through the environment, which would reach the project's make.
     spec.env = host::env::vars_os();
     spec.env.retain(|(name, _)| name != "MAKEFLAGS" && name != "MAKELEVEL" && name != "LC_ALL");
-    let spec = spec.env("LC_ALL", "C");
+    let mut spec = spec.env("LC_ALL", "C");
+    let secrets = pick_secrets(bench.site, &order.scene.profile.secrets_test);
+    for (name, secret) in secrets.map_err(|failure| StageError::Config(failure.to_string()))? {
+        spec = spec.env(name, secret.expose());
+    }
     let limits = RunLimits {
         timeout: Some(order.timeout),
         stdout_cap: LOG_CAP,
@@ -110,15 +113,27 @@ async fn run_on_host<W>(
         grace: Duration::from_secs(2),
         leftovers: Leftovers::Kill,
     };
+    let started = fs_now(order.results);
+    let started_at = host::clock::now();
     let output = run(&spec, &limits, order.scene.cancel).await.map_err(|error| failed(&error))?;
+    (order.scene.log)(CommandRecord {
+        started_at,
+        cwd: worktree.clone(),
+        command: order.argv.join(" "),
+        exit: output.exit,
+        duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
+        stdout: output.stdout.clone(),
+        stderr: output.stderr.clone(),
+        dropped_bytes: 0,
+    });
     let mut text = output.stdout.clone();
     text.extend_from_slice(&output.stderr);
     save_log(order.log, &bench.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
     if let Some(reason) = output.cancelled {
         return Err(StageError::Stopped(reason.to_string()));
     }
-    let from = worktree.join("test-results").join(bench.project.as_str()).join(order.name);
-    copy_fresh(&from, order.results, started).map_err(|error| failed(&error))?;
+    copy_fresh(&worktree.join(order.left), order.results, started)
+        .map_err(|error| failed(&error))?;
     Ok(SuiteEnd { exit_code: code_of(output.exit), duration: output.duration })
 }
 
@@ -139,7 +154,7 @@ fn save_log(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
 }
 
 /// The moment by the clock of the file system, which is the one that files are compared with.
-fn fs_now(dir: &Path) -> Option<SystemTime> {
+pub(super) fn fs_now(dir: &Path) -> Option<SystemTime> {
     let probe = dir.join(".started");
     fs::write(&probe, b"").ok()?;
     let now = probe.metadata().ok()?.modified().ok();

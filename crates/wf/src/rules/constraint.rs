@@ -11,24 +11,22 @@ pub(crate) struct Aftermath {
     pub(crate) head_before: Sha,
     pub(crate) head_after: Sha,
     pub(crate) descends: bool,
-    /// The branch that is checked out now; none if HEAD is detached.
-    pub(crate) branch_after: Option<String>,
     /// Subjects of the new commits, newest first.
     pub(crate) subjects: Vec<String>,
     pub(crate) changed: Vec<Vec<u8>>,
     pub(crate) lines_changed: u64,
-    /// Refs other than the workstream's branch that are not what they were.
-    pub(crate) moved_refs: Vec<String>,
-    pub(crate) config_changed: bool,
+    /// What no repository should hold: links that lead out of it, links to others, giants.
+    pub(crate) strange: Vec<String>,
 }
 
 /// What the micro-commit may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bounds<'a> {
     pub(crate) id: &'a MicroCommitId,
-    pub(crate) branch: &'a str,
     pub(crate) max_files: usize,
     pub(crate) max_lines: u64,
+    /// Where alone changes may be; nothing means anywhere.
+    pub(crate) allowed: &'a [String],
     pub(crate) forbidden: &'a [String],
     pub(crate) expected: &'a [String],
 }
@@ -36,20 +34,13 @@ pub(crate) struct Bounds<'a> {
 /// Within its bounds, with warnings, or not, with the first reason.
 pub(crate) fn judge_bounds(after: &Aftermath, bounds: &Bounds<'_>) -> Result<Vec<String>, String> {
     check_history(after, bounds)?;
-    check_surroundings(after)?;
+    check_content(after)?;
     check_paths(after, bounds)?;
     check_size(after, bounds)?;
     Ok(unexpected(after, bounds))
 }
 
 fn check_history(after: &Aftermath, bounds: &Bounds<'_>) -> Result<(), String> {
-    match &after.branch_after {
-        Some(branch) if branch == bounds.branch => {}
-        Some(branch) => {
-            return Err(format!("the worktree is on {branch} now, not on {}", bounds.branch));
-        }
-        None => return Err("HEAD of the worktree is detached now".to_owned()),
-    }
     if after.head_after == after.head_before {
         return Err("no commit was created".to_owned());
     }
@@ -63,14 +54,8 @@ fn check_history(after: &Aftermath, bounds: &Bounds<'_>) -> Result<(), String> {
     }
 }
 
-fn check_surroundings(after: &Aftermath) -> Result<(), String> {
-    if let Some(name) = after.moved_refs.first() {
-        return Err(format!("{name} was changed, which is not this workstream's branch"));
-    }
-    if after.config_changed {
-        return Err("the configuration of the repository was changed".to_owned());
-    }
-    Ok(())
+fn check_content(after: &Aftermath) -> Result<(), String> {
+    after.strange.first().map_or(Ok(()), |words| Err(words.clone()))
 }
 
 fn check_paths(after: &Aftermath, bounds: &Bounds<'_>) -> Result<(), String> {
@@ -78,6 +63,10 @@ fn check_paths(after: &Aftermath, bounds: &Bounds<'_>) -> Result<(), String> {
         if let Some(forbidden) = bounds.forbidden.iter().find(|prefix| is_forbidden(prefix, path)) {
             let path = String::from_utf8_lossy(path);
             return Err(format!("{path} was changed, but {forbidden} is forbidden"));
+        }
+        if !bounds.allowed.is_empty() && !bounds.allowed.iter().any(|rule| contains(rule, path)) {
+            let (path, allowed) = (String::from_utf8_lossy(path), bounds.allowed.join(" "));
+            return Err(format!("{path} was changed, but only {allowed} is allowed"));
         }
     }
     Ok(())
@@ -127,21 +116,19 @@ mod tests {
             head_before: Sha::parse(&"a".repeat(40)).unwrap(),
             head_after: Sha::parse(&"b".repeat(40)).unwrap(),
             descends: true,
-            branch_after: Some("feat/tf".to_owned()),
             subjects: vec!["COMMIT-TF-001: Add it".to_owned()],
             changed: vec![b"mk/a".to_vec(), b"other".to_vec()],
             lines_changed: 12,
-            moved_refs: Vec::new(),
-            config_changed: false,
+            strange: Vec::new(),
         }
     }
 
     fn judge(after: &Aftermath) -> Result<Vec<String>, String> {
         let bounds = Bounds {
             id: &MicroCommitId::parse("COMMIT-TF-001").unwrap(),
-            branch: "feat/tf",
             max_files: 2,
             max_lines: 20,
+            allowed: &["mk/".to_owned(), "other".to_owned(), "app/".to_owned(), "c".to_owned()],
             forbidden: &["secrets/".to_owned(), ".env".to_owned(), "ci/keys".to_owned()],
             expected: &["mk/".to_owned()],
         };
@@ -165,14 +152,15 @@ mod tests {
     fn every_bound_holds_d77_d79() {
         refused(|after| after.head_after = after.head_before.clone(), "no commit");
         refused(|after| after.descends = false, "rewritten");
-        refused(|after| after.branch_after = None, "detached");
-        refused(|after| after.branch_after = Some("tf".to_owned()), "not on feat/tf");
         refused(
             |after| after.subjects.push("fix".to_owned()),
             "does not start with COMMIT-TF-001:",
         );
-        refused(|after| after.moved_refs.push("refs/heads/main".to_owned()), "refs/heads/main");
-        refused(|after| after.config_changed = true, "configuration");
+        refused(|after| after.strange.push("a leads out".to_owned()), "a leads out");
+        refused(
+            |after| after.changed = vec![b"lib/x".to_vec()],
+            "only mk/ other app/ c is allowed",
+        );
         refused(|after| after.changed = vec![b"secrets/x".to_vec()], "forbidden");
         refused(|after| after.changed = vec![b"app/.env".to_vec()], ".env is forbidden");
         refused(|after| after.changed.push(b"c".to_vec()), "3 files");

@@ -23,7 +23,7 @@ const REQUIRED: [&str; 9] = [
 ];
 
 /// All keys that mean something here.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     "ID",
     "TITLE",
     "BRANCH",
@@ -38,6 +38,7 @@ const KNOWN: [&str; 17] = [
     "LAST_COMMIT_SHA",
     "LAST_RESULT",
     "BLOCKED_BY",
+    "APPROVED_SHA",
     "CLOSED_AT",
     "TOUCHED_HEAD",
     "TOUCHED_BASE",

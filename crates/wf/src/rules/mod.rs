@@ -1,6 +1,8 @@
 //! Decisions and formats, without touching anything.
 
 pub(crate) mod active;
+pub(crate) mod agent_choice;
+pub(crate) mod breakdown;
 pub(crate) mod choose;
 pub(crate) mod clarification;
 pub(crate) mod conflict;
@@ -13,6 +15,8 @@ pub(crate) mod pipeline;
 pub(crate) mod plan;
 pub(crate) mod profile;
 pub(crate) mod project;
+pub(crate) mod prompt;
+pub(crate) mod protected;
 pub(crate) mod qa;
 pub(crate) mod reply;
 pub(crate) mod result;

@@ -5,8 +5,10 @@ use std::time::Duration;
 use model::env_file::EnvFile;
 use serde::Serialize;
 
-/// All keys that mean something.
-pub(crate) const KNOWN: [&str; 36] = [
+use super::agent_choice::{AgentChoice, IMPLEMENT, PLAN, REVIEW, parse_agent};
+
+/// All keys that mean something, but for those of the agents.
+pub(crate) const KNOWN: [&str; 35] = [
     "MAKEFILE_PATH",
     "MAKE_TARGET_TEST",
     "MAKE_TARGET_UNIT",
@@ -30,13 +32,12 @@ pub(crate) const KNOWN: [&str; 36] = [
     "COMMITSIZE_MAX_FILES",
     "COMMITSIZE_MAX_LOC",
     "FORBIDDEN_PATHS",
-    "AGENT_IMPLEMENT",
-    "AGENT_REVIEW",
-    "AGENT_IMPLEMENT_CMD",
-    "AGENT_REVIEW_CMD",
-    "AGENT_IMPLEMENT_MODEL",
-    "AGENT_REVIEW_MODEL",
     "AGENT_EGRESS",
+    "AGENT_ALLOW",
+    "AGENT_PERMIT_PRIVATE",
+    "ALLOWED_PATHS",
+    "BOX_BACKEND",
+    "BOX_IMAGE",
     "QA_STRICT",
     "DOCS_PATH",
     "RAW_REQUIREMENTS_PATHS",
@@ -46,7 +47,7 @@ pub(crate) const KNOWN: [&str; 36] = [
 ];
 
 /// A project's profile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Profile {
     /// Relative to the worktree; none means that make is not used (D37).
     pub(crate) makefile: Option<String>,
@@ -64,10 +65,21 @@ pub(crate) struct Profile {
     pub(crate) max_files: usize,
     pub(crate) max_lines: u64,
     pub(crate) forbidden_paths: Vec<String>,
+    /// Where alone changes may be; none means anywhere.
+    pub(crate) allowed_paths: Vec<String>,
     pub(crate) implement: AgentChoice,
     pub(crate) review: AgentChoice,
+    /// Who drafts plans; the reviewer unless somebody else is named.
+    pub(crate) plan: AgentChoice,
     pub(crate) test_egress: String,
     pub(crate) agent_egress: String,
+    /// Hosts that agents may reach beside what their profile allows.
+    pub(crate) agent_allow: Vec<String>,
+    /// Addresses of this network that count as public, such as that of a model server.
+    pub(crate) permit_private: Vec<String>,
+    /// The backend that boxes must come from; what the machine offers if none is named.
+    pub(crate) box_backend: Option<String>,
+    pub(crate) box_image: Option<String>,
     pub(crate) is_qa_strict: bool,
     pub(crate) docs_path: String,
     pub(crate) raw_requirements: Vec<String>,
@@ -123,21 +135,12 @@ pub(crate) enum MergeMode {
     GitlabMr,
 }
 
-/// Which agent does a stage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct AgentChoice {
-    pub(crate) provider: String,
-    /// The argument template of the provider `command` (D43).
-    pub(crate) command: Vec<String>,
-    pub(crate) model: Option<String>,
-}
-
 /// A value that means nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} must be {rule}")]
 pub(crate) struct ProfileError {
-    key: &'static str,
-    rule: &'static str,
+    pub(super) key: &'static str,
+    pub(super) rule: &'static str,
 }
 
 impl MergeMode {
@@ -182,11 +185,18 @@ pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
         max_files: usize::try_from(keys.number("COMMITSIZE_MAX_FILES", 10)?).unwrap_or(usize::MAX),
         max_lines: keys.number("COMMITSIZE_MAX_LOC", 200)?,
         forbidden_paths: keys.words("FORBIDDEN_PATHS", "secrets/ .env"),
-        implement: keys
-            .agent(["AGENT_IMPLEMENT", "AGENT_IMPLEMENT_CMD", "AGENT_IMPLEMENT_MODEL"], "codex")?,
-        review: keys.agent(["AGENT_REVIEW", "AGENT_REVIEW_CMD", "AGENT_REVIEW_MODEL"], "claude")?,
+        allowed_paths: keys.words("ALLOWED_PATHS", ""),
+        implement: parse_agent(&keys, &IMPLEMENT, None, "codex")?,
+        review: parse_agent(&keys, &REVIEW, None, "claude")?,
+        plan: parse_agent(&keys, &PLAN, Some(&REVIEW), "claude")?,
         test_egress: keys.egress("TEST_EGRESS", "none")?,
         agent_egress: keys.egress("AGENT_EGRESS", "model-only")?,
+        agent_allow: keys.words("AGENT_ALLOW", ""),
+        permit_private: keys.words("AGENT_PERMIT_PRIVATE", ""),
+        box_backend: keys.choice("BOX_BACKEND", None, "docker or bwrap", |word| {
+            ["docker", "bwrap"].contains(&word).then(|| Some(word.to_owned()))
+        })?,
+        box_image: keys.optional("BOX_IMAGE"),
         is_qa_strict: keys.flag("QA_STRICT")?,
         docs_path,
         raw_requirements: keys.words("RAW_REQUIREMENTS_PATHS", "requirements/raw"),
@@ -270,23 +280,23 @@ pub(crate) fn is_inside(path: &str) -> bool {
 }
 
 /// Reads values by their meaning.
-struct Keys<'a>(&'a EnvFile);
+pub(super) struct Keys<'a>(&'a EnvFile);
 
 impl Keys<'_> {
-    fn optional(&self, key: &str) -> Option<String> {
+    pub(super) fn optional(&self, key: &str) -> Option<String> {
         self.0.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    fn text(&self, key: &str, default: &str) -> String {
+    pub(super) fn text(&self, key: &str, default: &str) -> String {
         self.optional(key).unwrap_or_else(|| default.to_owned())
     }
 
-    fn words(&self, key: &str, default: &str) -> Vec<String> {
+    pub(super) fn words(&self, key: &str, default: &str) -> Vec<String> {
         let text = self.0.get(key).unwrap_or(default);
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    fn choice<T>(
+    pub(super) fn choice<T>(
         &self,
         key: &'static str,
         default: T,
@@ -299,7 +309,7 @@ impl Keys<'_> {
         }
     }
 
-    fn number(&self, key: &'static str, default: u64) -> Result<u64, ProfileError> {
+    pub(super) fn number(&self, key: &'static str, default: u64) -> Result<u64, ProfileError> {
         self.choice(key, default, "a whole number of 1 or more", |word| {
             word.parse().ok().filter(|&number| number >= 1)
         })
@@ -335,29 +345,6 @@ impl Keys<'_> {
         self.choice(key, default.to_owned(), "none, model-only, packages or open", |word| {
             profiles.contains(&word).then(|| word.to_owned())
         })
-    }
-
-    fn agent(
-        &self,
-        [provider, command, model]: [&'static str; 3],
-        default: &str,
-    ) -> Result<AgentChoice, ProfileError> {
-        let known = ["codex", "claude", "opencode", "pi", "scripted", "command"];
-        let rule = "codex, claude, opencode, pi, scripted or command";
-        let choice = AgentChoice {
-            provider: self.choice(provider, default.to_owned(), rule, |word| {
-                known.contains(&word).then(|| word.to_owned())
-            })?,
-            command: self.words(command, ""),
-            model: self.optional(model),
-        };
-        if choice.provider == "command" && choice.command.is_empty() {
-            return Err(ProfileError {
-                key: command,
-                rule: "a command line, since the agent is 'command'",
-            });
-        }
-        Ok(choice)
     }
 }
 

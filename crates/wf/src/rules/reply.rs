@@ -27,11 +27,13 @@ pub(crate) fn parse_reply(text: &str) -> Option<Reply> {
     parse_object(&object)
 }
 
-/// Three spellings of a question are in use (D76): a field beside any status, a status, and an action.
+/// Three spellings of a question are in use (D76): a field beside any status, a status, and an action. The scripted agent
+/// tells its own as an event.
 fn parse_object(value: &Value) -> Option<Reply> {
     let word = |key: &str| value.get(key).and_then(Value::as_str);
     let notes = || word("notes").unwrap_or_default().to_owned();
-    let is_question = [word("status"), word("action")].contains(&Some("clarification_needed"));
+    let is_question = [word("status"), word("action")].contains(&Some("clarification_needed"))
+        || word("type") == Some("clarification");
     match value.get("clarification_needed").filter(|needed| needed.is_object()) {
         Some(needed) => return read_question(needed),
         None if is_question => return read_question(value),

@@ -13,6 +13,8 @@ pub(crate) enum RunTopic<'a> {
     None,
     /// It is the gate test of a merge.
     Merge,
+    /// It drafted a plan.
+    Plan,
     MicroCommit(&'a MicroCommitId),
 }
 
@@ -27,6 +29,7 @@ pub(crate) fn run_name(stem: &str, topic: RunTopic<'_>, attempt: u32) -> String 
         RunTopic::Pending => "pending",
         RunTopic::None => "none",
         RunTopic::Merge => "merge",
+        RunTopic::Plan => "plan",
         RunTopic::MicroCommit(id) => id.as_str(),
     };
     if attempt < 2 { format!("{stem}_{topic}") } else { format!("{stem}_{topic}-{attempt}") }

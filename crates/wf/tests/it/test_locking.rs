@@ -35,7 +35,7 @@ fn another_workstream_is_not_held_up() {
     person.ok(&["new", "other", "Other"]);
     person.plan("other", ONE);
     let _held = hold(&person, "workstream.app.tf.lock");
-    person.refused(&["run", "other"], 4, &["IMPLEMENT"]);
+    person.refused(&["run", "other"], 2, &["OPENAI_API_KEY"]);
 }
 
 #[test]

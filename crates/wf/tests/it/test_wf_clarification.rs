@@ -53,7 +53,7 @@ fn a_question_that_is_not_blocking_does_not_stop_d75() {
     let person = Person::with_plan(ONE);
     person.question("tf", "CLQ-001", "low");
     // It goes on to IMPLEMENT, which has no box here.
-    person.refused(&["run", "tf"], 4, &["IMPLEMENT"]);
+    person.refused(&["run", "tf"], 2, &["OPENAI_API_KEY"]);
     person.question("tf", "CLQ-002", "nonsense");
     person.refused(&["run", "tf"], 8, &["CLQ-002"]);
 }

@@ -83,9 +83,9 @@ fn an_unknown_workstream_has_a_run_without_a_name_d59() {
 }
 
 #[test]
-fn a_run_is_named_after_its_micro_commit_and_stops_at_the_box() {
+fn a_run_is_named_after_its_micro_commit_and_stops_where_no_agent_can_be_hired() {
     let person = Person::with_plan(ONE);
-    let result = fails(&person, 4, "implement", "IMPLEMENT needs an agent in a sealed box");
+    let result = fails(&person, 2, "implement", "OPENAI_API_KEY");
     assert_eq!(result["microcommit"], "COMMIT-TF-001");
     assert!(person.runs()[0].to_string_lossy().ends_with("_app_tf_COMMIT-TF-001"));
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_run_is_named_after_its_micro_commit_and_stops_at_the_box() {
 fn uncommitted_files_are_noted_d73() {
     let person = Person::with_plan(ONE);
     person.worktree("tf").write("stray.txt", "x");
-    let result = fails(&person, 4, "implement", "IMPLEMENT");
+    let result = fails(&person, 2, "implement", "OPENAI_API_KEY");
     assert!(result["notes"].as_str().expect("notes").contains("stray.txt"), "{result}");
 }
 
@@ -117,7 +117,7 @@ fn secrets_do_not_reach_the_records_d7() {
     write(&secrets, "export TOKEN=hunter2-very-secret\n");
     std::fs::set_permissions(&secrets, std::fs::Permissions::from_mode(0o600)).expect("private");
     person.worktree("tf").write("hunter2-very-secret", "x");
-    fails(&person, 4, "implement", "IMPLEMENT");
+    fails(&person, 2, "implement", "OPENAI_API_KEY");
     for file in ["result.json", "run_summary.md", "commands.log"] {
         assert!(!read(&person.runs()[0].join(file)).contains("hunter2"), "{file}");
     }
@@ -137,7 +137,7 @@ fn a_run_that_died_is_finished_by_the_next_d98() {
         let mut command = person.command(&["run", "tf"]);
         command.env("BOTTLEWORKS_FAILPOINT", point);
         assert_eq!(person.hermetic.run(&mut command).status, None, "{point}: killed");
-        person.refused(&["run", "tf"], 4, &["IMPLEMENT"]);
+        person.refused(&["run", "tf"], 2, &["OPENAI_API_KEY"]);
         let runs = person.runs();
         assert_eq!(runs.len(), 2, "{point}: {runs:?}");
         for run in &runs {

@@ -5,6 +5,8 @@
 
 mod branch;
 mod compare;
+mod hook;
+mod take;
 mod worktree;
 
 pub use branch::RemoteBranch;

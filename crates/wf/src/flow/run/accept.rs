@@ -104,6 +104,7 @@ pub(super) async fn update_state(context: &mut RunContext) -> Result<Report, Fai
     let mut workstream = context.loaded()?.clone();
     accept_commit(&context.site, &mut workstream, &id, &head, context.run.name()).await?;
     context.workstream = Some(workstream);
+    super::land::settle(context)?;
     Ok(Report::Passed)
 }
 

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::git::ProductRepo;
+use host::git::{GitLog, ProductRepo};
 use host::lock::FileLock;
 use jiff::Timestamp;
 use model::id::{Sha, WorkstreamId};
 use model::redact::Redactor;
-use model::secrets_file::parse_secrets;
 use model::verdict::WfStatus;
 use serde_json::json;
 use store::commands_log::CommandsLog;
 
 use super::RunOrder;
+use crate::disk::DiskError;
 use crate::disk::journal::{Journal, OpenRun};
 use crate::disk::run_dir::{EVENTS, RunDir};
+use crate::disk::secrets::load_secrets;
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
-use crate::disk::{DiskError, names_in};
 use crate::exit::{Failure, OrExit};
 use crate::rules::meta::stamp;
 use crate::rules::pipeline::{Report, Stage};
@@ -38,6 +38,7 @@ pub(crate) struct RunContext {
     pub(super) journal: Journal,
     pub(super) redactor: Arc<Redactor>,
     pub(super) log: Arc<CommandsLog>,
+    pub(super) git_log: GitLog,
     pub(super) started: Timestamp,
     pub(super) lock: Option<FileLock>,
     pub(super) product: Option<ProductRepo>,
@@ -59,10 +60,7 @@ pub(crate) struct RunContext {
 
 impl RunContext {
     /// Makes the directory before anything else: every run has one (12.2, D59).
-    pub(super) fn begin<W>(
-        order: &RunOrder<'_, W>,
-        lock: Option<FileLock>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn begin(order: &RunOrder<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
         let site = order.site.clone();
         let started = host::clock::now();
         let redactor = Arc::new(Redactor::new(load_secrets(&site)?));
@@ -70,12 +68,14 @@ impl RunContext {
             RunDir::create(&site.runs_dir(), &run_stem(started, &site.project.name, order.id))?;
         let log =
             CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+        let log = Arc::new(log);
         Ok(Self {
             journal: Journal::of(&site, order.id)?,
             id: order.id.clone(),
             run,
             redactor,
-            log: Arc::new(log),
+            git_log: log.callback(),
+            log,
             started,
             lock,
             product: None,
@@ -182,26 +182,16 @@ impl RunContext {
             .ok_or_else(|| Failure::new(WfStatus::Internal, "no micro-commit was selected"))
     }
 
+    /// Where the branch stood when the run began.
+    pub(super) fn head_before(&self) -> Result<&Sha, Failure> {
+        self.head_before
+            .as_ref()
+            .ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))
+    }
+
     /// Its text in the plan.
     pub(super) fn block(&self) -> &str {
         let range = self.commit.as_ref().map(|commit| commit.block.clone()).unwrap_or_default();
         self.plan_text.get(range).unwrap_or_default()
     }
-}
-
-/// Secrets are read as data, for the redactor alone (D6, D7).
-fn load_secrets(site: &Site) -> Result<Vec<model::secret::Secret>, Failure> {
-    let dir = site.secrets_dir();
-    let mut secrets = Vec::new();
-    for name in
-        names_in(&dir)?.iter().filter(|name| name.ends_with(".env") || name.ends_with(".sh"))
-    {
-        let path = dir.join(name);
-        let bytes = host::file::read_private(&path).or_exit(WfStatus::Config)?;
-        let text = String::from_utf8(bytes)
-            .map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
-        let parsed = parse_secrets(&text).map_err(|error| DiskError::invalid(&path, error))?;
-        secrets.extend(parsed.into_iter().map(|(_, secret)| secret));
-    }
-    Ok(secrets)
 }

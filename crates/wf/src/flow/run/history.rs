@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use model::id::MicroCommitId;
+
 use crate::disk::question::load_questions;
 use crate::disk::queue::Entry;
 use crate::disk::read_optional;
+use crate::disk::rejection::load_rejections;
 use crate::disk::run_dir::{MANIFEST, REVIEW, load_result};
 use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
@@ -18,8 +21,17 @@ use crate::rules::schema::Schema;
 const TAIL_LINES: usize = 60;
 
 /// Gathers it, in words for a prompt.
-pub(super) fn gather(workstream: &Workstream, runs: &Path) -> Result<Vec<String>, Failure> {
+pub(super) fn gather(
+    workstream: &Workstream,
+    commit: &MicroCommitId,
+    runs: &Path,
+) -> Result<Vec<String>, Failure> {
     let mut words = Vec::new();
+    for rejection in load_rejections(&workstream.dir)? {
+        if rejection.commit == *commit {
+            words.push(format!("{} rejected an earlier try: {}", rejection.by, rejection.words));
+        }
+    }
     for entry in load_questions(&workstream.dir, ClarificationStatus::Answered)? {
         if let Entry::Good(question) = entry {
             let answer = question.answer.unwrap_or_default();

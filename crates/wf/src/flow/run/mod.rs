@@ -4,13 +4,13 @@ mod accept;
 mod context;
 mod finish;
 mod history;
+mod land;
 mod load;
 mod make;
 mod reconcile;
-#[cfg(test)]
-mod tests;
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use host::signal::Cancel;
@@ -18,7 +18,7 @@ use model::verdict::WfStatus;
 
 pub(crate) use context::RunContext;
 
-use super::stage::Workshop;
+use super::stage::{WorkFate, Workshop};
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
@@ -26,25 +26,29 @@ use crate::rules::pipeline::{Cycle, Ending, Onward, Report, Rounds, Stage, Step,
 use crate::rules::profile::Pause;
 use crate::ui::Ui;
 
+/// Long enough to hear a signal that was sent before.
+const LISTEN: Duration = Duration::from_millis(1);
+
 /// What a run is started with.
-pub(crate) struct RunOrder<'a, W> {
+pub(crate) struct RunOrder<'a> {
     pub(crate) site: &'a Site,
     pub(crate) id: &'a model::id::WorkstreamId,
     pub(crate) rounds: Rounds,
-    pub(crate) workshop: &'a W,
+    pub(crate) workshop: &'a Workshop,
     pub(crate) cancel: &'a Cancel,
     pub(crate) ui: Ui,
 }
 
 /// Runs cycles until the rules say stop; the status is that of the last one (D118). The workstream's lock is held for all
 /// of them (D67).
-pub(crate) async fn run<W: Workshop>(order: &RunOrder<'_, W>) -> Result<WfStatus, Failure> {
+pub(crate) async fn run(order: &RunOrder<'_>) -> Result<WfStatus, Failure> {
     let mut lock = None;
     let mut left = None;
     loop {
         let mut context = RunContext::begin(order, lock.take())?;
         let ending = run_cycle(&mut context, order).await;
         let (ending, plan_left) = finish::finish(&mut context, ending).await;
+        order.workshop.tidy(&context.run.path(), context.work_fate());
         lock = context.release_lock();
         show(order.ui, &context, &ending);
         let still = *left.get_or_insert(plan_left + 1);
@@ -61,13 +65,16 @@ pub(crate) async fn run<W: Workshop>(order: &RunOrder<'_, W>) -> Result<WfStatus
 }
 
 /// Drives the pipeline. A panic in a stage is an ending too, so that result.json is written whatever happens (D118).
-async fn run_cycle<W: Workshop>(context: &mut RunContext, order: &RunOrder<'_, W>) -> Ending {
+async fn run_cycle(context: &mut RunContext, order: &RunOrder<'_>) -> Ending {
     let mut cycle = Cycle::start();
     loop {
         context.enter(cycle.stage, order.ui);
-        host::failpoint::hit(&format!("wf-{}", cycle.stage.key()));
         let work = AssertUnwindSafe(run_stage(context, order, cycle.stage)).catch_unwind();
-        let report = match work.await {
+        let report = work.await;
+        context.notes.extend(order.workshop.take_notes());
+        // A signal that came during a stage which never waited is heard as soon as somebody waits.
+        tokio::time::sleep(LISTEN).await;
+        let report = match report {
             Ok(report) => heed(order.cancel, cycle.stage, report),
             Err(_panic) => Report::Failed {
                 status: WfStatus::Internal,
@@ -94,11 +101,8 @@ fn heed(cancel: &Cancel, stage: Stage, report: Report) -> Report {
     }
 }
 
-async fn run_stage<W: Workshop>(
-    context: &mut RunContext,
-    order: &RunOrder<'_, W>,
-    stage: Stage,
-) -> Report {
+async fn run_stage(context: &mut RunContext, order: &RunOrder<'_>, stage: Stage) -> Report {
+    host::failpoint::hit(&format!("wf-{}", stage.key()));
     let outcome = match stage {
         Stage::Lock => load::lock(context, order.cancel).await,
         Stage::Load => load::load(context, order.cancel).await,
@@ -107,7 +111,12 @@ async fn run_stage<W: Workshop>(
         Stage::Implement => make::implement(context, order).await,
         Stage::Test => make::test(context, order).await,
         Stage::Review => make::review(context, order).await,
-        Stage::QaGate => accept::qa_gate(context),
+        Stage::QaGate => accept::qa_gate(context).and_then(|report| {
+            if report != Report::Passed {
+                land::settle(context)?;
+            }
+            Ok(report)
+        }),
         Stage::Docs => accept::docs(context),
         Stage::UpdateState => accept::update_state(context).await,
         Stage::UatGate => accept::uat_gate(context).await,
@@ -133,6 +142,12 @@ fn show(ui: Ui, context: &RunContext, ending: &Ending) {
 }
 
 impl RunContext {
+    /// Whether the branch has all that the agent made.
+    fn work_fate(&self) -> WorkFate {
+        let moved = self.head.is_some() && self.head != self.head_before;
+        if moved { WorkFate::Landed } else { WorkFate::Unknown }
+    }
+
     fn pause(&self) -> Pause {
         self.profile.as_ref().map_or(Pause::Gates, |profile| profile.pause)
     }
@@ -142,5 +157,20 @@ impl RunContext {
         self.workstream
             .as_ref()
             .ok_or_else(|| Failure::new(WfStatus::Internal, "the workstream was not loaded"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::signal::CancelReason;
+
+    use super::*;
+
+    #[test]
+    fn a_stop_after_acceptance_does_not_take_it_back_d66() {
+        let cancel = Cancel::new();
+        cancel.cancel(CancelReason::Asked("a test".into()));
+        assert_eq!(heed(&cancel, Stage::UpdateState, Report::Passed), Report::Passed);
+        assert!(matches!(heed(&cancel, Stage::Docs, Report::Passed), Report::Stopped { .. }));
     }
 }

@@ -11,7 +11,8 @@ use crate::disk::journal::OpenRun;
 use crate::disk::run_dir::{RESULT, RunDir, SUMMARY, list_runs};
 use crate::disk::save;
 use crate::disk::workstream::{Durability, Workstream};
-use crate::exit::Failure;
+use crate::exit::{Failure, OrExit};
+use crate::flow::stage::stop_boxes;
 use crate::rules::pipeline::{Ending, EndingKind, Outcome, Stage};
 use crate::rules::result::{INTERNAL, RunFacts, render_summary, result_of};
 use crate::rules::run_id::RunTopic;
@@ -22,6 +23,13 @@ pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
     let Some(left) = context.journal.load()? else { return Ok(()) };
     let mut workstream = Workstream::load_dir(&context.site.workstream_dir(&context.id))?;
     let mut run = find_dir(context, &left)?;
+    if let Some(run) = &run {
+        // Its boxes may have outlived it. They work on copies, so nothing is lost with them.
+        let stopped = stop_boxes(&run.path()).await.or_exit(WfStatus::General)?;
+        if stopped > 0 {
+            context.notes.push(format!("stopped {stopped} boxes of the run {}", run.name()));
+        }
+    }
     if run.as_ref().is_some_and(|run| run.file(RESULT).is_file()) {
         // It had written everything but the end of its journal.
         return Ok(context.journal.close()?);

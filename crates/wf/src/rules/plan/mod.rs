@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use model::id::MicroCommitId;
 
-pub(crate) use render::render_new_plan;
+pub(crate) use render::{commit_prefix, render_new_plan};
 use scan::{HeadingKind, Page};
 
 /// One micro-commit of a plan.
@@ -136,9 +136,18 @@ pub(crate) fn mark_done(text: &str, id: &MicroCommitId) -> Result<Option<String>
     }))
 }
 
+/// Marks a micro-commit as not done, by changing one byte: a person did not accept it.
+pub(crate) fn mark_undone(text: &str, id: &MicroCommitId) -> Result<Option<String>, PlanError> {
+    let plan = parse_plan(text)?;
+    Ok(plan.find(id).map(|commit| {
+        let mut changed = text.to_owned();
+        changed.replace_range(commit.mark..=commit.mark, " ");
+        changed
+    }))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::render::commit_prefix;
     use super::*;
     use proptest::prelude::*;
 

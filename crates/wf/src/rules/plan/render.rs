@@ -2,7 +2,7 @@
 
 /// The letters that the micro-commits of a workstream have in their ids: the first ones of its words, or its only word
 /// (`test_framework` and `tf` both give `TF`).
-pub(super) fn commit_prefix(id: &str) -> String {
+pub(crate) fn commit_prefix(id: &str) -> String {
     let words: Vec<&str> = id.split(['_', '-']).filter(|word| !word.is_empty()).collect();
     let letters: String = match words.as_slice() {
         [only] => (*only).to_owned(),

@@ -1,0 +1,44 @@
+//! Where a person keeps the hooks of their repository. Nothing here runs one.
+
+use super::ProductRepo;
+use crate::git::GitError;
+use crate::git::call::{Answer, Call, args};
+
+impl ProductRepo {
+    /// The person's `core.hooksPath`, if they set one. Our own calls switch hooks off by the same setting, and that one
+    /// is not theirs.
+    pub async fn hooks_path(&self) -> Result<Option<String>, GitError> {
+        let argv = args(["config", "-z", "--show-scope", "--get-all", "core.hooksPath"]);
+        read_own(&self.git().ask(Call::new(argv)).await?)
+    }
+}
+
+/// Scopes and values take turns; the last value counts. Status 1 means that there is none.
+fn read_own(answer: &Answer) -> Result<Option<String>, GitError> {
+    if !matches!(answer.status, 0 | 1) {
+        return Err(answer.failure());
+    }
+    let mut fields = answer.stdout.split(|&byte| byte == 0);
+    let mut own = None;
+    while let (Some(scope), Some(value)) = (fields.next(), fields.next()) {
+        if scope != b"command" {
+            own = Some(String::from_utf8_lossy(value).into_owned());
+        }
+    }
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_answer::answer;
+    use super::*;
+
+    #[test]
+    fn our_own_setting_is_not_the_persons() {
+        let ours = answer(0, b"command\0/dev/null\0");
+        assert_eq!(read_own(&ours).unwrap(), None);
+        let theirs = answer(0, b"global\0/hooks\0local\0.husky\0command\0/dev/null\0");
+        assert_eq!(read_own(&theirs).unwrap().as_deref(), Some(".husky"));
+        assert_eq!(read_own(&answer(1, b"")).unwrap(), None);
+    }
+}

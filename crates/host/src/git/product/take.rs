@@ -1,0 +1,29 @@
+//! Taking commits over from a repository of the host's, where they were judged.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::ProductRepo;
+use crate::git::call::{Call, args};
+use crate::git::{GitError, RefName, SealedRepo};
+
+/// Many objects on a slow disk.
+const TAKE_LIMIT: Duration = Duration::from_secs(600);
+
+impl ProductRepo {
+    /// Brings the objects of a ref of `from` here and gives them no name: no ref of the person's moves.
+    pub async fn take_objects(&self, from: &SealedRepo, name: &RefName) -> Result<(), GitError> {
+        let call = Call::new(argv_take(from, name)).within(TAKE_LIMIT);
+        self.git().ask(call).await?.success().map(|_| ())
+    }
+}
+
+/// Whatever the person allows remotes: this is a folder of our own.
+fn argv_take(from: &SealedRepo, name: &RefName) -> Vec<OsString> {
+    let mut argv = args(["-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"]);
+    argv.extend(args(["--no-recurse-submodules", "--no-auto-maintenance"]));
+    argv.extend(args(["--no-write-fetch-head", "--refmap=", "--end-of-options"]));
+    argv.push(from.path().into());
+    argv.push(name.as_str().into());
+    argv
+}

@@ -1,0 +1,168 @@
+//! `wf plan`: an agent drafts micro-commits for a story; a person looks at the difference, edits it, accepts it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use model::redact::Redactor;
+use model::verdict::WfStatus;
+use serde_json::json;
+use similar::TextDiff;
+use store::commands_log::CommandsLog;
+
+use super::clarify::{editor, open_editor};
+use super::{App, person};
+use crate::cli::{PlanArgs, Which};
+use crate::disk::run_dir::RunDir;
+use crate::disk::secrets::load_secrets;
+use crate::disk::site::Site;
+use crate::disk::workstream::Workstream;
+use crate::disk::{DiskError, read_optional, remove_optional, save};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::product::{check_worktree, open_product};
+use crate::flow::stage::{Scene, StageError, WorkFate, Workshop};
+use crate::rules::breakdown::{append_draft, extract_breakdown};
+use crate::rules::plan::parse_plan;
+use crate::rules::run_id::{RunTopic, run_stem};
+
+/// The draft, and the plan that it was made for.
+const DRAFT: &str = "plan.draft.md";
+const DRAFT_BASE: &str = "plan.draft.base.md";
+
+/// Drafts, edits and accepts, as far as the flags say.
+pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
+    let site = app.site()?;
+    let workstream = app.workstream(&site, which)?;
+    let _run = site.try_lock_workstream(&workstream.meta.id, "plan")?;
+    if let Some(from) = &args.from {
+        let story = read_story(app, from)?;
+        draft(app, &site, &workstream, &story).await?;
+    }
+    let Some(mut text) = load_text(&workstream, DRAFT)? else {
+        return Err(Failure::config("there is no draft; have one made: wf plan --from STORY"));
+    };
+    if args.edit {
+        open_editor(&editor()?, &workstream.dir.join(DRAFT)).await?;
+        text = load_text(&workstream, DRAFT)?.unwrap_or_default();
+    }
+    let plan = workstream.plan_text()?.unwrap_or_default();
+    app.ui.document(
+        &json!({"workstream": workstream.meta.id, "draft": text, "accepted": args.accept}),
+    );
+    if !app.ui.is_json() {
+        app.ui.page(&difference(&plan, &text));
+    }
+    if args.accept {
+        return accept(app, &workstream, &plan, &text);
+    }
+    app.ui.note(&format!(
+        "Accept it: wf plan {0} --accept, or edit it: wf plan {0} --edit",
+        workstream.meta.id
+    ));
+    Ok(WfStatus::Success)
+}
+
+/// A file if there is one of that name, standard input for `-`, and otherwise the story itself.
+fn read_story(app: &App, from: &str) -> Result<String, Failure> {
+    let path = app.here.join(from);
+    let story = if from == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).or_exit(WfStatus::General)?;
+        text
+    } else if path.is_file() {
+        std::fs::read_to_string(&path).or_exit(WfStatus::Config)?
+    } else {
+        from.to_owned()
+    };
+    if story.trim().is_empty() {
+        return Err(Failure::config("the story is empty; give some words or a file"));
+    }
+    Ok(story)
+}
+
+async fn draft(
+    app: &App,
+    site: &Site,
+    workstream: &Workstream,
+    story: &str,
+) -> Result<(), Failure> {
+    let before = workstream.plan_text()?.unwrap_or_default();
+    let plan =
+        parse_plan(&before).map_err(|error| DiskError::invalid(&workstream.plan_path(), error))?;
+    let stem = run_stem(host::clock::now(), &site.project.name, &workstream.meta.id);
+    let mut run = RunDir::create(&site.runs_dir(), &stem)?;
+    run.settle(RunTopic::Plan)?;
+    app.ui.note("> plan");
+    let answer = ask(app, site, workstream, &run.path(), (&before, story)).await?;
+    let draft = extract_breakdown(&answer).or_exit(WfStatus::Implement)?;
+    let after = append_draft(&before, &plan, workstream.meta.id.as_str(), &draft);
+    parse_plan(&after).or_exit(WfStatus::Implement)?;
+    save(&workstream.dir.join(DRAFT_BASE), before.as_bytes())?;
+    Ok(save(&workstream.dir.join(DRAFT), after.as_bytes())?)
+}
+
+async fn ask(
+    app: &App,
+    site: &Site,
+    workstream: &Workstream,
+    run_dir: &Path,
+    (plan, story): (&str, &str),
+) -> Result<String, Failure> {
+    let (profile, _) = site.load_profile()?;
+    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let product = open_product(site).await?;
+    check_worktree(site, &product, workstream).await?.or_exit(WfStatus::Implement)?;
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+    let head =
+        head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
+    let workshop = Workshop::new(site, app.ui)?;
+    let redactor = Arc::new(Redactor::new(load_secrets(site)?));
+    let log = CommandsLog::open_in(run_dir, redactor).or_exit(WfStatus::General)?;
+    let log = Arc::new(log).callback();
+    let scene = Scene {
+        workstream,
+        profile: &profile,
+        product: &product,
+        run_dir,
+        cancel: &cancel,
+        log: &log,
+    };
+    let end = workshop.draft(scene, &head, plan, story).await;
+    workshop.tidy(run_dir, WorkFate::Unknown);
+    match end {
+        Ok(end) => Ok(end.text),
+        Err(StageError::Stopped(words)) => Err(Failure::new(WfStatus::General, words)),
+        Err(StageError::Config(words)) => Err(Failure::config(words)),
+        Err(StageError::Failed(words)) => Err(Failure::new(WfStatus::Implement, words)),
+    }
+}
+
+fn load_text(workstream: &Workstream, name: &str) -> Result<Option<String>, Failure> {
+    let path: PathBuf = workstream.dir.join(name);
+    let Some(bytes) = read_optional(&path)? else { return Ok(None) };
+    let text =
+        String::from_utf8(bytes).map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
+    Ok(Some(text))
+}
+
+fn difference(before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after).unified_diff().header("plan.md", DRAFT).to_string()
+}
+
+/// The draft becomes the plan, if it is one and the plan is still what it was made for.
+fn accept(app: &App, workstream: &Workstream, plan: &str, text: &str) -> Outcome {
+    if load_text(workstream, DRAFT_BASE)?.as_deref() != Some(plan) {
+        return Err(Failure::config(
+            "plan.md was changed since the draft was made; have another one made: wf plan --from STORY",
+        ));
+    }
+    parse_plan(text).map_err(|error| DiskError::invalid(&workstream.dir.join(DRAFT), error))?;
+    save(&workstream.plan_path(), text.as_bytes())?;
+    for name in [DRAFT, DRAFT_BASE] {
+        remove_optional(&workstream.dir.join(name))?;
+    }
+    workstream.note(&format!("{} accepted a drafted plan", person()), host::clock::now())?;
+    app.ui.line("Accepted the draft");
+    app.ui.note(&format!("Next: wf run {} --loop", workstream.meta.id));
+    Ok(WfStatus::Success)
+}

@@ -1,0 +1,93 @@
+//! `wf approve` and `wf reject`: a person's word on the last micro-commit, where the profile wants people to see every one
+//! (D41).
+
+use model::id::MicroCommitId;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::{App, person};
+use crate::cli::Which;
+use crate::disk::rejection::{Rejection, add_rejection};
+use crate::disk::run_dir::load_result;
+use crate::disk::site::Site;
+use crate::disk::workstream::{Durability, Workstream};
+use crate::disk::{DiskError, save};
+use crate::exit::{Failure, Outcome};
+use crate::rules::meta::stamp;
+use crate::rules::pipeline::Outcome as RunOutcome;
+use crate::rules::plan::mark_undone;
+use crate::rules::status::WorkstreamStatus;
+
+/// Writes down that a person looked at the last micro-commit and is content.
+pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
+    let site = app.site()?;
+    let mut workstream = app.workstream(&site, which)?;
+    let (commit, sha) = last_accepted(&site, &workstream)?;
+    let _lock = site.lock_global(&format!("approve {}", workstream.meta.id)).await?;
+    workstream.change(&[("APPROVED_SHA", &sha)], Durability::Safe)?;
+    workstream.note(&format!("{} approved {commit} at {sha}", person()), host::clock::now())?;
+    let id = &workstream.meta.id;
+    app.ui.line(&format!("Approved {commit}"));
+    app.ui.document(&json!({"workstream": id, "approved": commit, "sha": sha}));
+    app.ui.note(&format!("Go on: wf run {id} --loop"));
+    Ok(WfStatus::Success)
+}
+
+/// Takes the last micro-commit back into the plan; the agent is told why in its next try. Its commits stay on the branch
+/// (D82).
+pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
+    if words.trim().is_empty() {
+        return Err(Failure::config("say why, so that the agent can do better: -m WORDS"));
+    }
+    let site = app.site()?;
+    let mut workstream = app.workstream(&site, which)?;
+    let _run = site.try_lock_workstream(&workstream.meta.id, "reject")?;
+    workstream = Workstream::load_dir(&workstream.dir)?;
+    if workstream.meta.status == WorkstreamStatus::Done {
+        return Err(Failure::config(format!("{} is merged already", workstream.meta.id)));
+    }
+    let (commit, sha) = last_accepted(&site, &workstream)?;
+    let _lock = site.lock_global(&format!("reject {}", workstream.meta.id)).await?;
+    let rejection = Rejection {
+        commit: commit.clone(),
+        sha,
+        words: words.to_owned(),
+        by: person(),
+        at: stamp(host::clock::now()),
+    };
+    // The reason comes first: a plan without it would have the same made again.
+    add_rejection(&workstream.dir, rejection)?;
+    take_back(&workstream, &commit)?;
+    let changes =
+        [("STATUS", WorkstreamStatus::Implement.word()), ("BLOCKED_BY", ""), ("APPROVED_SHA", "")];
+    workstream.change(&changes, Durability::Safe)?;
+    workstream.note(&format!("{} rejected {commit}: {words}", person()), host::clock::now())?;
+    site.write_active()?;
+    let id = &workstream.meta.id;
+    app.ui.line(&format!("Rejected {commit}"));
+    app.ui.document(&json!({"workstream": id, "rejected": commit}));
+    app.ui.note(&format!("Have it done again: wf run {id}"));
+    Ok(WfStatus::Success)
+}
+
+/// The micro-commit of the last run, which must have passed.
+fn last_accepted(site: &Site, workstream: &Workstream) -> Result<(MicroCommitId, String), Failure> {
+    let id = &workstream.meta.id;
+    let nothing = || Failure::config(format!("the last run of {id} accepted no micro-commit"));
+    let name = workstream.meta.last_run_id.as_ref().ok_or_else(nothing)?;
+    let result = load_result(&site.runs_dir().join(name))?.ok_or_else(nothing)?;
+    let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?;
+    match result.microcommit {
+        Some(commit) if result.status == RunOutcome::Passed => Ok((commit, sha.to_string())),
+        _ => Err(nothing()),
+    }
+}
+
+fn take_back(workstream: &Workstream, commit: &MicroCommitId) -> Result<(), Failure> {
+    let path = workstream.plan_path();
+    let text = workstream.plan_text()?.unwrap_or_default();
+    let marked = mark_undone(&text, commit).map_err(|error| DiskError::invalid(&path, error))?;
+    let marked =
+        marked.ok_or_else(|| Failure::config(format!("the plan has no {commit} any more")))?;
+    Ok(save(&path, marked.as_bytes())?)
+}

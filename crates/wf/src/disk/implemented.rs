@@ -1,0 +1,54 @@
+//! An implementation that was judged good and waits for tests and review. It is written down before the branch moves, so
+//! that a crash or a signal at any later moment neither loses the commit nor has it made twice.
+
+use std::path::PathBuf;
+
+use model::id::{MicroCommitId, Sha, WorkstreamId};
+use serde::{Deserialize, Serialize};
+
+use super::site::Site;
+use super::{DiskError, make_dir, read_optional, remove_optional};
+use crate::rules::schema::render_json;
+
+/// A commit that is, or is about to be, the tip of the workstream's branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Implemented {
+    pub(crate) micro_commit: MicroCommitId,
+    /// Where the branch stood before.
+    pub(crate) before: Sha,
+    pub(crate) tip: Sha,
+    /// The run whose repository holds it until the branch has it.
+    pub(crate) run: String,
+    /// Its name there.
+    pub(crate) name: String,
+}
+
+/// Where one workstream keeps it.
+#[derive(Debug, Clone)]
+pub(crate) struct ImplementedFile {
+    path: PathBuf,
+}
+
+impl ImplementedFile {
+    pub(crate) fn of(site: &Site, id: &WorkstreamId) -> Result<Self, DiskError> {
+        make_dir(&site.state_dir())?;
+        let name = format!("{}.{id}.implemented.json", site.project.name);
+        Ok(Self { path: site.state_dir().join(name) })
+    }
+
+    pub(crate) fn load(&self) -> Result<Option<Implemented>, DiskError> {
+        let Some(bytes) = read_optional(&self.path)? else { return Ok(None) };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| DiskError::invalid(&self.path, error))
+    }
+
+    pub(crate) fn save(&self, implemented: &Implemented) -> Result<(), DiskError> {
+        Ok(host::file::write_atomic(&self.path, render_json(implemented).as_bytes(), 0o600)?)
+    }
+
+    /// There was a verdict on it: it was accepted, or has to be mended.
+    pub(crate) fn clear(&self) -> Result<(), DiskError> {
+        remove_optional(&self.path)
+    }
+}

@@ -1,0 +1,45 @@
+//! The secrets of an ops directory: read as data, never run, and known only so that no record holds them (D6, D7).
+
+use model::secret::Secret;
+use model::secrets_file::parse_secrets;
+use model::verdict::WfStatus;
+
+use super::site::Site;
+use super::{DiskError, names_in};
+use crate::exit::{Failure, OrExit};
+
+/// Every value in the secrets folder.
+pub(crate) fn load_secrets(site: &Site) -> Result<Vec<Secret>, Failure> {
+    Ok(load_named(site)?.into_iter().map(|(_, secret)| secret).collect())
+}
+
+/// The values of these names, for a stage that lists them (D6).
+pub(crate) fn pick_secrets(
+    site: &Site,
+    names: &[String],
+) -> Result<Vec<(String, Secret)>, Failure> {
+    let known = if names.is_empty() { Vec::new() } else { load_named(site)? };
+    let find = |name: &String| {
+        known.iter().rfind(|(known, _)| known == name).cloned().ok_or_else(|| {
+            let dir = site.secrets_dir();
+            Failure::config(format!("the secret {name} is in no file of {}", dir.display()))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn load_named(site: &Site) -> Result<Vec<(String, Secret)>, Failure> {
+    let dir = site.secrets_dir();
+    let mut secrets = Vec::new();
+    for name in
+        names_in(&dir)?.iter().filter(|name| name.ends_with(".env") || name.ends_with(".sh"))
+    {
+        let path = dir.join(name);
+        let bytes = host::file::read_private(&path).or_exit(WfStatus::Config)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
+        let parsed = parse_secrets(&text).map_err(|error| DiskError::invalid(&path, error))?;
+        secrets.extend(parsed);
+    }
+    Ok(secrets)
+}

@@ -1,0 +1,157 @@
+//! From an agent's commits in a repository of ours to the workstream's branch: judged by git first (D77 to D79), then the
+//! worktree is moved forward, or not at all.
+
+use engine::evidence::{self, Bounds as EvidenceBounds, Pins};
+use engine::workspace::AGENT_IDENTITY;
+use host::git::{RefName, SealedRepo};
+use model::id::Sha;
+use model::verdict::WfStatus;
+
+use super::RunContext;
+use crate::disk::implemented::{Implemented, ImplementedFile};
+use crate::exit::{Failure, OrExit};
+use crate::rules::constraint::{Aftermath, Bounds, judge_bounds};
+use crate::rules::pipeline::{Report, Stage};
+
+/// More commits than any micro-commit has.
+const MOST_COMMITS: usize = 1000;
+
+/// Judges the commits, and moves the branch if they are good.
+pub(super) async fn land(
+    context: &mut RunContext,
+    repo: &SealedRepo,
+    name: &RefName,
+    tip: &Sha,
+) -> Result<Report, Failure> {
+    let head = context.head_before()?.clone();
+    let after = observe(repo, &head, tip).await?;
+    let verdict = {
+        let (profile, meta) = (context.profile()?, &context.loaded()?.meta);
+        judge_bounds(
+            &after,
+            &Bounds {
+                id: &context.selected()?.id,
+                max_files: profile.max_files,
+                max_lines: profile.max_lines,
+                allowed: &profile.allowed_paths,
+                forbidden: &profile.forbidden_paths,
+                expected: &meta.expected_paths,
+            },
+        )
+    };
+    match verdict {
+        Ok(warnings) => context.notes.extend(warnings),
+        Err(words) => return Ok(Report::failed(Stage::Implement, words)),
+    }
+    let implemented = Implemented {
+        micro_commit: context.selected()?.id.clone(),
+        before: head,
+        tip: tip.clone(),
+        run: context.run.name().to_owned(),
+        name: name.as_str().to_owned(),
+    };
+    file(context)?.save(&implemented)?;
+    host::failpoint::hit("wf-judged");
+    move_branch(context, repo, name, &implemented).await
+}
+
+/// What git says about the commits.
+async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<Aftermath, Failure> {
+    let known = std::slice::from_ref(head);
+    let commits = repo.new_commits(tip, known, MOST_COMMITS).await.or_exit(WfStatus::General)?;
+    let entries = repo.changed_entries(head, tip).await.or_exit(WfStatus::General)?;
+    let numbers = repo.diff_numbers(head, tip).await.or_exit(WfStatus::General)?;
+    let pins = Pins { base: head.clone(), upstream: head.clone() };
+    let found = evidence::gather(repo, &pins, tip, AGENT_IDENTITY, EvidenceBounds::default()).await;
+    let found = found.or_exit(WfStatus::General)?;
+    let strange = [
+        ("links out of the repository", found.links_leaving),
+        ("links another repository", found.gitlinks_made),
+        ("is too large", found.oversize),
+    ];
+    Ok(Aftermath {
+        head_before: head.clone(),
+        head_after: tip.clone(),
+        descends: found.base_reachable,
+        subjects: commits.into_iter().map(|commit| commit.subject).collect(),
+        changed: entries.into_iter().map(|entry| entry.path).collect(),
+        lines_changed: numbers.insertions + numbers.deletions,
+        strange: strange
+            .into_iter()
+            .flat_map(|(what, paths)| paths.into_iter().map(move |path| format!("{path} {what}")))
+            .collect(),
+    })
+}
+
+/// Brings the objects over and moves the worktree forward. The person's uncommitted files stay as they are; where one of
+/// them stands in the way, nothing moves, and the commit waits (D73).
+async fn move_branch(
+    context: &mut RunContext,
+    repo: &SealedRepo,
+    name: &RefName,
+    implemented: &Implemented,
+) -> Result<Report, Failure> {
+    let Implemented { before, tip, .. } = implemented;
+    let (product, meta) = (context.product()?, &context.loaded()?.meta);
+    product.take_objects(repo, name).await.or_exit(WfStatus::General)?;
+    let branch = product.current_branch(&meta.worktree).await.or_exit(WfStatus::General)?;
+    let head = product.head(&meta.worktree).await.or_exit(WfStatus::General)?;
+    if branch.as_ref() != Some(&meta.branch) || head.as_ref() != Some(before) {
+        let words = format!(
+            "the worktree {} was moved while the agent worked; its commit {tip} is kept in the repository",
+            meta.worktree.display()
+        );
+        return Ok(Report::failed(Stage::Implement, words));
+    }
+    let changed = product.changed_paths(before, tip).await.or_exit(WfStatus::General)?;
+    let dirty = product.dirty_paths(&meta.worktree).await.or_exit(WfStatus::General)?;
+    if let Some(in_the_way) = dirty.iter().find(|dirty| changed.contains(&dirty.path)) {
+        let words = format!(
+            "{} has uncommitted changes in the worktree and is changed by this micro-commit; put yours aside (git stash) and run wf again",
+            String::from_utf8_lossy(&in_the_way.path)
+        );
+        return Ok(Report::failed(Stage::Implement, words));
+    }
+    product.fast_forward(&meta.worktree, tip).await.or_exit(WfStatus::Implement)?;
+    host::failpoint::hit("wf-landed");
+    context.head = Some(tip.clone());
+    Ok(Report::Passed)
+}
+
+/// Takes up an implementation that an earlier run was stopped over; none if there is none that fits.
+pub(super) async fn take_up(context: &mut RunContext) -> Result<Option<Report>, Failure> {
+    let Some(implemented) = file(context)?.load()? else { return Ok(None) };
+    let head = context.head_before()?.clone();
+    let note = format!(
+        "took up {} of the run {}, which came to no verdict",
+        implemented.tip, implemented.run
+    );
+    if implemented.micro_commit != context.selected()?.id {
+        file(context)?.clear()?;
+        return Ok(None);
+    }
+    if head == implemented.tip {
+        context.notes.push(note);
+        context.head = Some(head);
+        return Ok(Some(Report::Passed));
+    }
+    let path = context.site.runs_dir().join(&implemented.run).join("repo.git");
+    if head != implemented.before || !path.is_dir() {
+        // Somebody moved the branch meanwhile; the agent looks at it anew.
+        file(context)?.clear()?;
+        return Ok(None);
+    }
+    let repo = SealedRepo::open(&path, context.product()?.user().object_format());
+    let name = RefName::parse(&implemented.name).or_exit(WfStatus::Internal)?;
+    context.notes.push(note);
+    move_branch(context, &repo, &name, &implemented).await.map(Some)
+}
+
+/// There is a verdict: the next try of this micro-commit begins with the agent again.
+pub(super) fn settle(context: &RunContext) -> Result<(), Failure> {
+    Ok(file(context)?.clear()?)
+}
+
+fn file(context: &RunContext) -> Result<ImplementedFile, Failure> {
+    Ok(ImplementedFile::of(&context.site, &context.id)?)
+}

@@ -1,0 +1,52 @@
+//! What a run leaves behind: boxes that outlived it are ended, and copies that hold nothing of their own are removed.
+
+use std::path::Path;
+
+use engine::launch::{self, Sighting};
+use engine::place::Place;
+use host::file::remove_tree_safely;
+
+use super::StageError;
+use super::workshop::{
+    BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, TEST_WORKSPACE, WORKSPACE, Workshop,
+};
+use crate::disk::names_in;
+
+/// Ends every box of a run that is still at work, and waits for it. A box whose shim died has died with it.
+pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageError> {
+    let boxes = run_dir.join("boxes");
+    let mut stopped = 0;
+    for name in names_in(&boxes).map_err(StageError::failed)? {
+        let place = Place::new(boxes.join(name));
+        if launch::look(&place).map_err(StageError::failed)? == Sighting::Running {
+            launch::end(&place).await.map_err(StageError::failed)?;
+            stopped += 1;
+        }
+    }
+    Ok(stopped)
+}
+
+/// Whether the agent's work has reached the branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkFate {
+    Landed,
+    /// It may exist nowhere else.
+    Unknown,
+}
+
+impl Workshop {
+    /// Removes the copies of a run. The agent's own is kept unless all of its work is on the branch.
+    pub(crate) fn tidy(&self, run_dir: &Path, fate: WorkFate) {
+        let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
+        if fate == WorkFate::Landed {
+            folders.extend([WORKSPACE, IMPORT_REPO]);
+        }
+        for folder in folders {
+            let path = run_dir.join(folder);
+            if path.exists() {
+                // A folder that stays takes space and spoils nothing.
+                remove_tree_safely(&path).ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Where boxes come from: which backend, which programs, which folders.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::errand::Site as Seat;
+use engine::launch::Launcher;
+use engine::shim::SHIM_WORD;
+use engine::workspace::{WorkspaceWish, make_harness_state, make_workspace};
+use host::dirs::Dirs;
+use model::id::{BoxName, RunId, Sha};
+use model::secret::Secret;
+use model::verdict::WfStatus;
+use sandbox::backend::BackendKind;
+use sandbox::choice;
+use sandbox::spec::{Access, BoxUser, Limits, Root};
+use tokio::sync::OnceCell;
+
+use super::{Scene, StageError};
+use crate::disk::secrets::load_secrets;
+use crate::disk::site::Site;
+use crate::exit::{Failure, OrExit};
+use crate::rules::profile::Profile;
+use crate::ui::Ui;
+
+/// The image that boxes on a container engine come from, unless the profile names another.
+const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
+
+/// The agent's copy of the branch, in the run's directory.
+pub(super) const WORKSPACE: &str = "workspace";
+/// The copy that tests run in; suites of one run share it, as they would share a checkout.
+pub(super) const TEST_WORKSPACE: &str = "test-workspace";
+/// The copy that a reviewer looks at.
+pub(super) const REVIEW_WORKSPACE: &str = "review-workspace";
+/// The host's own repository, into which an agent's commits are brought.
+pub(super) const IMPORT_REPO: &str = "repo.git";
+/// What boxes without an agent's memory have for a home.
+pub(super) const BOX_STATE: &str = "box-state";
+
+/// Runs code of others in boxes.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    pub(super) site: Site,
+    pub(super) ui: Ui,
+    /// Values that no log may hold.
+    pub(super) secrets: Vec<Secret>,
+    /// Where agents are installed.
+    pub(super) agents: PathBuf,
+    backend: OnceCell<Backend>,
+    /// What deserves a word in the run's record.
+    notes: Mutex<Vec<String>>,
+}
+
+#[derive(Debug, Clone)]
+struct Backend {
+    kind: BackendKind,
+    root: Root,
+    reason: String,
+}
+
+/// One box that is wanted.
+#[derive(Debug)]
+pub(super) struct BoxWish<'a> {
+    pub(super) name: &'a str,
+    pub(super) workspace: PathBuf,
+    pub(super) access: Access,
+    pub(super) state: PathBuf,
+    pub(super) deadline_secs: u64,
+}
+
+impl Workshop {
+    /// The workshop of a project.
+    pub(crate) fn new(site: &Site, ui: Ui) -> Result<Self, Failure> {
+        let dirs = Dirs::from_env().or_exit(WfStatus::Config)?;
+        Ok(Self {
+            site: site.clone(),
+            ui,
+            secrets: load_secrets(site)?,
+            agents: dirs.data_home().join("bottleworks/agents"),
+            backend: OnceCell::new(),
+            notes: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Keeps a word for the run's record.
+    pub(super) fn note(&self, words: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+    }
+
+    /// What was noted since the last time.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Where a box stands.
+    pub(super) async fn seat(
+        &self,
+        scene: Scene<'_>,
+        wish: BoxWish<'_>,
+    ) -> Result<Seat, StageError> {
+        let backend = self.backend(scene.profile).await?;
+        Ok(Seat {
+            run: box_run(scene.run_dir)?,
+            name: BoxName::parse(wish.name).map_err(StageError::failed)?,
+            place: scene.run_dir.join("boxes").join(wish.name),
+            root: backend.root,
+            workspace: wish.workspace,
+            access: wish.access,
+            harness_state: wish.state,
+            user: owner(),
+            limits: Limits::default(),
+            deadline_secs: wish.deadline_secs,
+        })
+    }
+
+    /// What starts boxes; `more` are further values that no log may hold.
+    pub(super) async fn launcher(
+        &self,
+        scene: Scene<'_>,
+        more: Vec<Secret>,
+    ) -> Result<Launcher, StageError> {
+        scene.refuse_stopped()?;
+        Ok(Launcher {
+            program: host::env::current_exe().map_err(StageError::failed)?,
+            words: vec![SHIM_WORD.to_owned()],
+            backend: self.backend(scene.profile).await?.kind,
+            secrets: self.secrets.iter().cloned().chain(more).collect(),
+        })
+    }
+
+    /// Where boxes come from, and why from there.
+    pub(crate) async fn describe_backend(&self, profile: &Profile) -> Result<String, StageError> {
+        self.backend(profile).await.map(|backend| backend.reason)
+    }
+
+    async fn backend(&self, profile: &Profile) -> Result<Backend, StageError> {
+        let look = async {
+            let wanted = profile.box_backend.as_deref().map(str::parse).transpose();
+            let wanted: Option<BackendKind> = wanted.map_err(StageError::config)?;
+            let image = profile.box_image.as_deref().unwrap_or(DEFAULT_IMAGE);
+            let found = choice::observe(wanted, image).await;
+            let choice = choice::choose(wanted, &found, image).map_err(StageError::config)?;
+            let root = match choice.kind {
+                BackendKind::Docker => Root::Image(image.to_owned()),
+                BackendKind::Bwrap => Root::HostUsr,
+            };
+            let reason = format!("{}: {}", choice.kind, choice.reason);
+            Ok(Backend { kind: choice.kind, root, reason })
+        };
+        self.backend.get_or_try_init(|| look).await.cloned()
+    }
+
+    /// Makes a copy of a commit of the product, on the workstream's branch, with nothing else of the person's in it.
+    pub(super) async fn lay_out(
+        &self,
+        scene: Scene<'_>,
+        commit: &Sha,
+        folder: &str,
+    ) -> Result<PathBuf, StageError> {
+        scene.refuse_stopped()?;
+        let meta = &scene.workstream.meta;
+        let path = scene.run_dir.join(folder);
+        let wish = WorkspaceWish {
+            branch: meta.branch.clone(),
+            base: commit.clone(),
+            others: vec![(format!("base/{}", meta.base_branch), meta.base_sha.clone())],
+            owner: owner(),
+        };
+        let mirror = self.site.mirror(&meta.id);
+        let notes = make_workspace(
+            scene.product.user(),
+            &wish,
+            &path,
+            &mirror,
+            Some(Arc::clone(scene.log)),
+        )
+        .await
+        .map_err(StageError::failed)?;
+        for submodule in &notes.submodules {
+            self.note(format!("the submodule {submodule} is an empty folder in the box"));
+        }
+        Ok(path)
+    }
+
+    /// A home for a box that has no memory.
+    pub(super) fn blank_state(&self, scene: Scene<'_>) -> Result<PathBuf, StageError> {
+        let path = scene.run_dir.join(BOX_STATE);
+        make_harness_state(&path, owner()).map_err(StageError::failed)?;
+        Ok(path)
+    }
+}
+
+/// Who is behind every box.
+pub(super) fn owner() -> BoxUser {
+    BoxUser::for_caller(host::env::uid(), host::env::gid())
+}
+
+/// The longest name that a box's run can have, less some room.
+const RUN_MAX: usize = 120;
+
+/// The name of a run as boxes know it. A run's own name may be longer than that, and its project may have two dots.
+pub(super) fn box_run(run_dir: &Path) -> Result<RunId, StageError> {
+    let name = run_dir.file_name().unwrap_or_default().to_string_lossy().replace("..", "__");
+    let short: String = name.chars().take(RUN_MAX).collect();
+    RunId::parse(&short).map_err(StageError::failed)
+}

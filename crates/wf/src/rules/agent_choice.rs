@@ -1,0 +1,239 @@
+//! Which agent does a stage, with which model, key and limits: the `AGENT_*` keys of the profile (D43).
+
+use serde::Serialize;
+
+use super::profile::{Keys, ProfileError};
+
+/// Which agent does a stage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct AgentChoice {
+    pub(crate) provider: String,
+    /// The argument template of the provider `command`.
+    pub(crate) command: Vec<String>,
+    /// What the provider `scripted` plays: a file, by its path or from the project's folder.
+    pub(crate) script: Option<String>,
+    pub(crate) model: Option<String>,
+    /// How hard the model shall think.
+    pub(crate) variant: Option<String>,
+    /// Another model server than the name implies, and how it is talked to.
+    pub(crate) url: Option<String>,
+    pub(crate) wire: Option<String>,
+    pub(crate) key: KeyChoice,
+    pub(crate) max_usd: Option<f64>,
+    pub(crate) max_tokens: Option<u64>,
+    /// Dollars for a million tokens that are read, and that are written.
+    pub(crate) price: Option<(f64, f64)>,
+    /// Seconds without output or traffic after which it is ended.
+    pub(crate) silence_secs: Option<u64>,
+}
+
+/// Where the model's key is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum KeyChoice {
+    /// In the variable that is usual for the model's server.
+    Usual,
+    Variable(String),
+    File(String),
+    Command(Vec<String>),
+}
+
+/// The keys of one stage's agent.
+#[derive(Debug)]
+pub(crate) struct AgentKeys {
+    provider: &'static str,
+    command: &'static str,
+    script: &'static str,
+    model: &'static str,
+    variant: &'static str,
+    url: &'static str,
+    wire: &'static str,
+    key_variable: &'static str,
+    key_file: &'static str,
+    key_command: &'static str,
+    max_usd: &'static str,
+    max_tokens: &'static str,
+    price: &'static str,
+    silence: &'static str,
+}
+
+macro_rules! agent_keys {
+    ($stage:literal) => {
+        AgentKeys {
+            provider: concat!("AGENT_", $stage),
+            command: concat!("AGENT_", $stage, "_CMD"),
+            script: concat!("AGENT_", $stage, "_SCRIPT"),
+            model: concat!("AGENT_", $stage, "_MODEL"),
+            variant: concat!("AGENT_", $stage, "_VARIANT"),
+            url: concat!("AGENT_", $stage, "_MODEL_URL"),
+            wire: concat!("AGENT_", $stage, "_WIRE"),
+            key_variable: concat!("AGENT_", $stage, "_KEY_VAR"),
+            key_file: concat!("AGENT_", $stage, "_KEY_FILE"),
+            key_command: concat!("AGENT_", $stage, "_KEY_CMD"),
+            max_usd: concat!("AGENT_", $stage, "_MAX_USD"),
+            max_tokens: concat!("AGENT_", $stage, "_MAX_TOKENS"),
+            price: concat!("AGENT_", $stage, "_PRICE"),
+            silence: concat!("AGENT_", $stage, "_SILENCE"),
+        }
+    };
+}
+
+pub(crate) const IMPLEMENT: AgentKeys = agent_keys!("IMPLEMENT");
+pub(crate) const REVIEW: AgentKeys = agent_keys!("REVIEW");
+pub(crate) const PLAN: AgentKeys = agent_keys!("PLAN");
+
+impl AgentKeys {
+    fn all(&self) -> [&'static str; 14] {
+        [
+            self.provider,
+            self.command,
+            self.script,
+            self.model,
+            self.variant,
+            self.url,
+            self.wire,
+            self.key_variable,
+            self.key_file,
+            self.key_command,
+            self.max_usd,
+            self.max_tokens,
+            self.price,
+            self.silence,
+        ]
+    }
+}
+
+/// Every key of every agent.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    [IMPLEMENT, REVIEW, PLAN].into_iter().flat_map(|keys| keys.all())
+}
+
+/// Reads the choice of a stage. A stage whose provider is not named is done as the fallback says, all of it: the model of
+/// one agent means nothing to another.
+pub(super) fn parse_agent(
+    file: &Keys<'_>,
+    keys: &AgentKeys,
+    fallback: Option<&AgentKeys>,
+    default: &str,
+) -> Result<AgentChoice, ProfileError> {
+    let keys = match fallback {
+        Some(other) if file.optional(keys.provider).is_none() => other,
+        _ => keys,
+    };
+    let choice = AgentChoice {
+        provider: file.choice(keys.provider, default.to_owned(), PROVIDER_RULE, |word| {
+            PROVIDERS.contains(&word).then(|| word.to_owned())
+        })?,
+        command: file.words(keys.command, ""),
+        script: file.optional(keys.script),
+        model: file.optional(keys.model),
+        variant: file.optional(keys.variant),
+        url: file.optional(keys.url),
+        wire: file.choice(keys.wire, None, "messages, chat or responses", |word| {
+            ["messages", "chat", "responses"].contains(&word).then(|| Some(word.to_owned()))
+        })?,
+        key: parse_key(file, keys)?,
+        max_usd: file.choice(keys.max_usd, None, "dollars, such as 2.50", |word| {
+            parse_amount(word).map(Some)
+        })?,
+        max_tokens: file.choice(keys.max_tokens, None, "a whole number of 1 or more", |word| {
+            word.parse().ok().filter(|&number: &u64| number >= 1).map(Some)
+        })?,
+        price: file.choice(keys.price, None, PRICE_RULE, |word| {
+            let (input, output) = word.split_once(',')?;
+            Some(Some((parse_amount(input)?, parse_amount(output)?)))
+        })?,
+        silence_secs: file.choice(
+            keys.silence,
+            None,
+            "a number of seconds, 1 or more",
+            |word| word.parse().ok().filter(|&secs: &u64| secs >= 1).map(Some),
+        )?,
+    };
+    check(&choice, keys)?;
+    Ok(choice)
+}
+
+const PROVIDERS: [&str; 6] = ["codex", "claude", "opencode", "pi", "scripted", "command"];
+const PROVIDER_RULE: &str = "codex, claude, opencode, pi, scripted or command";
+const PRICE_RULE: &str = "dollars for a million tokens as IN,OUT";
+
+fn parse_amount(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
+}
+
+fn parse_key(file: &Keys<'_>, keys: &AgentKeys) -> Result<KeyChoice, ProfileError> {
+    let variable = file.optional(keys.key_variable).map(KeyChoice::Variable);
+    let path = file.optional(keys.key_file).map(KeyChoice::File);
+    let command = Some(file.words(keys.key_command, "")).filter(|argv| !argv.is_empty());
+    let mut said = [variable, path, command.map(KeyChoice::Command)].into_iter().flatten();
+    let first = said.next().unwrap_or(KeyChoice::Usual);
+    match said.next() {
+        None => Ok(first),
+        Some(_) => Err(ProfileError {
+            key: keys.key_variable,
+            rule: "the only place of the key: a variable, a file or a command",
+        }),
+    }
+}
+
+fn check(choice: &AgentChoice, keys: &AgentKeys) -> Result<(), ProfileError> {
+    let wrong = |key, rule| Err(ProfileError { key, rule });
+    match choice.provider.as_str() {
+        "command" if choice.command.is_empty() => {
+            wrong(keys.command, "a command line, since the agent is 'command'")
+        }
+        "scripted" if choice.script.is_none() => {
+            wrong(keys.script, "a file, since the agent is 'scripted'")
+        }
+        _ if choice.max_usd.is_some() && choice.price.is_none() => {
+            wrong(keys.price, "set as well, since dollars can only be counted by a price")
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::env_file::EnvFile;
+
+    use super::*;
+    use crate::rules::profile::parse_profile;
+
+    fn read(text: &str) -> Result<AgentChoice, ProfileError> {
+        parse_profile(&EnvFile::parse(text).unwrap()).map(|profile| profile.implement)
+    }
+
+    #[test]
+    fn every_part_of_a_choice_is_read_d43() {
+        let choice = read(
+            "AGENT_IMPLEMENT=pi\nAGENT_IMPLEMENT_MODEL=m\nAGENT_IMPLEMENT_VARIANT=high\nAGENT_IMPLEMENT_MODEL_URL=http://127.0.0.1:8080\nAGENT_IMPLEMENT_WIRE=chat\nAGENT_IMPLEMENT_KEY_FILE=/k\nAGENT_IMPLEMENT_MAX_USD=2.5\nAGENT_IMPLEMENT_PRICE=1,10\nAGENT_IMPLEMENT_MAX_TOKENS=9\nAGENT_IMPLEMENT_SILENCE=60\n",
+        )
+        .unwrap();
+        assert_eq!((choice.provider.as_str(), choice.model.as_deref()), ("pi", Some("m")));
+        assert_eq!(choice.key, KeyChoice::File("/k".to_owned()));
+        assert_eq!((choice.max_usd, choice.price), (Some(2.5), Some((1.0, 10.0))));
+        assert_eq!((choice.max_tokens, choice.silence_secs), (Some(9), Some(60)));
+    }
+
+    #[test]
+    fn what_contradicts_itself_names_its_key_d43() {
+        for (text, key) in [
+            ("AGENT_IMPLEMENT=command\n", "AGENT_IMPLEMENT_CMD"),
+            ("AGENT_IMPLEMENT=scripted\n", "AGENT_IMPLEMENT_SCRIPT"),
+            ("AGENT_IMPLEMENT_MAX_USD=1\n", "AGENT_IMPLEMENT_PRICE"),
+            ("AGENT_IMPLEMENT_KEY_VAR=A\nAGENT_IMPLEMENT_KEY_FILE=/k\n", "AGENT_IMPLEMENT_KEY_VAR"),
+            ("AGENT_IMPLEMENT_PRICE=cheap\n", "AGENT_IMPLEMENT_PRICE"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.starts_with(key), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_reviewer_drafts_plans_unless_somebody_else_is_named() {
+        let plan = |text: &str| parse_profile(&EnvFile::parse(text).unwrap()).unwrap().plan;
+        assert_eq!(plan("AGENT_REVIEW=codex\nAGENT_REVIEW_MODEL=m\n").model.as_deref(), Some("m"));
+        assert_eq!(plan("AGENT_REVIEW=codex\nAGENT_PLAN=claude\n").provider, "claude");
+    }
+}
