@@ -61,6 +61,8 @@ pub(crate) struct Meta {
     pub(crate) last_commit_sha: Option<Sha>,
     pub(crate) last_result: Option<String>,
     pub(crate) blocked_by: Vec<String>,
+    /// The commit that a person looked at and was content with.
+    pub(crate) approved_sha: Option<Sha>,
     /// The tip that touched_files.txt was made for.
     pub(crate) touched_head: Option<Sha>,
     /// The tip of the base branch that it was made against.
@@ -110,6 +112,7 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, MetaError
             .filter(|id| !id.is_empty())
             .map(str::to_owned)
             .collect(),
+        approved_sha: sha_in(file, "APPROVED_SHA")?,
         touched_head: sha_in(file, "TOUCHED_HEAD")?,
         touched_base: sha_in(file, "TOUCHED_BASE")?,
     };

@@ -27,3 +27,4 @@ pub(crate) mod status;
 pub(crate) mod suggest;
 pub(crate) mod touched;
 pub(crate) mod uat;
+pub(crate) mod watch;
