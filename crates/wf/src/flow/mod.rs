@@ -8,6 +8,7 @@ pub(crate) mod gate;
 pub(crate) mod merge;
 pub(crate) mod notify;
 pub(crate) mod product;
+pub(crate) mod pull;
 pub(crate) mod refresh;
 pub(crate) mod run;
 pub(crate) mod stage;

@@ -18,6 +18,7 @@ mod test_envparse;
 mod test_interview;
 mod test_locking;
 mod test_merge;
+mod test_merge_forge;
 mod test_planparse;
 mod test_schemas;
 mod test_wf_clarification;
