@@ -123,6 +123,21 @@ impl Place {
         self.load(EXIT_FILE)
     }
 
+    /// Removes the copy of the guest program from a box that has ended: it is the same in every box, and records are
+    /// kept for long.
+    pub fn slim(&self) -> Result<(), PlaceError> {
+        if self.load_exit()?.is_none() {
+            return Ok(());
+        }
+        let path = self.0.join("guest").join(guest::BINARY_FILE);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(PlaceError { doing: "remove", path, source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn save(
         &self,
         name: &str,

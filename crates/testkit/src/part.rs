@@ -24,6 +24,8 @@ pub enum Part {
     Perl,
     /// `setpriv`, by which a test that runs as root becomes an ordinary user.
     Setpriv,
+    /// tmux, a terminal that a test can look at.
+    Tmux,
 }
 
 /// Where the part is (a program, or the socket of an engine); `None` after saying that it is missing.
@@ -88,6 +90,7 @@ impl Part {
             Self::Node => "node",
             Self::Perl => "perl",
             Self::Setpriv => "setpriv",
+            Self::Tmux => "tmux",
         }
     }
 
@@ -104,6 +107,7 @@ impl Part {
             Self::Node => "install Node.js 20.6 or newer",
             Self::Perl => "install perl",
             Self::Setpriv => "install util-linux",
+            Self::Tmux => "install tmux",
         };
         format!("missing part: {} ({remedy})", self.name())
     }
@@ -115,7 +119,7 @@ impl Part {
                 engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
             }
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
-            Self::Git | Self::Perl | Self::Setpriv => program::find(self.name()),
+            Self::Git | Self::Perl | Self::Setpriv | Self::Tmux => program::find(self.name()),
         }
     }
 }

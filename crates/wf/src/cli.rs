@@ -204,6 +204,8 @@ enum Command {
     },
     /// Show what a run changed
     Diff(RunArg),
+    /// Watch all workstreams, answer, approve and reject on one screen
+    Watch,
     /// Say what this machine offers and whether the project is in order
     Doctor,
     /// Print completions for a shell, which know your workstreams
@@ -478,6 +480,7 @@ async fn dispatch(app: &App, command: Command) -> Outcome {
         Command::Show(run) => commands::show::run(app, &run),
         Command::Log { which, limit } => commands::log::run(app, &which, limit),
         Command::Diff(run) => commands::diff::run(app, &run),
+        Command::Watch => commands::watch::run(app).await,
         Command::Doctor => commands::doctor::run(app).await,
         Command::Completions { shell } => commands::complete::print(app, &shell),
         Command::Man => commands::man::run(app, Cli::command()),

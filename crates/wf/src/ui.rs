@@ -26,6 +26,8 @@ enum Mode {
     Plain,
     Coloured,
     Json,
+    /// No results: somebody else has the terminal.
+    Mute,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,11 @@ impl Ui {
         Self { mode, volume: volume_of(args, host::env::var(LOG_VARIABLE).as_deref()) }
     }
 
+    /// The same, saying nothing.
+    pub(crate) fn silent(self) -> Self {
+        Self { mode: Mode::Mute, volume: Volume::Silent }
+    }
+
     /// Whether a script reads.
     pub(crate) fn is_json(self) -> bool {
         self.mode == Mode::Json
@@ -70,14 +77,14 @@ impl Ui {
 
     /// A line of the result.
     pub(crate) fn result(self, label: &str, value: &str) {
-        if self.mode != Mode::Json {
+        if matches!(self.mode, Mode::Plain | Mode::Coloured) {
             print(&format!("{label:<14} {}\n", escape_line(value)));
         }
     }
 
     /// A sentence as result.
     pub(crate) fn line(self, words: &str) {
-        if self.mode != Mode::Json {
+        if matches!(self.mode, Mode::Plain | Mode::Coloured) {
             print(&format!("{}\n", escape_line(words)));
         }
     }

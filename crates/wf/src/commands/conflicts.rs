@@ -7,6 +7,7 @@ use serde_json::json;
 use super::App;
 use crate::cli::Which;
 use crate::disk::registry::is_active;
+use crate::disk::touched::TouchedLists;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, Outcome, told};
 use crate::flow::forecast::{Forecast, forecast};
@@ -25,10 +26,7 @@ pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
     let target = app.workstream(&site, which)?;
     let (all, faults) = site.load_workstreams()?;
     let others: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
-    let mut touched = Vec::with_capacity(others.len());
-    for workstream in &others {
-        touched.push(workstream.touched()?);
-    }
+    let touched = TouchedLists::load(&others)?;
     let own = target.touched()?;
     let ground = Ground {
         id: target.meta.id.as_str(),
@@ -37,7 +35,7 @@ pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
     };
     let grounds: Vec<Ground<'_>> = others
         .iter()
-        .zip(&touched)
+        .zip(touched.iter())
         .map(|(ws, touched)| Ground {
             id: ws.meta.id.as_str(),
             touched,
@@ -46,7 +44,7 @@ pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
         .collect();
     let overlaps = find_overlaps(&ground, &grounds);
     let product = open_product(&site).await?;
-    let tips = Tips::observe(&product).await?;
+    let tips = Tips::observe_branches(&product).await?;
     warn_stale(app, &tips, std::iter::once(&target).chain(others.iter().copied()));
     let base = base_forecast(&product, &tips, &target).await?;
     let merges = try_merges(&product, &tips, &target, &others, &overlaps).await?;

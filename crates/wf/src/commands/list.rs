@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::App;
 use crate::disk::registry::is_active;
+use crate::disk::touched::TouchedLists;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Outcome, told};
 use crate::rules::conflict::{Ground, count_shared};
@@ -15,21 +16,20 @@ pub(crate) fn run(app: &App) -> Outcome {
     let site = app.site()?;
     let (all, faults) = site.load_workstreams()?;
     let active: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
-    let mut touched = Vec::with_capacity(active.len());
-    for workstream in &active {
-        touched.push(workstream.touched()?);
-    }
+    let touched = TouchedLists::load(&active)?;
     let grounds: Vec<Ground<'_>> = active
         .iter()
-        .zip(&touched)
+        .zip(touched.iter())
         .map(|(ws, touched)| Ground {
             id: ws.meta.id.as_str(),
             touched,
             expected: &ws.meta.expected_paths,
         })
         .collect();
-    let shared = count_shared(&grounds);
-    show(app, &active, &touched, &shared, site.current().as_deref());
+    let counts: Vec<usize> =
+        grounds.iter().map(|ground| parse_touched(ground.touched).count()).collect();
+    let shared = count_shared(&grounds, counts.iter().sum());
+    show(app, &active, &counts, &shared, site.current().as_deref());
     for fault in &faults {
         app.ui.warn(&told(fault));
     }
@@ -39,16 +39,15 @@ pub(crate) fn run(app: &App) -> Outcome {
 fn show(
     app: &App,
     active: &[&Workstream],
-    touched: &[Vec<u8>],
+    counts: &[usize],
     shared: &[usize],
     current: Option<&str>,
 ) {
-    let count = |at: usize| parse_touched(&touched[at]).count();
     if app.ui.is_json() {
         let rows: Vec<_> = active
             .iter()
             .enumerate()
-            .map(|(at, ws)| json!({"meta": ws.meta, "touched_files": count(at), "shared_files": shared[at], "needs": ws.meta.status.needs()}))
+            .map(|(at, ws)| json!({"meta": ws.meta, "touched_files": counts[at], "shared_files": shared[at], "needs": ws.meta.status.needs()}))
             .collect();
         app.ui.document(&rows);
         return;
@@ -69,7 +68,7 @@ fn show(
                 format!("{}{mark}", ws.meta.id),
                 ws.meta.status.to_string(),
                 ws.meta.branch.to_string(),
-                count(at).to_string(),
+                counts[at].to_string(),
                 overlap,
                 blocked,
                 ws.meta.title.clone(),

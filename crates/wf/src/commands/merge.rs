@@ -1,10 +1,13 @@
 //! `wf merge`: brings a workstream that is merge-ready into the default branch (D122).
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use forge::Forge;
 use host::git::ProductRepo;
 use model::redact::Redactor;
 use model::verdict::WfStatus;
+use serde_json::json;
 use store::commands_log::CommandsLog;
 
 use super::App;
@@ -14,12 +17,14 @@ use crate::disk::secrets::load_secrets;
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::merge::{Publish, check_ready, choose_mode, merge_local};
+use crate::flow::merge::{Publish, check_ready, merge_local};
 use crate::flow::product::open_product;
+use crate::flow::pull::{Way, choose_way, finish, observe_step, publish, remember};
 use crate::flow::stage::{Scene, WorkFate, Workshop};
 use crate::flow::suite::{Bench, run_suite};
 use crate::rules::manifest::SuiteStatus;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
+use crate::rules::pull::Step;
 use crate::rules::run_id::{RunTopic, run_stem};
 
 /// Merges. A run must not be on, and the registry is locked only for the merge itself.
@@ -27,15 +32,30 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
     let site = app.site()?;
     let mut workstream = app.workstream(&site, which)?;
     let (profile, _) = site.load_profile()?;
-    choose_mode(profile.merge_mode)?;
     let product: ProductRepo = open_product(&site).await?;
     let _run = site.try_lock_workstream(&workstream.meta.id, "merge")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
-    check_ready(&site, &product, &workstream).await?;
-    test_gate(app, &site, &product, &workstream, &profile).await?;
+    let way = choose_way(&site, &product, &profile).await?;
+    match way {
+        Way::Local => {
+            check_ready(&site, &product, &workstream).await?;
+            test_gate(app, &site, &product, &workstream, &profile).await?;
+            let publish = if push { Publish::Push } else { Publish::Here };
+            merge_here(app, &site, &product, workstream, publish).await
+        }
+        Way::Forge(forge) => merge_there(app, &site, &product, workstream, &profile, &forge).await,
+    }
+}
+
+async fn merge_here(
+    app: &App,
+    site: &Site,
+    product: &ProductRepo,
+    mut workstream: Workstream,
+    publish: Publish,
+) -> Outcome {
     let _lock = site.lock_global(&format!("merge {}", workstream.meta.id)).await?;
-    let publish = if push { Publish::Push } else { Publish::Here };
-    let merged = merge_local(&product, &mut workstream, publish).await?;
+    let merged = merge_local(product, &mut workstream, publish).await?;
     site.write_active()?;
     let meta = &workstream.meta;
     let how = if merged.is_fast_forward { "fast-forward" } else { "merge commit" };
@@ -43,19 +63,69 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
         "Merged {} into {} at {} ({how})",
         meta.id, meta.base_branch, merged.commit
     ));
-    app.ui.document(&serde_json::json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": merged}));
+    app.ui.document(
+        &json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": merged}),
+    );
     app.ui.note(&format!("Next: wf close {}", meta.id));
     Ok(WfStatus::Success)
 }
 
-/// The gate test: the target of the profile, or the unit suite (D36).
+/// Merges through a forge: the first time it opens the pull request, and once that is merged it finishes.
+async fn merge_there(
+    app: &App,
+    site: &Site,
+    product: &ProductRepo,
+    mut workstream: Workstream,
+    profile: &Profile,
+    forge: &Forge,
+) -> Outcome {
+    let (step, pull) = observe_step(forge, product, &workstream).await?;
+    let id = workstream.meta.id.clone();
+    let url = pull.as_ref().map(|pull| pull.url.clone()).unwrap_or_default();
+    match step {
+        Step::Publish => {
+            check_ready(site, product, &workstream).await?;
+            let run = test_gate(app, site, product, &workstream, profile).await?;
+            let (pull, tip) = publish(forge, product, &workstream, &run).await?;
+            let _lock = site.lock_global(&format!("merge {id}")).await?;
+            remember(&mut workstream, &pull, &tip)?;
+            app.ui.line(&format!("Opened {} for {id}", pull.url));
+            app.ui.document(&json!({"workstream": id, "pull": pull}));
+            app.ui.note(&format!("When it is merged there: wf merge {id}"));
+            Ok(WfStatus::Success)
+        }
+        Step::Wait => Err(Failure::new(
+            WfStatus::Blocked,
+            format!("{id} waits for its merge at {url}; after that run: wf merge {id}"),
+        )),
+        Step::LeftBehind => Err(Failure::new(
+            WfStatus::Blocked,
+            format!(
+                "{url} is merged, but {} has commits that are not in it; move them to another workstream",
+                workstream.meta.branch
+            ),
+        )),
+        Step::Finish => {
+            let _lock = site.lock_global(&format!("merge {id}")).await?;
+            finish(&mut workstream)?;
+            site.write_active()?;
+            let base = &workstream.meta.base_branch;
+            app.ui.line(&format!("{id} was merged into {base} at {url}"));
+            app.ui.document(&json!({"workstream": id, "base_branch": base, "pull": pull}));
+            app.ui.note(&format!("Next: git pull, then wf close {id}"));
+            Ok(WfStatus::Success)
+        }
+    }
+}
+
+/// The gate test: the target of the profile, or the unit suite (D36). Tells where its records are.
 async fn test_gate(
     app: &App,
     site: &Site,
     product: &ProductRepo,
     workstream: &Workstream,
     profile: &Profile,
-) -> Result<(), Failure> {
+) -> Result<PathBuf, Failure> {
     let unit = profile.suites.first().map(|suite| suite.how.clone());
     let how = match (&profile.merge_gate_target, &profile.makefile) {
         (Some(target), Some(_)) => SuiteRunner::Make(target.clone()),
@@ -84,10 +154,10 @@ async fn test_gate(
     workshop.tidy(&path, WorkFate::Unknown);
     let result = result.or_exit(WfStatus::Test)?;
     match result.status {
-        SuiteStatus::Passed => Ok(()),
+        SuiteStatus::Passed => Ok(path),
         SuiteStatus::Skipped => {
             app.ui.warn(&format!("no gate test ran: {}", result.reason.unwrap_or_default()));
-            Ok(())
+            Ok(path)
         }
         SuiteStatus::Failed => Err(Failure::new(
             WfStatus::Test,

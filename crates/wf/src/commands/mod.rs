@@ -24,6 +24,7 @@ pub(crate) mod status;
 pub(crate) mod switch;
 pub(crate) mod uat;
 pub(crate) mod verdict;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 
@@ -49,6 +50,11 @@ impl App {
         check_log_level()?;
         let here = host::env::current_dir().or_exit(WfStatus::General)?;
         Ok(Self { ui, here, project })
+    }
+
+    /// The same, for commands that must not say anything: their outcome says enough.
+    pub(crate) fn silent(&self) -> Self {
+        Self { ui: self.ui.silent(), here: self.here.clone(), project: self.project.clone() }
     }
 
     /// The project that is meant.

@@ -36,7 +36,18 @@ impl Journal {
     /// The one of this workstream.
     pub(crate) fn of(site: &Site, id: &WorkstreamId) -> Result<Self, DiskError> {
         make_dir(&site.state_dir())?;
-        Ok(Self { path: site.state_dir().join(format!("{}.{id}.run.json", site.project.name)) })
+        Ok(Self { path: site.state_dir().join(Self::name(site, id.as_str())) })
+    }
+
+    /// The name of its file.
+    pub(crate) fn name(site: &Site, id: &str) -> String {
+        format!("{}.{id}.run.json", site.project.name)
+    }
+
+    /// When something was last written down.
+    pub(crate) fn changed_at(&self) -> Option<Timestamp> {
+        let changed = self.path.metadata().and_then(|facts| facts.modified()).ok()?;
+        Timestamp::try_from(changed).ok()
     }
 
     /// The run that was left open; none if the last one ended in order.

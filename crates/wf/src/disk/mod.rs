@@ -12,9 +12,13 @@ pub(crate) mod rejection;
 pub(crate) mod run_dir;
 pub(crate) mod secrets;
 pub(crate) mod site;
+mod spread;
+pub(crate) mod touched;
 pub(crate) mod uat;
 pub(crate) mod workflow;
 pub(crate) mod workstream;
+
+pub(crate) use spread::spread;
 
 use std::fs;
 use std::io;
@@ -83,6 +87,14 @@ pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
 /// Replaces a file.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     Ok(host::file::write_atomic(path, bytes, SHARED)?)
+}
+
+/// Replaces a file that is made from others and can be made again, if it is any different. It does not wait for the disk.
+pub(crate) fn save_derived(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+    if read_optional(path)?.as_deref() == Some(bytes) {
+        return Ok(());
+    }
+    Ok(host::file::write_transient(path, bytes, SHARED)?)
 }
 
 /// Makes a folder and those above it.

@@ -1,8 +1,9 @@
 //! ACTIVE_WORKSTREAMS.md, made anew from the workstreams that are there.
 
 use super::site::{ACTIVE, Site};
+use super::touched::TouchedLists;
 use super::workstream::Workstream;
-use super::{DiskError, save};
+use super::{DiskError, save_derived};
 use crate::rules::active::{Row, render_active};
 use crate::rules::status::WorkstreamStatus;
 use crate::rules::touched::parse_touched;
@@ -12,15 +13,21 @@ impl Site {
     /// returned, and the table is written without them (D107).
     pub(crate) fn write_active(&self) -> Result<Vec<DiskError>, DiskError> {
         let (workstreams, faults) = self.load_workstreams()?;
-        let active: Vec<&Workstream> = workstreams.iter().filter(|ws| is_active(ws)).collect();
-        let mut rows = Vec::with_capacity(active.len());
-        for workstream in active {
-            let touched = parse_touched(&workstream.touched()?).count();
-            rows.push(Row { meta: &workstream.meta, touched });
-        }
-        let page = render_active(self.project.name.as_str(), &rows);
-        save(&self.dir.join(ACTIVE), page.as_bytes())?;
+        self.write_active_of(&workstreams)?;
         Ok(faults)
+    }
+
+    /// Writes the table of these workstreams, which were read under the global lock.
+    pub(crate) fn write_active_of(&self, workstreams: &[Workstream]) -> Result<(), DiskError> {
+        let active: Vec<&Workstream> = workstreams.iter().filter(|ws| is_active(ws)).collect();
+        let touched = TouchedLists::load(&active)?;
+        let rows: Vec<Row<'_>> = active
+            .iter()
+            .zip(touched.iter())
+            .map(|(ws, touched)| Row { meta: &ws.meta, touched: parse_touched(touched).count() })
+            .collect();
+        let page = render_active(self.project.name.as_str(), &rows);
+        save_derived(&self.dir.join(ACTIVE), page.as_bytes())
     }
 }
 

@@ -28,6 +28,13 @@ pub(crate) fn pick_secrets(
     names.iter().map(find).collect()
 }
 
+/// The value of one name, if it is there.
+pub(crate) fn find_secret(site: &Site, name: &str) -> Result<Option<Secret>, Failure> {
+    let mut known = load_named(site)?;
+    known.retain(|(known, _)| known == name);
+    Ok(known.pop().map(|(_, secret)| secret))
+}
+
 fn load_named(site: &Site) -> Result<Vec<(String, Secret)>, Failure> {
     let dir = site.secrets_dir();
     let mut secrets = Vec::new();

@@ -8,7 +8,7 @@ use model::env_file::EnvFile;
 use model::id::WorkstreamId;
 
 use super::site::{CLOSED, Site};
-use super::{DiskError, load_env, names_in, read_optional, save};
+use super::{DiskError, load_env, names_in, read_optional, save, spread};
 use crate::rules::meta::{Meta, parse_meta, stamp, unknown_keys};
 use crate::rules::plan::{Plan, parse_plan};
 use crate::rules::suggest::hint;
@@ -42,8 +42,8 @@ impl Workstream {
         let path = dir.join(META);
         let file =
             load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
-        let folder = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let meta = parse_meta(&file, folder).map_err(|error| DiskError::invalid(&path, error))?;
+        let meta =
+            parse_meta(&file, folder_of(dir)).map_err(|error| DiskError::invalid(&path, error))?;
         Ok(Self { dir: dir.to_path_buf(), meta, file })
     }
 
@@ -55,18 +55,31 @@ impl Workstream {
         durability: Durability,
     ) -> Result<(), DiskError> {
         *self = Self::load_dir(&self.dir)?;
+        self.change_known(changes, durability)
+    }
+
+    /// The same for one that was read under the lock that the caller still holds.
+    pub(crate) fn change_known(
+        &mut self,
+        changes: &[(&str, &str)],
+        durability: Durability,
+    ) -> Result<(), DiskError> {
         let path = self.dir.join(META);
+        let mut file = self.file.clone();
         for (key, value) in changes {
-            self.file.set(key, value).map_err(|fault| DiskError::invalid(&path, fault))?;
+            file.set(key, value).map_err(|fault| DiskError::invalid(&path, fault))?;
         }
-        let text = self.file.to_string();
+        // What could not be read back is not written.
+        let meta = parse_meta(&file, folder_of(&self.dir))
+            .map_err(|error| DiskError::invalid(&path, error))?;
+        let text = file.to_string();
         match durability {
             Durability::Safe => save(&path, text.as_bytes())?,
             Durability::Quick => {
                 host::file::write_transient(&path, text.as_bytes(), super::SHARED)?;
             }
         }
-        *self = Self::load_dir(&self.dir)?;
+        (self.meta, self.file) = (meta, file);
         Ok(())
     }
 
@@ -105,6 +118,10 @@ impl Workstream {
     }
 }
 
+fn folder_of(dir: &Path) -> &str {
+    dir.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
 impl Site {
     /// The names of all workstreams that are not closed.
     pub(crate) fn workstream_names(&self) -> Result<Vec<String>, DiskError> {
@@ -129,8 +146,10 @@ impl Site {
     /// All workstreams that can be read, and the faults of the others (D107).
     pub(crate) fn load_workstreams(&self) -> Result<(Vec<Workstream>, Vec<DiskError>), DiskError> {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        for name in self.workstream_names()? {
-            match Workstream::load_dir(&self.workstreams_dir().join(name)) {
+        let above = self.workstreams_dir();
+        let names = self.workstream_names()?;
+        for loaded in spread(names, |name| Workstream::load_dir(&above.join(name))) {
+            match loaded {
                 Ok(workstream) => good.push(workstream),
                 Err(error) => bad.push(error),
             }

@@ -15,7 +15,6 @@ use crate::disk::question::blocking_questions;
 use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::{Failure, OrExit};
-use crate::rules::profile::MergeMode;
 use crate::rules::status::WorkstreamStatus;
 
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
@@ -35,20 +34,6 @@ pub(crate) struct Merged {
     /// Whether a merge commit was needed.
     pub(crate) is_fast_forward: bool,
     pub(crate) pushed: bool,
-}
-
-/// Which merge is meant. An explicit mode wins (D42); looking at forges is the forge layer's work, so without one the
-/// merge is local.
-pub(crate) fn choose_mode(profile: Option<MergeMode>) -> Result<(), Failure> {
-    match profile {
-        None | Some(MergeMode::Local) => Ok(()),
-        Some(mode @ (MergeMode::GithubPr | MergeMode::GiteaPr | MergeMode::GitlabMr)) => {
-            Err(Failure::config(format!(
-                "MERGE_MODE={} needs the forge layer, which wf does not have yet; set MERGE_MODE=local in project_profile.env to merge here",
-                mode.word()
-            )))
-        }
-    }
 }
 
 /// Everything that must be true before anything moves.

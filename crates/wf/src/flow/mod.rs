@@ -1,11 +1,14 @@
 //! Observe, decide, act: what the commands have in common and what takes more than one step.
 
 pub(crate) mod archive;
+pub(crate) mod board;
 pub(crate) mod create;
 pub(crate) mod forecast;
 pub(crate) mod gate;
 pub(crate) mod merge;
+pub(crate) mod notify;
 pub(crate) mod product;
+pub(crate) mod pull;
 pub(crate) mod refresh;
 pub(crate) mod run;
 pub(crate) mod stage;

@@ -1,7 +1,7 @@
 //! Refreshing: which files each workstream has touched (4.2, D49, D105).
 //!
-//! Git is asked three times for all workstreams together; only those whose branch or base moved cost a diff of their
-//! own, two at a time.
+//! Git is asked a few times for all workstreams together: where branches and worktrees are, and what differs in those
+//! whose branch or base moved.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,11 +13,12 @@ use model::verdict::WfStatus;
 
 use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, TOUCHED, Workstream};
+use crate::disk::{save_derived, spread};
 use crate::exit::{Failure, OrExit};
 use crate::rules::meta::stamp;
 use crate::rules::touched::render_touched;
 
-/// Two diffs keep two processors busy; more would only take turns.
+/// Two calls of git keep two processors busy; more would only take turns.
 const AT_ONCE: usize = 2;
 
 /// Where everything is.
@@ -41,15 +42,21 @@ pub(crate) enum Refreshed {
 impl Tips {
     /// Asks git where all branches and worktrees are.
     pub(crate) async fn observe(product: &ProductRepo) -> Result<Self, Failure> {
-        let branches = product.branches().await.or_exit(WfStatus::General)?;
-        let worktrees = product.worktrees().await.or_exit(WfStatus::General)?;
+        let (branches, worktrees) = tokio::join!(product.branches(), product.worktrees());
+        let worktrees = worktrees.or_exit(WfStatus::General)?;
         Ok(Self {
-            branches: branches.into_iter().collect(),
+            branches: branches.or_exit(WfStatus::General)?.into_iter().collect(),
             worktrees: worktrees
                 .into_iter()
                 .filter_map(|entry| Some((entry.path, entry.head?)))
                 .collect(),
         })
+    }
+
+    /// Asks only for the branches, where worktrees do not matter: looking at a thousand of them takes time.
+    pub(crate) async fn observe_branches(product: &ProductRepo) -> Result<Self, Failure> {
+        let branches = product.branches().await.or_exit(WfStatus::General)?;
+        Ok(Self { branches: branches.into_iter().collect(), worktrees: HashMap::new() })
     }
 
     /// What is checked out in the worktree of a workstream.
@@ -70,36 +77,52 @@ impl Tips {
     }
 }
 
+/// When a refresh is noted in meta.env.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// Each time: somebody asked for this one.
+    Always,
+    /// When something was found: a thousand files rewritten for a time of day are of use to nobody.
+    Changes,
+}
+
 /// Refreshes one workstream. Its meta.env is changed; the caller holds whatever lock that needs.
 pub(crate) async fn refresh(
     product: &ProductRepo,
     tips: &Tips,
     workstream: &mut Workstream,
 ) -> Result<Refreshed, Failure> {
+    *workstream = Workstream::load_dir(&workstream.dir)?;
+    let found = refresh_all(product, tips, std::slice::from_mut(workstream), Notice::Always).await;
+    found.into_iter().next().unwrap_or(Ok(Refreshed::Missing))
+}
+
+/// What is to be done for a workstream.
+enum Need {
+    /// No list can be made.
+    Missing,
+    /// The list is as it should be.
+    Nothing,
+    /// The list must be made, from one commit to another.
+    List { from: Sha, head: Sha },
+}
+
+async fn observe_need(
+    product: &ProductRepo,
+    tips: &Tips,
+    workstream: &Workstream,
+) -> Result<Need, Failure> {
     let head = tips.head_of(workstream).filter(|_| workstream.meta.worktree.is_dir());
-    let Some(head) = head else { return Ok(Refreshed::Missing) };
-    let now = stamp(host::clock::now());
+    let Some(head) = head else { return Ok(Need::Missing) };
     let base_tip = tips.base_tip(workstream);
     let meta = &workstream.meta;
-    let path = workstream.dir.join(TOUCHED);
     let is_same =
         meta.touched_head.as_ref() == Some(head) && meta.touched_base.as_ref() == base_tip;
-    if is_same && path.is_file() {
-        workstream.change(&[("LAST_REFRESHED", &now)], Durability::Quick)?;
-        return Ok(Refreshed::Same);
+    if is_same && workstream.dir.join(TOUCHED).is_file() {
+        return Ok(Need::Nothing);
     }
     let from = touched_from(product, workstream, head, base_tip).await?;
-    let paths = product.changed_paths(&from, head).await.or_exit(WfStatus::General)?;
-    // Derived data: after a power failure it is simply made again.
-    host::file::write_transient(&path, &render_touched(&paths), crate::disk::SHARED)
-        .or_exit(WfStatus::General)?;
-    let changes = [
-        ("LAST_REFRESHED", now.as_str()),
-        ("TOUCHED_HEAD", head.as_str()),
-        ("TOUCHED_BASE", base_tip.map_or("", Sha::as_str)),
-    ];
-    workstream.change(&changes, Durability::Quick)?;
-    Ok(Refreshed::Anew)
+    Ok(Need::List { from, head: head.clone() })
 }
 
 /// After the base branch was merged into the workstream, its files are not the workstream's (D49).
@@ -120,14 +143,79 @@ async fn touched_from(
     Ok(if descends { common } else { recorded.clone() })
 }
 
-/// Refreshes many, and tells what was found of each, in their order.
+/// Refreshes many, and tells what was found of each, in their order. They were read under the global lock, which the
+/// caller still holds.
 pub(crate) async fn refresh_all(
     product: &ProductRepo,
     tips: &Tips,
     workstreams: &mut [Workstream],
+    notice: Notice,
 ) -> Vec<Result<Refreshed, Failure>> {
-    let work = workstreams.iter_mut().map(|workstream| refresh(product, tips, workstream));
-    stream::iter(work).buffered(AT_ONCE).collect().await
+    let needs = workstreams.iter().map(|workstream| observe_need(product, tips, workstream));
+    let needs: Vec<Result<Need, Failure>> =
+        stream::iter(needs.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
+    let mut lists = lists_of(product, &needs).await.into_iter();
+    let now = stamp(host::clock::now());
+    let mut work = Vec::with_capacity(workstreams.len());
+    for (workstream, need) in workstreams.iter_mut().zip(needs) {
+        let list = match &need {
+            Ok(Need::List { .. }) => lists.next(),
+            Ok(Need::Missing | Need::Nothing) | Err(_) => None,
+        };
+        work.push((workstream, need, list));
+    }
+    spread(work, |(workstream, need, list)| {
+        let paths = list.transpose()?.unwrap_or_default();
+        apply(tips, workstream, need?, &paths, &now, notice)
+    })
+}
+
+/// Writes down what was found.
+fn apply(
+    tips: &Tips,
+    workstream: &mut Workstream,
+    need: Need,
+    paths: &[Vec<u8>],
+    now: &str,
+    notice: Notice,
+) -> Result<Refreshed, Failure> {
+    let head = match need {
+        Need::Missing => return Ok(Refreshed::Missing),
+        Need::Nothing => {
+            if notice == Notice::Always {
+                workstream.change_known(&[("LAST_REFRESHED", now)], Durability::Quick)?;
+            }
+            return Ok(Refreshed::Same);
+        }
+        Need::List { head, .. } => head,
+    };
+    // Derived data: after a power failure it is simply made again.
+    save_derived(&workstream.dir.join(TOUCHED), &render_touched(paths))?;
+    let base = tips.base_tip(workstream).map_or("", Sha::as_str).to_owned();
+    let changes =
+        [("LAST_REFRESHED", now), ("TOUCHED_HEAD", head.as_str()), ("TOUCHED_BASE", &base)];
+    workstream.change_known(&changes, Durability::Quick)?;
+    Ok(Refreshed::Anew)
+}
+
+/// The lists that are needed, in their order: all in one go, or one by one if that fails, so that one bad commit does not
+/// spoil the others.
+async fn lists_of(
+    product: &ProductRepo,
+    needs: &[Result<Need, Failure>],
+) -> Vec<Result<Vec<Vec<u8>>, Failure>> {
+    let pair = |need: &Result<Need, Failure>| match need {
+        Ok(Need::List { from, head }) => Some((from.clone(), head.clone())),
+        Ok(Need::Missing | Need::Nothing) | Err(_) => None,
+    };
+    let pairs: Vec<(Sha, Sha)> = needs.iter().filter_map(pair).collect();
+    if let Ok(lists) = product.changed_paths_of(&pairs).await {
+        return lists.into_iter().map(Ok).collect();
+    }
+    let one_by_one = pairs.iter().map(|(from, head)| async move {
+        product.changed_paths(from, head).await.or_exit(WfStatus::General)
+    });
+    stream::iter(one_by_one.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await
 }
 
 /// Writes the table of active workstreams, under the global lock.

@@ -231,6 +231,14 @@ mod tests {
     }
 
     #[test]
+    fn every_key_is_in_the_reference() {
+        let reference = include_str!("../../PROFILE.md").replace("<STAGE>", "REVIEW");
+        for key in crate::rules::profile::KNOWN.into_iter().chain(REVIEW.all()) {
+            assert!(reference.contains(&format!("`{key}`")), "{key} is not in PROFILE.md");
+        }
+    }
+
+    #[test]
     fn the_reviewer_drafts_plans_unless_somebody_else_is_named() {
         let plan = |text: &str| parse_profile(&EnvFile::parse(text).unwrap()).unwrap().plan;
         assert_eq!(plan("AGENT_REVIEW=codex\nAGENT_REVIEW_MODEL=m\n").model.as_deref(), Some("m"));

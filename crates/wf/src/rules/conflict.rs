@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use serde::Serialize;
 
 use super::touched::parse_touched;
@@ -40,8 +41,7 @@ impl Overlap {
 
 /// Compares one workstream with all others, by id (D112).
 pub(crate) fn find_overlaps(target: &Ground<'_>, others: &[Ground<'_>]) -> Vec<Overlap> {
-    let mut mine: Vec<&[u8]> = parse_touched(target.touched).collect();
-    mine.sort_unstable();
+    let mine = sorted(target.touched);
     let mut found: Vec<Overlap> = others
         .iter()
         .filter(|other| other.id != target.id)
@@ -53,13 +53,10 @@ pub(crate) fn find_overlaps(target: &Ground<'_>, others: &[Ground<'_>]) -> Vec<O
 }
 
 fn compare(target: &Ground<'_>, mine: &[&[u8]], other: &Ground<'_>) -> Overlap {
-    let theirs: Vec<&[u8]> = parse_touched(other.touched).collect();
-    let shared = theirs.iter().filter(|path| mine.binary_search(path).is_ok());
-    let mut actual: Vec<String> = shared.map(|path| shown(path)).collect();
-    actual.sort();
+    let theirs = sorted(other.touched);
     Overlap {
         workstream: other.id.to_owned(),
-        actual,
+        actual: common(mine, &theirs),
         predicted: below(target.expected, &theirs),
         reverse: below(other.expected, mine),
         expected: target
@@ -72,12 +69,44 @@ fn compare(target: &Ground<'_>, mine: &[&[u8]], other: &Ground<'_>) -> Overlap {
     }
 }
 
+/// The names of a list in the order of their bytes, which is that of the file unless somebody wrote in it.
+fn sorted(touched: &[u8]) -> Vec<&[u8]> {
+    let mut names: Vec<&[u8]> = parse_touched(touched).collect();
+    if !names.is_sorted() {
+        names.sort_unstable();
+    }
+    names
+}
+
+/// What two sorted lists have in common. Only the stretch in which both have names is looked at.
+fn common(mine: &[&[u8]], theirs: &[&[u8]]) -> Vec<String> {
+    let (Some(first), Some(last)) = (mine.first(), mine.last()) else { return Vec::new() };
+    let from = theirs.partition_point(|name| name < first);
+    let to = theirs.partition_point(|name| name <= last);
+    let stretch = theirs.get(from..to).unwrap_or_default();
+    let shared = stretch.iter().filter(|name| mine.binary_search(name).is_ok());
+    shared.map(|name| shown(name)).collect()
+}
+
 fn below(expected: &[String], files: &[&[u8]]) -> BTreeMap<String, Vec<String>> {
     let matching = |prefix: &String| -> Vec<String> {
-        files.iter().filter(|file| contains(prefix, file)).map(|file| shown(file)).collect()
+        within(prefix, files)
+            .iter()
+            .filter(|file| contains(prefix, file))
+            .map(|file| shown(file))
+            .collect()
     };
     let all = expected.iter().map(|prefix| (prefix.clone(), matching(prefix)));
     all.filter(|(_, files)| !files.is_empty()).collect()
+}
+
+/// The names of a sorted list that begin with `prefix`: they stand together.
+fn within<'a, 'b>(prefix: &str, files: &'a [&'b [u8]]) -> &'a [&'b [u8]] {
+    let prefix = prefix.trim_end_matches('/').as_bytes();
+    let from = files.partition_point(|file| *file < prefix);
+    let rest = files.get(from..).unwrap_or_default();
+    let to = rest.partition_point(|file| file.starts_with(prefix));
+    rest.get(..to).unwrap_or_default()
 }
 
 /// Whether `path` is `prefix` or lies below it, by whole components: `src` has nothing to do with `src2/` (D110).
@@ -90,9 +119,10 @@ pub(crate) fn contains(prefix: &str, path: &[u8]) -> bool {
     }
 }
 
-/// How many files each workstream shares with any other, for a list.
-pub(crate) fn count_shared(grounds: &[Ground<'_>]) -> Vec<usize> {
-    let mut owners: HashMap<&[u8], (usize, bool)> = HashMap::new();
+/// How many files each workstream shares with any other, for a list. `files` is about how many there are in all.
+pub(crate) fn count_shared(grounds: &[Ground<'_>], files: usize) -> Vec<usize> {
+    let mut owners: HashMap<&[u8], (usize, bool), RandomState> =
+        HashMap::with_capacity_and_hasher(files, RandomState::default());
     let mut shared = vec![0; grounds.len()];
     for (at, ground) in grounds.iter().enumerate() {
         for path in parse_touched(ground.touched) {
@@ -182,7 +212,7 @@ mod tests {
     fn shared_files_are_counted_for_each() {
         let ground = |id, touched| Ground { id, touched, expected: &[] };
         let all = [ground("a", &b"x\ny\n"[..]), ground("b", b"x\n"), ground("c", b"x\nz\n")];
-        assert_eq!(count_shared(&all), [1, 1, 1]);
+        assert_eq!(count_shared(&all, 3), [1, 1, 1]);
     }
 
     #[test]

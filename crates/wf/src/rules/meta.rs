@@ -1,5 +1,6 @@
 //! `meta.env` of a workstream: read into types, changed key by key, so that comments and unknown keys stay.
 
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -23,7 +24,7 @@ const REQUIRED: [&str; 9] = [
 ];
 
 /// All keys that mean something here.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 20] = [
     "ID",
     "TITLE",
     "BRANCH",
@@ -39,6 +40,8 @@ const KNOWN: [&str; 18] = [
     "LAST_RESULT",
     "BLOCKED_BY",
     "APPROVED_SHA",
+    "MERGE_PULL",
+    "MERGE_PULL_SHA",
     "CLOSED_AT",
     "TOUCHED_HEAD",
     "TOUCHED_BASE",
@@ -61,6 +64,12 @@ pub(crate) struct Meta {
     pub(crate) last_commit_sha: Option<Sha>,
     pub(crate) last_result: Option<String>,
     pub(crate) blocked_by: Vec<String>,
+    /// The commit that a person looked at and was content with.
+    pub(crate) approved_sha: Option<Sha>,
+    /// The number of the pull request by which it is to be merged.
+    pub(crate) merge_pull: Option<u64>,
+    /// The commit that was pushed for it.
+    pub(crate) merge_pull_sha: Option<Sha>,
     /// The tip that touched_files.txt was made for.
     pub(crate) touched_head: Option<Sha>,
     /// The tip of the base branch that it was made against.
@@ -80,6 +89,8 @@ pub(crate) enum MetaError {
     Status(#[from] UnknownStatus),
     #[error("ID is {found}, but the folder is called {folder}")]
     WrongFolder { found: String, folder: String },
+    #[error("{key} must be a number")]
+    NoNumber { key: &'static str, source: ParseIntError },
     #[error("WORKTREE must be an absolute path")]
     RelativeWorktree,
 }
@@ -110,6 +121,9 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, MetaError
             .filter(|id| !id.is_empty())
             .map(str::to_owned)
             .collect(),
+        approved_sha: sha_in(file, "APPROVED_SHA")?,
+        merge_pull: number_in(file, "MERGE_PULL")?,
+        merge_pull_sha: sha_in(file, "MERGE_PULL_SHA")?,
         touched_head: sha_in(file, "TOUCHED_HEAD")?,
         touched_base: sha_in(file, "TOUCHED_BASE")?,
     };
@@ -138,6 +152,15 @@ fn sha_in(file: &EnvFile, key: &'static str) -> Result<Option<Sha>, MetaError> {
     match file.get(key) {
         None | Some("") => Ok(None),
         Some(text) => Sha::parse(text).map(Some).map_err(in_key(key)),
+    }
+}
+
+fn number_in(file: &EnvFile, key: &'static str) -> Result<Option<u64>, MetaError> {
+    match file.get(key) {
+        None | Some("") => Ok(None),
+        Some(text) => {
+            text.parse().map(Some).map_err(|source| MetaError::NoNumber { key, source })
+        }
     }
 }
 

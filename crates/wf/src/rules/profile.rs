@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::agent_choice::{AgentChoice, IMPLEMENT, PLAN, REVIEW, parse_agent};
 
 /// All keys that mean something, but for those of the agents.
-pub(crate) const KNOWN: [&str; 35] = [
+pub(crate) const KNOWN: [&str; 36] = [
     "MAKEFILE_PATH",
     "MAKE_TARGET_TEST",
     "MAKE_TARGET_UNIT",
@@ -29,6 +29,7 @@ pub(crate) const KNOWN: [&str; 35] = [
     "SUPERVISED_MODE",
     "HITL_MODE",
     "MERGE_MODE",
+    "FORGE_URL",
     "COMMITSIZE_MAX_FILES",
     "COMMITSIZE_MAX_LOC",
     "FORBIDDEN_PATHS",
@@ -62,6 +63,8 @@ pub(crate) struct Profile {
     pub(crate) pause: Pause,
     /// None means: look at what the machine offers, inside `wf merge` alone (D42).
     pub(crate) merge_mode: Option<MergeMode>,
+    /// The repository on the forge, where origin does not name it.
+    pub(crate) forge_url: Option<String>,
     pub(crate) max_files: usize,
     pub(crate) max_lines: u64,
     pub(crate) forbidden_paths: Vec<String>,
@@ -182,6 +185,7 @@ pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
         breakdown_timeout: keys.seconds("BREAKDOWN_TIMEOUT", 180)?,
         pause: choose_pause(&keys)?,
         merge_mode: keys.merge_mode()?,
+        forge_url: keys.optional("FORGE_URL"),
         max_files: usize::try_from(keys.number("COMMITSIZE_MAX_FILES", 10)?).unwrap_or(usize::MAX),
         max_lines: keys.number("COMMITSIZE_MAX_LOC", 200)?,
         forbidden_paths: keys.words("FORBIDDEN_PATHS", "secrets/ .env"),

@@ -6,6 +6,9 @@ use model::id::MicroCommitId;
 /// The longest text from outside that stands in a prompt itself.
 const QUOTED_CAP: usize = 24 * 1024;
 
+/// The longest account of what happened before.
+const HISTORY_CAP: usize = 64 * 1024;
+
 /// Where the reviewer finds the diff in its box.
 pub(crate) const DIFF_FILE: &str = "/harness-state/run/diff.patch";
 
@@ -49,7 +52,7 @@ pub(crate) fn render_implement(order: &Assignment<'_>) -> String {
     text.push_str("- Do not delete or weaken tests\n- Stay on the branch; make no other refs\n");
     if !order.history.is_empty() {
         text.push_str("\n## What happened before\n");
-        for words in order.history {
+        for words in recent(order.history) {
             text.push_str(&quoted("history", words));
             text.push('\n');
         }
@@ -63,6 +66,18 @@ pub(crate) fn render_implement(order: &Assignment<'_>) -> String {
         tests(order.tests)
     ));
     text
+}
+
+/// The last things that happened, as many as fit: a prompt may not be longer than an argument.
+fn recent(history: &[String]) -> &[String] {
+    let mut room = HISTORY_CAP;
+    let fits = history.iter().rev().take_while(|words| {
+        let size = words.len().min(QUOTED_CAP);
+        let has_room = size <= room;
+        room = room.saturating_sub(size);
+        has_room
+    });
+    &history[history.len() - fits.count()..]
 }
 
 fn tests(lines: &[String]) -> String {
@@ -170,6 +185,14 @@ mod tests {
         let text = render_implement(&assignment(&id, &history));
         assert!(text.contains("The reviewer demands: test it"), "{text}");
         assert!(!render_implement(&assignment(&id, &[])).contains("What happened before"));
+    }
+
+    #[test]
+    fn a_long_past_is_cut_at_its_beginning() {
+        let history: Vec<String> = (0..9).map(|n| format!("{n}{}", "x".repeat(20_000))).collect();
+        let told = recent(&history);
+        assert_eq!((told.len(), told[0].starts_with('6')), (3, true));
+        assert!(recent(&[]).is_empty());
     }
 
     #[test]

@@ -19,6 +19,10 @@ fn scenario_10_1_a_single_micro_commit_passes() {
     let manifest = read(&run.join("test_manifest.json"));
     assert!(manifest.contains("\"passed\""), "{manifest}");
     assert!(run.join("tests/unit/junit.xml").is_file());
+    // What is kept is the record: no copies of the repository, no programs.
+    for gone in ["workspace", "test-workspace", "repo.git", "boxes/implement/guest/bottle-guest"] {
+        assert!(!run.join(gone).exists(), "{gone}");
+    }
     assert!(person.subjects()[0].starts_with("COMMIT-TF-001:"));
     assert!(read(&person.workstream_dir("tf").join("plan.md")).contains("Done: [x]"));
     let name = run.file_name().expect("a name").to_string_lossy().into_owned();

@@ -79,12 +79,8 @@ fn a_merge_that_died_is_finished_by_the_next() {
 }
 
 #[test]
-fn forges_are_named_as_missing_d42() {
+fn an_unknown_mode_is_refused_d42() {
     let person = ready();
-    for mode in ["github_pr", "gitea_pr", "gitlab_mr"] {
-        person.profile(&format!("TEST_IN=host\nMERGE_MODE={mode}\n"));
-        person.refused(&["merge", "tf"], 2, &[mode, "forge layer"]);
-    }
     person.profile("MERGE_MODE=svn\n");
     person.refused(&["merge", "tf"], 2, &["MERGE_MODE must be"]);
 }

@@ -234,3 +234,31 @@ fn a_run_without_a_verdict_accepts_nothing_to_approve() {
     person.run_once(4);
     person.refused(&["approve", "tf"], 2, &["accepted no micro-commit"]);
 }
+
+#[test]
+fn objects_that_git_itself_would_not_make_are_not_taken() {
+    let Some(person) = person_with_one() else { return };
+    let forged = "blob=$(echo x | git hash-object -w --stdin) && tree=$(printf '100644 blob %s\\t.git\\n' $blob | git mktree) && git update-ref refs/heads/feat/tf $(git commit-tree -p HEAD -m 'COMMIT-TF-001: x' $tree)";
+    refused(&person, forged, "hasDotgit");
+}
+
+#[test]
+fn settings_that_would_run_programs_run_them_in_the_box_alone() {
+    let Some(person) = person_with_one() else { return };
+    let marker = person.hermetic.root().join("marker");
+    let touch = format!("touch {}", marker.display());
+    let hostile = format!(
+        "git config core.fsmonitor '{touch}' && git config filter.evil.clean '{touch}; cat' && git config filter.evil.smudge '{touch}; cat' && git config core.sshCommand '{touch}' && git config gpg.program '{touch}' && git config commit.gpgSign true && echo '* filter=evil' > .gitattributes && mkdir -p mk && echo x > mk/x"
+    );
+    person.cast(&agent(&hostile), APPROVE);
+    person.run_once(0);
+    assert!(!marker.exists());
+    assert_eq!(person.worktree("tf").read(".gitattributes"), "* filter=evil\n");
+}
+
+#[test]
+fn secrets_are_not_granted_to_agents_d6() {
+    let Some(person) = person_with_one() else { return };
+    person.profile(&format!("{PROFILE}SECRETS_IMPLEMENT=TOKEN\n"));
+    person.run_once(2);
+}

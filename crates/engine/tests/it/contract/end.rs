@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use engine::launch::stop;
+use engine::launch::{end, stop};
 use model::verdict::Ended;
 
 use crate::support::{
@@ -21,6 +21,7 @@ on_every_backend! {
     a_box_that_is_stopped_says_so,
     a_box_can_be_stopped_while_it_is_being_built,
     what_has_ended_cannot_be_stopped,
+    ending_waits_for_a_shim_that_is_on_its_way,
 }
 
 async fn the_deadline_ends_the_whole_tree(rig: &Rig) {
@@ -111,4 +112,13 @@ async fn what_has_ended_cannot_be_stopped(rig: &Rig) {
     eventually("a shim that is gone", Duration::from_secs(5), is_deaf).await;
     let record = fs::read(ran.place.path().join("exit.json")).expect("the record");
     assert!(String::from_utf8_lossy(&record).contains("exited"));
+}
+
+async fn ending_waits_for_a_shim_that_is_on_its_way(rig: &Rig) {
+    let running = rig.sh("sleep 600").launch();
+    // Nobody knows the shim yet, and it is not lost for that.
+    let record = end(&running.place).await.expect("an end");
+    assert_eq!(record.ended, Ended::Stopped, "{record:#?}");
+    let again = end(&running.place).await.expect("the same end");
+    assert_eq!(again.ended, Ended::Stopped);
 }

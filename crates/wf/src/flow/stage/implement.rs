@@ -21,6 +21,11 @@ impl Workshop {
         &self,
         order: ImplementOrder<'_>,
     ) -> Result<AgentEnd, StageError> {
+        if !order.scene.profile.secrets_implement.is_empty() {
+            return Err(StageError::Config(
+                "SECRETS_IMPLEMENT cannot be granted: nothing secret goes into a box".to_owned(),
+            ));
+        }
         let (provider, hired) =
             self.hire(order.scene.profile, &order.scene.profile.implement).await?;
         self.lay_out(order.scene, order.head, WORKSPACE).await?;

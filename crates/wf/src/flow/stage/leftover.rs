@@ -35,7 +35,7 @@ pub(crate) enum WorkFate {
 }
 
 impl Workshop {
-    /// Removes the copies of a run. The agent's own is kept unless all of its work is on the branch.
+    /// Removes the copies of a run, and from its boxes what every box has. The agent's own is kept unless all of its work is on the branch.
     pub(crate) fn tidy(&self, run_dir: &Path, fate: WorkFate) {
         let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
         if fate == WorkFate::Landed {
@@ -47,6 +47,10 @@ impl Workshop {
                 // A folder that stays takes space and spoils nothing.
                 remove_tree_safely(&path).ok();
             }
+        }
+        let boxes = run_dir.join("boxes");
+        for name in names_in(&boxes).unwrap_or_default() {
+            Place::new(boxes.join(name)).slim().ok();
         }
     }
 }

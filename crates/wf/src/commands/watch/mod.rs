@@ -1,0 +1,193 @@
+//! `wf watch`: all workstreams on one screen, and keys for what needs a person.
+//!
+//! The files are the truth. They are looked at twice a second, and the screen is drawn only when it would be different.
+
+mod pager;
+mod screen;
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream};
+use futures_util::StreamExt;
+use host::signal::Cancel;
+use model::verdict::WfStatus;
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::pager::{Paper, open_paper};
+use self::screen::{Screen, parse_key};
+use super::App;
+use crate::cli::{QueueArg, Which};
+use crate::disk::site::Site;
+use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::flow::board::{Mark, observe_board, observe_mark};
+use crate::flow::notify::notify;
+use crate::rules::watch::{Action, Board, Page, new_needs, press, render_page};
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Whether the watch goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    On,
+    Over,
+}
+
+/// Shows the board until the person has seen enough.
+pub(crate) async fn run(app: &App) -> Outcome {
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(Failure::config("wf watch needs a terminal; elsewhere use: wf list --json"));
+    }
+    let site = app.site()?;
+    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let mut watch = Watch::new(app, site)?;
+    let outcome = watch.go_on(&cancel).await;
+    // The screen is given back before anything is said about why.
+    watch.screen.leave();
+    outcome.map(|()| WfStatus::Success)
+}
+
+struct Watch {
+    /// Commands that the keys stand for say nothing themselves.
+    silent: App,
+    site: Site,
+    board: Board,
+    mark: Mark,
+    drawn: Option<Page>,
+    screen: Screen,
+}
+
+impl Watch {
+    fn new(app: &App, site: Site) -> Result<Self, Failure> {
+        let mut board = Board { project: site.project.name.to_string(), ..Board::default() };
+        // Taken before the look: what changes in between is seen at the next one.
+        let mark = observe_mark(&site)?;
+        let (rows, _) = observe_board(&site)?;
+        board.update(rows);
+        let screen = Screen::enter().or_exit(WfStatus::General)?;
+        Ok(Self { silent: app.silent(), site, board, mark, drawn: None, screen })
+    }
+
+    async fn go_on(&mut self, cancel: &Cancel) -> Result<(), Failure> {
+        let mut keys = EventStream::new();
+        let mut ticks = interval(LOOK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            self.draw()?;
+            let next = tokio::select! {
+                _ = cancel.cancelled() => Next::Over,
+                _ = ticks.tick() => self.look()?,
+                event = keys.next() => match event {
+                    Some(Ok(Event::Key(key))) => match parse_key(key) {
+                        Some(key) => {
+                            let action = press(&mut self.board, key);
+                            self.act(action, &mut keys).await?
+                        }
+                        None => Next::On,
+                    },
+                    // Another size is seen when the page is made for it.
+                    Some(Ok(_)) => { self.drawn = None; Next::On }
+                    Some(Err(error)) => return Err(error).or_exit(WfStatus::General),
+                    None => Next::Over,
+                },
+            };
+            if next == Next::Over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Draws the page if it is any different.
+    fn draw(&mut self) -> Result<(), Failure> {
+        let (columns, rows) = self.screen.size().or_exit(WfStatus::General)?;
+        let page = render_page(&self.board, host::clock::now(), columns, rows);
+        if self.drawn.as_ref() != Some(&page) {
+            self.screen.draw(&page).or_exit(WfStatus::General)?;
+            self.drawn = Some(page);
+        }
+        Ok(())
+    }
+
+    /// Reads the files again if any of them changed.
+    fn look(&mut self) -> Result<Next, Failure> {
+        let mark = observe_mark(&self.site)?;
+        if mark == self.mark {
+            return Ok(Next::On);
+        }
+        self.mark = mark;
+        let (rows, faults) = observe_board(&self.site)?;
+        let needs = new_needs(&self.board.rows, &rows);
+        self.board.update(rows);
+        if let Some(fault) = faults.first() {
+            self.board.message = told(fault);
+        }
+        self.tell(needs);
+        Ok(Next::On)
+    }
+
+    /// Tells a person who is not looking, beside everything else.
+    fn tell(&mut self, needs: Vec<String>) {
+        if needs.is_empty() {
+            return;
+        }
+        match self.site.load_profile() {
+            Ok((profile, _)) => {
+                let words = needs.join("; ");
+                // The board says the same, and so nobody waits for the outcome.
+                drop(tokio::spawn(async move { notify(&profile, &words).await }));
+            }
+            Err(error) => self.board.message = told(&error),
+        }
+    }
+
+    async fn act(&mut self, action: Action, keys: &mut EventStream) -> Result<Next, Failure> {
+        let done = match action {
+            Action::Stay => return Ok(Next::On),
+            Action::Quit => return Ok(Next::Over),
+            Action::Answer { workstream, question, words } => {
+                let which =
+                    QueueArg { id: question.to_string(), workstream: Some(workstream.to_string()) };
+                let outcome = super::clarify::answer(&self.silent, &which, Some(&words)).await;
+                outcome.map(|_| format!("Answered {question}; go on: wf run {workstream}"))
+            }
+            Action::Approve(id) => {
+                let outcome = super::verdict::approve(&self.silent, &named(&id)).await;
+                outcome.map(|_| format!("Approved; go on: wf run {id}"))
+            }
+            Action::Reject { workstream, words } => {
+                let which = named(&workstream);
+                let outcome = super::verdict::reject(&self.silent, &which, &words).await;
+                outcome.map(|_| format!("Rejected; have it done again: wf run {workstream}"))
+            }
+            Action::ShowDiff(id) => self.read(id.as_str(), Paper::Diff, keys).await,
+            Action::ShowLog(id) => self.read(id.as_str(), Paper::Log, keys).await,
+        };
+        self.board.message = done.unwrap_or_else(|failure| failure.to_string());
+        let message = std::mem::take(&mut self.board.message);
+        self.look()?;
+        self.board.message = message;
+        Ok(Next::On)
+    }
+
+    /// Hands the terminal to a pager. Keys are its own meanwhile, so nothing of ours may read them.
+    async fn read(
+        &mut self,
+        id: &str,
+        paper: Paper,
+        keys: &mut EventStream,
+    ) -> Result<String, Failure> {
+        let path = paper.find(&self.site, id)?;
+        self.screen.leave();
+        // The old stream would go on reading beside the pager.
+        *keys = EventStream::new();
+        let outcome = open_paper(&path).await;
+        self.screen = Screen::enter().or_exit(WfStatus::General)?;
+        self.drawn = None;
+        outcome.map(|()| String::new())
+    }
+}
+
+fn named(id: &model::id::WorkstreamId) -> Which {
+    Which { id: Some(id.to_string()) }
+}

@@ -1,0 +1,61 @@
+//! Reading what a run left, in the person's pager.
+
+use std::path::{Path, PathBuf};
+
+use host::process::run_attached;
+use model::command::{CommandExit, CommandSpec};
+use model::verdict::WfStatus;
+
+use crate::disk::journal::Journal;
+use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, SUMMARY};
+use crate::disk::site::Site;
+use crate::exit::{Failure, OrExit};
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paper {
+    /// What the run changed.
+    Diff,
+    /// What the agent said, or how the run went.
+    Log,
+}
+
+impl Paper {
+    /// Where it is: in the run that is on, or else in the last one.
+    pub(super) fn find(self, site: &Site, id: &str) -> Result<PathBuf, Failure> {
+        let workstream = site.find_workstream(id)?;
+        let open = Journal::of(site, &workstream.meta.id)?.load()?.map(|run| run.directory);
+        let runs = [open, workstream.meta.last_run_id];
+        let names: &[&str] = match self {
+            Self::Diff => &[DIFF],
+            Self::Log => &[IMPLEMENT_LOG, SUMMARY],
+        };
+        let dirs = runs.into_iter().flatten().map(|run| site.runs_dir().join(run));
+        let mut files = dirs.flat_map(|dir| names.iter().map(move |name| dir.join(name)));
+        files.find(|path| path.is_file()).ok_or_else(|| {
+            Failure::config(format!(
+                "{id} has no {} yet",
+                names.first().copied().unwrap_or_default()
+            ))
+        })
+    }
+}
+
+/// Opens it, and waits until the person has read it. What an agent wrote is shown with its escapes visible, and the pager
+/// runs nothing for it.
+pub(super) async fn open_paper(path: &Path) -> Result<(), Failure> {
+    let wish = host::env::var("PAGER").filter(|pager| !pager.trim().is_empty());
+    let wish = wish.unwrap_or_else(|| "less".to_owned());
+    let mut words = wish.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let program = host::tool::which(name)
+        .ok_or_else(|| Failure::config(format!("the pager '{name}' was not found; set PAGER")))?;
+    let mut spec = CommandSpec::new(program).args(words).arg(path);
+    spec.env = host::env::vars_os();
+    spec.env.retain(|(name, _)| name != "LESS" && name != "LESSOPEN");
+    let spec = spec.env("LESSSECURE", "1");
+    match run_attached(&spec).await.or_exit(WfStatus::General)? {
+        CommandExit::Exited(0) => Ok(()),
+        exit => Err(Failure::new(WfStatus::General, format!("the pager failed ({exit:?})"))),
+    }
+}

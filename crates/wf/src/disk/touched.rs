@@ -1,0 +1,68 @@
+//! The lists of touched files of many workstreams, read into a few large buffers: a buffer for each would cost more than
+//! reading them.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
+use std::thread;
+
+use super::DiskError;
+use super::workstream::{TOUCHED, Workstream};
+
+/// Below this, a second thread costs more than it saves.
+const WORTH_IT: usize = 64;
+
+/// The contents of several files of touched names.
+#[derive(Debug, Default)]
+pub(crate) struct TouchedLists {
+    parts: Vec<Part>,
+}
+
+/// What one thread has read: the contents one after the other, and where each is.
+#[derive(Debug, Default)]
+struct Part {
+    bytes: Vec<u8>,
+    places: Vec<Range<usize>>,
+}
+
+impl TouchedLists {
+    /// Reads those of these workstreams; one that has no such file has an empty list.
+    pub(crate) fn load(workstreams: &[&Workstream]) -> Result<Self, DiskError> {
+        if workstreams.len() < WORTH_IT {
+            return Ok(Self { parts: vec![read_part(workstreams)?] });
+        }
+        let (one, other) = workstreams.split_at(workstreams.len() / 2);
+        let (one, other) = thread::scope(|scope| {
+            let beside = scope.spawn(|| read_part(other));
+            (read_part(one), beside.join())
+        });
+        let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(Self { parts: vec![one?, other?] })
+    }
+
+    /// One after the other, in the order of the workstreams.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts.iter().flat_map(|part| {
+            part.places.iter().map(|place| part.bytes.get(place.clone()).unwrap_or_default())
+        })
+    }
+}
+
+fn read_part(workstreams: &[&Workstream]) -> Result<Part, DiskError> {
+    let mut part = Part::default();
+    for workstream in workstreams {
+        let (path, start) = (workstream.dir.join(TOUCHED), part.bytes.len());
+        match File::open(&path) {
+            Ok(file) => {
+                // Without a limit the size of each file would be asked for first.
+                file.take(u64::MAX)
+                    .read_to_end(&mut part.bytes)
+                    .map_err(DiskError::io("read", &path))?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(DiskError::io("read", &path)(error)),
+        }
+        part.places.push(start..part.bytes.len());
+    }
+    Ok(part)
+}

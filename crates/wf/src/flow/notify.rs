@@ -1,0 +1,52 @@
+//! Telling a person who is not looking that something needs them: by the project's NOTIFY_CMD, or by the desktop.
+
+use std::time::Duration;
+
+use host::process::{Leftovers, RunLimits, run};
+use host::signal::Cancel;
+use model::command::{CommandExit, CommandSpec};
+use model::escape::escape_line;
+
+use crate::rules::profile::Profile;
+
+const LIMIT: Duration = Duration::from_secs(10);
+const OUTPUT_CAP: usize = 4 << 10;
+const DESKTOP: &str = "notify-send";
+
+/// Tells it, and says what went wrong if it could not be told. A machine without a desktop and a project without a
+/// command have nobody to tell, which is no fault.
+pub(crate) async fn notify(profile: &Profile, words: &str) -> Result<(), String> {
+    let Some(spec) = argv_notify(&profile.notify_cmd, words)? else { return Ok(()) };
+    let limits = RunLimits {
+        timeout: Some(LIMIT),
+        stdout_cap: OUTPUT_CAP,
+        stderr_cap: OUTPUT_CAP,
+        grace: Duration::from_secs(1),
+        leftovers: Leftovers::Kill,
+    };
+    let output = run(&spec, &limits, &Cancel::new()).await.map_err(|error| error.to_string())?;
+    match output.exit {
+        CommandExit::Exited(0) => Ok(()),
+        exit => Err(format!("{} failed ({exit:?})", spec.program.display())),
+    }
+}
+
+/// The command, with the words as its last argument; none if there is nothing to tell it with.
+fn argv_notify(command: &[String], words: &str) -> Result<Option<CommandSpec>, String> {
+    let words = escape_line(words).into_owned();
+    let mut spec = match command.split_first() {
+        Some((program, rest)) => {
+            let found = host::tool::which(program)
+                .ok_or_else(|| format!("NOTIFY_CMD: {program} was not found"))?;
+            CommandSpec::new(found).args(rest).arg(words)
+        }
+        None => match host::tool::which(DESKTOP) {
+            Some(program) => {
+                CommandSpec::new(program).args(["--app-name=wf", "--", "wf"]).arg(words)
+            }
+            None => return Ok(None),
+        },
+    };
+    spec.env = host::env::vars_os();
+    Ok(Some(spec))
+}

@@ -1,0 +1,216 @@
+//! Merging through a forge: the branch is pushed, a pull request opened, and once it is merged there the workstream is done
+//! (3.2, D42).
+
+use std::path::Path;
+use std::time::Duration;
+
+use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewPull, PullRequest, Remote};
+use host::git::ProductRepo;
+use model::id::{RemoteName, Sha};
+use model::secret::Secret;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use crate::disk::run_dir::EVENTS;
+use crate::disk::secrets::find_secret;
+use crate::disk::site::Site;
+use crate::disk::workstream::{Durability, Workstream};
+use crate::exit::{Failure, OrExit};
+use crate::rules::meta::stamp;
+use crate::rules::profile::{MergeMode, Profile};
+use crate::rules::pull::{Step, next_step, render_pull};
+use crate::rules::status::WorkstreamStatus;
+
+/// The variable with the forge's token, and its name in the secrets folder.
+const TOKEN_VARIABLE: &str = "AOS_FORGE_TOKEN";
+const TOKEN_SECRET: &str = "FORGE_TOKEN";
+const PUSH_LIMIT: Duration = Duration::from_secs(300);
+
+/// How a workstream reaches the default branch.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// Here, by git alone.
+    Local,
+    /// There, by a pull request.
+    Forge(Box<Forge>),
+}
+
+/// Which merge is meant. A mode in the profile wins; else it is a pull request where origin is a GitHub and its program or
+/// its variables have a login, and otherwise a merge here. This asks the network, and so only `wf merge` does it (D42).
+pub(crate) async fn choose_way(
+    site: &Site,
+    product: &ProductRepo,
+    profile: &Profile,
+) -> Result<Way, Failure> {
+    let kind = match profile.merge_mode {
+        Some(MergeMode::Local) => return Ok(Way::Local),
+        Some(MergeMode::GithubPr) => Some(ForgeKind::GitHub),
+        Some(MergeMode::GiteaPr) => Some(ForgeKind::Gitea),
+        Some(MergeMode::GitlabMr) => Some(ForgeKind::GitLab),
+        None => None,
+    };
+    let address = find_address(product, profile).await?;
+    let (address, token, kind) = match (kind, address) {
+        (Some(kind), Some(address)) => {
+            let token = find_token(site, &address, kind).await?;
+            (address, token, kind)
+        }
+        (Some(kind), None) => {
+            return Err(Failure::config(format!(
+                "origin names no repository on a {}; set FORGE_URL in project_profile.env, or MERGE_MODE=local",
+                kind.name()
+            )));
+        }
+        (None, Some(address)) => match find_github(&address).await {
+            Some(token) => (address, token, ForgeKind::GitHub),
+            None => return Ok(Way::Local),
+        },
+        (None, None) => return Ok(Way::Local),
+    };
+    let setting = ForgeSetting { kind: Some(kind), ..ForgeSetting::default() };
+    let forge = Forge::open(&address, token, &setting).await.or_exit(WfStatus::General)?;
+    Ok(Way::Forge(Box::new(forge)))
+}
+
+/// The repository on the forge: what the profile says, else what origin names.
+async fn find_address(
+    product: &ProductRepo,
+    profile: &Profile,
+) -> Result<Option<ForgeAddress>, Failure> {
+    let url = match &profile.forge_url {
+        Some(url) => Some(url.clone()),
+        None => product.user().remote_url(&origin()?).await.or_exit(WfStatus::General)?,
+    };
+    Ok(match url.as_deref().and_then(ForgeAddress::parse_remote) {
+        Some(Remote::Hosted(address)) => Some(address),
+        Some(Remote::Local(_)) | None => None,
+    })
+}
+
+async fn find_token(
+    site: &Site,
+    address: &ForgeAddress,
+    kind: ForgeKind,
+) -> Result<Secret, Failure> {
+    if let Some(token) = host::env::var(TOKEN_VARIABLE).filter(|token| !token.is_empty()) {
+        return Ok(Secret::new(token));
+    }
+    if let Some(token) = find_secret(site, TOKEN_SECRET)? {
+        return Ok(token);
+    }
+    // A login for GitHub is for nobody else.
+    let login = match kind {
+        ForgeKind::GitHub => forge::github::find_login(&address.host).await,
+        ForgeKind::Gitea | ForgeKind::GitLab => None,
+    };
+    login.ok_or_else(|| {
+        Failure::config(format!(
+            "there is no token for {}; set {TOKEN_VARIABLE}, or put {TOKEN_SECRET}=... into a file in {}",
+            address.host,
+            site.secrets_dir().display()
+        ))
+    })
+}
+
+/// The login for a server that is a GitHub.
+async fn find_github(address: &ForgeAddress) -> Option<Secret> {
+    let login = forge::github::find_login(&address.host).await?;
+    let kind = forge::detect::find_kind(address, &ForgeSetting::default()).await.ok()?;
+    (kind == ForgeKind::GitHub).then_some(login)
+}
+
+/// Where a workstream stands on its way through the forge.
+pub(crate) async fn observe_step(
+    forge: &Forge,
+    product: &ProductRepo,
+    workstream: &Workstream,
+) -> Result<(Step, Option<PullRequest>), Failure> {
+    let meta = &workstream.meta;
+    let tip = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let pull = match meta.merge_pull {
+        Some(number) => Some(forge.read_pr(number).await.or_exit(WfStatus::General)?),
+        None => None,
+    };
+    let state = pull.as_ref().map(|pull| (pull.is_open(), pull.merged));
+    let is_pushed = tip.is_some() && tip == meta.merge_pull_sha;
+    Ok((next_step(state, is_pushed), pull))
+}
+
+/// Pushes the branch and opens the pull request, or brings the one that is there up to date. What is about to be done is
+/// written down first, and a pull request whose answer was lost is found again by its branch.
+pub(crate) async fn publish(
+    forge: &Forge,
+    product: &ProductRepo,
+    workstream: &Workstream,
+    run_dir: &Path,
+) -> Result<(PullRequest, Sha), Failure> {
+    let meta = &workstream.meta;
+    let log = run_dir.join(EVENTS);
+    let tip = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let tip = tip.ok_or_else(|| {
+        Failure::new(WfStatus::Implement, format!("{} does not exist any more", meta.branch))
+    })?;
+    let remote = origin()?;
+    let push = product.push_branch(&remote, &meta.branch, PUSH_LIMIT);
+    noted(&log, "push", meta.branch.as_str(), async { push.await.or_exit(WfStatus::General) })
+        .await?;
+    host::failpoint::hit("pull-after-push");
+    let plan = workstream.load_plan()?;
+    let pull = NewPull {
+        title: format!("{}: {}", meta.id, meta.title),
+        body: render_pull(&plan),
+        head: meta.branch.clone(),
+        base: meta.base_branch.clone(),
+        labels: Vec::new(),
+    };
+    let opened = noted(&log, "pull", meta.branch.as_str(), open(forge, &pull)).await?;
+    host::failpoint::hit("pull-after-open");
+    Ok((opened, tip))
+}
+
+async fn open(forge: &Forge, pull: &NewPull) -> Result<PullRequest, Failure> {
+    match forge.find_pull(&pull.head).await.or_exit(WfStatus::General)? {
+        Some(there) => forge.update_pull(there.number, &pull.title, &pull.body).await,
+        None => forge.create_pull(pull).await,
+    }
+    .or_exit(WfStatus::General)
+}
+
+/// Does something to others with its intent written down before and its outcome after.
+async fn noted<T>(
+    log: &Path,
+    kind: &'static str,
+    target: &str,
+    act: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let note = |outcome: &str| {
+        let now = stamp(host::clock::now());
+        let line = json!({"ts": now, "operation": kind, "target": target, "status": outcome});
+        host::file::append_line(log, &line.to_string()).or_exit(WfStatus::General)
+    };
+    note("intended")?;
+    let done = act.await;
+    note(if done.is_ok() { "done" } else { "failed" })?;
+    done
+}
+
+/// Notes the pull request; the caller holds the global lock.
+pub(crate) fn remember(
+    workstream: &mut Workstream,
+    pull: &PullRequest,
+    tip: &Sha,
+) -> Result<(), Failure> {
+    let number = pull.number.to_string();
+    let changes = [("MERGE_PULL", number.as_str()), ("MERGE_PULL_SHA", tip.as_str())];
+    Ok(workstream.change(&changes, Durability::Safe)?)
+}
+
+/// The workstream is merged there; the caller holds the global lock.
+pub(crate) fn finish(workstream: &mut Workstream) -> Result<(), Failure> {
+    let changes = [("STATUS", WorkstreamStatus::Done.word()), ("BLOCKED_BY", "")];
+    Ok(workstream.change(&changes, Durability::Safe)?)
+}
+
+fn origin() -> Result<RemoteName, Failure> {
+    RemoteName::parse("origin").or_exit(WfStatus::Internal)
+}
