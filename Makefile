@@ -16,10 +16,10 @@ demo: ## Bring a small fork up to date in a sealed box, with no model and no set
 
 test: ## Run the tests; parts that are missing are reported by name
 	@scripts/packages test
-	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_PERL=1 $(CARGO) test --workspace --quiet
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_PERL=1 REQUIRE_TMUX=1 $(CARGO) test --workspace --quiet
 
 test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of its specification)
-	REQUIRE_BWRAP=1 REQUIRE_GIT=1 $(CARGO) test --quiet --package bottleworks-wf
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_TMUX=1 $(CARGO) test --quiet --package bottleworks-wf
 	$(CARGO) test --quiet --package bottleworks-model env_file
 
 test-real: ## Run the suites with real parts: a container engine of our own, and every part required
@@ -41,10 +41,13 @@ bench: ## Measure what is promised, beside its yardstick, and print ratios
 	@scripts/packages bench
 	scripts/bench
 
-install: ## Install forklift, its manual page and completions below PREFIX (~/.local)
+install: ## Install forklift and wf with manual pages and completions below PREFIX (~/.local)
 	@scripts/packages demo
-	$(CARGO) build --release --package forklift
+	$(CARGO) build --release --package forklift --package bottleworks-wf
 	install -D -m 755 target/release/forklift $(PREFIX)/bin/forklift
+	install -D -m 755 target/release/wf $(PREFIX)/bin/wf
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
 	target/release/forklift man > $(PREFIX)/share/man/man1/forklift.1
 	target/release/forklift completions bash > $(PREFIX)/share/bash-completion/completions/forklift
+	target/release/wf man > $(PREFIX)/share/man/man1/wf.1
+	target/release/wf completions bash > $(PREFIX)/share/bash-completion/completions/wf
