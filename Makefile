@@ -16,10 +16,10 @@ demo: ## Bring a small fork up to date in a sealed box, with no model and no set
 
 test: ## Run the tests; parts that are missing are reported by name
 	@scripts/packages test
-	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_PERL=1 $(CARGO) test --workspace --quiet
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_PERL=1 REQUIRE_TMUX=1 $(CARGO) test --workspace --quiet
 
 test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of its specification)
-	REQUIRE_BWRAP=1 REQUIRE_GIT=1 $(CARGO) test --quiet --package bottleworks-wf
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_TMUX=1 $(CARGO) test --quiet --package bottleworks-wf
 	$(CARGO) test --quiet --package bottleworks-model env_file
 
 test-real: ## Run the suites with real parts: a container engine of our own, and every part required
@@ -46,10 +46,11 @@ bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and 
 
 install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)
 	@scripts/packages demo
-	$(CARGO) build --release --package forklift --package bot-bottle
-	install -D -m 755 target/release/forklift $(PREFIX)/bin/forklift
-	install -D -m 755 target/release/bot-bottle $(PREFIX)/bin/bot-bottle
+	$(CARGO) build --release --package forklift --package bottleworks-wf --package bot-bottle
 	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
+	for name in forklift wf bot-bottle; do \
+		install -D -m 755 target/release/$$name $(PREFIX)/bin/$$name; \
+		target/release/$$name completions bash > $(PREFIX)/share/bash-completion/completions/$$name; \
+	done
 	target/release/forklift man > $(PREFIX)/share/man/man1/forklift.1
-	target/release/forklift completions bash > $(PREFIX)/share/bash-completion/completions/forklift
-	target/release/bot-bottle completions bash > $(PREFIX)/share/bash-completion/completions/bot-bottle
+	target/release/wf man > $(PREFIX)/share/man/man1/wf.1

@@ -1,18 +1,36 @@
 //! The only printer. Results go to standard output, everything else to standard error; both are escaped, coloured only
 //! on a terminal, and JSON when asked for.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use model::escape::{escape_line, escape_terminal};
+use model::redact::Redactor;
+use model::secret::Secret;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::OutputArgs;
 use crate::disk::site::LOG_VARIABLE;
 use crate::exit::Failure;
+
+/// What must not be seen on a terminal. Set once, as soon as it is known which project is meant; there is one terminal and
+/// this is its only printer, and so there is one redactor (D7).
+static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+
+/// Hides these from now on.
+pub(crate) fn hide(secrets: Vec<Secret>) {
+    // A second project in one process does not occur; the first one's secrets stay hidden.
+    drop(REDACTOR.set(Redactor::new(secrets)));
+}
+
+fn redacted(text: &str) -> Cow<'_, str> {
+    REDACTOR.get().map_or(Cow::Borrowed(text), |redactor| redactor.redact(text))
+}
 
 /// Talks to whoever started the command.
 #[derive(Debug, Clone, Copy)]
@@ -155,11 +173,11 @@ pub(crate) fn complain(words: &str) {
 }
 
 fn say(line: &str) {
-    drop(writeln!(io::stderr().lock(), "{line}"));
+    drop(writeln!(io::stderr().lock(), "{}", redacted(line)));
 }
 
 /// Whoever reads may stop reading: that is not an error.
 fn print(text: &str) {
     let mut out = io::stdout().lock();
-    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    drop(out.write_all(redacted(text).as_bytes()).and_then(|()| out.flush()));
 }

@@ -32,10 +32,11 @@ use model::verdict::WfStatus;
 
 use crate::cli::{RunArg, Which};
 use crate::disk::run_dir::find_run;
+use crate::disk::secrets::load_secrets;
 use crate::disk::site::{Site, check_log_level};
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 
 /// What every command has: somebody to talk to, and where it was started.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ impl App {
     /// The project that is meant.
     pub(crate) fn site(&self) -> Result<Site, Failure> {
         let site = Site::resolve(self.project.as_deref(), &self.here)?;
+        // Whoever needs a secret says why it cannot be read; the others have nothing to hide then.
+        ui::hide(load_secrets(&site).unwrap_or_default());
         for warning in &site.warnings {
             self.ui.warn(warning);
         }

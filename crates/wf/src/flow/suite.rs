@@ -1,6 +1,7 @@
 //! Running test suites and keeping what they leave (5.8, D56, D84, D85).
 
 use std::fs;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use host::process::{Leftovers, RunLimits, run};
 use model::command::{CommandExit, CommandRecord, CommandSpec};
 use model::id::Sha;
-use model::redact::Redactor;
+use model::redact::{RedactingStream, Redactor};
 
 use super::stage::{Scene, StageError, SuiteEnd, SuiteOrder, Workshop};
 use crate::disk::secrets::pick_secrets;
@@ -18,11 +19,14 @@ use crate::disk::{DiskError, make_dir, names_in, read_optional};
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
 use crate::rules::profile::{Suite, SuiteRunner, TestIn};
 use crate::rules::qa::{Evidence, parse_summary};
+use crate::rules::test_env::is_passed;
 
 /// What is kept of a suite's output.
 const LOG_CAP: usize = 4 << 20;
 /// The most files of one suite that are kept.
 const MAX_FILES: usize = 500;
+/// How much of a file is looked at in one go.
+const PIECE: usize = 64 << 10;
 const OUT_OF_TIME: i32 = 124;
 
 /// Where and how suites run.
@@ -98,9 +102,10 @@ async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEn
             .ok_or_else(|| StageError::Failed(format!("{program} was not found; install it")))?,
     };
     let mut spec = CommandSpec::new(program).args(order.argv.iter().skip(1)).cwd(worktree);
-    // Make hands its own flags down through the environment, which would reach the project's make.
+    // Logins stay behind, and so do the flags that a make hands down to the project's make.
+    let named = &order.scene.profile.test_env;
     spec.env = host::env::vars_os();
-    spec.env.retain(|(name, _)| name != "MAKEFLAGS" && name != "MAKELEVEL" && name != "LC_ALL");
+    spec.env.retain(|(name, _)| name.to_str().is_some_and(|name| is_passed(name, named)));
     let mut spec = spec.env("LC_ALL", "C");
     let secrets = pick_secrets(bench.site, &order.scene.profile.secrets_test);
     for (name, secret) in secrets.map_err(|failure| StageError::Config(failure.to_string()))? {
@@ -132,7 +137,7 @@ async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEn
     if let Some(reason) = output.cancelled {
         return Err(StageError::Stopped(reason.to_string()));
     }
-    copy_fresh(&worktree.join(order.left), order.results, started)
+    copy_fresh(&worktree.join(order.left), order.results, started, bench.redactor)
         .map_err(|error| failed(&error))?;
     Ok(SuiteEnd { exit_code: code_of(output.exit), duration: output.duration })
 }
@@ -147,7 +152,6 @@ fn code_of(exit: CommandExit) -> i32 {
 }
 
 fn save_log(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-    use std::io::Write;
     let mut options = fs::OpenOptions::new();
     let file = options.create(true).append(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(bytes)).map_err(DiskError::io("write", path))
@@ -162,8 +166,14 @@ pub(super) fn fs_now(dir: &Path) -> Option<SystemTime> {
     now
 }
 
-/// Copies what the suite left and nothing older: a file of an earlier run is no evidence (D56). Links are left out.
-fn copy_fresh(from: &Path, to: &Path, started: Option<SystemTime>) -> Result<(), DiskError> {
+/// Copies what the suite left and nothing older: a file of an earlier run is no evidence (D56). Links are left out, and
+/// secrets are struck out on the way (D7).
+fn copy_fresh(
+    from: &Path,
+    to: &Path,
+    started: Option<SystemTime>,
+    redactor: &Arc<Redactor>,
+) -> Result<(), DiskError> {
     let mut waiting = vec![(from.to_path_buf(), to.to_path_buf())];
     let mut count = 0;
     while let Some((dir, target)) = waiting.pop() {
@@ -176,12 +186,28 @@ fn copy_fresh(from: &Path, to: &Path, started: Option<SystemTime>) -> Result<(),
                 waiting.push((path, target.join(&name)));
             } else if facts.is_file() && is_fresh && count < MAX_FILES {
                 make_dir(&target)?;
-                fs::copy(&path, target.join(&name)).map_err(DiskError::io("copy", &path))?;
+                copy_redacted(&path, &target.join(&name), redactor)
+                    .map_err(DiskError::io("copy", &path))?;
                 count += 1;
             }
         }
     }
     Ok(())
+}
+
+fn copy_redacted(from: &Path, to: &Path, redactor: &Arc<Redactor>) -> io::Result<()> {
+    let mut reader = fs::File::open(from)?;
+    let mut writer =
+        fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(to)?;
+    let mut stream = RedactingStream::new(Arc::clone(redactor));
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = reader.read(&mut piece)?;
+        if count == 0 {
+            return writer.write_all(&stream.finish());
+        }
+        writer.write_all(&stream.push(piece.get(..count).unwrap_or_default()))?;
+    }
 }
 
 /// What the manifest says about a suite that ran; paths are relative to the run directory.

@@ -158,9 +158,7 @@ fn sha_in(file: &EnvFile, key: &'static str) -> Result<Option<Sha>, MetaError> {
 fn number_in(file: &EnvFile, key: &'static str) -> Result<Option<u64>, MetaError> {
     match file.get(key) {
         None | Some("") => Ok(None),
-        Some(text) => {
-            text.parse().map(Some).map_err(|source| MetaError::NoNumber { key, source })
-        }
+        Some(text) => text.parse().map(Some).map_err(|source| MetaError::NoNumber { key, source }),
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod run_id;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod suggest;
+pub(crate) mod test_env;
 pub(crate) mod touched;
 pub(crate) mod uat;
 pub(crate) mod watch;

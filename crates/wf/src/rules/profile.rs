@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::agent_choice::{AgentChoice, IMPLEMENT, PLAN, REVIEW, parse_agent};
 
 /// All keys that mean something, but for those of the agents.
-pub(crate) const KNOWN: [&str; 36] = [
+pub(crate) const KNOWN: [&str; 37] = [
     "MAKEFILE_PATH",
     "MAKE_TARGET_TEST",
     "MAKE_TARGET_UNIT",
@@ -22,6 +22,7 @@ pub(crate) const KNOWN: [&str; 36] = [
     "TEST_CMD_E2E",
     "TEST_IN",
     "TEST_EGRESS",
+    "TEST_ENV",
     "IMPLEMENT_TIMEOUT",
     "REVIEW_TIMEOUT",
     "TEST_TIMEOUT",
@@ -56,6 +57,8 @@ pub(crate) struct Profile {
     /// The target of the merge gate; the unit suite's if none is named (D36).
     pub(crate) merge_gate_target: Option<String>,
     pub(crate) test_in: TestIn,
+    /// Variables that tests on the host get beside the usual ones.
+    pub(crate) test_env: Vec<String>,
     pub(crate) implement_timeout: Duration,
     pub(crate) review_timeout: Duration,
     pub(crate) test_timeout: Duration,
@@ -186,6 +189,7 @@ pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
         pause: choose_pause(&keys)?,
         merge_mode: keys.merge_mode()?,
         forge_url: keys.optional("FORGE_URL"),
+        test_env: keys.words("TEST_ENV", ""),
         max_files: usize::try_from(keys.number("COMMITSIZE_MAX_FILES", 10)?).unwrap_or(usize::MAX),
         max_lines: keys.number("COMMITSIZE_MAX_LOC", 200)?,
         forbidden_paths: keys.words("FORBIDDEN_PATHS", "secrets/ .env"),

@@ -1,6 +1,7 @@
 //! Registering projects (9, D2 to D4, D121).
 
 use crate::support::{Person, read, write};
+use crate::terminal::{Terminal, wait_for};
 
 #[test]
 fn an_interview_without_questions_writes_both_files_d121() {
@@ -89,4 +90,47 @@ fn several_projects_need_a_name_or_a_place_d4() {
 fn no_workflow_repository_is_one_clear_line_d2() {
     let person = Person::unregistered();
     person.refused(&["list"], 2, &["no workflow repository found", "wf interview"]);
+}
+
+#[test]
+fn an_interview_asks_in_a_terminal_and_takes_defaults_and_answers() {
+    let person = Person::unregistered();
+    let Some(terminal) = Terminal::start(&person, &["interview"]) else { return };
+    terminal.shows("Product repository path");
+    terminal.press(&["Enter"]);
+    terminal.shows("Project name");
+    terminal.press(&["2", "Enter"]);
+    for question in [
+        "Default branch name",
+        "Prefix of workstream branches",
+        "Ops directory",
+        "Makefile location",
+        "Unit tests target",
+        "Integration tests target",
+        "Smoke tests target",
+        "E2E tests target",
+        "Documentation path",
+    ] {
+        terminal.shows(question);
+        terminal.press(&["Enter"]);
+    }
+    terminal.shows("HITL mode");
+    terminal.press(&["Down", "Enter"]);
+    terminal.shows("Raw requirements");
+    terminal.press(&["Enter"]);
+    terminal.ends();
+    let profile = person.ops().join("workflow/projects/app2/project_profile.env");
+    let profile = wait_for(|| profile.is_file().then(|| read(&profile)));
+    assert!(profile.contains("HITL_MODE=stage-only"), "{profile}");
+    assert!(profile.contains("MAKE_TARGET_UNIT=test-unit"), "{profile}");
+}
+
+#[test]
+fn an_interview_that_is_broken_off_writes_nothing() {
+    let person = Person::unregistered();
+    let Some(terminal) = Terminal::start(&person, &["interview"]) else { return };
+    terminal.shows("Product repository path");
+    terminal.press(&["C-c"]);
+    terminal.ends();
+    assert!(!person.ops().exists());
 }
