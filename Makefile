@@ -51,6 +51,5 @@ install: ## Install forklift, wf and bot-bottle, manual pages and completions be
 	for name in forklift wf bot-bottle; do \
 		install -D -m 755 target/release/$$name $(PREFIX)/bin/$$name; \
 		target/release/$$name completions bash > $(PREFIX)/share/bash-completion/completions/$$name; \
+		target/release/$$name man > $(PREFIX)/share/man/man1/$$name.1; \
 	done
-	target/release/forklift man > $(PREFIX)/share/man/man1/forklift.1
-	target/release/wf man > $(PREFIX)/share/man/man1/wf.1

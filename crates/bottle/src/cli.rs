@@ -11,7 +11,7 @@ use crate::commands::freeze::End;
 use crate::commands::{
     destroy, doctor, exec, freeze, list, logs, manifest, orchestrate, provenance, start,
 };
-use crate::exit::{Outcome, SUCCESS};
+use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::home::Shelf;
 use crate::ui::{self, Ui};
 
@@ -109,6 +109,8 @@ enum Command {
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
+    /// Print the manual page
+    Man,
 }
 
 /// A new bottle.
@@ -271,6 +273,12 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "bot-bottle", &mut script);
             ui.page(&String::from_utf8_lossy(&script));
+            Ok(SUCCESS)
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page).or_general()?;
+            ui.page(&String::from_utf8_lossy(&page));
             Ok(SUCCESS)
         }
     }
