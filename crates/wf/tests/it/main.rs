@@ -8,6 +8,7 @@ mod golden;
 mod life;
 mod never;
 mod play;
+mod readme;
 mod support;
 mod terminal;
 mod test_archive;
