@@ -47,7 +47,19 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
             }
             None => Usage::default(),
         };
-        let run = Run { ui, dir, meta, repo, plan, forge, secrets, cancel, cache, used_before };
+        let run = Run {
+            ui,
+            dir,
+            meta,
+            repo,
+            plan,
+            forge,
+            secrets,
+            cancel,
+            cache,
+            used_before,
+            snapshot: None,
+        };
         let outcome = run.advance().await;
         drop(turn);
         outcome

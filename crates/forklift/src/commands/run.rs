@@ -10,7 +10,6 @@ use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
 use sandbox::docker::{Engine, sweep};
-use store::env_snapshot::{observe_env, save_env_snapshot};
 use store::metadata::save_metadata;
 use store::run_dir::RunDir;
 
@@ -103,8 +102,6 @@ pub(super) async fn begin<'a>(
     save_args(args, &dir)?;
     save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
     host::failpoint::hit("pinned");
-    let facts = observe_env(host::clock::now()).await;
-    save_env_snapshot(&dir, &redactor, &facts).or_exit(ForkliftStatus::Machine)?;
     let run = Run {
         ui,
         dir,
@@ -116,6 +113,7 @@ pub(super) async fn begin<'a>(
         cancel,
         cache: places.cache.clone(),
         used_before: earlier.map_or_else(Usage::default, |earlier| earlier.used()),
+        snapshot: None,
     };
     Ok((run, turn))
 }

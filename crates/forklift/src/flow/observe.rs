@@ -59,16 +59,20 @@ pub(crate) async fn observe(
     sight: Sight<'_>,
 ) -> Result<Observation, Failure> {
     let Sight { branch, forge, cache, .. } = sight;
-    let (origin, origin_url) = remote(&repo, "origin", "your fork").await?;
-    let (upstream, upstream_url) =
-        remote(&repo, "upstream", "the project it was forked from").await?;
+    let (origin, upstream, whole) = tokio::join!(
+        remote(&repo, "origin", "your fork"),
+        remote(&repo, "upstream", "the project it was forked from"),
+        refuse_incomplete(&repo),
+    );
+    let ((origin, origin_url), (upstream, upstream_url)) = (origin?, upstream?);
     // Also a merge that needs no workspace has to be proved by the whole history.
-    refuse_incomplete(&repo).await.map_err(workspace_failure)?;
+    whole.map_err(workspace_failure)?;
     ui.phase("observe", "fetching origin and upstream");
     let lock = lock_fetch(&repo, cache).await?;
-    for remote in [&origin, &upstream] {
-        repo.fetch(remote, FETCH_LIMIT).await.or_exit(ForkliftStatus::Machine)?;
-    }
+    // Each has refs of its own, so both can be asked at once: the slower one is all that there is to wait for.
+    let (ours, theirs) =
+        tokio::join!(repo.fetch(&origin, FETCH_LIMIT), repo.fetch(&upstream, FETCH_LIMIT));
+    ours.and(theirs).or_exit(ForkliftStatus::Machine)?;
     drop(lock);
     let base = pin(&repo, &origin, branch).await?;
     let fork_file = read_fork_file(&repo, &base).await?;
