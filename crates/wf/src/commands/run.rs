@@ -5,7 +5,9 @@ use model::verdict::WfStatus;
 
 use super::App;
 use crate::cli::Which;
+use crate::disk::site::Site;
 use crate::exit::{OrExit, Outcome};
+use crate::flow::notify::notify;
 use crate::flow::run::{RunOrder, run as run_cycles};
 use crate::flow::stage::Workshop;
 use crate::rules::pipeline::Rounds;
@@ -30,5 +32,21 @@ pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
         cancel: &cancel,
         ui: app.ui,
     };
-    run_cycles(&order).await
+    let outcome = run_cycles(&order).await;
+    if let (Rounds::Loop, Ok(status)) = (rounds, &outcome) {
+        tell(app, &site, &id, *status).await;
+    }
+    outcome
+}
+
+/// A loop runs while nobody looks: whoever is needed now is told. That they could not be told changes nothing.
+async fn tell(app: &App, site: &Site, id: &WorkstreamId, status: WfStatus) {
+    if status == WfStatus::Success {
+        return;
+    }
+    let Ok((profile, _)) = site.load_profile() else { return };
+    let words = format!("{id}: {}", status.meaning());
+    if let Err(problem) = notify(&profile, &words).await {
+        app.ui.warn(&format!("nobody could be told: {problem}"));
+    }
 }

@@ -1,8 +1,8 @@
 //! The golden scenarios of the specification, section 10, under their numbers: the real binary, real git and make, agents
 //! by script in real boxes.
 
-use crate::play::{APPROVE, GOOD, REJECT, person, person_with_one};
-use crate::support::{ONE_DONE, read, result};
+use crate::play::{APPROVE, GOOD, PROFILE, REJECT, person, person_with_one};
+use crate::support::{ONE_DONE, read, result, write};
 
 #[test]
 fn scenario_10_1_a_single_micro_commit_passes() {
@@ -113,4 +113,16 @@ fn scenario_10_6_a_loop_stops_at_the_first_failure() {
     let output = person.wf(&["run", "tf", "--loop"]);
     assert_eq!(output.status, Some(6), "{}", output.snapshot());
     assert_eq!(person.runs().len(), 1);
+}
+
+#[test]
+fn a_loop_that_needs_somebody_tells_them() {
+    let Some(person) = person(TWO) else { return };
+    let (told, script) = (person.hermetic.work().join("told"), person.hermetic.work().join("tell"));
+    write(&script, &format!("echo \"$2\" >> {}\n", told.display()));
+    person.profile(&format!("{PROFILE}NOTIFY_CMD=\"sh {} word\"\n", script.display()));
+    person.cast(OBEDIENT, REJECT);
+    let output = person.wf(&["run", "tf", "--loop"]);
+    assert_eq!(output.status, Some(6), "{}", output.snapshot());
+    assert!(read(&told).starts_with("tf: "), "{}", read(&told));
 }
