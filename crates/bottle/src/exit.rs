@@ -43,18 +43,7 @@ impl Failure {
 impl fmt::Display for Failure {
     /// The whole chain in one line; causes that repeat what was said are left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.cause.to_string();
-        f.write_str(&said)?;
-        let mut next = self.cause.source();
-        while let Some(cause) = next {
-            let text = cause.to_string();
-            if !said.contains(&text) {
-                write!(f, ": {text}")?;
-                said = text;
-            }
-            next = cause.source();
-        }
-        Ok(())
+        f.write_str(&model::told(&*self.cause))
     }
 }
 

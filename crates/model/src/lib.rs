@@ -12,4 +12,7 @@ pub mod id;
 pub mod redact;
 pub mod secret;
 pub mod secrets_file;
+mod told;
 pub mod verdict;
+
+pub use told::told;

@@ -31,24 +31,8 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&told(&*self.cause))
+        f.write_str(&model::told(&*self.cause))
     }
-}
-
-/// An error with its whole chain in one line; causes that repeat what was said are left out.
-pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
-    let mut said = error.to_string();
-    let mut line = said.clone();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !said.contains(&text) {
-            line.push_str(&format!(": {text}"));
-            said = text;
-        }
-        source = cause.source();
-    }
-    line
 }
 
 impl From<DiskError> for Failure {

@@ -5,6 +5,7 @@ use std::path::Path;
 use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
 use model::id::ClarificationId;
+use model::told;
 use model::verdict::WfStatus;
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use crate::disk::question::{self, load_questions, move_answered, name_of};
 use crate::disk::queue::Entry;
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::gate::{readable, settle_status};
 use crate::rules::clarification::{
     AnswerOption, Clarification, ClarificationStatus, Question, Urgency, render_clarification,

@@ -1,6 +1,7 @@
 //! `wf conflicts`: where a workstream meets others, by files and by forecast (4.3, D110 to D112).
 
 use host::git::ProductRepo;
+use model::told;
 use model::verdict::WfStatus;
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use crate::cli::Which;
 use crate::disk::registry::is_active;
 use crate::disk::touched::TouchedLists;
 use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, Outcome, told};
+use crate::exit::{Failure, Outcome};
 use crate::flow::forecast::{Forecast, forecast};
 use crate::flow::product::open_product;
 use crate::flow::refresh::Tips;

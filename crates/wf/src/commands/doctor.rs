@@ -1,12 +1,13 @@
 //! `wf doctor`: what this machine offers and whether the project is in order. It changes nothing.
 
+use model::told;
 use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
 use crate::disk::site::Site;
 use crate::disk::workflow::Workflow;
-use crate::exit::{Failure, Outcome, told};
+use crate::exit::{Failure, Outcome};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::Workshop;
 

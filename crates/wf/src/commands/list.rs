@@ -1,5 +1,6 @@
 //! `wf list`: the active workstreams, and which of them share files.
 
+use model::told;
 use model::verdict::WfStatus;
 use serde_json::json;
 
@@ -7,7 +8,7 @@ use super::App;
 use crate::disk::registry::is_active;
 use crate::disk::touched::TouchedLists;
 use crate::disk::workstream::Workstream;
-use crate::exit::{Outcome, told};
+use crate::exit::Outcome;
 use crate::rules::conflict::{Ground, count_shared};
 use crate::rules::touched::parse_touched;
 

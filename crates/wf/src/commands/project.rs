@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use host::git::ProductRepo;
 use model::env_file::EnvFile;
 use model::id::{BranchName, ProjectName};
+use model::told;
 use model::verdict::WfStatus;
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use crate::cli::ProjectAddArgs;
 use crate::disk::site::Site;
 use crate::disk::workflow::{PROJECT_ENV, Workflow};
 use crate::disk::{DiskError, load_env, make_dir, save};
-use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::project::{Project, branch_of, write_project};
 
 /// What a registration is made of; the interview makes one too.

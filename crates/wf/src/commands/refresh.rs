@@ -1,12 +1,13 @@
 //! `wf refresh`: which files workstreams have touched, and the table of active ones.
 
+use model::told;
 use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
 use crate::disk::registry::is_active;
 use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Notice, Refreshed, Tips, refresh_all};
 

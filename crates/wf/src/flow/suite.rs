@@ -47,7 +47,7 @@ pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteR
         SuiteRunner::Make(target) => argv_make(bench.scene, target),
     };
     let kept = bench.scene.run_dir.join("tests").join(suite.name);
-    make_dir(&kept).map_err(|error| StageError::Failed(crate::exit::told(&error)))?;
+    make_dir(&kept).map_err(|error| StageError::Failed(model::told(&error)))?;
     let log = kept.join("output.log");
     let left = format!("test-results/{}/{}", bench.site.project.name, suite.name);
     let order = SuiteOrder {
@@ -92,8 +92,7 @@ fn is_absent(output: &str, target: &str) -> bool {
 
 /// Runs the suite as the person who runs wf, with a limit on time; its whole process group ends with it.
 async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEnd, StageError> {
-    let failed =
-        |error: &(dyn std::error::Error + 'static)| StageError::Failed(crate::exit::told(error));
+    let failed = |error: &(dyn std::error::Error + 'static)| StageError::Failed(model::told(error));
     let worktree = &order.scene.workstream.meta.worktree;
     let program = order.argv.first().cloned().unwrap_or_default();
     let program = match program.contains('/') {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use host::signal::Cancel;
+use model::told;
 use model::verdict::WfStatus;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -19,7 +20,7 @@ use self::screen::{Screen, parse_key};
 use super::App;
 use crate::cli::{QueueArg, Which};
 use crate::disk::site::Site;
-use crate::exit::{Failure, OrExit, Outcome, told};
+use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::board::{Mark, observe_board, observe_mark};
 use crate::flow::notify::notify;
 use crate::rules::watch::{Action, Board, Page, new_needs, press, render_page};

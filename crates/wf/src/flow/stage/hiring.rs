@@ -114,5 +114,5 @@ fn with_remedy(error: HireError) -> StageError {
         HireError::Model(NoModel::Missing { .. }) => " (AGENT_*_MODEL in the profile)",
         _ => "",
     };
-    StageError::Config(format!("{}{remedy}", crate::exit::told(&error)))
+    StageError::Config(format!("{}{remedy}", model::told(&error)))
 }

@@ -131,12 +131,12 @@ pub(crate) enum StageError {
 impl StageError {
     /// A failure with its whole chain of causes.
     fn failed(error: impl std::error::Error + 'static) -> Self {
-        Self::Failed(crate::exit::told(&error))
+        Self::Failed(model::told(&error))
     }
 
     /// The same for what the profile says.
     fn config(error: impl std::error::Error + 'static) -> Self {
-        Self::Config(crate::exit::told(&error))
+        Self::Config(model::told(&error))
     }
 }
 

@@ -1,0 +1,35 @@
+//! An error as it is told to people: with its causes, in one line.
+
+use std::error::Error;
+
+/// The whole chain in one line; causes that repeat what was said are left out.
+pub fn told(error: &(dyn Error + 'static)) -> String {
+    let mut said = error.to_string();
+    let mut line = said.clone();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !said.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+            said = text;
+        }
+        source = cause.source();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("could not open the door: the key broke")]
+    struct Repeating(#[source] std::io::Error);
+
+    #[test]
+    fn a_cause_that_was_said_already_is_not_said_again() {
+        let error = Repeating(std::io::Error::other("the key broke"));
+        assert_eq!(told(&error), "could not open the door: the key broke");
+    }
+}
