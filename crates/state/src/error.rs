@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::rules::lifecycle::WrongWorkStep;
 use crate::rules::status::WrongStep;
 
 /// The state could not be kept or read.
@@ -61,6 +62,25 @@ pub enum StateError {
         /// The issue.
         issue_number: u64,
     },
+    /// Somebody else has claimed the work since.
+    #[error(
+        "{owner}/{repo}#{issue_number} was taken over: its fence is {held} by now, and this came with {came}"
+    )]
+    Fenced {
+        /// The repository's owner.
+        owner: String,
+        /// The repository.
+        repo: String,
+        /// The issue.
+        issue_number: u64,
+        /// The fence that counts.
+        held: u64,
+        /// The one that was brought.
+        came: u64,
+    },
+    /// The work is in another state.
+    #[error(transparent)]
+    Work(#[from] WrongWorkStep),
     /// The bottle is in another status.
     #[error(transparent)]
     Step(#[from] WrongStep),

@@ -1,3 +1,4 @@
 //! Which status may follow which. Pure.
 
+pub(crate) mod lifecycle;
 pub(crate) mod status;

@@ -10,7 +10,9 @@ use super::database;
 use crate::error::StateError;
 
 /// What makes each version out of the one before; the first makes version 1 out of nothing.
-pub(super) const MIGRATIONS: &[&str] = &["
+pub(super) const MIGRATIONS: &[&str] = &[FORGE_STATE, ORCHESTRATOR];
+
+const FORGE_STATE: &str = "
     CREATE TABLE forge_state (
         owner TEXT NOT NULL,
         repo TEXT NOT NULL,
@@ -25,7 +27,56 @@ pub(super) const MIGRATIONS: &[&str] = &["
         last_checkin_at TEXT NOT NULL,
         PRIMARY KEY (owner, repo, issue_number)
     ) STRICT, WITHOUT ROWID;
-"];
+";
+
+const ORCHESTRATOR: &str = "
+    CREATE TABLE delivery (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        source TEXT NOT NULL,
+        delivery_id TEXT NOT NULL,
+        event TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        thread TEXT NOT NULL CHECK (thread IN ('issue', 'pull')),
+        number INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        received_at TEXT NOT NULL,
+        handled_at TEXT,
+        UNIQUE (source, delivery_id)
+    ) STRICT;
+    CREATE INDEX delivery_unhandled ON delivery (seq) WHERE handled_at IS NULL;
+    CREATE TABLE work (
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        state TEXT NOT NULL CHECK (state IN (
+            'queued', 'claimed', 'running', 'frozen', 'waiting', 'needs-attention', 'destroyed')),
+        errand TEXT NOT NULL,
+        title TEXT NOT NULL,
+        slug TEXT,
+        fence INTEGER NOT NULL,
+        holder TEXT,
+        lease_until INTEGER,
+        not_before TEXT,
+        destroy_at TEXT,
+        attempts INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        CHECK ((holder IS NOT NULL) = (state IN ('claimed', 'running'))),
+        PRIMARY KEY (owner, repo, issue_number)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE work_event (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        state TEXT NOT NULL,
+        reason TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX work_event_of ON work_event (owner, repo, issue_number);
+";
 
 /// Refuses a database that a newer program wrote, before anything in it is touched.
 pub(super) fn check_version(

@@ -1,6 +1,8 @@
 //! The state in SQLite: one file, a write-ahead log, every commit on disk before it counts.
 
+mod inbox;
 mod migrate;
+mod work;
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
@@ -58,17 +60,20 @@ impl SqliteForgeStateStore {
         database(&self.path, action)
     }
 
+    fn odd(&self, field: &'static str, value: &str) -> StateError {
+        StateError::Row { path: self.path.clone(), field, value: value.to_owned() }
+    }
+
+    fn time(&self, field: &'static str, text: &str) -> Result<Timestamp, StateError> {
+        text.parse().or(Err(self.odd(field, text)))
+    }
+
     fn read(&self, raw: RawState) -> Result<ForgeState, StateError> {
-        let odd = |field, value: &str| StateError::Row {
-            path: self.path.clone(),
-            field,
-            value: value.to_owned(),
-        };
         let bottle_names = serde_json::from_str(&raw.bottle_names);
-        let bottle_names = bottle_names.or(Err(odd("bottle_names", &raw.bottle_names)))?;
-        let status = BottleStatus::parse(&raw.status).ok_or_else(|| odd("status", &raw.status))?;
-        let at: Result<Timestamp, _> = raw.last_checkin_at.parse();
-        let last_checkin_at = at.or(Err(odd("last_checkin_at", &raw.last_checkin_at)))?;
+        let bottle_names = bottle_names.or(Err(self.odd("bottle_names", &raw.bottle_names)))?;
+        let status =
+            BottleStatus::parse(&raw.status).ok_or_else(|| self.odd("status", &raw.status))?;
+        let last_checkin_at = self.time("last_checkin_at", &raw.last_checkin_at)?;
         Ok(ForgeState {
             key: raw.key,
             slug: raw.slug,
@@ -159,9 +164,8 @@ impl ForgeStateStore for SqliteForgeStateStore {
             let (owner, repo) = (owner.clone(), repo.clone());
             return Err(StateError::Unknown { owner, repo, issue_number: *issue_number });
         };
-        let odd =
-            || StateError::Row { path: self.path.clone(), field: "status", value: word.clone() };
-        let next = next_status(BottleStatus::parse(&word).ok_or_else(odd)?, step)?;
+        let from = BottleStatus::parse(&word).ok_or_else(|| self.odd("status", &word))?;
+        let next = next_status(from, step)?;
         let sql = format!("UPDATE forge_state SET status = ?4 {which}");
         transaction
             .execute(&sql, params![owner, repo, issue_number, next.name()])

@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod conformance;
+mod orchestrator;
 mod sqlite;

@@ -1,0 +1,232 @@
+//! The life of the work on one issue, as the orchestrator sees it: it is queued, claimed before anything is started, runs,
+//! and freezes while people review, until its pull request is closed.
+
+use std::fmt;
+
+/// Where the work on an issue stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WorkState {
+    /// It is to run as soon as there is room.
+    Queued,
+    /// Somebody took it, and may have started something.
+    Claimed,
+    /// Its agent works, or what it did is being judged and published.
+    Running,
+    /// It waits for people, its bottle kept.
+    Frozen,
+    /// It goes on by itself at a known time: a quota, a rate limit, a forge that is down.
+    Waiting,
+    /// It cannot go on without a person.
+    NeedsAttention,
+    /// Its bottle is gone.
+    Destroyed,
+}
+
+/// What happens to the work on an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WorkStep {
+    /// It is to run: for the first time, again, or at last.
+    Queue,
+    /// It is taken, before anything is started.
+    Claim,
+    /// Its bottle is there.
+    Begin,
+    /// Its run is over, in good order.
+    Freeze,
+    /// It must wait, and goes on by itself.
+    Wait,
+    /// It cannot go on without a person.
+    CallPerson,
+    /// Its bottle is not needed any more.
+    Destroy,
+}
+
+/// A step that the work cannot take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("work that is {from} cannot {step}")]
+pub struct WrongWorkStep {
+    /// Where it stands.
+    pub from: WorkState,
+    /// What was to happen.
+    pub step: WorkStep,
+}
+
+impl WorkState {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Claimed,
+        Self::Running,
+        Self::Frozen,
+        Self::Waiting,
+        Self::NeedsAttention,
+        Self::Destroyed,
+    ];
+
+    /// The word that is kept and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Claimed => "claimed",
+            Self::Running => "running",
+            Self::Frozen => "frozen",
+            Self::Waiting => "waiting",
+            Self::NeedsAttention => "needs-attention",
+            Self::Destroyed => "destroyed",
+        }
+    }
+
+    /// Reads the word that is kept.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == word)
+    }
+
+    /// Whether somebody must hold a lease on it.
+    pub fn is_held(self) -> bool {
+        match self {
+            Self::Claimed | Self::Running => true,
+            Self::Queued
+            | Self::Frozen
+            | Self::Waiting
+            | Self::NeedsAttention
+            | Self::Destroyed => false,
+        }
+    }
+}
+
+impl fmt::Display for WorkState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for WorkStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "be queued",
+            Self::Claim => "be claimed",
+            Self::Begin => "begin",
+            Self::Freeze => "freeze",
+            Self::Wait => "wait",
+            Self::CallPerson => "call a person",
+            Self::Destroy => "be destroyed",
+        })
+    }
+}
+
+/// The state after a step. What is so already stays so, because events come twice and late; only a claim is never given
+/// twice.
+pub fn next_work(from: WorkState, step: WorkStep) -> Result<WorkState, WrongWorkStep> {
+    use WorkState as State;
+    match (from, step) {
+        // Whoever holds it lets go of it before it can be queued: a claim is never taken away from a living holder.
+        (_, WorkStep::Queue) => Ok(State::Queued),
+        (State::Queued | State::Waiting, WorkStep::Claim) => Ok(State::Claimed),
+        (State::Claimed | State::Running, WorkStep::Begin) => Ok(State::Running),
+        (State::Claimed | State::Running | State::Frozen, WorkStep::Freeze) => Ok(State::Frozen),
+        (State::Claimed | State::Running | State::Waiting, WorkStep::Wait) => Ok(State::Waiting),
+        (State::Destroyed, WorkStep::CallPerson) => Err(WrongWorkStep { from, step }),
+        (_, WorkStep::CallPerson) => Ok(State::NeedsAttention),
+        // What runs is ended first.
+        (State::Claimed | State::Running, WorkStep::Destroy) => Err(WrongWorkStep { from, step }),
+        (_, WorkStep::Destroy) => Ok(State::Destroyed),
+        (
+            State::Claimed
+            | State::Running
+            | State::Frozen
+            | State::NeedsAttention
+            | State::Destroyed,
+            WorkStep::Claim,
+        )
+        | (
+            State::Queued
+            | State::Frozen
+            | State::Waiting
+            | State::NeedsAttention
+            | State::Destroyed,
+            WorkStep::Begin,
+        )
+        | (
+            State::Queued | State::Waiting | State::NeedsAttention | State::Destroyed,
+            WorkStep::Freeze,
+        )
+        | (
+            State::Queued | State::Frozen | State::NeedsAttention | State::Destroyed,
+            WorkStep::Wait,
+        ) => Err(WrongWorkStep { from, step }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use WorkState::{Claimed, Destroyed, Frozen, NeedsAttention, Queued, Running, Waiting};
+
+    #[track_caller]
+    fn walk(steps: &[(WorkStep, WorkState)]) {
+        let mut state = Queued;
+        for (step, expected) in steps {
+            state = next_work(state, *step).unwrap();
+            assert_eq!(state, *expected, "after {step}");
+        }
+    }
+
+    #[test]
+    fn an_issue_goes_from_the_queue_to_a_bottle_that_is_gone() {
+        walk(&[
+            (WorkStep::Claim, Claimed),
+            (WorkStep::Begin, Running),
+            (WorkStep::Freeze, Frozen),
+            (WorkStep::Queue, Queued),
+            (WorkStep::Claim, Claimed),
+            (WorkStep::Begin, Running),
+            (WorkStep::Freeze, Frozen),
+            (WorkStep::Destroy, Destroyed),
+        ]);
+    }
+
+    #[test]
+    fn what_waits_goes_on_by_itself_and_what_needs_somebody_does_not() {
+        walk(&[
+            (WorkStep::Claim, Claimed),
+            (WorkStep::Begin, Running),
+            (WorkStep::Wait, Waiting),
+            (WorkStep::Claim, Claimed),
+            (WorkStep::CallPerson, NeedsAttention),
+        ]);
+        assert!(next_work(NeedsAttention, WorkStep::Claim).is_err());
+        assert_eq!(next_work(NeedsAttention, WorkStep::Queue), Ok(Queued));
+    }
+
+    #[test]
+    fn nothing_is_claimed_twice() {
+        for held in WorkState::ALL.into_iter().filter(|state| state.is_held()) {
+            let error = next_work(held, WorkStep::Claim).unwrap_err();
+            assert_eq!(error.to_string(), format!("work that is {held} cannot be claimed"));
+        }
+    }
+
+    #[test]
+    fn what_runs_is_not_destroyed_under_its_agent() {
+        assert!(next_work(Running, WorkStep::Destroy).is_err());
+        assert!(next_work(Claimed, WorkStep::Destroy).is_err());
+        assert_eq!(next_work(Destroyed, WorkStep::Destroy), Ok(Destroyed));
+    }
+
+    #[test]
+    fn only_what_was_claimed_can_begin_freeze_or_wait() {
+        for state in [Queued, NeedsAttention, Destroyed] {
+            for step in [WorkStep::Begin, WorkStep::Freeze, WorkStep::Wait] {
+                assert!(next_work(state, step).is_err(), "{state} {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for state in WorkState::ALL {
+            assert_eq!(WorkState::parse(state.name()), Some(state));
+        }
+        assert_eq!(WorkState::parse("Queued"), None);
+    }
+}

@@ -1,0 +1,377 @@
+//! The work on issues: every step is guarded by the state machine and by the fence of whoever takes it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use super::SqliteForgeStateStore;
+use crate::error::StateError;
+use crate::forge_state::IssueKey;
+use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
+use crate::work::{Errand, Work, WorkEvent, WorkNote};
+
+const COLUMNS: &str = "owner, repo, issue_number, state, errand, title, slug, fence, holder, \
+                       lease_until, not_before, destroy_at, attempts, reason, created_at, updated_at";
+
+/// The database's clock, in seconds. Leases are measured by it alone.
+const NOW: &str = "CAST(strftime('%s', 'now') AS INTEGER)";
+
+impl SqliteForgeStateStore {
+    /// All work, by owner, repository and number.
+    pub fn works(&self) -> Result<Vec<Work>, StateError> {
+        self.read_works("ORDER BY owner, repo, issue_number", params![])
+    }
+
+    /// The work on an issue.
+    pub fn work(&self, key: &IssueKey) -> Result<Option<Work>, StateError> {
+        let IssueKey { owner, repo, issue_number } = key;
+        let which = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
+        Ok(self.read_works(which, params![owner, repo, issue_number])?.pop())
+    }
+
+    /// Queues work on an issue that has none, or whose bottle is gone. Work that goes on is left alone and returned.
+    pub fn add_work(
+        &self,
+        key: &IssueKey,
+        title: &str,
+        errand: &Errand,
+        reason: &str,
+    ) -> Result<Work, StateError> {
+        let IssueKey { owner, repo, issue_number } = key;
+        self.change(|transaction| {
+            let sql = "INSERT INTO work (owner, repo, issue_number, state, errand, title, fence, \
+                 attempts, reason, created_at, updated_at) \
+                 VALUES (?1, ?2, ?3, 'queued', ?4, ?5, 1, 0, ?6, ?7, ?7) \
+                 ON CONFLICT (owner, repo, issue_number) DO UPDATE SET state = 'queued', \
+                 errand = ?4, title = ?5, slug = NULL, fence = fence + 1, attempts = 0, \
+                 reason = ?6, not_before = NULL, destroy_at = NULL, updated_at = ?7 \
+                 WHERE work.state = 'destroyed'";
+            let now = host::clock::now().to_string();
+            let errand = render_errand(errand);
+            let changed = transaction
+                .execute(sql, params![owner, repo, issue_number, errand, title, reason, now])
+                .map_err(self.failed("queue work"))?;
+            match changed {
+                0 => Ok(()),
+                _ => self.tell(transaction, key, WorkState::Queued, reason),
+            }
+        })?;
+        self.work(key)?.ok_or_else(|| unknown(key))
+    }
+
+    /// Takes a step with the work on an issue. Whoever has lost it in the meantime is refused.
+    pub fn step_work(
+        &self,
+        key: &IssueKey,
+        fence: u64,
+        step: WorkStep,
+        note: &WorkNote,
+    ) -> Result<WorkState, StateError> {
+        self.change(|transaction| {
+            let (from, held) = self.standing(transaction, key)?;
+            if held != fence {
+                let IssueKey { owner, repo, issue_number } = key.clone();
+                return Err(StateError::Fenced { owner, repo, issue_number, held, came: fence });
+            }
+            let next = next_work(from, step)?;
+            let sql = "UPDATE work SET state = ?4, reason = ?5, slug = COALESCE(?6, slug), \
+                 errand = COALESCE(?7, errand), not_before = ?8, \
+                 attempts = COALESCE(?9, attempts), updated_at = ?10, \
+                 holder = CASE WHEN ?11 THEN holder END, \
+                 lease_until = CASE WHEN ?11 THEN lease_until END \
+                 WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
+            let IssueKey { owner, repo, issue_number } = key;
+            transaction
+                .execute(
+                    sql,
+                    params![
+                        owner,
+                        repo,
+                        issue_number,
+                        next.name(),
+                        note.reason,
+                        note.slug,
+                        note.errand.as_ref().map(render_errand),
+                        note.not_before.map(|at| at.to_string()),
+                        note.attempts,
+                        host::clock::now().to_string(),
+                        next.is_held(),
+                    ],
+                )
+                .map_err(self.failed("take a step"))?;
+            self.tell(transaction, key, next, &note.reason)?;
+            Ok(next)
+        })
+    }
+
+    /// Claims the work that waits longest: queued, or waiting and due. The claim is on disk before anything is started.
+    pub fn claim_work(&self, holder: &str, lease: Duration) -> Result<Option<Work>, StateError> {
+        let key = self.change(|transaction| {
+            let sql = "SELECT owner, repo, issue_number, state FROM work \
+                 WHERE state = 'queued' OR (state = 'waiting' AND not_before <= ?1) \
+                 ORDER BY updated_at, owner, repo, issue_number LIMIT 1";
+            let found = transaction
+                .query_row(sql, params![host::clock::now().to_string()], |row| {
+                    let key = IssueKey {
+                        owner: row.get(0)?,
+                        repo: row.get(1)?,
+                        issue_number: row.get(2)?,
+                    };
+                    Ok((key, row.get::<_, String>(3)?))
+                })
+                .optional()
+                .map_err(self.failed("look for work"))?;
+            let Some((key, word)) = found else { return Ok(None) };
+            let from = WorkState::parse(&word).ok_or_else(|| self.odd("state", &word))?;
+            let next = next_work(from, WorkStep::Claim)?;
+            self.hold(transaction, &key, next, holder, lease)?;
+            self.tell(transaction, &key, next, "there is room for it")?;
+            Ok(Some(key))
+        })?;
+        key.map(|key| self.work(&key)?.ok_or_else(|| unknown(&key))).transpose()
+    }
+
+    /// Takes over what others held. Only for whoever knows that they are gone; their fences are worth nothing any more.
+    pub fn take_over_work(&self, holder: &str, lease: Duration) -> Result<Vec<Work>, StateError> {
+        let held = self.read_works("WHERE holder IS NOT NULL", params![])?;
+        let others: Vec<Work> =
+            held.into_iter().filter(|work| work.holder.as_deref() != Some(holder)).collect();
+        self.change(|transaction| {
+            others
+                .iter()
+                .try_for_each(|work| self.hold(transaction, &work.key, work.state, holder, lease))
+        })?;
+        let again = |work: &Work| self.work(&work.key)?.ok_or_else(|| unknown(&work.key));
+        others.iter().map(again).collect()
+    }
+
+    /// Holds on to everything that this holder has.
+    pub fn renew_leases(&self, holder: &str, lease: Duration) -> Result<usize, StateError> {
+        let sql = format!("UPDATE work SET lease_until = {NOW} + ?2 WHERE holder = ?1");
+        let renewed = self.lock().execute(&sql, params![holder, lease.as_secs()]);
+        renewed.map_err(self.failed("renew the leases"))
+    }
+
+    /// Says when a bottle is to go; `None` takes it back.
+    pub fn set_destroy_at(&self, key: &IssueKey, at: Option<Timestamp>) -> Result<(), StateError> {
+        let IssueKey { owner, repo, issue_number } = key;
+        let sql = "UPDATE work SET destroy_at = ?4 \
+                   WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
+        let at = at.map(|at| at.to_string());
+        let updated = self.lock().execute(sql, params![owner, repo, issue_number, at]);
+        updated.map_err(self.failed("say when a bottle goes")).map(drop)
+    }
+
+    /// What happened to the work on an issue, oldest first.
+    pub fn work_events(&self, key: &IssueKey) -> Result<Vec<WorkEvent>, StateError> {
+        let IssueKey { owner, repo, issue_number } = key;
+        let which = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3 ORDER BY seq";
+        self.read_events(which, params![owner, repo, issue_number])
+    }
+
+    /// What happened to any work after `seq`, oldest first.
+    pub fn events_since(&self, seq: u64, limit: usize) -> Result<Vec<WorkEvent>, StateError> {
+        self.read_events("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
+    }
+
+    fn change<T>(
+        &self,
+        act: impl FnOnce(&Transaction<'_>) -> Result<T, StateError>,
+    ) -> Result<T, StateError> {
+        let mut connection = self.lock();
+        // Locks for writing at once: who reads first and writes later can be overtaken in between.
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(self.failed("begin"))?;
+        let outcome = act(&transaction)?;
+        transaction.commit().map_err(self.failed("keep work"))?;
+        Ok(outcome)
+    }
+
+    fn hold(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &IssueKey,
+        state: WorkState,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<(), StateError> {
+        let IssueKey { owner, repo, issue_number } = key;
+        let sql = format!(
+            "UPDATE work SET state = ?4, fence = fence + 1, holder = ?5, \
+             lease_until = {NOW} + ?6, not_before = NULL, updated_at = ?7 \
+             WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3"
+        );
+        let now = host::clock::now().to_string();
+        let lease = lease.as_secs();
+        transaction
+            .execute(&sql, params![owner, repo, issue_number, state.name(), holder, lease, now])
+            .map_err(self.failed("claim work"))
+            .map(drop)
+    }
+
+    fn standing(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &IssueKey,
+    ) -> Result<(WorkState, u64), StateError> {
+        let IssueKey { owner, repo, issue_number } = key;
+        let sql = "SELECT state, fence FROM work \
+                   WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
+        let found: Option<(String, u64)> = transaction
+            .query_row(sql, params![owner, repo, issue_number], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .optional()
+            .map_err(self.failed("read work"))?;
+        let (word, fence) = found.ok_or_else(|| unknown(key))?;
+        let state = WorkState::parse(&word).ok_or_else(|| self.odd("state", &word))?;
+        Ok((state, fence))
+    }
+
+    fn tell(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &IssueKey,
+        state: WorkState,
+        reason: &str,
+    ) -> Result<(), StateError> {
+        let sql = "INSERT INTO work_event (owner, repo, issue_number, at, state, reason) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let IssueKey { owner, repo, issue_number } = key;
+        let now = host::clock::now().to_string();
+        transaction
+            .execute(sql, params![owner, repo, issue_number, now, state.name(), reason])
+            .map_err(self.failed("keep an event"))
+            .map(drop)
+    }
+
+    fn read_works(
+        &self,
+        rest: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<Work>, StateError> {
+        let connection = self.lock();
+        let sql = format!("SELECT {COLUMNS} FROM work {rest}");
+        let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
+        let rows = statement.query_map(values, read_row).map_err(self.failed("read work"))?;
+        rows.map(|raw| self.work_of(raw.map_err(self.failed("read work"))?)).collect()
+    }
+
+    fn work_of(&self, raw: RawWork) -> Result<Work, StateError> {
+        let time =
+            |field, text: Option<String>| text.map(|text| self.time(field, &text)).transpose();
+        let lease_until = match raw.lease_until {
+            Some(secs) => Some(
+                Timestamp::from_second(secs).or(Err(self.odd("lease_until", &secs.to_string())))?,
+            ),
+            None => None,
+        };
+        Ok(Work {
+            state: WorkState::parse(&raw.state).ok_or_else(|| self.odd("state", &raw.state))?,
+            errand: parse_errand(&raw.errand).ok_or_else(|| self.odd("errand", &raw.errand))?,
+            key: raw.key,
+            title: raw.title,
+            slug: raw.slug,
+            fence: raw.fence,
+            holder: raw.holder,
+            lease_until,
+            not_before: time("not_before", raw.not_before)?,
+            destroy_at: time("destroy_at", raw.destroy_at)?,
+            attempts: raw.attempts,
+            reason: raw.reason,
+            created_at: self.time("created_at", &raw.created_at)?,
+            updated_at: self.time("updated_at", &raw.updated_at)?,
+        })
+    }
+
+    fn read_events(
+        &self,
+        rest: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<WorkEvent>, StateError> {
+        let connection = self.lock();
+        let sql = format!(
+            "SELECT seq, owner, repo, issue_number, at, state, reason FROM work_event {rest}"
+        );
+        let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
+        let rows = statement.query_map(values, |row| {
+            let key = IssueKey { owner: row.get(1)?, repo: row.get(2)?, issue_number: row.get(3)? };
+            let (at, state): (String, String) = (row.get(4)?, row.get(5)?);
+            Ok((row.get::<_, u64>(0)?, key, at, state, row.get::<_, String>(6)?))
+        });
+        let rows = rows.map_err(self.failed("read the events"))?;
+        rows.map(|raw| {
+            let (seq, key, at, word, reason) = raw.map_err(self.failed("read the events"))?;
+            let state = WorkState::parse(&word).ok_or_else(|| self.odd("state", &word))?;
+            Ok(WorkEvent { seq, key, at: self.time("at", &at)?, state, reason })
+        })
+        .collect()
+    }
+}
+
+fn unknown(key: &IssueKey) -> StateError {
+    let IssueKey { owner, repo, issue_number } = key.clone();
+    StateError::Unknown { owner, repo, issue_number }
+}
+
+fn render_errand(errand: &Errand) -> String {
+    match errand {
+        Errand::Start { agent, bottles } => {
+            serde_json::json!({ "start": { "agent": agent, "bottles": bottles } })
+        }
+        Errand::Resume { prompt } => serde_json::json!({ "resume": { "prompt": prompt } }),
+    }
+    .to_string()
+}
+
+fn parse_errand(text: &str) -> Option<Errand> {
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    if let Some(start) = value.get("start") {
+        let agent = start.get("agent")?.as_str()?.to_owned();
+        let names = start.get("bottles")?.as_array()?.iter();
+        let bottles = names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+        return Some(Errand::Start { agent, bottles });
+    }
+    let prompt = value.get("resume")?.get("prompt")?.as_str().map(str::to_owned);
+    Some(Errand::Resume { prompt })
+}
+
+struct RawWork {
+    key: IssueKey,
+    state: String,
+    errand: String,
+    title: String,
+    slug: Option<String>,
+    fence: u64,
+    holder: Option<String>,
+    lease_until: Option<i64>,
+    not_before: Option<String>,
+    destroy_at: Option<String>,
+    attempts: u32,
+    reason: String,
+    created_at: String,
+    updated_at: String,
+}
+
+/// In the order of [`COLUMNS`].
+fn read_row(row: &Row<'_>) -> rusqlite::Result<RawWork> {
+    let key = IssueKey { owner: row.get(0)?, repo: row.get(1)?, issue_number: row.get(2)? };
+    Ok(RawWork {
+        key,
+        state: row.get(3)?,
+        errand: row.get(4)?,
+        title: row.get(5)?,
+        slug: row.get(6)?,
+        fence: row.get(7)?,
+        holder: row.get(8)?,
+        lease_until: row.get(9)?,
+        not_before: row.get(10)?,
+        destroy_at: row.get(11)?,
+        attempts: row.get(12)?,
+        reason: row.get(13)?,
+        created_at: row.get(14)?,
+        updated_at: row.get(15)?,
+    })
+}

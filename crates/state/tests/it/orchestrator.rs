@@ -1,0 +1,186 @@
+//! What the orchestrator relies on: deliveries count once and are never lost, and work has one holder at a time.
+
+use std::time::Duration;
+
+use state::{
+    About, Errand, Kept, NewDelivery, SqliteForgeStateStore, StateError, Work, WorkNote, WorkState,
+    WorkStep,
+};
+use tempfile::TempDir;
+
+use crate::conformance::key;
+
+const LEASE: Duration = Duration::from_secs(60);
+
+fn open(dir: &TempDir) -> SqliteForgeStateStore {
+    SqliteForgeStateStore::open(&dir.path().join("bot-bottle.db")).unwrap()
+}
+
+fn store() -> (TempDir, SqliteForgeStateStore) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    (dir, store)
+}
+
+fn delivery(id: &str) -> NewDelivery {
+    NewDelivery {
+        source: "gitea".to_owned(),
+        id: id.to_owned(),
+        event: "issue_label".to_owned(),
+        owner: "acme".to_owned(),
+        repo: "widget".to_owned(),
+        about: About::Issue(3),
+        body: b"{\"action\": \"label_updated\"}".to_vec(),
+    }
+}
+
+fn start() -> Errand {
+    Errand::Start { agent: "implementer".to_owned(), bottles: vec!["rust".to_owned()] }
+}
+
+fn add(store: &SqliteForgeStateStore, number: u64) -> Work {
+    store.add_work(&key("acme", "widget", number), "Mend it", &start(), "labelled").unwrap()
+}
+
+fn step(
+    store: &SqliteForgeStateStore,
+    work: &Work,
+    step: WorkStep,
+) -> Result<WorkState, StateError> {
+    store.step_work(&work.key, work.fence, step, &WorkNote::because("so"))
+}
+
+#[test]
+fn a_delivery_that_comes_twice_counts_once() {
+    let (_dir, store) = store();
+    let kept = store.keep_deliveries(&[delivery("a"), delivery("b"), delivery("a")]).unwrap();
+    assert_eq!(kept, [Kept::New, Kept::New, Kept::Known]);
+    assert_eq!(store.keep_deliveries(&[delivery("b")]).unwrap(), [Kept::Known]);
+    let mut elsewhere = delivery("b");
+    elsewhere.source = "github".to_owned();
+    assert_eq!(store.keep_deliveries(&[elsewhere]).unwrap(), [Kept::New]);
+}
+
+#[test]
+fn deliveries_wait_in_their_order_until_they_are_handled_and_outlive_the_store() {
+    let (dir, store) = store();
+    store.keep_deliveries(&[delivery("a"), delivery("b")]).unwrap();
+    store.keep_deliveries(&[delivery("c")]).unwrap();
+    let first = store.unhandled_deliveries(1).unwrap().remove(0);
+    assert_eq!((first.id.as_str(), first.about), ("a", About::Issue(3)));
+    store.mark_handled(&[first.seq]).unwrap();
+    drop(store);
+    let store = open(&dir);
+    let ids: Vec<String> =
+        store.unhandled_deliveries(9).unwrap().into_iter().map(|it| it.id).collect();
+    assert_eq!(ids, ["b", "c"]);
+    assert_eq!(store.delivery_body(first.seq).unwrap(), delivery("a").body);
+    let newest = store.last_deliveries(9).unwrap();
+    assert_eq!(newest.first().map(|it| it.id.as_str()), Some("c"));
+    assert!(newest.last().unwrap().handled_at.is_some());
+}
+
+#[test]
+fn only_what_was_handled_is_forgotten() {
+    let (_dir, store) = store();
+    store.keep_deliveries(&[delivery("a"), delivery("b")]).unwrap();
+    let first = store.unhandled_deliveries(1).unwrap().remove(0);
+    store.mark_handled(&[first.seq]).unwrap();
+    let tomorrow = host::clock::now() + Duration::from_secs(86_400);
+    assert_eq!(store.forget_deliveries(tomorrow).unwrap(), 1);
+    assert_eq!(store.unhandled_deliveries(9).unwrap().len(), 1);
+}
+
+#[test]
+fn work_is_claimed_in_the_order_in_which_it_was_queued() {
+    let (_dir, store) = store();
+    add(&store, 9);
+    add(&store, 2);
+    let first = store.claim_work("me", LEASE).unwrap().unwrap();
+    assert_eq!((first.key.issue_number, first.state), (9, WorkState::Claimed));
+    assert_eq!((first.fence, first.holder.as_deref()), (2, Some("me")));
+    assert!(first.lease_until.unwrap() > host::clock::now());
+    assert_eq!(first.errand, start());
+    assert_eq!(store.claim_work("me", LEASE).unwrap().unwrap().key.issue_number, 2);
+    assert_eq!(store.claim_work("me", LEASE).unwrap(), None);
+}
+
+#[test]
+fn an_issue_has_one_piece_of_work_at_a_time() {
+    let (_dir, store) = store();
+    add(&store, 3);
+    let claimed = store.claim_work("me", LEASE).unwrap().unwrap();
+    assert_eq!(add(&store, 3), claimed, "it goes on as it was");
+    step(&store, &claimed, WorkStep::Freeze).unwrap();
+    assert_eq!(add(&store, 3).state, WorkState::Frozen);
+    step(&store, &claimed, WorkStep::Destroy).unwrap();
+    let again = add(&store, 3);
+    assert_eq!((again.state, again.slug), (WorkState::Queued, None));
+    assert!(again.fence > claimed.fence);
+}
+
+#[test]
+fn who_lost_its_claim_is_fenced_off() {
+    let (_dir, store) = store();
+    add(&store, 3);
+    let mine = store.claim_work("first", LEASE).unwrap().unwrap();
+    step(&store, &mine, WorkStep::Begin).unwrap();
+    let theirs = store.take_over_work("second", LEASE).unwrap().remove(0);
+    assert_eq!((theirs.state, theirs.holder.as_deref()), (WorkState::Running, Some("second")));
+    let error = step(&store, &mine, WorkStep::Freeze).unwrap_err();
+    assert!(matches!(error, StateError::Fenced { held: 3, came: 2, .. }), "{error}");
+    assert!(error.to_string().contains("acme/widget#3 was taken over"), "{error}");
+    assert_eq!(step(&store, &theirs, WorkStep::Freeze).unwrap(), WorkState::Frozen);
+    assert!(store.take_over_work("third", LEASE).unwrap().is_empty(), "nobody holds it now");
+}
+
+#[test]
+fn work_that_waits_is_claimed_when_it_is_due_and_not_before() {
+    let (_dir, store) = store();
+    add(&store, 3);
+    let work = store.claim_work("me", LEASE).unwrap().unwrap();
+    let later = host::clock::now() + Duration::from_secs(3600);
+    let note = WorkNote { not_before: Some(later), ..WorkNote::because("the quota is used up") };
+    store.step_work(&work.key, work.fence, WorkStep::Wait, &note).unwrap();
+    assert_eq!(store.claim_work("me", LEASE).unwrap(), None);
+    let waiting = store.work(&work.key).unwrap().unwrap();
+    assert_eq!((waiting.holder, waiting.reason.as_str()), (None, "the quota is used up"));
+    let past = host::clock::now() - Duration::from_secs(1);
+    let note = WorkNote { not_before: Some(past), ..WorkNote::because("sooner") };
+    store.step_work(&work.key, work.fence, WorkStep::Wait, &note).unwrap();
+    assert_eq!(store.claim_work("me", LEASE).unwrap().unwrap().not_before, None);
+}
+
+#[test]
+fn leases_are_renewed_by_their_holder_alone() {
+    let (_dir, store) = store();
+    add(&store, 3);
+    let work = store.claim_work("me", Duration::from_secs(1)).unwrap().unwrap();
+    assert_eq!(store.renew_leases("somebody", LEASE).unwrap(), 0);
+    assert_eq!(store.renew_leases("me", LEASE).unwrap(), 1);
+    let renewed = store.work(&work.key).unwrap().unwrap();
+    assert!(renewed.lease_until > work.lease_until);
+    assert_eq!(renewed.fence, work.fence);
+}
+
+#[test]
+fn every_step_is_an_event_with_its_reason() {
+    let (_dir, store) = store();
+    let work = add(&store, 3);
+    let claimed = store.claim_work("me", LEASE).unwrap().unwrap();
+    let note = WorkNote { slug: Some("fix-3".to_owned()), ..WorkNote::because("it is there") };
+    store.step_work(&work.key, claimed.fence, WorkStep::Begin, &note).unwrap();
+    let events = store.work_events(&work.key).unwrap();
+    let told: Vec<(WorkState, &str)> =
+        events.iter().map(|event| (event.state, event.reason.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (WorkState::Queued, "labelled"),
+            (WorkState::Claimed, "there is room for it"),
+            (WorkState::Running, "it is there"),
+        ]
+    );
+    assert_eq!(store.events_since(events[1].seq, 9).unwrap(), events[2..]);
+    assert_eq!(store.work(&work.key).unwrap().unwrap().slug.as_deref(), Some("fix-3"));
+}
