@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod flow;
 mod rules;
+mod serve;
 mod ui;
 
 use std::ffi::OsString;

@@ -1,0 +1,229 @@
+//! What `bot-bottle serve` is told by its configuration file: TOML, strict, every key explained by the file that
+//! `bot-bottle config show` prints.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use forge::{ForgeKind, WebBase};
+use model::secret::Secret;
+use serde::Deserialize;
+
+use crate::exit::Failure;
+use crate::flow::home::Home;
+
+/// The file as it is written when nobody has said anything: all keys, with what they mean.
+pub(crate) const EXPLAINED: &str = include_str!("settings.toml");
+
+/// Everything that can be said.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) public_url: Option<String>,
+    pub(crate) max_bottles: usize,
+    pub(crate) backend: Option<String>,
+    pub(crate) sweep_secs: u64,
+    pub(crate) retention_days: u32,
+    pub(crate) delivery_days: u32,
+    pub(crate) drain_secs: u64,
+    pub(crate) lease_secs: u64,
+    pub(crate) watchdog_secs: u64,
+    pub(crate) body_max_bytes: usize,
+    pub(crate) admin_token_file: Option<PathBuf>,
+    pub(crate) user_header: Option<String>,
+    pub(crate) log: LogFormat,
+    #[serde(rename = "forge")]
+    pub(crate) forges: Vec<ForgeSettings>,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// One forge, and the repositories on it that are served.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForgeSettings {
+    pub(crate) kind: String,
+    pub(crate) url: String,
+    #[serde(default)]
+    pub(crate) token_file: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) secret_file: Option<PathBuf>,
+    #[serde(default = "default_org")]
+    pub(crate) org: String,
+    #[serde(default)]
+    pub(crate) triggers: Vec<String>,
+    #[serde(default)]
+    pub(crate) bot_login: Option<String>,
+    pub(crate) repos: Vec<String>,
+    /// Checkouts of some of the repositories, where bot-bottle shall not keep its own.
+    #[serde(default)]
+    pub(crate) checkouts: BTreeMap<String, PathBuf>,
+}
+
+fn default_org() -> String {
+    "bot-bottle".to_owned()
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8473)),
+            public_url: None,
+            max_bottles: 4,
+            backend: None,
+            sweep_secs: 300,
+            retention_days: 7,
+            delivery_days: 30,
+            drain_secs: 60,
+            lease_secs: 60,
+            watchdog_secs: 1800,
+            body_max_bytes: 2 * 1024 * 1024,
+            admin_token_file: None,
+            user_header: None,
+            log: LogFormat::Text,
+            forges: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a file.
+    pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage(format!(
+                "could not read {}: {error}; begin one with: bot-bottle config show > {}",
+                path.display(),
+                path.display()
+            ))
+        })?;
+        Self::parse(&text).map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
+    }
+
+    /// Reads a text and checks what no type can hold.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let settings: Self =
+            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        for (name, value) in [
+            ("max_bottles", settings.max_bottles as u64),
+            ("sweep_secs", settings.sweep_secs),
+            ("lease_secs", settings.lease_secs),
+            ("watchdog_secs", settings.watchdog_secs),
+            ("body_max_bytes", settings.body_max_bytes as u64),
+        ] {
+            if value == 0 {
+                return Err(format!("{name} cannot be 0"));
+            }
+        }
+        let mut known = Vec::new();
+        for forge in &settings.forges {
+            forge.kind()?;
+            forge.web()?;
+            for repo in &forge.repos {
+                split_repo(repo).ok_or_else(|| format!("'{repo}' is no owner/name"))?;
+                if known.contains(&repo) {
+                    return Err(format!("'{repo}' is named twice"));
+                }
+                known.push(repo);
+            }
+        }
+        Ok(settings)
+    }
+}
+
+impl ForgeSettings {
+    /// Which kind it is. Forgejo answers as Gitea does.
+    pub(crate) fn kind(&self) -> Result<ForgeKind, String> {
+        ForgeKind::parse(&self.kind).ok_or_else(|| {
+            format!("kind cannot be '{}': gitea, forgejo, github or gitlab", self.kind)
+        })
+    }
+
+    /// Its front page.
+    pub(crate) fn web(&self) -> Result<WebBase, String> {
+        let wrong = || format!("url cannot be '{}': give http(s)://host[:port][/path]", self.url);
+        WebBase::parse(self.url.trim_end_matches('/')).ok_or_else(wrong)
+    }
+
+    /// Its token: from its own file, or from where a single forge's token always is.
+    pub(crate) fn token(&self, home: &Home) -> Result<Secret, Failure> {
+        let path = self.token_file.clone().unwrap_or_else(|| home.token_file());
+        read_secret(&path, "the forge's token")
+    }
+}
+
+/// Reads a secret from a file that nobody else can read.
+pub(crate) fn read_secret(path: &Path, what: &str) -> Result<Secret, Failure> {
+    let bytes = host::file::read_private(path)
+        .map_err(|error| Failure::usage(format!("{what}: {}", model::told(&error))))?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    match text.is_empty() {
+        true => Err(Failure::usage(format!("{what}: {} is empty", path.display()))),
+        false => Ok(Secret::new(text)),
+    }
+}
+
+/// `owner/name`. The owner of a GitLab project may be groups within groups.
+pub(crate) fn split_repo(text: &str) -> Option<(&str, &str)> {
+    let (owner, name) = text.rsplit_once('/')?;
+    let plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    (owner.split('/').all(plain) && plain(name)).then_some((owner, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_is_shown_says_what_holds_without_it() {
+        let shown = Settings::parse(EXPLAINED).expect("it reads");
+        assert_eq!(format!("{shown:?}"), format!("{:?}", Settings::default()));
+    }
+
+    /// Keys that are commented out count too: they are explained.
+    #[test]
+    fn every_key_is_explained() {
+        let text: String = EXPLAINED
+            .lines()
+            .map(|line| line.strip_prefix("#: ").unwrap_or(line).to_owned() + "\n")
+            .collect();
+        let all = Settings::parse(&text).expect("the examples read too");
+        assert!(all.admin_token_file.is_some() && all.user_header.is_some());
+        assert!(all.backend.is_some() && all.public_url.is_some());
+        let forge = all.forges.first().expect("a forge");
+        assert!(forge.token_file.is_some() && forge.secret_file.is_some());
+        assert!(forge.bot_login.is_some() && !forge.triggers.is_empty());
+        assert!(!forge.checkouts.is_empty());
+    }
+
+    #[track_caller]
+    fn refuse(text: &str, words: &str) {
+        let error = Settings::parse(text).expect_err("it is refused");
+        assert!(error.contains(words), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        refuse("max_bottels = 3", "max_bottels");
+        refuse("max_bottles = 0", "max_bottles cannot be 0");
+        refuse("listen = \"here\"", "listen");
+        let forge = |kind: &str, url: &str, repos: &str| {
+            format!("[[forge]]\nkind = \"{kind}\"\nurl = \"{url}\"\nrepos = [{repos}]\n")
+        };
+        refuse(&forge("gitee", "https://h", ""), "kind cannot be 'gitee'");
+        refuse(&forge("gitea", "ftp://h", ""), "url cannot be 'ftp://h'");
+        refuse(&forge("gitea", "https://h", "\"widget\""), "'widget' is no owner/name");
+        refuse(&forge("gitea", "https://h", "\"a/b\", \"a/b\""), "'a/b' is named twice");
+        refuse(&forge("gitea", "https://h", "\"../b\""), "'../b' is no owner/name");
+    }
+}
