@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use host::signal::cancel_on_signals;
 use model::verdict::BottleStatus;
 use state::Step;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, loss: Loss) -> Outcome {
     let (bottle, _) = Bottle::open(&home, slug)?;
     block_on(async {
         let lock = bottle.take(Duration::ZERO).await?;
-        match (recover(ui, &home, &bottle, None).await, loss) {
+        match (recover(ui, &home, &bottle, None, &cancel_on_signals().or_general()?).await, loss) {
             (Err(failure), Loss::Accepted) => {
                 ui.note(&format!("its last run stays open: {failure}"));
             }

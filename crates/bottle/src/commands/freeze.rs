@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use engine::launch::{self, Sighting};
 use engine::place::Place;
+use host::signal::cancel_on_signals;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
 use store::run_dir::RunDir;
@@ -39,7 +40,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, end: End) -> Outcome {
     }
     block_on(async {
         let lock = bottle.take(WAIT).await?;
-        recover(ui, &home, &bottle, None).await?;
+        recover(ui, &home, &bottle, None, &cancel_on_signals().or_general()?).await?;
         settle(&home, slug)?;
         drop(lock);
         Ok(())

@@ -3,6 +3,7 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use host::signal::cancel_on_signals;
 use serde_json::{Value, json};
 use state::{BottleStatus, ForgeState, ForgeStateStore};
 
@@ -30,7 +31,9 @@ pub(crate) fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
             backend: args.backend,
             repo: None,
         };
-        block_on(open::start(ui, &home, wish, Some(access)))
+        block_on(async {
+            open::start(ui, &home, wish, Some(access), &cancel_on_signals().or_general()?).await
+        })
     };
     run().map_err(Failure::headless)
 }
@@ -43,7 +46,9 @@ pub(crate) fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
         announce(ui, &access);
         let prompt = read_prompt(&args.prompt)?;
         let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
-        block_on(open::resume(ui, &home, wish, Some(access)))
+        block_on(async {
+            open::resume(ui, &home, wish, Some(access), &cancel_on_signals().or_general()?).await
+        })
     };
     run().map_err(Failure::headless)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::hire::Hired;
+use host::signal::Cancel;
 use model::id::{BranchName, Sha};
 use model::verdict::BottleStatus;
 use sandbox::backend::BackendKind;
@@ -59,6 +60,7 @@ pub(crate) async fn start(
     home: &Home,
     wish: StartWish,
     access: Option<ForgeAccess>,
+    cancel: &Cancel,
 ) -> Outcome {
     let manifest = home.load_agent(&wish.agent)?;
     let assignment = match &access {
@@ -101,7 +103,8 @@ pub(crate) async fn start(
     bottle.save(&record)?;
     host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
-    let opening = Opening { ui, home, bottle, record, source, access, assignment };
+    let opening =
+        Opening { ui, home, bottle, record, source, access, assignment, cancel: cancel.clone() };
     opening.run(&wish.prompt, staff, None, lock).await
 }
 
@@ -125,10 +128,11 @@ pub(crate) async fn resume(
     home: &Home,
     wish: ResumeWish,
     access: Option<ForgeAccess>,
+    cancel: &Cancel,
 ) -> Outcome {
     let (bottle, _) = Bottle::open(home, &wish.slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
-    recover(ui, home, &bottle, access.clone()).await?;
+    recover(ui, home, &bottle, access.clone(), cancel).await?;
     settle(home, &wish.slug)?;
     let (bottle, mut record) = Bottle::open(home, &wish.slug)?;
     if record.state == BottleState::Destroyed {
@@ -170,7 +174,8 @@ pub(crate) async fn resume(
     standing::step(home, &record, Step::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
-    let opening = Opening { ui, home, bottle, record, source, access, assignment };
+    let opening =
+        Opening { ui, home, bottle, record, source, access, assignment, cancel: cancel.clone() };
     opening.run(&wish.prompt, staff, earlier.map(|meta| meta.run), lock).await
 }
 

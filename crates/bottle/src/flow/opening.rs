@@ -4,7 +4,7 @@ use agent::{McpServer, Provider, SessionWish, Transport};
 use engine::hire::{AgentPlan, Task};
 use guest::FORGE_PORT;
 use host::lock::FileLock;
-use host::signal::cancel_on_signals;
+use host::signal::Cancel;
 use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
 use model::verdict::BottleStatus;
@@ -39,6 +39,7 @@ pub(super) struct Opening<'a> {
     pub(super) source: Source,
     pub(super) access: Option<ForgeAccess>,
     pub(super) assignment: Option<Assignment>,
+    pub(super) cancel: Cancel,
 }
 
 impl Opening<'_> {
@@ -77,8 +78,7 @@ impl Opening<'_> {
         self.record.backend = meta.backend;
         self.bottle.save(&self.record)?;
         host::failpoint::hit("pinned");
-        let cancel = cancel_on_signals().or_general()?;
-        let Self { ui, home, bottle, record, source, access, .. } = self;
+        let Self { ui, home, bottle, record, source, access, cancel, .. } = self;
         let run = Run {
             ui,
             home,

@@ -3,7 +3,7 @@
 use agent::Usage;
 use engine::launch::{self, Sighting};
 use engine::place::Place;
-use host::signal::cancel_on_signals;
+use host::signal::Cancel;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
 use state::Step;
@@ -26,6 +26,7 @@ pub(crate) async fn recover(
     home: &Home,
     bottle: &Bottle,
     access: Option<ForgeAccess>,
+    cancel: &Cancel,
 ) -> Result<(), Failure> {
     let (bottle, record) = Bottle::open(home, bottle.slug().as_str())?;
     let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) else { return Ok(()) };
@@ -39,7 +40,7 @@ pub(crate) async fn recover(
     let source = Source::find(&record.repo, access.as_ref()).await?;
     let mut secrets: Vec<_> = access.iter().map(|access| access.token.clone()).collect();
     secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));
-    let cancel = cancel_on_signals().or_general()?;
+    let cancel = cancel.clone();
     let used_before = used_by(&record, &meta.manifest.provider);
     let run = Run {
         ui,

@@ -11,3 +11,4 @@ pub(crate) mod provenance;
 pub(crate) mod pull_text;
 pub(crate) mod slug;
 pub(crate) mod target;
+pub(crate) mod webhook;
