@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use model::verdict::BottleStatus;
 
-use crate::commands::destroy::Loss;
-use crate::commands::freeze::End;
 use crate::commands::{
     destroy, doctor, exec, freeze, list, logs, manifest, orchestrate, provenance, start,
 };
 use crate::exit::{OrExit, Outcome, SUCCESS};
+use crate::flow::end::{End, Loss};
 use crate::flow::home::Shelf;
 use crate::ui::{self, Ui};
 

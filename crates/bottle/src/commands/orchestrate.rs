@@ -3,11 +3,10 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use host::signal::cancel_on_signals;
 use serde_json::{Value, json};
 use state::{BottleStatus, ForgeState, ForgeStateStore};
 
-use super::{block_on, read_prompt};
+use super::{keep, read_prompt};
 use crate::cli::{OrchestrateResumeArgs, OrchestrateStartArgs};
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::access::ForgeAccess;
@@ -31,9 +30,7 @@ pub(crate) fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
             backend: args.backend,
             repo: None,
         };
-        block_on(async {
-            open::start(ui, &home, wish, Some(access), &cancel_on_signals().or_general()?).await
-        })
+        keep(ui, &home, async |keeper| open::start(keeper, wish, Some(access)).await)
     };
     run().map_err(Failure::headless)
 }
@@ -46,9 +43,7 @@ pub(crate) fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
         announce(ui, &access);
         let prompt = read_prompt(&args.prompt)?;
         let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
-        block_on(async {
-            open::resume(ui, &home, wish, Some(access), &cancel_on_signals().or_general()?).await
-        })
+        keep(ui, &home, async |keeper| open::resume(keeper, wish, Some(access)).await)
     };
     run().map_err(Failure::headless)
 }

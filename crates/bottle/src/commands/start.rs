@@ -1,10 +1,8 @@
 //! `bot-bottle start` and `bot-bottle resume`: one prompt, without a person beside it.
 
-use host::signal::cancel_on_signals;
-
-use super::{block_on, read_prompt};
+use super::{keep, read_prompt};
 use crate::cli::{ResumeArgs, StartArgs};
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::flow::home::Home;
 use crate::flow::open::{self, ResumeWish, StartWish};
 use crate::ui::Ui;
@@ -28,7 +26,7 @@ pub(crate) fn start(ui: &Ui, args: StartArgs) -> Outcome {
 
 fn run_start(ui: &Ui, wish: StartWish) -> Outcome {
     let home = Home::from_env()?;
-    block_on(async { open::start(ui, &home, wish, None, &cancel_on_signals().or_general()?).await })
+    keep(ui, &home, async |keeper| open::start(keeper, wish, None).await)
 }
 
 /// Goes on with a frozen one.
@@ -37,9 +35,7 @@ pub(crate) fn resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
     let run = || {
         let home = Home::from_env()?;
-        block_on(async {
-            open::resume(ui, &home, wish, None, &cancel_on_signals().or_general()?).await
-        })
+        keep(ui, &home, async |keeper| open::resume(keeper, wish, None).await)
     };
     run().map_err(Failure::headless)
 }

@@ -15,6 +15,8 @@ use crate::rules::forge_env::{ForgeEnv, TOKEN_VARIABLE, parse_forge_env};
 pub(crate) struct ForgeAccess {
     pub(crate) env: ForgeEnv,
     pub(crate) token: Secret,
+    /// The login of the token's account, where the token may not say it.
+    pub(crate) bot_login: Option<String>,
 }
 
 impl ForgeAccess {
@@ -27,13 +29,13 @@ impl ForgeAccess {
                 home.token_file().display()
             ))
         })?;
-        Ok(Self { env, token })
+        Ok(Self { env, token, bot_login: None })
     }
 
     /// For a bottle that has a forge already: its record says which.
     pub(crate) fn of_record(home: &Home, env: Option<&ForgeEnv>) -> Result<Option<Self>, Failure> {
         let Some(env) = env else { return Ok(None) };
-        Ok(find_token(home)?.map(|token| Self { env: env.clone(), token }))
+        Ok(find_token(home)?.map(|token| Self { env: env.clone(), token, bot_login: None }))
     }
 
     /// The client.

@@ -4,7 +4,6 @@ use agent::{McpServer, Provider, SessionWish, Transport};
 use engine::hire::{AgentPlan, Task};
 use guest::FORGE_PORT;
 use host::lock::FileLock;
-use host::signal::Cancel;
 use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
 use model::verdict::BottleStatus;
@@ -15,7 +14,7 @@ use store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record, WorkspaceState};
-use super::home::Home;
+use super::keeper::Keeper;
 use super::metadata::{self, BottlePins, Metadata, Phase};
 use super::mounts::check_mounts;
 use super::observe::Source;
@@ -28,18 +27,15 @@ use super::thread::Assignment;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::prompt::{Briefing, ForgePart, News, render_prompt};
-use crate::ui::Ui;
 
 /// A bottle that is about to run.
 pub(super) struct Opening<'a> {
-    pub(super) ui: &'a Ui,
-    pub(super) home: &'a Home,
+    pub(super) keeper: Keeper<'a>,
     pub(super) bottle: Bottle,
     pub(super) record: Record,
     pub(super) source: Source,
     pub(super) access: Option<ForgeAccess>,
     pub(super) assignment: Option<Assignment>,
-    pub(super) cancel: Cancel,
 }
 
 impl Opening<'_> {
@@ -74,25 +70,16 @@ impl Opening<'_> {
         let facts = observe_env(host::clock::now()).await;
         save_env_snapshot(&dir, &redactor, &facts).or_general()?;
         self.record.runs.push(dir.id().clone());
+        if let Some(assignment) = &self.assignment {
+            self.record.heard.clone_from(&assignment.heard);
+        }
         self.record.state = BottleState::Running;
         self.record.backend = meta.backend;
         self.bottle.save(&self.record)?;
         host::failpoint::hit("pinned");
-        let Self { ui, home, bottle, record, source, access, cancel, .. } = self;
-        let run = Run {
-            ui,
-            home,
-            bottle,
-            record,
-            dir,
-            meta,
-            source,
-            plan,
-            access,
-            secrets,
-            cancel,
-            used_before,
-        };
+        let Self { keeper, bottle, record, source, access, .. } = self;
+        let run =
+            Run { keeper, bottle, record, dir, meta, source, plan, access, secrets, used_before };
         let outcome = run.advance().await;
         drop(lock);
         outcome
@@ -106,7 +93,7 @@ impl Opening<'_> {
         parent: Option<RunId>,
         lock: FileLock,
     ) -> Outcome {
-        let (home, slug) = (self.home, self.bottle.slug().clone());
+        let (home, slug) = (self.keeper.home, self.bottle.slug().clone());
         let outcome = self.make_run(prompt, staff, parent, lock).await;
         if outcome.is_err() {
             settle(home, slug.as_str())?;
@@ -144,6 +131,7 @@ impl Opening<'_> {
                 issue: access.env.issue,
                 pull: access.env.pull,
                 thread: &assignment.thread,
+                left_out: assignment.left_out,
             }),
         })
     }

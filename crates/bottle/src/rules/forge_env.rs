@@ -29,6 +29,9 @@ pub(crate) struct ForgeEnv {
     pub(crate) pull: Option<u64>,
     /// Whose members may assign issues to agents.
     pub(crate) org: String,
+    /// Who else may say what is to be done; members of the organisation always may.
+    #[serde(default)]
+    pub(crate) triggers: Vec<String>,
     /// Seconds without a word from the agent's side after which the run counts as done without a report.
     pub(crate) watchdog_secs: u64,
 }
@@ -82,6 +85,9 @@ pub(crate) fn parse_forge_env(
         issue: number("FORGE_ISSUE_NUMBER", needed("FORGE_ISSUE_NUMBER")?)?,
         pull: optional("FORGE_PR_NUMBER")?,
         org: given("FORGE_ORG").unwrap_or_else(|| DEFAULT_ORG.to_owned()),
+        triggers: given("FORGE_TRIGGERS").map_or_else(Vec::new, |text| {
+            text.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+        }),
         watchdog_secs: optional("FORGE_WATCHDOG_TIMEOUT")?.unwrap_or(WATCHDOG_SECS),
         kind,
         web,

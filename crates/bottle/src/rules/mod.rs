@@ -11,4 +11,5 @@ pub(crate) mod provenance;
 pub(crate) mod pull_text;
 pub(crate) mod slug;
 pub(crate) mod target;
+pub(crate) mod trust;
 pub(crate) mod webhook;
