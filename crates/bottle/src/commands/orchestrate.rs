@@ -29,6 +29,7 @@ pub(crate) fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
             label: args.label,
             backend: args.backend,
             repo: None,
+            claim: None,
         };
         keep(ui, &home, async |keeper| open::start(keeper, wish, Some(access)).await)
     };
@@ -42,7 +43,7 @@ pub(crate) fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
         let access = ForgeAccess::from_env(&home)?;
         announce(ui, &access);
         let prompt = read_prompt(&args.prompt)?;
-        let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
+        let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend, claim: None };
         keep(ui, &home, async |keeper| open::resume(keeper, wish, Some(access)).await)
     };
     run().map_err(Failure::headless)

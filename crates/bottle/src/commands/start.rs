@@ -20,6 +20,7 @@ pub(crate) fn start(ui: &Ui, args: StartArgs) -> Outcome {
         label: args.label,
         backend: args.backend,
         repo: args.repo,
+        claim: None,
     };
     run_start(ui, wish).map_err(Failure::headless)
 }
@@ -32,7 +33,7 @@ fn run_start(ui: &Ui, wish: StartWish) -> Outcome {
 /// Goes on with a frozen one.
 pub(crate) fn resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let prompt = headless_prompt(args.headless, args.prompt.as_deref())?;
-    let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
+    let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend, claim: None };
     let run = || {
         let home = Home::from_env()?;
         keep(ui, &home, async |keeper| open::resume(keeper, wish, None).await)

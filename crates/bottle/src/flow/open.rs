@@ -37,6 +37,8 @@ pub(crate) struct StartWish {
     pub(crate) label: Option<String>,
     pub(crate) backend: Option<String>,
     pub(crate) repo: Option<PathBuf>,
+    /// Which claim of the orchestrator's it is for.
+    pub(crate) claim: Option<u64>,
 }
 
 /// What a frozen bottle is asked.
@@ -44,6 +46,8 @@ pub(crate) struct ResumeWish {
     pub(crate) slug: String,
     pub(crate) prompt: String,
     pub(crate) backend: Option<String>,
+    /// Which claim of the orchestrator's it is for.
+    pub(crate) claim: Option<u64>,
 }
 
 /// Everything that was checked before anything is made.
@@ -102,7 +106,7 @@ pub(crate) async fn start(
     bottle.save(&record)?;
     host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
-    let opening = Opening { keeper, bottle, record, source, access, assignment };
+    let opening = Opening { keeper, bottle, record, source, access, assignment, claim: wish.claim };
     opening.run(&wish.prompt, staff, None, lock).await
 }
 
@@ -170,7 +174,7 @@ pub(crate) async fn resume(
     standing::step(home, &record, Step::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
-    let opening = Opening { keeper, bottle, record, source, access, assignment };
+    let opening = Opening { keeper, bottle, record, source, access, assignment, claim: wish.claim };
     opening.run(&wish.prompt, staff, earlier.map(|meta| meta.run), lock).await
 }
 

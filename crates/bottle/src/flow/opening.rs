@@ -36,6 +36,7 @@ pub(super) struct Opening<'a> {
     pub(super) source: Source,
     pub(super) access: Option<ForgeAccess>,
     pub(super) assignment: Option<Assignment>,
+    pub(super) claim: Option<u64>,
 }
 
 impl Opening<'_> {
@@ -175,6 +176,7 @@ impl Opening<'_> {
             backend: staff.choice.kind,
             backend_reason: staff.choice.reason,
             parent: None,
+            claim: self.claim,
             resumes_session: false,
             prompt_sha256: digest(prompt),
             forge: self.access.as_ref().map(|access| access.env.clone()),

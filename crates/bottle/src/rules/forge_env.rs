@@ -148,6 +148,9 @@ impl ForgeEnv {
             ("FORGE_ORG", self.org.clone()),
             ("FORGE_WATCHDOG_TIMEOUT", self.watchdog_secs.to_string()),
         ]);
+        if !self.triggers.is_empty() {
+            list.push(("FORGE_TRIGGERS", self.triggers.join(",")));
+        }
         list.extend(self.pull.map(|number| ("FORGE_PR_NUMBER", number.to_string())));
         list
     }
@@ -181,7 +184,10 @@ mod tests {
 
     #[test]
     fn they_come_back_as_they_went() {
-        let env = read(&[("FORGE_PR_NUMBER", "318"), ("FORGE_ORG", "agents")]).expect("they read");
+        let more =
+            [("FORGE_PR_NUMBER", "318"), ("FORGE_ORG", "agents"), ("FORGE_TRIGGERS", "a, b")];
+        let env = read(&more).expect("they read");
+        assert_eq!(env.triggers, ["a", "b"]);
         let list = env.variables();
         let again = parse_forge_env(|name| {
             list.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
