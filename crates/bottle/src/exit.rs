@@ -49,13 +49,15 @@ impl Failure {
         if self.cause.is::<Passing>() {
             return true;
         }
-        let forge = self.cause.downcast_ref::<Forge>().is_some_and(|error| match error {
-            Forge::RateLimited { .. }
-            | Forge::Server { .. }
-            | Forge::Unreachable { .. }
-            | Forge::Unreadable { .. }
-            | Forge::Lost { .. } => true,
-            _ => false,
+        let forge = self.forge().is_some_and(|error| {
+            matches!(
+                error,
+                Forge::RateLimited { .. }
+                    | Forge::Server { .. }
+                    | Forge::Unreachable { .. }
+                    | Forge::Unreadable { .. }
+                    | Forge::Lost { .. }
+            )
         });
         forge
             || matches!(
@@ -64,9 +66,14 @@ impl Failure {
             )
     }
 
+    /// What a forge said, if that is what failed.
+    pub(crate) fn forge(&self) -> Option<&forge::ForgeError> {
+        self.cause.downcast_ref()
+    }
+
     /// When the other side said that it will listen again.
     pub(crate) fn until(&self) -> Option<Timestamp> {
-        match self.cause.downcast_ref::<forge::ForgeError>() {
+        match self.forge() {
             Some(forge::ForgeError::RateLimited { until, .. }) => *until,
             _ => None,
         }

@@ -9,6 +9,7 @@ pub(crate) mod logs;
 pub(crate) mod manifest;
 pub(crate) mod orchestrate;
 pub(crate) mod provenance;
+pub(crate) mod serve;
 pub(crate) mod start;
 
 use std::io::Read;

@@ -104,7 +104,7 @@ fn mac(secret: &str, bytes: &[u8]) -> Option<Hmac<Sha256>> {
 
 fn parse_hex(text: &str) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
-    if bytes.is_empty() || bytes.len() % 2 != 0 || bytes.len() > 128 {
+    if bytes.is_empty() || !bytes.len().is_multiple_of(2) || bytes.len() > 128 {
         return None;
     }
     let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
