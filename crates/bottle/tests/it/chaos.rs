@@ -148,11 +148,7 @@ fn row_2_killed_at_random_times_under_load() {
         assert!(kept >= acknowledged, "round {round}: {kept} of {acknowledged} are left");
         serving.restart();
     }
-    for issue in &issues {
-        wait_for("every issue to be frozen", || {
-            serving.work_on(*issue).filter(|(state, _)| state == "frozen")
-        });
-    }
+    serving.wait_for_all(&issues);
     let unhandled = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
     wait_for("the inbox to be empty", || (serving.count(unhandled) == 0).then_some(()));
     assert_eq!(serving.pulls(), issues.len(), "one each");
@@ -242,9 +238,9 @@ fn row_6_without_a_word_it_is_frozen_and_the_watchdog_is_named() {
 #[test]
 fn row_6_what_computes_is_not_taken_for_dead() {
     let Some(scene) = scene() else { return };
-    let busy = "timeout 14 sh -c 'while :; do :; done' || true";
+    let busy = "timeout 26 sh -c 'while :; do :; done' || true";
     scene.person.script(&format!("[[step]]\nrun = \"{busy}\"\n{COMMIT}{DONE}"));
-    let serving = Serving::start(scene, &format!("{SELDOM}watchdog_secs = 12\n"));
+    let serving = Serving::start(scene, &format!("{SELDOM}watchdog_secs = 16\n"));
     serving.label();
     let reason = serving.wait("frozen");
     assert!(reason.contains("up for review"), "{reason}");
@@ -329,9 +325,7 @@ fn row_9_lost_webhooks_are_found_by_looking() {
     scene.person.script(&format!("{COMMIT}{DONE}"));
     let serving = Serving::start(scene, "sweep_secs = 2\n");
     serving.label();
-    for issue in &issues {
-        wait_for("every issue", || serving.work_on(*issue).filter(|(state, _)| state == "frozen"));
-    }
+    serving.wait_for_all(&issues);
     assert_eq!(serving.pulls(), issues.len());
 }
 
@@ -382,7 +376,7 @@ fn row_11_a_forge_that_is_down_for_long_is_waited_for() {
     let serving = Serving::start(scene, SELDOM);
     serving.label();
     wait_until_it_works(&serving);
-    serving.scene.forge.fail_next(60, &Mishap::DropBefore);
+    serving.scene.forge.fail_next(12, &Mishap::DropBefore);
     serving.wait("waiting");
     assert_eq!(serving.pulls(), 0);
     serving.wait("frozen");
