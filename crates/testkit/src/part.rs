@@ -20,10 +20,14 @@ pub enum Part {
     Git,
     /// Node, new enough for agents that are written for it.
     Node,
+    /// openssl, which knows nothing of us and verifies our signatures all the same.
+    Openssl,
     /// Perl, by which the abuse kit makes system calls.
     Perl,
     /// `setpriv`, by which a test that runs as root becomes an ordinary user.
     Setpriv,
+    /// `systemd-analyze`, which reads units as systemd does.
+    SystemdAnalyze,
     /// tmux, a terminal that a test can look at.
     Tmux,
 }
@@ -74,7 +78,7 @@ pub fn missing(name: &str, why: &str) {
 
 /// Says that a part is missing, or fails where it is promised.
 fn complain(message: &str, name: &str) {
-    let variable = format!("REQUIRE_{}", name.to_uppercase());
+    let variable = format!("REQUIRE_{}", name.to_uppercase().replace('-', "_"));
     assert!(program::variable(&variable).as_deref() != Some("1"), "{message}; {variable}=1");
     // Not `eprintln`: the test harness would swallow it, and a test that did nothing must be seen.
     writeln!(std::io::stderr(), "{message}").expect("stderr is open");
@@ -88,15 +92,17 @@ impl Part {
             Self::Docker => "docker",
             Self::Git => "git",
             Self::Node => "node",
+            Self::Openssl => "openssl",
             Self::Perl => "perl",
             Self::Setpriv => "setpriv",
+            Self::SystemdAnalyze => "systemd-analyze",
             Self::Tmux => "tmux",
         }
     }
 
     /// The variable that makes the part obligatory.
     pub fn variable(self) -> String {
-        format!("REQUIRE_{}", self.name().to_uppercase())
+        format!("REQUIRE_{}", self.name().to_uppercase().replace('-', "_"))
     }
 
     fn complaint(self) -> String {
@@ -105,8 +111,10 @@ impl Part {
             Self::Docker => "set DOCKER_HOST or start an engine",
             Self::Git => "install git",
             Self::Node => "install Node.js 20.6 or newer",
+            Self::Openssl => "install openssl",
             Self::Perl => "install perl",
             Self::Setpriv => "install util-linux",
+            Self::SystemdAnalyze => "install systemd",
             Self::Tmux => "install tmux",
         };
         format!("missing part: {} ({remedy})", self.name())
@@ -119,7 +127,12 @@ impl Part {
                 engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
             }
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
-            Self::Git | Self::Perl | Self::Setpriv | Self::Tmux => program::find(self.name()),
+            Self::Git
+            | Self::Openssl
+            | Self::Perl
+            | Self::Setpriv
+            | Self::SystemdAnalyze
+            | Self::Tmux => program::find(self.name()),
         }
     }
 }
