@@ -9,7 +9,7 @@ use model::verdict::BottleStatus;
 use crate::commands::destroy::Loss;
 use crate::commands::freeze::End;
 use crate::commands::{
-    destroy, doctor, exec, freeze, list, logs, manifest, orchestrate, provenance, start,
+    destroy, doctor, exec, freeze, key, list, logs, manifest, orchestrate, provenance, start,
 };
 use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::home::Shelf;
@@ -99,7 +99,12 @@ enum Command {
         #[command(subcommand)]
         action: OrchestrateAction,
     },
-    /// What a run was: agent, timing, operations, scans, commits
+    /// The key that statements about runs are signed with
+    Key {
+        #[command(subcommand)]
+        action: KeyAction,
+    },
+    /// What a run was: agent, timing, operations, scans, commits; and whether that is true
     Provenance {
         #[command(subcommand)]
         action: ProvenanceAction,
@@ -228,6 +233,25 @@ enum ProvenanceAction {
         /// The bottle, or the run's name or the start of it
         name: String,
     },
+    /// Check the signed statements about a run against its records, offline; 0 if they hold, 1 if not
+    Verify {
+        /// A file (provenance.json), the bottle (its newest run), or the run's name or the start of it
+        name: String,
+        /// The public key that must have signed, or one that rotations lead from [default: this home's key]
+        #[arg(long, value_name = "PEM")]
+        key: Option<PathBuf>,
+    },
+}
+
+/// What can be done with the key.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyAction {
+    /// Make a key; done by itself when the first run ends
+    Create,
+    /// Show the public key and its id
+    Show,
+    /// Replace the key by a new one, with a statement that both sign
+    Rotate,
 }
 
 /// Reads the command line, runs the command and turns its outcome into a status.
@@ -266,9 +290,11 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
             OrchestrateAction::Resume(args) => orchestrate::resume(ui, args),
             OrchestrateAction::Status => orchestrate::status(ui),
         },
-        Command::Provenance { action: ProvenanceAction::Show { name } } => {
-            provenance::show(ui, &name)
-        }
+        Command::Key { action } => key::run(ui, &action),
+        Command::Provenance { action } => match action {
+            ProvenanceAction::Show { name } => provenance::show(ui, &name),
+            ProvenanceAction::Verify { name, key } => provenance::verify(ui, &name, key.as_deref()),
+        },
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "bot-bottle", &mut script);

@@ -6,10 +6,12 @@
 //! cache/                mirrors of repositories
 //! bot-bottle.db         which bottle works on which issue
 //! forge-token           the forge's token (0600), where FORGE_TOKEN is not set
+//! attest/               keys (signing-key.pem, 0600), the chain of all runs (runs.jsonl), statements still owed (pending/)
 //! ```
 
 use std::path::{Path, PathBuf};
 
+use attest::keyring::Keyring;
 use host::dirs::Dirs;
 use model::id::AgentName;
 use model::verdict::BottleStatus;
@@ -75,6 +77,26 @@ impl Home {
     /// The forge state.
     pub(crate) fn database(&self) -> PathBuf {
         self.root.join("bot-bottle.db")
+    }
+
+    /// Keys, the chain of runs, and what is still owed.
+    pub(crate) fn attest_dir(&self) -> PathBuf {
+        self.root.join("attest")
+    }
+
+    /// The keys that statements are signed with.
+    pub(crate) fn keyring(&self) -> Keyring {
+        Keyring::new(self.attest_dir())
+    }
+
+    /// The chain of all runs.
+    pub(crate) fn host_chain(&self) -> PathBuf {
+        self.attest_dir().join("runs.jsonl")
+    }
+
+    /// Runs whose statements are not signed yet, one file for each.
+    pub(crate) fn owed(&self) -> PathBuf {
+        self.attest_dir().join("pending")
     }
 
     /// The forge's token.

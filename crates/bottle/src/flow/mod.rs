@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod attend;
+pub(crate) mod attestation;
 pub(crate) mod bottle;
 pub(crate) mod desk;
 pub(crate) mod hire;
@@ -16,8 +17,10 @@ pub(crate) mod opening;
 pub(crate) mod publish;
 pub(crate) mod recover;
 pub(crate) mod run;
+pub(crate) mod seal;
 pub(crate) mod sealed;
 pub(crate) mod show;
 pub(crate) mod sidecar;
 pub(crate) mod standing;
 pub(crate) mod thread;
+pub(crate) mod verification;

@@ -10,6 +10,7 @@ use state::Step;
 use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
+use super::attestation::settle_statements;
 use super::bottle::{Bottle, BottleState, Record};
 use super::home::Home;
 use super::metadata::Metadata;
@@ -27,6 +28,7 @@ pub(crate) async fn recover(
     bottle: &Bottle,
     access: Option<ForgeAccess>,
 ) -> Result<(), Failure> {
+    settle_statements(ui, home);
     let (bottle, record) = Bottle::open(home, bottle.slug().as_str())?;
     let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) else { return Ok(()) };
     let access = match access {

@@ -1,6 +1,7 @@
 //! What is decided, from facts alone.
 
 pub(crate) mod agent_manifest;
+pub(crate) mod attestation;
 pub(crate) mod bottle_manifest;
 pub(crate) mod forge_env;
 pub(crate) mod judge;
@@ -11,3 +12,4 @@ pub(crate) mod provenance;
 pub(crate) mod pull_text;
 pub(crate) mod slug;
 pub(crate) mod target;
+pub(crate) mod verification;

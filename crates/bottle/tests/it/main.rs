@@ -13,4 +13,5 @@ mod readme;
 mod rehydrate;
 mod secrecy;
 mod sidecar_death;
+mod statements;
 mod support;
