@@ -26,8 +26,6 @@ pub enum Part {
     Perl,
     /// `setpriv`, by which a test that runs as root becomes an ordinary user.
     Setpriv,
-    /// `systemd-analyze`, which reads units as systemd does.
-    SystemdAnalyze,
     /// tmux, a terminal that a test can look at.
     Tmux,
 }
@@ -78,7 +76,7 @@ pub fn missing(name: &str, why: &str) {
 
 /// Says that a part is missing, or fails where it is promised.
 fn complain(message: &str, name: &str) {
-    let variable = format!("REQUIRE_{}", name.to_uppercase().replace('-', "_"));
+    let variable = format!("REQUIRE_{}", name.to_uppercase());
     assert!(program::variable(&variable).as_deref() != Some("1"), "{message}; {variable}=1");
     // Not `eprintln`: the test harness would swallow it, and a test that did nothing must be seen.
     writeln!(std::io::stderr(), "{message}").expect("stderr is open");
@@ -95,14 +93,13 @@ impl Part {
             Self::Openssl => "openssl",
             Self::Perl => "perl",
             Self::Setpriv => "setpriv",
-            Self::SystemdAnalyze => "systemd-analyze",
             Self::Tmux => "tmux",
         }
     }
 
     /// The variable that makes the part obligatory.
     pub fn variable(self) -> String {
-        format!("REQUIRE_{}", self.name().to_uppercase().replace('-', "_"))
+        format!("REQUIRE_{}", self.name().to_uppercase())
     }
 
     fn complaint(self) -> String {
@@ -114,7 +111,6 @@ impl Part {
             Self::Openssl => "install openssl",
             Self::Perl => "install perl",
             Self::Setpriv => "install util-linux",
-            Self::SystemdAnalyze => "install systemd",
             Self::Tmux => "install tmux",
         };
         format!("missing part: {} ({remedy})", self.name())
@@ -127,12 +123,9 @@ impl Part {
                 engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
             }
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
-            Self::Git
-            | Self::Openssl
-            | Self::Perl
-            | Self::Setpriv
-            | Self::SystemdAnalyze
-            | Self::Tmux => program::find(self.name()),
+            Self::Git | Self::Openssl | Self::Perl | Self::Setpriv | Self::Tmux => {
+                program::find(self.name())
+            }
         }
     }
 }
