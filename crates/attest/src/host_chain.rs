@@ -4,10 +4,11 @@
 //! The file is JSON lines. The first names the host. Lines that are dropped from the end leave a shorter chain that is
 //! whole; the bottles' own records still name those runs.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use host::random::RandomError;
 use jiff::Timestamp;
@@ -19,7 +20,11 @@ use crate::digest::{hex, sha256};
 /// The version of the file's shape.
 const VERSION: u32 = 1;
 
-/// The chain, open for writing. There is one writer at a time, in all processes; another one waits.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Ten seconds.
+const LOOKS: u32 = 500;
+
+/// The chain, open for writing. There is one writer at a time, in all processes; another one waits a while.
 #[derive(Debug)]
 pub struct HostChain {
     path: PathBuf,
@@ -81,6 +86,12 @@ pub enum HostChainError {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// Somebody else has been writing for too long.
+    #[error("somebody else is writing to {path}; try again in a moment", path = path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
     /// Somebody changed it.
     #[error("{path}: line {line}: {what}", path = path.display())]
     Broken {
@@ -100,7 +111,7 @@ pub enum HostChainError {
 }
 
 impl HostChain {
-    /// Opens the chain for writing, and begins it if there is none. Waits for another writer. Half a line at the end is
+    /// Opens the chain for writing, and begins it if there is none. Waits a while for another writer. Half a line at the end is
     /// what a crash leaves: it is cut off by the next line.
     pub fn open(path: &Path, now: Timestamp) -> Result<Self, HostChainError> {
         let mut file = OpenOptions::new()
@@ -110,7 +121,7 @@ impl HostChain {
             .mode(0o600)
             .open(path)
             .map_err(io("open", path))?;
-        file.lock().map_err(io("lock", path))?;
+        lock(&file, path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io("read", path))?;
         let whole = whole_lines(&bytes);
@@ -195,6 +206,18 @@ impl Chain {
     pub fn find(&self, run: &str) -> Option<&Link> {
         self.links.iter().find(|link| link.run == run)
     }
+}
+
+/// A writer needs moments. One that holds on for longer is stuck, and nobody shall be stuck with it.
+fn lock(file: &File, path: &Path) -> Result<(), HostChainError> {
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_LOOKS),
+            Err(TryLockError::Error(source)) => return Err(io("lock", path)(source)),
+        }
+    }
+    Err(HostChainError::Busy { path: path.to_path_buf() })
 }
 
 fn whole_lines(bytes: &[u8]) -> &[u8] {
