@@ -9,7 +9,7 @@ use model::verdict::BottleStatus;
 use crate::commands::destroy::Loss;
 use crate::commands::freeze::End;
 use crate::commands::{
-    destroy, doctor, exec, freeze, key, list, logs, manifest, orchestrate, provenance, start,
+    destroy, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate, provenance, start,
 };
 use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::home::Shelf;
@@ -82,7 +82,7 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// Say what this machine offers, which backend would be used and why
+    /// Say what this machine offers, which backend would be used and why, and whether forge and models answer
     Doctor,
     /// Agents: who works, with which model, on what leash
     Agent {
@@ -98,6 +98,11 @@ enum Command {
     Orchestrate {
         #[command(subcommand)]
         action: OrchestrateAction,
+    },
+    /// Webhooks: how a forge tells `bot-bottle serve` what happened
+    Hook {
+        #[command(subcommand)]
+        action: HookAction,
     },
     /// The key that statements about runs are signed with
     Key {
@@ -243,6 +248,26 @@ enum ProvenanceAction {
     },
 }
 
+/// What can be done with webhooks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookAction {
+    /// Make the webhook of a repository, with a fresh secret; one that is there is replaced
+    Install {
+        /// owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
+        repo: String,
+        /// Where the forge posts to; a server alone stands for its /webhooks/<kind of forge>
+        #[arg(long, value_name = "URL")]
+        url: String,
+    },
+    /// List the webhooks that were installed from here
+    List,
+    /// Remove the webhook of a repository and its secret
+    Remove {
+        /// owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
+        repo: String,
+    },
+}
+
 /// What can be done with the key.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyAction {
@@ -290,6 +315,7 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
             OrchestrateAction::Resume(args) => orchestrate::resume(ui, args),
             OrchestrateAction::Status => orchestrate::status(ui),
         },
+        Command::Hook { action } => hook::run(ui, &action),
         Command::Key { action } => key::run(ui, &action),
         Command::Provenance { action } => match action {
             ProvenanceAction::Show { name } => provenance::show(ui, &name),

@@ -20,13 +20,7 @@ impl ForgeAccess {
     /// Reads the variables, and the token from its variable or its file.
     pub(crate) fn from_env(home: &Home) -> Result<Self, Failure> {
         let env = parse_forge_env(host::env::var).or_exit(BottleStatus::Usage)?;
-        let token = find_token(home)?.ok_or_else(|| {
-            Failure::usage(format!(
-                "the forge's token is not there: set {TOKEN_VARIABLE}, or put it into {} (mode 0600)",
-                home.token_file().display()
-            ))
-        })?;
-        Ok(Self { env, token })
+        Ok(Self { env, token: need_token(home)? })
     }
 
     /// For a bottle that has a forge already: its record says which.
@@ -60,6 +54,16 @@ pub(crate) async fn open_forge(env: &ForgeEnv, token: Secret) -> Result<Forge, F
         return Err(Failure::usage(format!("{} names no repository on a forge", env.remote_url())));
     };
     Forge::open(&address, token, &setting).await.or_general()
+}
+
+/// The token, from its variable or its file.
+pub(crate) fn need_token(home: &Home) -> Result<Secret, Failure> {
+    find_token(home)?.ok_or_else(|| {
+        Failure::usage(format!(
+            "the forge's token is not there: set {TOKEN_VARIABLE}, or put it into {} (mode 0600)",
+            home.token_file().display()
+        ))
+    })
 }
 
 fn find_token(home: &Home) -> Result<Option<Secret>, Failure> {

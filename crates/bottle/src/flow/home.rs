@@ -6,6 +6,7 @@
 //! cache/                mirrors of repositories
 //! bot-bottle.db         which bottle works on which issue
 //! forge-token           the forge's token (0600), where FORGE_TOKEN is not set
+//! hooks/<host>/<owner>/<repo>.json   webhooks that were installed, with their secrets (0600)
 //! attest/               keys (signing-key.pem, 0600), the chain of all runs (runs.jsonl), statements still owed (pending/)
 //! ```
 
@@ -97,6 +98,11 @@ impl Home {
     /// Runs whose statements are not signed yet, one file for each.
     pub(crate) fn owed(&self) -> PathBuf {
         self.attest_dir().join("pending")
+    }
+
+    /// Webhooks that were installed, with their secrets.
+    pub(crate) fn hooks(&self) -> PathBuf {
+        self.root.join("hooks")
     }
 
     /// The forge's token.

@@ -170,7 +170,7 @@ fn find(home: &Home, name: &str) -> Result<Found, Failure> {
     let dir = run_of(home, name)?;
     let bundle = load_bundle(&dir)?.ok_or_else(|| {
         let closed = match dir.is_closed() {
-            true => "no command that could sign has run since, or the file was removed",
+            true => "an older bot-bottle closed it, nothing that could sign has run since, or the file was removed",
             false => "the run is not closed",
         };
         Failure::not_found(format!("{} has no {BUNDLE_FILE}: {closed}", dir.id()))

@@ -9,7 +9,8 @@ pub(crate) const TOKEN_VARIABLE: &str = "FORGE_TOKEN";
 /// Half an hour.
 const WATCHDOG_SECS: u64 = 1800;
 
-const DEFAULT_ORG: &str = "bot-bottle";
+/// Whose members may assign issues to agents, where nobody says otherwise.
+pub(crate) const DEFAULT_ORG: &str = "bot-bottle";
 
 /// What a forge run is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +80,7 @@ fn wrong(name: &'static str, value: &str, rule: &'static str) -> ForgeEnvFault {
 }
 
 /// The front page that an API base belongs to.
-fn web_of(api: &str) -> Option<&str> {
+pub(super) fn web_of(api: &str) -> Option<&str> {
     let web = api.trim_end_matches('/').strip_suffix("/api/v1")?;
     let rest = web.strip_prefix("https://").or_else(|| web.strip_prefix("http://"))?;
     let plain = !rest.is_empty() && !rest.contains(['@', '?', '#', ' ']);

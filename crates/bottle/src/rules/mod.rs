@@ -4,6 +4,7 @@ pub(crate) mod agent_manifest;
 pub(crate) mod attestation;
 pub(crate) mod bottle_manifest;
 pub(crate) mod forge_env;
+pub(crate) mod hook;
 pub(crate) mod judge;
 pub(crate) mod leak;
 pub(crate) mod mount;
