@@ -36,6 +36,12 @@ pub struct Bundle {
 /// Why the statements of a run are not believed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleFault {
+    /// It was written by another version of this program.
+    #[error("its version is {found}; this program knows {VERSION}")]
+    Version {
+        /// What the file says.
+        found: u32,
+    },
     /// Nobody has signed them yet.
     #[error("it is not signed yet: {reason}")]
     Pending {
@@ -121,6 +127,9 @@ impl Bundle {
 
     /// Verifies both envelopes, then reads them, then holds them against one another.
     pub fn verify(&self, trust: &Trust) -> Result<VerifiedBundle, BundleFault> {
+        if self.version != VERSION {
+            return Err(BundleFault::Version { found: self.version });
+        }
         if self.envelopes.iter().all(|envelope| envelope.signatures.is_empty()) {
             let reason = self.pending.clone().unwrap_or_else(|| "no reason is given".to_owned());
             return Err(BundleFault::Pending { reason });

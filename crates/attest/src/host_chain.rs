@@ -135,6 +135,11 @@ impl HostChain {
             let chain = Chain { host, links: Vec::new(), head: sha256(line.as_bytes()) };
             let mut begun = Self { path: path.to_path_buf(), file, chain, len: 0 };
             begun.write(&line)?;
+            // A new file is on disk only when its folder is.
+            let folder = path.parent().unwrap_or(Path::new("."));
+            File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .map_err(io("bring to disk", folder))?;
             return Ok(begun);
         }
         let len = whole.len() as u64;

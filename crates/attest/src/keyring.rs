@@ -65,16 +65,6 @@ pub enum KeyringError {
     /// One key could not be handed over to the next.
     #[error("the rotation could not be signed")]
     Rotation(#[from] RotationFault),
-    /// A line of the rotations is none.
-    #[error("{path}: line {line}: {why}", path = path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-        /// What the parser says.
-        why: String,
-    },
     /// The folder.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
@@ -123,40 +113,52 @@ impl Keyring {
         }
     }
 
-    /// The key that signs, made now if there never was one. One that is gone is not replaced in silence.
+    /// The key that signs, made now if there never was one. One that is gone is not replaced in silence, and a rotation
+    /// that was begun is finished first: the old key counts no more.
     pub fn load_or_create(&self) -> Result<SecretKey, KeyringError> {
         match self.load() {
             Err(KeyringError::None { .. }) => self.create(),
-            loaded => loaded,
+            Err(error) => Err(error),
+            Ok(key) => Ok(self.finish_rotation(&key)?.unwrap_or(key)),
         }
     }
 
     /// Replaces the key, with a statement that both sign. Killed at any moment it can be run again: the statement comes
     /// before the change, and a change that was begun is finished.
     pub fn rotate(&self, now: Timestamp) -> Result<SecretKey, KeyringError> {
-        let (old, next) = (self.load()?, self.dir.join("next-key.pem"));
-        let begun = match read_private(&next) {
+        let old = self.load()?;
+        if let Some(begun) = self.finish_rotation(&old)? {
+            return Ok(begun);
+        }
+        let (new, next) = (generate(&self.next_file())?, self.next_file());
+        self.save(&next, &new)?;
+        self.keep_public(&new.public())?;
+        let envelope = rotation::rotate(&old, &new, now)?;
+        let line = serde_json::to_string(&envelope).map_err(RotationFault::Json)?;
+        append_line(&self.rotations_file(), &line)?;
+        self.take_next()?;
+        Ok(new)
+    }
+
+    /// Puts the next key in its place, if a statement of the old one has announced it.
+    fn finish_rotation(&self, old: &SecretKey) -> Result<Option<SecretKey>, KeyringError> {
+        let begun = match read_private(&self.next_file()) {
             Ok(bytes) => SecretKey::parse_pem(&String::from_utf8_lossy(&bytes)).ok(),
-            Err(error) if error.is_not_found() => None,
+            Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let trust = Trust::from_root(old.public(), &self.rotations()?);
         let announced = |key: &SecretKey| trust.keys().any(|known| *known == key.public());
-        let new = match begun.filter(announced) {
-            Some(new) => new,
-            None => {
-                let new = generate(&next)?;
-                self.save(&next, &new)?;
-                self.keep_public(&new.public())?;
-                let envelope = rotation::rotate(&old, &new, now)?;
-                let line = serde_json::to_string(&envelope).map_err(RotationFault::Json)?;
-                append_line(&self.rotations_file(), &line)?;
-                new
-            }
-        };
-        fs::rename(&next, self.key_file())
-            .map_err(io("put the new key in place of", &self.key_file()))?;
+        let new = begun.filter(announced);
+        if new.is_some() {
+            self.take_next()?;
+        }
         Ok(new)
+    }
+
+    fn take_next(&self) -> Result<(), KeyringError> {
+        fs::rename(self.next_file(), self.key_file())
+            .map_err(io("put the new key in place of", &self.key_file()))
     }
 
     /// Every public key that was ever in use here, by name.
@@ -176,28 +178,26 @@ impl Keyring {
             .collect()
     }
 
-    /// The statements that lead from one key to the next. Half a line at the end is what a crash leaves.
+    /// The statements that lead from one key to the next. A line that is none, as a crash leaves it, leads nowhere, like
+    /// every line that does not verify.
     pub fn rotations(&self) -> Result<Vec<Envelope>, KeyringError> {
         let path = self.rotations_file();
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(io("read", &path)(error)),
-        };
-        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-        let parse = |(index, line): (usize, &str)| {
-            serde_json::from_str(line).map_err(|error| KeyringError::Line {
-                path: path.clone(),
-                line: index + 1,
-                why: error.to_string(),
-            })
-        };
-        whole.lines().enumerate().filter(|(_, line)| !line.is_empty()).map(parse).collect()
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(io("read", &path)(error)),
+        }
     }
 
     /// The keys that count on this host: the one that signs, and those that rotations lead to from it.
     pub fn trust(&self) -> Result<Trust, KeyringError> {
         Ok(Trust::from_root(self.load()?.public(), &self.rotations()?))
+    }
+
+    fn next_file(&self) -> PathBuf {
+        self.dir.join("next-key.pem")
     }
 
     fn rotations_file(&self) -> PathBuf {
@@ -312,14 +312,28 @@ mod tests {
         let old = ring.create().unwrap();
         let new = ring.rotate(noon()).unwrap();
         // As it is when killed between the statement and the change.
-        ring.save(&ring.dir.join("next-key.pem"), &new).unwrap();
+        ring.save(&ring.next_file(), &new).unwrap();
         ring.save(&ring.key_file(), &old).unwrap();
         assert_eq!(ring.rotate(noon()).unwrap().public(), new.public());
         assert_eq!(ring.rotations().unwrap().len(), 1);
+        // Whoever signs next finishes it too: what the old key signs now would not count.
+        ring.save(&ring.next_file(), &new).unwrap();
+        ring.save(&ring.key_file(), &old).unwrap();
+        assert_eq!(ring.load_or_create().unwrap().public(), new.public());
         // And when killed before the statement: the half-made key was never anybody's.
-        ring.save(&ring.dir.join("next-key.pem"), &SecretKey::generate().unwrap()).unwrap();
+        ring.save(&ring.next_file(), &SecretKey::generate().unwrap()).unwrap();
+        assert_eq!(ring.load_or_create().unwrap().public(), new.public());
         ring.rotate(noon()).unwrap();
         assert_eq!(ring.rotations().unwrap().len(), 2);
+        assert!(ring.trust().unwrap().keys().any(|key| *key == old.public()));
+    }
+
+    #[test]
+    fn half_a_line_of_a_crash_leads_nowhere_and_spoils_nothing() {
+        let (_dir, ring) = ring();
+        let old = ring.create().unwrap();
+        fs::write(ring.rotations_file(), "{\"payloadType\":").unwrap();
+        ring.rotate(noon()).unwrap();
         assert!(ring.trust().unwrap().keys().any(|key| *key == old.public()));
     }
 }

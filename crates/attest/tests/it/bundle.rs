@@ -53,6 +53,13 @@ fn a_bundle_that_nobody_signed_yet_is_told_from_a_broken_one() {
 }
 
 #[test]
+fn a_bundle_of_another_version_is_not_guessed_at() {
+    let mut signed = signed();
+    signed.bundle.version = 2;
+    assert_eq!(signed.fault(), BundleFault::Version { found: 2 });
+}
+
+#[test]
 fn a_bundle_with_one_signature_of_two_is_broken() {
     let mut signed = signed();
     signed.bundle.envelopes[1].signatures.clear();

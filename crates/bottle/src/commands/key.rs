@@ -1,5 +1,6 @@
 //! `bot-bottle key`: the key that statements about runs are signed with.
 
+use attest::host_chain::HostChain;
 use attest::key::PublicKey;
 use attest::keyring::Keyring;
 use model::verdict::BottleStatus;
@@ -27,7 +28,10 @@ pub(crate) fn run(ui: &Ui, action: &KeyAction) -> Outcome {
         }
         KeyAction::Rotate => {
             let old = load(&ring)?;
+            // Whoever signs holds the chain too, so no run that ended after this moment is signed by the old key.
+            let chain = HostChain::open(&home.host_chain(), host::clock::now()).or_general()?;
             let new = ring.rotate(host::clock::now()).or_general()?.public();
+            drop(chain);
             ui.note(&format!("{} is replaced; what it signed still verifies", old.id()));
             settle_statements(ui, &home);
             show(ui, &ring, &new)

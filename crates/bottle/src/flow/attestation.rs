@@ -2,7 +2,8 @@
 //! statements from just before it is closed until they are signed; whatever stands in the way, the run itself is kept, and
 //! the next command that can signs them.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use attest::bottle_run::{EventLog, HostPlace};
@@ -45,7 +46,8 @@ const SIGNED: u32 = 0o444;
 /// Notes that the statements of a run are owed. A note that cannot be written is told of and holds nothing up.
 pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
     let note = home.owed().join(dir.id().as_str());
-    let written = fs::create_dir_all(home.owed()).or_general().and_then(|()| {
+    let folder = DirBuilder::new().recursive(true).mode(0o700).create(home.owed()).or_general();
+    let written = folder.and_then(|()| {
         host::file::write_atomic(&note, bottle.slug().as_str().as_bytes(), UNSIGNED).or_general()
     });
     if let Err(failure) = written {
@@ -57,6 +59,8 @@ pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
 pub(crate) fn settle_statements(ui: &Ui, home: &Home) {
     let Ok(entries) = fs::read_dir(home.owed()) else { return };
     let mut notes: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    // Half a note that a crash left begins with a dot, as no run does; its run is not closed.
+    notes.retain(|note| !name_of(note).starts_with('.'));
     notes.sort();
     for note in notes {
         match settle(home, &note) {

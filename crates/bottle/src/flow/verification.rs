@@ -35,8 +35,11 @@ struct Found {
 pub(crate) fn verify(home: &Home, name: &str, key: Option<&Path>) -> Result<Report, Failure> {
     let found = find(home, name)?;
     let pinned = key.map(load_public).transpose().or_exit(BottleStatus::Usage)?;
+    // Those of the bundle lead forwards from a key that was pinned long ago, those of this home back from a new one.
+    let mut rotations = found.bundle.rotations.clone();
+    rotations.extend(home.keyring().rotations().or_general()?);
     let trust = match pinned {
-        Some(key) => Ok((Trust::from_root(key, &found.bundle.rotations), "the one that was named")),
+        Some(key) => Ok((Trust::from_root(key, &rotations), "the one that was named")),
         None => home.keyring().trust().map(|trust| (trust, "this home's")),
     };
     let mut report = Report { run: found.bundle.run.clone(), keyid: None, checks: Vec::new() };

@@ -86,7 +86,7 @@ fn provenance(witness: &Witness<'_>) -> Provenance {
         "bottles": meta.bottles,
         "prompt_sha256": meta.prompt_sha256,
         "delivery": meta.delivery,
-        "policy": meta.manifest.egress.profile,
+        "policy": meta.manifest.policy().ok().flatten().map(|policy| policy.profile),
     });
     let internal = json!({
         "backend": meta.backend,

@@ -270,6 +270,11 @@ fn after_a_rotation_old_runs_verify_and_new_ones_are_signed_by_the_new_key() {
     let before = verifies(&person, &first)["keyid"].clone();
     assert_eq!(person.run(&["key", "rotate"]).status, Some(0));
     assert_eq!(verifies(&person, &first)["keyid"], before);
+    let pem = person.hermetic.root().join("new.pem");
+    let shown = person.json(&["key", "show"]);
+    fs::write(&pem, shown["pem"].as_str().expect("PEM")).expect("written");
+    let pinned = ["provenance", "verify", &first, "--key", pem.to_str().expect("UTF-8")];
+    assert_eq!(person.run(&pinned).status, Some(0), "the new key leads back to the old one");
     assert_eq!(person.resume("plain", COMMIT).status, Some(0));
     let after = verifies(&person, "plain")["keyid"].clone();
     assert_eq!(after, person.json(&["key", "show"])["keyid"]);
