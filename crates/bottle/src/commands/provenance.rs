@@ -31,7 +31,8 @@ pub(crate) fn show(ui: &Ui, name: &str) -> Outcome {
     Ok(SUCCESS)
 }
 
-fn load_operations(dir: &RunDir) -> Result<Vec<Value>, Failure> {
+/// The lines of a run's operation log, as far as they are whole.
+pub(crate) fn load_operations(dir: &RunDir) -> Result<Vec<Value>, Failure> {
     let text = match std::fs::read_to_string(dir.operations()) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -41,7 +42,8 @@ fn load_operations(dir: &RunDir) -> Result<Vec<Value>, Failure> {
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-fn check_chain(dir: &RunDir, meta: &Metadata) -> Chain {
+/// Whether the log is the one that was written.
+pub(crate) fn check_chain(dir: &RunDir, meta: &Metadata) -> Chain {
     match (verify(&dir.operations(), dir.id()), &meta.operations_head) {
         (Err(fault), _) => Chain::Broken(fault.to_string()),
         (Ok(_), None) => Chain::Open,

@@ -2,7 +2,9 @@
 //! the keeper looks at the issues that it names, decides, and runs bottles; the page shows all of it.
 
 pub(crate) mod inbox;
+pub(crate) mod log;
 pub(crate) mod settings;
+pub(crate) mod web;
 
 use std::sync::Arc;
 
