@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use model::verdict::BottleStatus;
 
-use crate::commands::destroy::Loss;
-use crate::commands::freeze::End;
 use crate::commands::{
-    destroy, doctor, exec, freeze, list, logs, manifest, orchestrate, provenance, start,
+    destroy, doctor, exec, freeze, list, logs, manifest, orchestrate, provenance, serve, start,
 };
 use crate::exit::{OrExit, Outcome, SUCCESS};
+use crate::flow::end::{End, Loss};
 use crate::flow::home::Shelf;
 use crate::ui::{self, Ui};
 
@@ -99,6 +98,17 @@ enum Command {
         #[command(subcommand)]
         action: OrchestrateAction,
     },
+    /// Serve webhooks, the page and the API: issues become pull requests with nobody watching
+    Serve {
+        /// The configuration; see: bot-bottle config show
+        #[arg(long)]
+        config: PathBuf,
+    },
+    /// Show the configuration of `serve`, every key with what it means
+    Config {
+        #[command(subcommand)]
+        action: ConfigAction,
+    },
     /// What a run was: agent, timing, operations, scans, commits
     Provenance {
         #[command(subcommand)]
@@ -111,6 +121,18 @@ enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Print a configuration in which every key is explained
+    Show,
+    /// Read a configuration and say what is wrong with it
+    Check {
+        /// The file
+        file: PathBuf,
+    },
 }
 
 /// A new bottle.
@@ -266,6 +288,8 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
             OrchestrateAction::Resume(args) => orchestrate::resume(ui, args),
             OrchestrateAction::Status => orchestrate::status(ui),
         },
+        Command::Serve { config } => serve::run(ui, &config),
+        Command::Config { action } => serve::config(ui, &action),
         Command::Provenance { action: ProvenanceAction::Show { name } } => {
             provenance::show(ui, &name)
         }

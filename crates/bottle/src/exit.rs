@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use jiff::Timestamp;
 use model::verdict::BottleStatus;
 
 /// What a command returns. Headless runs hand on the agent's own status, so it is a number.
@@ -34,11 +35,60 @@ impl Failure {
         Self::new(BottleStatus::NotFound, words)
     }
 
+    /// A failure that is likely to pass by itself.
+    pub(crate) fn passing(words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self { status: BottleStatus::General, cause: Box::new(Passing(words)) }
+    }
+
+    /// Whether trying again later may help, without anybody doing anything: a forge that is down, slow or has heard too
+    /// much.
+    pub(crate) fn passes(&self) -> bool {
+        use forge::ForgeError as Forge;
+        use host::git::GitError as Git;
+        if self.cause.is::<Passing>() {
+            return true;
+        }
+        let forge = self.forge().is_some_and(|error| {
+            matches!(
+                error,
+                Forge::RateLimited { .. }
+                    | Forge::Server { .. }
+                    | Forge::Unreachable { .. }
+                    | Forge::Unreadable { .. }
+                    | Forge::Lost { .. }
+            )
+        });
+        forge
+            || matches!(
+                self.cause.downcast_ref::<Git>(),
+                Some(Git::Failed { .. } | Git::TimedOut { .. })
+            )
+    }
+
+    /// What a forge said, if that is what failed.
+    pub(crate) fn forge(&self) -> Option<&forge::ForgeError> {
+        self.cause.downcast_ref()
+    }
+
+    /// When the other side said that it will listen again.
+    pub(crate) fn until(&self) -> Option<Timestamp> {
+        match self.forge() {
+            Some(forge::ForgeError::RateLimited { until, .. }) => *until,
+            _ => None,
+        }
+    }
+
     /// The same failure where an agent's status was expected: it is ours, whatever else it means.
     pub(crate) fn headless(self) -> Self {
         Self { status: BottleStatus::OwnFailure, ..self }
     }
 }
+
+/// Words about trouble that is likely to pass.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Passing(String);
 
 impl fmt::Display for Failure {
     /// The whole chain in one line; causes that repeat what was said are left out.

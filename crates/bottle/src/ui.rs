@@ -14,12 +14,20 @@ use crate::exit::Failure;
 /// Talks to whoever started the command.
 pub(crate) struct Ui {
     args: OutputArgs,
+    /// What this is about, where it goes to the log of the orchestrator.
+    about: Option<String>,
 }
 
 impl Ui {
     /// As the flags say.
     pub(crate) fn new(args: OutputArgs) -> Self {
-        Self { args }
+        Self { args, about: None }
+    }
+
+    /// For work that nobody watches: what is said goes to the log.
+    pub(crate) fn log(about: &str) -> Self {
+        let args = OutputArgs { json: false, quiet: true };
+        Self { args, about: Some(about.to_owned()) }
     }
 
     /// Whether a script reads.
@@ -53,8 +61,10 @@ impl Ui {
 
     /// A line of the result.
     pub(crate) fn result(&self, label: &str, value: &str) {
-        if !self.args.json {
-            print(&format!("{label:<11} {}\n", escape_line(value)));
+        match &self.about {
+            Some(about) => tracing::info!(about, "{label}: {}", escape_line(value)),
+            None if self.args.json => {}
+            None => print(&format!("{label:<11} {}\n", escape_line(value))),
         }
     }
 
@@ -77,8 +87,10 @@ impl Ui {
     }
 
     fn aside(&self, line: &str) {
-        if !self.args.json && !self.args.quiet {
-            say(&escape_line(line));
+        match &self.about {
+            Some(about) => tracing::info!(about, "{}", escape_line(line)),
+            None if self.args.json || self.args.quiet => {}
+            None => say(&escape_line(line)),
         }
     }
 }

@@ -14,6 +14,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use egress::EgressConfig;
 use host::file::{FileError, write_atomic, write_transient};
@@ -89,6 +90,18 @@ impl Place {
     /// Every connection of the box, if it may have any.
     pub fn egress_log(&self) -> PathBuf {
         self.0.join("egress.jsonl")
+    }
+
+    /// Touched while the box computes.
+    pub fn pulse(&self) -> PathBuf {
+        self.0.join("pulse")
+    }
+
+    /// When the box last gave a sign of life: output, traffic, or computing.
+    pub fn last_sign(&self, output: Output) -> Option<SystemTime> {
+        let files = [self.stdout(output), self.stderr(), self.egress_log(), self.pulse()];
+        let touched = |path: &PathBuf| std::fs::metadata(path).ok()?.modified().ok();
+        files.iter().filter_map(touched).max()
     }
 
     /// Writes the order. No power failure leaves a box that needs it.

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -44,6 +45,9 @@ pub trait BoxControl {
 
     /// Resident memory of the box, where the watchdog has to look after it; `None` where the kernel does.
     fn memory_bytes(&self) -> Option<u64>;
+
+    /// How long the processes in the box have computed; `None` where that cannot be seen from here.
+    fn cpu_time(&self) -> impl Future<Output = Option<Duration>>;
 
     /// Removes what the backend keeps of an ended box.
     fn remove(&self) -> impl Future<Output = Result<(), SandboxError>>;

@@ -20,6 +20,8 @@ pub struct Work {
     pub slug: Option<String>,
     /// Grows with every claim: who comes with an older one has lost it.
     pub fence: u64,
+    /// How often it was claimed. A claim that is taken over stays the same one.
+    pub claims: u64,
     /// Who holds it, while it is claimed or runs.
     pub holder: Option<String>,
     /// Until when it is held, by the database's clock.

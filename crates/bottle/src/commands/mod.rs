@@ -9,11 +9,17 @@ pub(crate) mod logs;
 pub(crate) mod manifest;
 pub(crate) mod orchestrate;
 pub(crate) mod provenance;
+pub(crate) mod serve;
 pub(crate) mod start;
 
 use std::io::Read;
 
+use host::signal::cancel_on_signals;
+
 use crate::exit::{Failure, OrExit};
+use crate::flow::home::Home;
+use crate::flow::keeper::{Keeper, Trouble};
+use crate::ui::Ui;
 
 /// One thread is enough, and boxes want their maker to stay on it.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -22,6 +28,18 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     outcome
+}
+
+/// Does the work of a command that a person typed: signals tell it to stop, and trouble is theirs to hear of.
+pub(crate) fn keep<T>(
+    ui: &Ui,
+    home: &Home,
+    work: impl AsyncFnOnce(Keeper<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    block_on(async {
+        let cancel = cancel_on_signals().or_general()?;
+        work(Keeper { ui, home, cancel: &cancel, trouble: Trouble::Close }).await
+    })
 }
 
 /// A prompt as it was given: a text, `@file`, or `-` for standard input.

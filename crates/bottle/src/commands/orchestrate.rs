@@ -6,7 +6,7 @@ use comfy_table::presets::NOTHING;
 use serde_json::{Value, json};
 use state::{BottleStatus, ForgeState, ForgeStateStore};
 
-use super::{block_on, read_prompt};
+use super::{keep, read_prompt};
 use crate::cli::{OrchestrateResumeArgs, OrchestrateStartArgs};
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::access::ForgeAccess;
@@ -29,8 +29,9 @@ pub(crate) fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
             label: args.label,
             backend: args.backend,
             repo: None,
+            claim: None,
         };
-        block_on(open::start(ui, &home, wish, Some(access)))
+        keep(ui, &home, async |keeper| open::start(keeper, wish, Some(access)).await)
     };
     run().map_err(Failure::headless)
 }
@@ -42,8 +43,8 @@ pub(crate) fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
         let access = ForgeAccess::from_env(&home)?;
         announce(ui, &access);
         let prompt = read_prompt(&args.prompt)?;
-        let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
-        block_on(open::resume(ui, &home, wish, Some(access)))
+        let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend, claim: None };
+        keep(ui, &home, async |keeper| open::resume(keeper, wish, Some(access)).await)
     };
     run().map_err(Failure::headless)
 }

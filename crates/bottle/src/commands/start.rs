@@ -1,6 +1,6 @@
 //! `bot-bottle start` and `bot-bottle resume`: one prompt, without a person beside it.
 
-use super::{block_on, read_prompt};
+use super::{keep, read_prompt};
 use crate::cli::{ResumeArgs, StartArgs};
 use crate::exit::{Failure, Outcome};
 use crate::flow::home::Home;
@@ -20,22 +20,23 @@ pub(crate) fn start(ui: &Ui, args: StartArgs) -> Outcome {
         label: args.label,
         backend: args.backend,
         repo: args.repo,
+        claim: None,
     };
     run_start(ui, wish).map_err(Failure::headless)
 }
 
 fn run_start(ui: &Ui, wish: StartWish) -> Outcome {
     let home = Home::from_env()?;
-    block_on(open::start(ui, &home, wish, None))
+    keep(ui, &home, async |keeper| open::start(keeper, wish, None).await)
 }
 
 /// Goes on with a frozen one.
 pub(crate) fn resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let prompt = headless_prompt(args.headless, args.prompt.as_deref())?;
-    let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
+    let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend, claim: None };
     let run = || {
         let home = Home::from_env()?;
-        block_on(open::resume(ui, &home, wish, None))
+        keep(ui, &home, async |keeper| open::resume(keeper, wish, None).await)
     };
     run().map_err(Failure::headless)
 }

@@ -1,5 +1,6 @@
 //! The way to the forge for the host's side of a run: the variables, the token, the client.
 
+use base64::Engine;
 use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, Remote, WebBase};
 use host::git::UserEnv;
 use model::secret::Secret;
@@ -14,6 +15,8 @@ use crate::rules::forge_env::{ForgeEnv, TOKEN_VARIABLE, parse_forge_env};
 pub(crate) struct ForgeAccess {
     pub(crate) env: ForgeEnv,
     pub(crate) token: Secret,
+    /// The login of the token's account, where the token may not say it.
+    pub(crate) bot_login: Option<String>,
 }
 
 impl ForgeAccess {
@@ -26,13 +29,13 @@ impl ForgeAccess {
                 home.token_file().display()
             ))
         })?;
-        Ok(Self { env, token })
+        Ok(Self { env, token, bot_login: None })
     }
 
     /// For a bottle that has a forge already: its record says which.
     pub(crate) fn of_record(home: &Home, env: Option<&ForgeEnv>) -> Result<Option<Self>, Failure> {
         let Some(env) = env else { return Ok(None) };
-        Ok(find_token(home)?.map(|token| Self { env: env.clone(), token }))
+        Ok(find_token(home)?.map(|token| Self { env: env.clone(), token, bot_login: None }))
     }
 
     /// The client.
@@ -44,16 +47,27 @@ impl ForgeAccess {
     pub(crate) fn git_env(&self) -> UserEnv {
         UserEnv::from_env()
             .with("GIT_CONFIG_COUNT", "1")
-            .with("GIT_CONFIG_KEY_0", format!("http.{}/.extraHeader", self.env.web()))
-            .with("GIT_CONFIG_VALUE_0", format!("Authorization: token {}", self.token.expose()))
+            .with("GIT_CONFIG_KEY_0", format!("http.{}/.extraHeader", self.env.web))
+            .with("GIT_CONFIG_VALUE_0", format!("Authorization: {}", self.authorization()))
+    }
+
+    /// How git shows the token. Gitea takes it as it is; the others want it as the password of a user of theirs.
+    fn authorization(&self) -> String {
+        let user = match self.env.kind.as_str() {
+            "github" => "x-access-token",
+            "gitlab" => "oauth2",
+            _ => return format!("token {}", self.token.expose()),
+        };
+        let pair = format!("{user}:{}", self.token.expose());
+        format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
     }
 }
 
 /// Opens the client for an assignment.
 pub(crate) async fn open_forge(env: &ForgeEnv, token: Secret) -> Result<Forge, Failure> {
     let setting = ForgeSetting {
-        kind: Some(ForgeKind::Gitea),
-        web: WebBase::parse(env.web()),
+        kind: ForgeKind::parse(&env.kind),
+        web: WebBase::parse(&env.web),
         ..ForgeSetting::default()
     };
     let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&env.remote_url()) else {

@@ -36,7 +36,8 @@ impl Run<'_> {
         let place = SidecarPlace::of(&self.dir)?;
         let done = {
             let errand = self.errand()?;
-            let attended = errand.attend(self.used_before, &self.cancel, |heard| self.hear(&heard));
+            let attended =
+                errand.attend(self.used_before, self.keeper.cancel, |heard| self.hear(&heard));
             let mut attended = std::pin::pin!(attended);
             loop {
                 let looked = tokio::time::timeout(PAUSE, &mut attended).await;
@@ -57,12 +58,12 @@ impl Run<'_> {
     fn look(&self, place: &SidecarPlace, watch: &mut Watch) -> Result<(), Failure> {
         if watch.died.is_none() && place.has_died()? {
             watch.died = Some(host::clock::now());
-            self.ui.note("the forge sidecar died: the agent goes on without a forge");
+            self.keeper.ui.note("the forge sidecar died: the agent goes on without a forge");
         }
-        let seen = last_word(&self.dir.operations()).unwrap_or(self.meta.started_at);
+        let seen = self.last_sign()?;
         if watch.last_seen.is_none_or(|last| seen > last) {
             watch.last_seen = Some(seen);
-            touch(self.home, &self.record)?;
+            touch(self.keeper.home, &self.record)?;
         }
         let now = host::clock::now();
         let quiet = |since: Timestamp| now.duration_since(since).as_secs();
@@ -73,7 +74,7 @@ impl Run<'_> {
         if (leaves || silent) && !watch.frozen {
             watch.frozen = true;
             watch.timed_out = silent;
-            self.ui.note(if silent {
+            self.keeper.ui.note(if silent {
                 "nothing was heard for too long: freezing"
             } else {
                 "done: freezing"
@@ -81,6 +82,16 @@ impl Run<'_> {
             launch::freeze(&self.errand()?.place()).or_general()?;
         }
         Ok(())
+    }
+
+    /// When the agent last gave a sign of life: a call to the forge, output, traffic, computing. Files outlive whoever
+    /// watches.
+    fn last_sign(&self) -> Result<Timestamp, Failure> {
+        let called = std::fs::metadata(self.dir.operations()).and_then(|it| it.modified()).ok();
+        let errand = self.errand()?;
+        let lived = errand.place().last_sign(errand.spec().output);
+        let signs = called.into_iter().chain(lived).filter_map(|at| Timestamp::try_from(at).ok());
+        Ok(signs.max().unwrap_or(self.meta.started_at))
     }
 
     /// Ends the sidecar and writes down how it and the agent's report ended.
@@ -109,7 +120,7 @@ impl Run<'_> {
         use agent::Progress;
         let (kind, words) = match heard {
             Heard::Stopping(reason) => {
-                return self.ui.note(&format!("{reason}: stopping the agent"));
+                return self.keeper.ui.note(&format!("{reason}: stopping the agent"));
             }
             Heard::Progress(Progress::SessionStarted { id }) => ("session", id.clone()),
             Heard::Progress(Progress::ToolCall { name, summary }) => {
@@ -119,14 +130,8 @@ impl Run<'_> {
             Heard::Progress(Progress::Tokens(usage)) => ("tokens", usage.total().to_string()),
             Heard::Progress(Progress::Retrying { reason }) => ("retry", reason.clone()),
         };
-        self.ui.event("progress", &serde_json::json!({ "kind": kind, "text": words }));
+        self.keeper.ui.event("progress", &serde_json::json!({ "kind": kind, "text": words }));
     }
-}
-
-/// When the sidecar last wrote a line. The log outlives whoever watches.
-fn last_word(log: &std::path::Path) -> Option<Timestamp> {
-    let changed = std::fs::metadata(log).ok()?.modified().ok()?;
-    Timestamp::try_from(changed).ok()
 }
 
 /// Whether the box came to its end with something to import in it.

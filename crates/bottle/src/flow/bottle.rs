@@ -1,5 +1,6 @@
 //! One bottle on disk: its folder, its record and its lock. Frozen means that nothing runs and everything is in here.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -76,6 +77,9 @@ pub(crate) struct Record {
     /// Whether the workspace is whole, and whether the bottle's set-up was run in it.
     pub(crate) workspace: WorkspaceState,
     pub(crate) runs: Vec<RunId>,
+    /// The comments that the agent was told of, or that are not for it.
+    #[serde(default)]
+    pub(crate) heard: BTreeSet<String>,
 }
 
 /// How far the workspace has come.

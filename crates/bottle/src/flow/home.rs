@@ -3,8 +3,9 @@
 //! ```text
 //! agents/<name>.toml    bottles/<name>.toml    manifests
 //! cellar/<slug>/        one bottle: record.json, lock, workspace/, harness-state/, runs/
-//! cache/                mirrors of repositories
+//! cache/                mirrors of repositories, and repositories to make bottles from
 //! bot-bottle.db         which bottle works on which issue
+//! serve.lock            held by the one that serves
 //! forge-token           the forge's token (0600), where FORGE_TOKEN is not set
 //! ```
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use host::dirs::Dirs;
 use model::id::AgentName;
+use model::secret::Secret;
 use model::verdict::BottleStatus;
 
 use crate::exit::{Failure, OrExit};
@@ -81,6 +83,31 @@ impl Home {
     /// The forge state.
     pub(crate) fn database(&self) -> PathBuf {
         self.root.join("bot-bottle.db")
+    }
+
+    /// Repositories of our own to make bottles from.
+    pub(crate) fn sources(&self) -> PathBuf {
+        self.root.join("cache/sources")
+    }
+
+    /// The secret of a repository's webhooks, if one was made here.
+    pub(crate) fn hook_secret(
+        &self,
+        _url: &str,
+        owner: &str,
+        repo: &str,
+    ) -> Result<Option<Secret>, Failure> {
+        let path = self.root.join("hooks").join(owner).join(format!("{repo}.secret"));
+        match host::file::read_private(&path) {
+            Ok(bytes) => Ok(Some(Secret::new(String::from_utf8_lossy(&bytes).trim()))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error).or_exit(BottleStatus::Usage),
+        }
+    }
+
+    /// Held by the one that serves.
+    pub(crate) fn serve_lock(&self) -> PathBuf {
+        self.root.join("serve.lock")
     }
 
     /// The forge's token.

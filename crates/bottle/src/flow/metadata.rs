@@ -39,6 +39,9 @@ pub(crate) struct Metadata {
     pub(crate) backend_reason: String,
     /// The run that this one goes on from.
     pub(crate) parent: Option<RunId>,
+    /// Which claim of the orchestrator's it was made for.
+    #[serde(default)]
+    pub(crate) claim: Option<u64>,
     /// Whether the agent's own conversation goes on.
     pub(crate) resumes_session: bool,
     /// Texts are kept as digests.

@@ -23,7 +23,7 @@ impl Run<'_> {
         if !pins.base_is_new && !pins.branch_is_new {
             return Ok(None);
         }
-        self.ui.phase("rehydrate", "bringing in what happened at origin since");
+        self.keeper.ui.phase("rehydrate", "bringing in what happened at origin since");
         let site = self.site(&format!("bring-{}", self.next_box("bring")), BRING_SECS)?;
         let folder = site.place.join("guest/news");
         fs::create_dir_all(&folder).or_general()?;

@@ -1,5 +1,6 @@
 //! Opening a bottle: a new one, or a frozen one. Everything is checked before anything is made.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::access::ForgeAccess;
 use super::bottle::{self, Bottle, BottleState, Record, WorkspaceState};
 use super::hire::hire_agent;
 use super::home::Home;
+use super::keeper::Keeper;
 use super::metadata::Metadata;
 use super::mounts::check_mounts;
 use super::observe::Source;
@@ -26,7 +28,6 @@ use super::thread::{Assignment, check_target, read_assignment};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::bottle_manifest::BottleManifest;
-use crate::ui::Ui;
 
 /// What a new bottle is asked.
 pub(crate) struct StartWish {
@@ -36,6 +37,8 @@ pub(crate) struct StartWish {
     pub(crate) label: Option<String>,
     pub(crate) backend: Option<String>,
     pub(crate) repo: Option<PathBuf>,
+    /// Which claim of the orchestrator's it is for.
+    pub(crate) claim: Option<u64>,
 }
 
 /// What a frozen bottle is asked.
@@ -43,6 +46,8 @@ pub(crate) struct ResumeWish {
     pub(crate) slug: String,
     pub(crate) prompt: String,
     pub(crate) backend: Option<String>,
+    /// Which claim of the orchestrator's it is for.
+    pub(crate) claim: Option<u64>,
 }
 
 /// Everything that was checked before anything is made.
@@ -55,11 +60,11 @@ pub(super) struct Staff {
 
 /// Starts a new bottle and runs one prompt in it. With `access` it is a forge run.
 pub(crate) async fn start(
-    ui: &Ui,
-    home: &Home,
+    keeper: Keeper<'_>,
     wish: StartWish,
     access: Option<ForgeAccess>,
 ) -> Outcome {
+    let Keeper { ui, home, .. } = keeper;
     let manifest = home.load_agent(&wish.agent)?;
     let assignment = match &access {
         Some(access) => {
@@ -101,7 +106,7 @@ pub(crate) async fn start(
     bottle.save(&record)?;
     host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
-    let opening = Opening { ui, home, bottle, record, source, access, assignment };
+    let opening = Opening { keeper, bottle, record, source, access, assignment, claim: wish.claim };
     opening.run(&wish.prompt, staff, None, lock).await
 }
 
@@ -121,14 +126,14 @@ fn choose_bottles(
 
 /// Goes on with a frozen bottle: one more prompt, in the same workspace and the same conversation.
 pub(crate) async fn resume(
-    ui: &Ui,
-    home: &Home,
+    keeper: Keeper<'_>,
     wish: ResumeWish,
     access: Option<ForgeAccess>,
 ) -> Outcome {
+    let Keeper { ui, home, .. } = keeper;
     let (bottle, _) = Bottle::open(home, &wish.slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
-    recover(ui, home, &bottle, access.clone()).await?;
+    recover(keeper, &bottle, access.clone()).await?;
     settle(home, &wish.slug)?;
     let (bottle, mut record) = Bottle::open(home, &wish.slug)?;
     if record.state == BottleState::Destroyed {
@@ -160,9 +165,8 @@ pub(crate) async fn resume(
         Some(dir) => Some(load_metadata::<Metadata>(&dir).or_general()?),
         None => None,
     };
-    let since = earlier.as_ref().and_then(|meta| meta.finished_at);
     let assignment = match &access {
-        Some(access) => Some(read_assignment(access, record.pull, since).await?),
+        Some(access) => Some(read_assignment(access, record.pull, Some(&record.heard)).await?),
         None => None,
     };
     ui.phase("observe", "fetching origin");
@@ -170,7 +174,7 @@ pub(crate) async fn resume(
     standing::step(home, &record, Step::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
-    let opening = Opening { ui, home, bottle, record, source, access, assignment };
+    let opening = Opening { keeper, bottle, record, source, access, assignment, claim: wish.claim };
     opening.run(&wish.prompt, staff, earlier.map(|meta| meta.run), lock).await
 }
 
@@ -221,5 +225,6 @@ fn first_record(
         session: None,
         workspace: WorkspaceState::Absent,
         runs: Vec::new(),
+        heard: BTreeSet::new(),
     })
 }

@@ -4,7 +4,6 @@ use agent::{McpServer, Provider, SessionWish, Transport};
 use engine::hire::{AgentPlan, Task};
 use guest::FORGE_PORT;
 use host::lock::FileLock;
-use host::signal::cancel_on_signals;
 use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
 use model::verdict::BottleStatus;
@@ -15,7 +14,7 @@ use store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record, WorkspaceState};
-use super::home::Home;
+use super::keeper::Keeper;
 use super::metadata::{self, BottlePins, Metadata, Phase};
 use super::mounts::check_mounts;
 use super::observe::Source;
@@ -28,17 +27,16 @@ use super::thread::Assignment;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::prompt::{Briefing, ForgePart, News, render_prompt};
-use crate::ui::Ui;
 
 /// A bottle that is about to run.
 pub(super) struct Opening<'a> {
-    pub(super) ui: &'a Ui,
-    pub(super) home: &'a Home,
+    pub(super) keeper: Keeper<'a>,
     pub(super) bottle: Bottle,
     pub(super) record: Record,
     pub(super) source: Source,
     pub(super) access: Option<ForgeAccess>,
     pub(super) assignment: Option<Assignment>,
+    pub(super) claim: Option<u64>,
 }
 
 impl Opening<'_> {
@@ -73,26 +71,16 @@ impl Opening<'_> {
         let facts = observe_env(host::clock::now()).await;
         save_env_snapshot(&dir, &redactor, &facts).or_general()?;
         self.record.runs.push(dir.id().clone());
+        if let Some(assignment) = &self.assignment {
+            self.record.heard.clone_from(&assignment.heard);
+        }
         self.record.state = BottleState::Running;
         self.record.backend = meta.backend;
         self.bottle.save(&self.record)?;
         host::failpoint::hit("pinned");
-        let cancel = cancel_on_signals().or_general()?;
-        let Self { ui, home, bottle, record, source, access, .. } = self;
-        let run = Run {
-            ui,
-            home,
-            bottle,
-            record,
-            dir,
-            meta,
-            source,
-            plan,
-            access,
-            secrets,
-            cancel,
-            used_before,
-        };
+        let Self { keeper, bottle, record, source, access, .. } = self;
+        let run =
+            Run { keeper, bottle, record, dir, meta, source, plan, access, secrets, used_before };
         let outcome = run.advance().await;
         drop(lock);
         outcome
@@ -106,7 +94,7 @@ impl Opening<'_> {
         parent: Option<RunId>,
         lock: FileLock,
     ) -> Outcome {
-        let (home, slug) = (self.home, self.bottle.slug().clone());
+        let (home, slug) = (self.keeper.home, self.bottle.slug().clone());
         let outcome = self.make_run(prompt, staff, parent, lock).await;
         if outcome.is_err() {
             settle(home, slug.as_str())?;
@@ -144,6 +132,7 @@ impl Opening<'_> {
                 issue: access.env.issue,
                 pull: access.env.pull,
                 thread: &assignment.thread,
+                left_out: assignment.left_out,
             }),
         })
     }
@@ -187,6 +176,7 @@ impl Opening<'_> {
             backend: staff.choice.kind,
             backend_reason: staff.choice.reason,
             parent: None,
+            claim: self.claim,
             resumes_session: false,
             prompt_sha256: digest(prompt),
             forge: self.access.as_ref().map(|access| access.env.clone()),

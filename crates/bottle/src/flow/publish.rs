@@ -27,13 +27,13 @@ pub(crate) struct Publisher<'a> {
 
 impl Publisher<'_> {
     /// Pushes `commit` and opens or updates the pull request. What is intended is written down first, and both can be
-    /// done again without doing anything twice.
+    /// done again without doing anything twice. Trouble that may pass is handed back beside what was done.
     pub(crate) async fn publish(
         &self,
         repo: &SealedRepo,
         meta: &Metadata,
         commit: &Sha,
-    ) -> Result<Publication, Failure> {
+    ) -> Result<(Publication, Option<Failure>), Failure> {
         let branch = meta.pins.branch.clone();
         let mut sent = Publication {
             branch,
@@ -45,17 +45,27 @@ impl Publisher<'_> {
         let target = format!("{} {commit}", sent.branch);
         self.note("push", &target, Outcome::Intended)?;
         let env = self.access.git_env();
-        sent.problem = problem_of(repo.push(self.url, commit, &sent.branch, env, PUSH_LIMIT).await)
-            .map(|text| self.redactor.redact(&text).into_owned());
+        let pushed = repo.push(self.url, commit, &sent.branch, env, PUSH_LIMIT).await;
+        host::failpoint::hit("pushed");
+        let trouble =
+            pushed.as_ref().is_err().then(|| Failure::passing("origin could not be reached"));
+        sent.problem = problem_of(pushed).map(|text| self.redactor.redact(&text).into_owned());
         sent.pushed = sent.problem.is_none();
         self.note("push", &target, if sent.pushed { Outcome::Done } else { Outcome::Failed })?;
-        if sent.pushed {
-            self.open_pull(meta, &mut sent).await?;
+        match sent.pushed {
+            true => {
+                let trouble = self.open_pull(meta, &mut sent).await?;
+                Ok((sent, trouble))
+            }
+            false => Ok((sent, trouble)),
         }
-        Ok(sent)
     }
 
-    async fn open_pull(&self, meta: &Metadata, sent: &mut Publication) -> Result<(), Failure> {
+    async fn open_pull(
+        &self,
+        meta: &Metadata,
+        sent: &mut Publication,
+    ) -> Result<Option<Failure>, Failure> {
         let pull = self.pull_text(meta, sent);
         let target = format!("{}/{} {}", self.access.env.owner, self.access.env.repo, sent.branch);
         self.note("pull", &target, Outcome::Intended)?;
@@ -63,13 +73,15 @@ impl Publisher<'_> {
             Ok(opened) => {
                 self.note("pull", &format!("{target} #{}", opened.number), Outcome::Done)?;
                 sent.pull = Some(PullReference { number: opened.number, url: opened.url });
+                host::failpoint::hit("opened");
+                Ok(None)
             }
             Err(error) => {
                 self.note("pull", &target, Outcome::Failed)?;
                 sent.problem = Some(self.redactor.redact(&error.to_string()).into_owned());
+                Ok(error.passes().then_some(error))
             }
         }
-        Ok(())
     }
 
     /// A pull request that is there keeps the words that people and the agent gave it.

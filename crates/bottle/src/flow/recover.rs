@@ -3,7 +3,6 @@
 use agent::Usage;
 use engine::launch::{self, Sighting};
 use engine::place::Place;
-use host::signal::cancel_on_signals;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
 use state::Step;
@@ -12,21 +11,21 @@ use store::metadata::load_metadata;
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record};
 use super::home::Home;
+use super::keeper::Keeper;
 use super::metadata::Metadata;
 use super::observe::Source;
 use super::run::Run;
 use super::sealed::load_plan;
 use super::standing;
 use crate::exit::{Failure, OrExit};
-use crate::ui::Ui;
 
 /// Finishes the last run of a bottle whose keeper was killed. The caller holds the bottle's lock.
 pub(crate) async fn recover(
-    ui: &Ui,
-    home: &Home,
+    keeper: Keeper<'_>,
     bottle: &Bottle,
     access: Option<ForgeAccess>,
 ) -> Result<(), Failure> {
+    let Keeper { ui, home, .. } = keeper;
     let (bottle, record) = Bottle::open(home, bottle.slug().as_str())?;
     let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) else { return Ok(()) };
     let access = match access {
@@ -39,22 +38,8 @@ pub(crate) async fn recover(
     let source = Source::find(&record.repo, access.as_ref()).await?;
     let mut secrets: Vec<_> = access.iter().map(|access| access.token.clone()).collect();
     secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));
-    let cancel = cancel_on_signals().or_general()?;
     let used_before = used_by(&record, &meta.manifest.provider);
-    let run = Run {
-        ui,
-        home,
-        bottle,
-        record,
-        dir,
-        meta,
-        source,
-        plan,
-        access,
-        secrets,
-        cancel,
-        used_before,
-    };
+    let run = Run { keeper, bottle, record, dir, meta, source, plan, access, secrets, used_before };
     run.advance().await.map(drop)
 }
 

@@ -12,7 +12,6 @@ use engine::hire::AgentPlan;
 use engine::launch::{self, Sighting};
 use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
 use host::git::{GitLog, SealedRepo};
-use host::signal::Cancel;
 use model::id::Sha;
 use model::redact::Redactor;
 use model::secret::Secret;
@@ -28,7 +27,7 @@ use super::access::ForgeAccess;
 use super::attend::has_work;
 use super::bottle::{Bottle, BottleState, Record, Session, WorkspaceState};
 use super::desk::open_log;
-use super::home::Home;
+use super::keeper::{Keeper, Trouble};
 use super::leaks::scan_outgoing;
 use super::metadata::{Metadata, Phase};
 use super::observe::Source;
@@ -39,12 +38,10 @@ use super::sidecar::SidecarPlace;
 use super::standing;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::judge::{Aftermath, Import, Verdict, headless_status, judge};
-use crate::ui::Ui;
 
 /// A run under way.
 pub(crate) struct Run<'a> {
-    pub(crate) ui: &'a Ui,
-    pub(crate) home: &'a Home,
+    pub(crate) keeper: Keeper<'a>,
     pub(crate) bottle: Bottle,
     pub(crate) record: Record,
     pub(crate) dir: RunDir,
@@ -54,7 +51,6 @@ pub(crate) struct Run<'a> {
     /// The forge, for forge runs; without a token there is none.
     pub(crate) access: Option<ForgeAccess>,
     pub(crate) secrets: Vec<Secret>,
-    pub(crate) cancel: Cancel,
     /// What the conversation had used before, if this run goes on with one.
     pub(crate) used_before: Usage,
 }
@@ -96,7 +92,7 @@ impl Run<'_> {
             self.bottle.save(&self.record)?;
             return Ok(Phase::Prepared);
         }
-        self.ui.phase("prepare", "copying the repository into a workspace of its own");
+        self.keeper.ui.phase("prepare", "copying the repository into a workspace of its own");
         // Half a workspace of somebody who was killed is worth nothing.
         for folder in [self.bottle.workspace(), self.bottle.harness_state()] {
             host::file::remove_tree_safely(&folder).or_general()?;
@@ -123,7 +119,7 @@ impl Run<'_> {
     async fn set_up(&mut self) -> Result<Phase, Failure> {
         let line = self.meta.bottle.setup_line();
         if let (WorkspaceState::Made, Some(line)) = (self.record.workspace, line) {
-            self.ui.phase("setup", "running the bottle's set-up in a box");
+            self.keeper.ui.phase("setup", "running the bottle's set-up in a box");
             let site = self.site(
                 &format!("setup-{}", self.next_box("setup")),
                 self.meta.bottle.setup_secs(),
@@ -154,7 +150,7 @@ impl Run<'_> {
         let secs = self.meta.manifest.limits.timeout_secs;
         let words =
             format!("starting {} in a sealed {} box, {secs} s", self.meta.agent, self.meta.backend);
-        self.ui.phase("launch", &words);
+        self.keeper.ui.phase("launch", &words);
         let spec = errand.spec();
         let sealed =
             json!({ "backend": self.meta.backend, "limits": spec.limits, "relays": spec.relays });
@@ -205,7 +201,7 @@ impl Run<'_> {
         if !self.meta.agent_box.as_ref().is_some_and(|record| has_work(&record.ended)) {
             return Ok(Phase::Imported);
         }
-        self.ui.phase("import", "taking the agent's commits out of the box");
+        self.keeper.ui.phase("import", "taking the agent's commits out of the box");
         let pins = self.meta.pins.clone();
         let repo = self.import_repo(log).await?;
         let wish = ExportWish {
@@ -287,11 +283,15 @@ impl Run<'_> {
         else {
             return Ok(Phase::Published);
         };
-        self.ui.phase("publish", "pushing the branch and opening the pull request");
+        self.keeper.ui.phase("publish", "pushing the branch and opening the pull request");
         let repo = SealedRepo::open(&self.dir.repo(), self.source.repo.object_format());
         let log = open_log(&self.dir, redactor)?;
         let publisher = Publisher { access, log: &log, redactor, url: &self.source.url };
-        let sent = publisher.publish(&repo, &self.meta, &tip).await?;
+        let (sent, trouble) = publisher.publish(&repo, &self.meta, &tip).await?;
+        if let (Some(trouble), Trouble::Wait) = (trouble, self.keeper.trouble) {
+            // The run stays open at this step. Who takes it up again looks at the forge first.
+            return Err(trouble);
+        }
         if sent.pushed {
             self.record.published = Some(tip);
         }
@@ -313,7 +313,7 @@ impl Run<'_> {
             Some(ended) if !failed => headless_status(&ended, done),
             _ => BottleStatus::OwnFailure.code(),
         };
-        standing::step(self.home, &self.record, Step::Freeze)?;
+        standing::step(self.keeper.home, &self.record, Step::Freeze)?;
         self.record.state = BottleState::Frozen;
         self.bottle.save(&self.record)?;
         self.meta.phase = Phase::Closed;
@@ -321,7 +321,7 @@ impl Run<'_> {
         self.meta.exit_status = Some(status);
         self.meta.operations_head = Some(open_log(&self.dir, redactor)?.head().head);
         self.dir.close(redactor, &self.meta).or_general()?;
-        show_end(self.ui, &self.dir, &self.meta);
+        show_end(self.keeper.ui, &self.dir, &self.meta);
         Ok(status)
     }
 }

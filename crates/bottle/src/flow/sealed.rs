@@ -94,12 +94,12 @@ impl Run<'_> {
 
     /// Runs a line in a box of its own and says how it went.
     pub(super) async fn run_chore(&self, chore: Chore) -> Result<ChoreSummary, Failure> {
-        let end = chore.run(&self.launcher()?, &self.cancel).await.or_general()?;
+        let end = chore.run(&self.launcher()?, self.keeper.cancel).await.or_general()?;
         let tail = end.tail();
         Ok(ChoreSummary { ended: end.record.ended, wall_ms: end.record.wall_ms, tail })
     }
 
     pub(super) fn mirror(&self) -> PathBuf {
-        self.source.mirror(self.home)
+        self.source.mirror(self.keeper.home)
     }
 }

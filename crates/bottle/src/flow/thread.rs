@@ -1,12 +1,14 @@
 //! What people said about an assignment, read by the host for the agent's prompt.
 
-use forge::{Comment, Forge, Issue, Thread};
-use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+use forge::{Comment, CommentKind, Forge, Issue, Thread};
 
 use super::access::ForgeAccess;
 use crate::exit::{Failure, OrExit};
 use crate::rules::prompt::Said;
 use crate::rules::target::{judge_target, parse_labels};
+use crate::rules::trust::{Standing, judge_standing};
 
 /// An assignment as the forge has it now.
 pub(crate) struct Assignment {
@@ -14,14 +16,27 @@ pub(crate) struct Assignment {
     /// The bottle that a label names, in the place of the agent's own.
     pub(crate) bottles: Vec<String>,
     pub(crate) pull: Option<u64>,
+    /// What people said who may say it, and what the agent said itself.
     pub(crate) thread: Vec<Said>,
+    /// How many comments of others were left out.
+    pub(crate) left_out: usize,
+    /// Every comment that is there, by a mark of its own.
+    pub(crate) heard: BTreeSet<String>,
 }
 
-/// Reads the issue, finds its pull request, and gathers the whole conversation; what came after `since` is new.
+impl Assignment {
+    /// How many comments an agent should hear of that it has not.
+    pub(crate) fn news(&self) -> usize {
+        self.thread.iter().filter(|said| said.is_new).count()
+    }
+}
+
+/// Reads the issue, finds its pull request, and gathers the whole conversation. What is not among `heard` is new; without
+/// any, this is the first time, and everything is.
 pub(crate) async fn read_assignment(
     access: &ForgeAccess,
     known_pull: Option<u64>,
-    since: Option<Timestamp>,
+    heard: Option<&BTreeSet<String>>,
 ) -> Result<Assignment, Failure> {
     let forge = access.open().await?;
     let number = access.env.issue;
@@ -30,36 +45,96 @@ pub(crate) async fn read_assignment(
         Some(pull) => Some(pull),
         None => forge.get_pr_for_issue(number).await.or_general()?,
     };
-    let place = format!("issue #{number}");
-    let mut thread = vec![Said {
+    let mut threads = vec![(format!("issue #{number}"), Thread::Issue(number))];
+    threads.extend(pull.map(|pull| (format!("pull request #{pull}"), Thread::Pull(pull))));
+    let bottles = parse_labels(&issue.labels).bottles;
+    let first = Said {
         author: issue.author.clone(),
         at: "when it was opened".to_owned(),
         body: format!("{}\n\n{}", issue.title, issue.body),
-        is_new: since.is_none(),
-        place: place.clone(),
-    }];
-    let comments = forge.read_comments(Thread::Issue(number)).await.or_general()?;
-    thread.extend(comments.iter().map(|comment| said(comment, &place, since)));
-    if let Some(pull) = pull {
-        let place = format!("pull request #{pull}");
-        let comments = forge.read_comments(Thread::Pull(pull)).await.or_general()?;
-        thread.extend(comments.iter().map(|comment| said(comment, &place, since)));
+        is_new: heard.is_none(),
+        place: format!("issue #{number}"),
+    };
+    let thread = vec![first];
+    let mut assignment =
+        Assignment { issue, bottles, pull, thread, left_out: 0, heard: BTreeSet::new() };
+    let mut people = People::new(access, &forge).await?;
+    for (place, thread) in threads {
+        for comment in forge.read_comments(thread).await.or_general()? {
+            let standing = people.standing(&comment.author).await?;
+            assignment.take(&comment, &place, standing, heard);
+        }
     }
-    let bottles = parse_labels(&issue.labels).bottles;
-    Ok(Assignment { issue, bottles, pull, thread })
+    Ok(assignment)
 }
 
-fn said(comment: &Comment, place: &str, since: Option<Timestamp>) -> Said {
-    let is_new = match (since, comment.created_at) {
-        (Some(since), Some(at)) => at > since,
-        (Some(_) | None, _) => since.is_none(),
+impl Assignment {
+    fn take(
+        &mut self,
+        comment: &Comment,
+        place: &str,
+        standing: Standing,
+        heard: Option<&BTreeSet<String>>,
+    ) {
+        let mark = mark(comment);
+        let is_new = standing == Standing::Trusted && !heard.is_some_and(|it| it.contains(&mark));
+        self.heard.insert(mark);
+        if standing == Standing::Outsider {
+            self.left_out += 1;
+            return;
+        }
+        self.thread.push(Said {
+            place: place.to_owned(),
+            author: comment.author.clone(),
+            at: comment.created_at.map_or_else(|| "undated".to_owned(), |at| at.to_string()),
+            body: comment.body.clone(),
+            is_new,
+        });
+    }
+}
+
+/// Forges count comments, reviews and remarks apart.
+fn mark(comment: &Comment) -> String {
+    let kind = match comment.kind {
+        CommentKind::Plain => "plain",
+        CommentKind::Review => "review",
+        CommentKind::Remark { .. } => "remark",
     };
-    Said {
-        place: place.to_owned(),
-        author: comment.author.clone(),
-        at: comment.created_at.map_or_else(|| "undated".to_owned(), |at| at.to_string()),
-        body: comment.body.clone(),
-        is_new,
+    format!("{kind}:{}", comment.id)
+}
+
+/// Who the people of a conversation are, each asked for once.
+struct People<'a> {
+    access: &'a ForgeAccess,
+    forge: &'a Forge,
+    bot: Option<String>,
+    known: BTreeMap<String, Standing>,
+}
+
+impl<'a> People<'a> {
+    async fn new(access: &'a ForgeAccess, forge: &'a Forge) -> Result<Self, Failure> {
+        let bot = match &access.bot_login {
+            Some(login) => Some(login.clone()),
+            None => forge.whoami().await.or_general()?.login,
+        };
+        Ok(Self { access, forge, bot, known: BTreeMap::new() })
+    }
+
+    async fn standing(&mut self, login: &str) -> Result<Standing, Failure> {
+        if let Some(known) = self.known.get(login) {
+            return Ok(*known);
+        }
+        let env = &self.access.env;
+        let judge =
+            |is_member| judge_standing(login, self.bot.as_deref(), &env.triggers, is_member);
+        let standing = match judge(false) {
+            Standing::Outsider => {
+                judge(self.forge.is_org_member(&env.org, login).await.or_general()?)
+            }
+            known => known,
+        };
+        self.known.insert(login.to_owned(), standing);
+        Ok(standing)
     }
 }
 
@@ -80,7 +155,12 @@ pub(crate) async fn check_target(
     }
 }
 
-async fn members_of(forge: &Forge, org: &str, users: &[String]) -> Result<Vec<String>, Failure> {
+/// Which of these are members of an organisation.
+pub(crate) async fn members_of(
+    forge: &Forge,
+    org: &str,
+    users: &[String],
+) -> Result<Vec<String>, Failure> {
     let mut members = Vec::new();
     for user in users {
         if forge.is_org_member(org, user).await.or_general()? {

@@ -11,11 +11,16 @@ const WATCHDOG_SECS: u64 = 1800;
 
 const DEFAULT_ORG: &str = "bot-bottle";
 
+/// The kinds of forges, as they are called here.
+const KINDS: [&str; 3] = ["gitea", "github", "gitlab"];
+
 /// What a forge run is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ForgeEnv {
-    /// The base of the API, such as `https://git.example/api/v1`.
-    pub(crate) api: String,
+    /// `gitea` (which Forgejo is too), `github` or `gitlab`.
+    pub(crate) kind: String,
+    /// The forge's front page, such as `https://git.example`.
+    pub(crate) web: String,
     pub(crate) owner: String,
     pub(crate) repo: String,
     /// The assigned issue: it defines what may be written to.
@@ -24,6 +29,9 @@ pub(crate) struct ForgeEnv {
     pub(crate) pull: Option<u64>,
     /// Whose members may assign issues to agents.
     pub(crate) org: String,
+    /// Who else may say what is to be done; members of the organisation always may.
+    #[serde(default)]
+    pub(crate) triggers: Vec<String>,
     /// Seconds without a word from the agent's side after which the run counts as done without a report.
     pub(crate) watchdog_secs: u64,
 }
@@ -44,15 +52,24 @@ pub(crate) fn parse_forge_env(
     let given =
         |name: &str| lookup(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
     let needed = |name| given(name).ok_or(ForgeEnvFault::Missing(name));
-    let api = needed("FORGE_GITEA_API")?;
-    if web_of(&api).is_none() {
-        let rule = "give http(s)://host[:port][/path]/api/v1";
-        return Err(wrong("FORGE_GITEA_API", &api, rule));
-    }
+    let kind = given("FORGE_KIND").unwrap_or_else(|| "gitea".to_owned());
+    let web = match kind.as_str() {
+        "gitea" => {
+            let api = needed("FORGE_GITEA_API")?;
+            let rule = "give http(s)://host[:port][/path]/api/v1";
+            let web = api.trim_end_matches('/').strip_suffix("/api/v1").and_then(parse_web);
+            web.ok_or_else(|| wrong("FORGE_GITEA_API", &api, rule))?
+        }
+        known if KINDS.contains(&known) => {
+            let url = needed("FORGE_URL")?;
+            parse_web(&url)
+                .ok_or_else(|| wrong("FORGE_URL", &url, "give http(s)://host[:port][/path]"))?
+        }
+        other => return Err(wrong("FORGE_KIND", other, "gitea, github or gitlab")),
+    };
     let name = |variable| {
         let text = needed(variable)?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        match text.chars().all(plain) && !text.starts_with('.') {
+        match text.split('/').all(is_name) {
             true => Ok(text),
             false => Err(wrong(variable, &text, "letters, digits, '-', '_' and '.'")),
         }
@@ -68,8 +85,12 @@ pub(crate) fn parse_forge_env(
         issue: number("FORGE_ISSUE_NUMBER", needed("FORGE_ISSUE_NUMBER")?)?,
         pull: optional("FORGE_PR_NUMBER")?,
         org: given("FORGE_ORG").unwrap_or_else(|| DEFAULT_ORG.to_owned()),
+        triggers: given("FORGE_TRIGGERS").map_or_else(Vec::new, |text| {
+            text.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+        }),
         watchdog_secs: optional("FORGE_WATCHDOG_TIMEOUT")?.unwrap_or(WATCHDOG_SECS),
-        api,
+        kind,
+        web,
     })
 }
 
@@ -78,45 +99,58 @@ fn wrong(name: &'static str, value: &str, rule: &'static str) -> ForgeEnvFault {
     ForgeEnvFault::Wrong { name, value, rule }
 }
 
-/// The front page that an API base belongs to.
-fn web_of(api: &str) -> Option<&str> {
-    let web = api.trim_end_matches('/').strip_suffix("/api/v1")?;
+/// Of an owner (where groups are within groups: of each) and of a repository.
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !text.is_empty() && text.chars().all(plain) && !text.starts_with('.')
+}
+
+/// A front page without credentials and without anything behind it.
+fn parse_web(url: &str) -> Option<String> {
+    let web = url.trim_end_matches('/');
     let rest = web.strip_prefix("https://").or_else(|| web.strip_prefix("http://"))?;
     let plain = !rest.is_empty() && !rest.contains(['@', '?', '#', ' ']);
-    plain.then_some(web)
+    plain.then(|| web.to_owned())
 }
 
 impl ForgeEnv {
-    /// The forge's front page.
-    pub(crate) fn web(&self) -> &str {
-        web_of(&self.api).unwrap_or(&self.api)
-    }
-
     /// The repository's address there.
     pub(crate) fn remote_url(&self) -> String {
-        format!("{}/{}/{}.git", self.web(), self.owner, self.repo)
+        format!("{}/{}/{}.git", self.web, self.owner, self.repo)
     }
 
     /// The issue's page.
     pub(crate) fn issue_url(&self) -> String {
-        format!("{}/{}/{}/issues/{}", self.web(), self.owner, self.repo, self.issue)
+        let inner = if self.kind == "gitlab" { "-/issues" } else { "issues" };
+        format!("{}/{}/{}/{inner}/{}", self.web, self.owner, self.repo, self.issue)
     }
 
     /// A pull request's page.
     pub(crate) fn pull_url(&self, number: u64) -> String {
-        format!("{}/{}/{}/pulls/{number}", self.web(), self.owner, self.repo)
+        let inner = match self.kind.as_str() {
+            "gitlab" => "-/merge_requests",
+            "github" => "pull",
+            _ => "pulls",
+        };
+        format!("{}/{}/{}/{inner}/{number}", self.web, self.owner, self.repo)
     }
 
     /// The same as variables again, for the sidecar.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
-        let mut list = vec![
-            ("FORGE_GITEA_API", self.api.clone()),
+        let mut list = match self.kind.as_str() {
+            "gitea" => vec![("FORGE_GITEA_API", format!("{}/api/v1", self.web))],
+            _ => vec![("FORGE_KIND", self.kind.clone()), ("FORGE_URL", self.web.clone())],
+        };
+        list.extend([
             ("FORGE_OWNER", self.owner.clone()),
             ("FORGE_REPO", self.repo.clone()),
             ("FORGE_ISSUE_NUMBER", self.issue.to_string()),
             ("FORGE_ORG", self.org.clone()),
             ("FORGE_WATCHDOG_TIMEOUT", self.watchdog_secs.to_string()),
-        ];
+        ]);
+        if !self.triggers.is_empty() {
+            list.push(("FORGE_TRIGGERS", self.triggers.join(",")));
+        }
         list.extend(self.pull.map(|number| ("FORGE_PR_NUMBER", number.to_string())));
         list
     }
@@ -150,12 +184,32 @@ mod tests {
 
     #[test]
     fn they_come_back_as_they_went() {
-        let env = read(&[("FORGE_PR_NUMBER", "318"), ("FORGE_ORG", "agents")]).expect("they read");
+        let more =
+            [("FORGE_PR_NUMBER", "318"), ("FORGE_ORG", "agents"), ("FORGE_TRIGGERS", "a, b")];
+        let env = read(&more).expect("they read");
+        assert_eq!(env.triggers, ["a", "b"]);
         let list = env.variables();
         let again = parse_forge_env(|name| {
             list.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
         });
         assert_eq!(again, Ok(env));
+    }
+
+    #[test]
+    fn other_kinds_are_named_by_their_front_page() {
+        let env = read(&[("FORGE_KIND", "gitlab"), ("FORGE_URL", "https://lab.example/")]);
+        let env = env.expect("they read");
+        assert_eq!(env.issue_url(), "https://lab.example/didericis/bot-bottle/-/issues/317");
+        let list = env.variables();
+        let again = parse_forge_env(|name| {
+            list.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+        });
+        assert_eq!(again, Ok(env));
+        let env = read(&[("FORGE_KIND", "github"), ("FORGE_URL", "https://hub.example")]);
+        let page = env.expect("they read").pull_url(4);
+        assert_eq!(page, "https://hub.example/didericis/bot-bottle/pull/4");
+        assert!(read(&[("FORGE_KIND", "svn")]).is_err());
+        assert!(read(&[("FORGE_KIND", "github")]).is_err(), "it has no address");
     }
 
     #[test]

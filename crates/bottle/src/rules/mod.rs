@@ -2,12 +2,16 @@
 
 pub(crate) mod agent_manifest;
 pub(crate) mod bottle_manifest;
+pub(crate) mod ending;
 pub(crate) mod forge_env;
 pub(crate) mod judge;
 pub(crate) mod leak;
+pub(crate) mod lookout;
 pub(crate) mod mount;
 pub(crate) mod prompt;
 pub(crate) mod provenance;
 pub(crate) mod pull_text;
 pub(crate) mod slug;
 pub(crate) mod target;
+pub(crate) mod trust;
+pub(crate) mod webhook;

@@ -37,7 +37,7 @@ pub(crate) fn render_provenance(meta: &Metadata, operations: &[Value], chain: &C
         "resumes_session": meta.resumes_session,
         "prompt_sha256": meta.prompt_sha256,
         "forge": meta.forge.as_ref().map(|env| json!({
-            "api": env.api, "owner": env.owner, "repo": env.repo, "issue": env.issue, "pull": env.pull,
+            "kind": env.kind, "url": env.web, "owner": env.owner, "repo": env.repo, "issue": env.issue, "pull": env.pull,
         })),
         "timing": {
             "started_at": meta.started_at, "finished_at": meta.finished_at,

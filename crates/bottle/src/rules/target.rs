@@ -14,6 +14,11 @@ pub(crate) struct Labels {
     pub(crate) bottles: Vec<String>,
 }
 
+/// The label that names an agent.
+pub(crate) fn agent_label(agent: &str) -> String {
+    format!("{AGENT_LABEL}{agent}")
+}
+
 /// Reads labels; others than ours mean nothing here.
 pub(crate) fn parse_labels<S: AsRef<str>>(labels: &[S]) -> Labels {
     let named = |prefix: &str| {
@@ -38,7 +43,7 @@ pub(crate) fn judge_target(
     org: &str,
 ) -> Option<String> {
     if !labels.agents.iter().any(|name| name == agent) {
-        return Some(format!("it has no label '{AGENT_LABEL}{agent}'"));
+        return Some(format!("it has no label '{}'", agent_label(agent)));
     }
     members
         .is_empty()

@@ -30,8 +30,8 @@ pub(crate) enum NotKept {
 }
 
 impl Inbox {
-    /// Opens the inbox; `news` is notified after each commit that brought something new.
-    pub(crate) fn open(store: Arc<SqliteForgeStateStore>, news: Arc<Notify>) -> Self {
+    /// Opens the inbox over a connection of its own; `news` is notified after each commit that brought something new.
+    pub(crate) fn open(store: SqliteForgeStateStore, news: Arc<Notify>) -> Self {
         let (sender, receiver) = mpsc::channel(PLACES);
         thread::spawn(move || write_all(&store, receiver, &news));
         Self { sender }

@@ -12,5 +12,7 @@ mod publish;
 mod readme;
 mod rehydrate;
 mod secrecy;
+mod serve;
+mod serving;
 mod sidecar_death;
 mod support;

@@ -18,7 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::egress::{WayOut, WayOutError};
 use super::output::{Pump, Seen, Signals};
 use super::watch::{
-    Heard, Look, begin_look, judge_memory, next_memory_look, watch_silence, watch_space,
+    Heard, Look, begin_look, judge_memory, keep_pulse, next_memory_look, watch_silence, watch_space,
 };
 use crate::place::{Order, Place};
 use crate::record::ExitRecord;
@@ -136,6 +136,7 @@ impl Watched {
             tokio::select! {
                 event = self.watch(&control, &mut exit, spec, &mut reasons, disk) => event,
                 _ = &mut silence => Event::Cause(Cause::Silence),
+                never = keep_pulse(&control, &place) => match never {},
             }
         };
         self.fell_silent = matches!(first, Event::Cause(Cause::Silence));

@@ -1,13 +1,17 @@
 //! Watchdogs for what the kernel does not limit by itself: the memory of a box without a control group, and the
 //! disk that workspace and harness state take.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::EgressState;
+use sandbox::backend::BoxControl;
 use sandbox::spec::{BoxSpec, Limits};
 use tokio::task::JoinHandle;
+
+use crate::place::Place;
 
 /// When the box last printed something. The first to do so is the guest, with its report.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +54,33 @@ pub(super) async fn watch_silence(
         }
         tokio::time::sleep(limit - quiet).await;
     }
+}
+
+/// How often a box is looked at for computing.
+const PULSE_PAUSE: Duration = Duration::from_secs(10);
+
+/// A box that computes less than this share of the time only waits: event loops wake up now and then.
+const PULSE_SHARE: u32 = 20;
+
+/// Touches the pulse of a box whenever it has computed since the last look. Never ends by itself.
+pub(super) async fn keep_pulse(control: &impl BoxControl, place: &Place) -> Infallible {
+    let mut before = None;
+    loop {
+        tokio::time::sleep(PULSE_PAUSE).await;
+        let now = control.cpu_time().await;
+        if let (Some(before), Some(now)) = (before, now)
+            && has_computed(before, now, PULSE_PAUSE)
+        {
+            // A pulse that cannot be written is a pulse that is not seen: the box is then judged by its output.
+            drop(host::file::write_transient(&place.pulse(), b"", 0o600));
+        }
+        before = now;
+    }
+}
+
+/// Processes that ended take their time with them, so a fall means that something happened too.
+fn has_computed(before: Duration, now: Duration, pause: Duration) -> bool {
+    now < before || now - before >= pause / PULSE_SHARE
 }
 
 /// Why a watchdog barks.
@@ -178,6 +209,14 @@ mod tests {
         assert_eq!(next_memory_look(50, 100), MEMORY_NEAR);
         assert_eq!(judge_memory(100, &limits()), None);
         assert_eq!(judge_memory(101, &limits()), Some(Alarm::Memory));
+    }
+
+    #[test]
+    fn a_box_that_only_wakes_up_now_and_then_does_not_compute() {
+        let (secs, millis) = (Duration::from_secs, Duration::from_millis);
+        assert!(!has_computed(secs(5), secs(5) + millis(400), secs(10)));
+        assert!(has_computed(secs(5), secs(5) + millis(500), secs(10)));
+        assert!(has_computed(secs(5), secs(1), secs(10)), "a compiler ended");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use push::PushOutcome;
 pub use refname::RefName;
 pub use remote::RemoteRef;
 pub use replay::CommitParts;
-pub use scratch::check_out_fork;
+pub use scratch::{check_out_fork, init_source};
 pub use seal::ObjectFormat;
 pub use sealed::{OldValue, SealedRepo};
 pub use tree::{NewEntry, TreeEdit};

@@ -1,4 +1,4 @@
-//! Repositories made for a demonstration: a project, somebody's fork of it, and a checkout of the fork.
+//! Repositories of the program's own: for a demonstration, or to fetch somebody's repository into.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,7 @@ impl SealedRepo {
 
 /// Checks `origin` out into the new folder `path`, with `origin` and `upstream` as its remotes.
 pub async fn check_out_fork(path: &Path, origin: &Path, upstream: &Path) -> Result<(), GitError> {
-    let mut git = Git {
-        program: program(),
-        cwd: PathBuf::from("/"),
-        env: init_env(),
-        flags: sealed_flags(None),
-        log: None,
-        cancel: Cancel::new(),
-    };
+    let mut git = scratch();
     let mut clone = args(["clone", "--quiet", "--no-hardlinks", "--template=", "--"]);
     clone.extend([OsString::from(origin), OsString::from(path)]);
     git.ask(Call::new(clone)).await?.success()?;
@@ -35,4 +28,27 @@ pub async fn check_out_fork(path: &Path, origin: &Path, upstream: &Path) -> Resu
     remote.push(upstream.into());
     git.ask(Call::new(remote)).await?.success()?;
     Ok(())
+}
+
+/// Makes a bare repository in the new folder `path` whose remote `origin` is `url`. Nothing is fetched, and no
+/// credential is in it.
+pub async fn init_source(path: &Path, url: &str) -> Result<(), GitError> {
+    let mut git = scratch();
+    let mut init = args(["init", "--quiet", "--bare", "--template=", "--"]);
+    init.push(path.into());
+    git.ask(Call::new(init)).await?.success()?;
+    git.cwd = path.to_path_buf();
+    git.ask(Call::new(args(["remote", "add", "--", "origin", url]))).await?.success()?;
+    Ok(())
+}
+
+fn scratch() -> Git {
+    Git {
+        program: program(),
+        cwd: PathBuf::from("/"),
+        env: init_env(),
+        flags: sealed_flags(None),
+        log: None,
+        cancel: Cancel::new(),
+    }
 }

@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use host::process::{ChildOptions, ProcessHandle, RunAs, Signal, send_signal, spawn_child};
 use model::command::CommandSpec;
@@ -127,6 +128,11 @@ impl BoxControl for BwrapBox {
     fn memory_bytes(&self) -> Option<u64> {
         let guest = self.guest.as_ref()?;
         Some(host::proc::memory_bytes(&host::proc::descendants(guest.pid)))
+    }
+
+    async fn cpu_time(&self) -> Option<Duration> {
+        let guest = self.guest.as_ref()?;
+        Some(host::proc::cpu_time(&host::proc::descendants(guest.pid)))
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {

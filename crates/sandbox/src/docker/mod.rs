@@ -179,6 +179,14 @@ impl BoxControl for DockerBox {
         None
     }
 
+    /// The engine names the guest by its number on this machine.
+    async fn cpu_time(&self) -> Option<Duration> {
+        let inspect = self.client.inspect_container(&self.id, None::<InspectContainerOptions>);
+        let state = in_time("inspect the box", inspect).await.ok()?.state?;
+        let pid = i32::try_from(state.pid?).ok().filter(|pid| *pid > 0)?;
+        Some(host::proc::cpu_time(&host::proc::descendants(pid)))
+    }
+
     async fn remove(&self) -> Result<(), SandboxError> {
         let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
         let remove = self.client.remove_container(&self.id, Some(options));

@@ -55,6 +55,7 @@ const ORCHESTRATOR: &str = "
         title TEXT NOT NULL,
         slug TEXT,
         fence INTEGER NOT NULL,
+        claims INTEGER NOT NULL,
         holder TEXT,
         lease_until INTEGER,
         not_before TEXT,

@@ -11,7 +11,7 @@ use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
 use crate::work::{Errand, Work, WorkEvent, WorkNote};
 
-const COLUMNS: &str = "owner, repo, issue_number, state, errand, title, slug, fence, holder, \
+const COLUMNS: &str = "owner, repo, issue_number, state, errand, title, slug, fence, claims, holder, \
                        lease_until, not_before, destroy_at, attempts, reason, created_at, updated_at";
 
 /// The database's clock, in seconds. Leases are measured by it alone.
@@ -40,9 +40,9 @@ impl SqliteForgeStateStore {
     ) -> Result<Work, StateError> {
         let IssueKey { owner, repo, issue_number } = key;
         self.change(|transaction| {
-            let sql = "INSERT INTO work (owner, repo, issue_number, state, errand, title, fence, \
+            let sql = "INSERT INTO work (owner, repo, issue_number, state, errand, title, fence, claims, \
                  attempts, reason, created_at, updated_at) \
-                 VALUES (?1, ?2, ?3, 'queued', ?4, ?5, 1, 0, ?6, ?7, ?7) \
+                 VALUES (?1, ?2, ?3, 'queued', ?4, ?5, 1, 0, 0, ?6, ?7, ?7) \
                  ON CONFLICT (owner, repo, issue_number) DO UPDATE SET state = 'queued', \
                  errand = ?4, title = ?5, slug = NULL, fence = fence + 1, attempts = 0, \
                  reason = ?6, not_before = NULL, destroy_at = NULL, updated_at = ?7 \
@@ -125,6 +125,12 @@ impl SqliteForgeStateStore {
             let Some((key, word)) = found else { return Ok(None) };
             let from = WorkState::parse(&word).ok_or_else(|| self.odd("state", &word))?;
             let next = next_work(from, WorkStep::Claim)?;
+            let IssueKey { owner, repo, issue_number } = &key;
+            let sql = "UPDATE work SET claims = claims + 1 \
+                       WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
+            transaction
+                .execute(sql, params![owner, repo, issue_number])
+                .map_err(self.failed("claim work"))?;
             self.hold(transaction, &key, next, holder, lease)?;
             self.tell(transaction, &key, next, "there is room for it")?;
             Ok(Some(key))
@@ -161,6 +167,15 @@ impl SqliteForgeStateStore {
         let at = at.map(|at| at.to_string());
         let updated = self.lock().execute(sql, params![owner, repo, issue_number, at]);
         updated.map_err(self.failed("say when a bottle goes")).map(drop)
+    }
+
+    /// Forgets the work on an issue whose bottle is gone, so that the issue may be given out anew.
+    pub fn forget_work(&self, key: &IssueKey) -> Result<(), StateError> {
+        let IssueKey { owner, repo, issue_number } = key;
+        let sql = "DELETE FROM work WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3 \
+                   AND state = 'destroyed'";
+        let deleted = self.lock().execute(sql, params![owner, repo, issue_number]);
+        deleted.map_err(self.failed("forget work")).map(drop)
     }
 
     /// What happened to the work on an issue, oldest first.
@@ -281,6 +296,7 @@ impl SqliteForgeStateStore {
             title: raw.title,
             slug: raw.slug,
             fence: raw.fence,
+            claims: raw.claims,
             holder: raw.holder,
             lease_until,
             not_before: time("not_before", raw.not_before)?,
@@ -351,6 +367,7 @@ struct RawWork {
     title: String,
     slug: Option<String>,
     fence: u64,
+    claims: u64,
     holder: Option<String>,
     lease_until: Option<i64>,
     not_before: Option<String>,
@@ -371,13 +388,14 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<RawWork> {
         title: row.get(5)?,
         slug: row.get(6)?,
         fence: row.get(7)?,
-        holder: row.get(8)?,
-        lease_until: row.get(9)?,
-        not_before: row.get(10)?,
-        destroy_at: row.get(11)?,
-        attempts: row.get(12)?,
-        reason: row.get(13)?,
-        created_at: row.get(14)?,
-        updated_at: row.get(15)?,
+        claims: row.get(8)?,
+        holder: row.get(9)?,
+        lease_until: row.get(10)?,
+        not_before: row.get(11)?,
+        destroy_at: row.get(12)?,
+        attempts: row.get(13)?,
+        reason: row.get(14)?,
+        created_at: row.get(15)?,
+        updated_at: row.get(16)?,
     })
 }

@@ -114,6 +114,21 @@ fn an_issue_has_one_piece_of_work_at_a_time() {
     step(&store, &claimed, WorkStep::Freeze).unwrap();
     assert_eq!(add(&store, 3).state, WorkState::Frozen);
     step(&store, &claimed, WorkStep::Destroy).unwrap();
+    store.forget_work(&key("acme", "widget", 3)).unwrap();
+    assert_eq!(store.work(&key("acme", "widget", 3)).unwrap(), None);
+    add(&store, 3);
+    store.forget_work(&key("acme", "widget", 3)).unwrap();
+    let queued = store.work(&key("acme", "widget", 3)).unwrap().unwrap();
+    assert_eq!(queued.state, WorkState::Queued, "what goes on is not forgotten");
+}
+
+#[test]
+fn an_issue_whose_bottle_is_gone_can_be_queued_again() {
+    let (_dir, store) = store();
+    add(&store, 3);
+    let claimed = store.claim_work("me", LEASE).unwrap().unwrap();
+    step(&store, &claimed, WorkStep::Freeze).unwrap();
+    step(&store, &claimed, WorkStep::Destroy).unwrap();
     let again = add(&store, 3);
     assert_eq!((again.state, again.slug), (WorkState::Queued, None));
     assert!(again.fence > claimed.fence);
@@ -127,6 +142,7 @@ fn who_lost_its_claim_is_fenced_off() {
     step(&store, &mine, WorkStep::Begin).unwrap();
     let theirs = store.take_over_work("second", LEASE).unwrap().remove(0);
     assert_eq!((theirs.state, theirs.holder.as_deref()), (WorkState::Running, Some("second")));
+    assert_eq!((mine.claims, theirs.claims), (1, 1), "it is the same claim");
     let error = step(&store, &mine, WorkStep::Freeze).unwrap_err();
     assert!(matches!(error, StateError::Fenced { held: 3, came: 2, .. }), "{error}");
     assert!(error.to_string().contains("acme/widget#3 was taken over"), "{error}");

@@ -213,6 +213,16 @@ impl<F: Flavour> FakeForge<F> {
         self.world().change_pull(number, change);
     }
 
+    /// Closes an issue.
+    ///
+    /// # Panics
+    /// When there is no such issue.
+    pub fn close_issue(&self, number: u64) {
+        let mut world = self.world();
+        let issue = world.issues.iter_mut().find(|issue| issue.number == number);
+        issue.expect("an issue").open = false;
+    }
+
     /// Merges a pull request.
     pub fn merge_pull(&self, number: u64) {
         self.world().change_pull(number, |pull| {

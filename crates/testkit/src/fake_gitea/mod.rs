@@ -4,15 +4,17 @@
 //! are ignored, pages hold at most fifty entries, comments come all at once, success is 201 also for edits.
 //!
 //! - `api` what each path does
+//! - `hooks` what it sends when something happens
 //! - `shape` the bodies
 
 mod api;
+pub mod hooks;
 mod shape;
 
 use crate::fake_forge::{Answer, FakeForge, Flavour, Numbering, World};
 
 pub use crate::fake_forge::{
-    FakeComment, FakePull, ForgeRequest, LOGIN, Mishap, OWNER, REPO, TOKEN,
+    FakeComment, FakePull, ForgeRequest, LOGIN, Mishap, OWNER, REPO, Room, TOKEN,
 };
 
 /// A Gitea; serves until it is dropped.

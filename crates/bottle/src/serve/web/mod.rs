@@ -19,6 +19,7 @@ mod wish;
 pub(crate) use door::check;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -27,9 +28,10 @@ use axum::http::header::{
 };
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use self::door::{Door, admit, answer_for, check_host};
 use self::facts::run::ClosedRuns;
@@ -38,6 +40,8 @@ use crate::serve::Service;
 
 /// No form and no question is larger; a prompt of the longest kind fits, percent-encoded.
 const BODY_MAX_BYTES: usize = 256 * 1024;
+/// A form must be here by then, and what it asks for on disk.
+const SEND_LIMIT: Duration = Duration::from_secs(20);
 /// So many logs are followed at the same time.
 const STREAMS_MAX: usize = 64;
 /// So many patches are made at the same time.
@@ -92,6 +96,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&web), check_host))
         .merge(health)
         .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
+        .layer(from_fn(hurry))
         .layer(from_fn(harden))
         .with_state(web)
 }
@@ -105,6 +110,20 @@ async fn ask<T: Send + 'static>(
     match tokio::task::spawn_blocking(move || question(&web)).await {
         Ok(answer) => answer,
         Err(error) => Err(Problem::failed(&error)),
+    }
+}
+
+/// Whoever sends something sends it now: a body that trickles in would keep a place from others.
+async fn hurry(request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    match timeout(SEND_LIMIT, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let words = "it took too long to send this; send it again";
+            Problem::new(StatusCode::REQUEST_TIMEOUT, words).into_response()
+        }
     }
 }
 

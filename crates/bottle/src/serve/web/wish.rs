@@ -15,6 +15,7 @@ use super::problem::Problem;
 use super::rules::wish::Wish;
 use super::session::fresh_id;
 use super::{Shared, ask, page};
+use crate::serve::PAGE_SOURCE;
 use crate::serve::inbox::NotKept;
 
 /// What a form of the page sends.
@@ -94,7 +95,7 @@ pub(crate) async fn keep(
     let id = fresh_id().map_err(|error| Problem::failed(&error))?;
     let event = wish.event();
     let delivery = NewDelivery {
-        source: "page".to_owned(),
+        source: PAGE_SOURCE.to_owned(),
         id: id.clone(),
         event: event.to_owned(),
         owner: issue.owner.clone(),

@@ -10,13 +10,12 @@ use utoipa::ToSchema;
 
 use super::super::Web;
 use super::super::problem::Problem;
-use super::super::rules::link::{issue_url, pull_url, safe_href};
+use super::super::rules::link::safe_href;
 use super::super::rules::standing::Standing;
 use super::run::RunFacts;
 use crate::exit::Failure;
 use crate::flow::bottle::{Bottle, Record};
 use crate::rules::forge_env::ForgeEnv;
-use crate::serve::settings::Settings;
 
 /// What is worked on.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -172,7 +171,7 @@ fn case_of_work(
         (None, Some(state), Errand::Resume { .. }) => state.agent_name.clone(),
         (None, None, Errand::Resume { .. }) => String::new(),
     };
-    let links = Links::of(&web.service.settings, &work.key, record);
+    let links = Links::of(web, &work.key, record);
     let number = record.and_then(|record| record.pull).or_else(|| {
         let same = |state: &&ForgeState| Some(&state.slug) == work.slug.as_ref();
         state.filter(same).and_then(|state| state.pr_number)
@@ -182,7 +181,7 @@ fn case_of_work(
         reason: work.reason.clone(),
         slug: work.slug.clone(),
         issue: Some(links.issue(&work.key, &work.title)),
-        pull: number.map(|number| links.pull(&work.key, number, &runs)),
+        pull: number.map(|number| links.pull(number, &runs)),
         agent,
         backend: record.map(|record| record.backend.to_string()),
         created_at: work.created_at,
@@ -200,8 +199,8 @@ fn case_of_bottle(web: &Web, record: &Record) -> Case {
     let last = runs.last();
     let key = record.forge.as_ref().map(crate::flow::standing::key_of);
     let issue = key.as_ref().map(|key| {
-        let links = Links::of(&web.service.settings, key, Some(record));
-        let pull = record.pull.map(|number| links.pull(key, number, &runs));
+        let links = Links::of(web, key, Some(record));
+        let pull = record.pull.map(|number| links.pull(number, &runs));
         (links.issue(key, ""), pull)
     });
     let (issue, pull) = match issue {
@@ -265,51 +264,31 @@ fn total_cost(runs: &[Arc<RunFacts>]) -> Option<f64> {
     (!costs.is_empty()).then(|| costs.iter().sum())
 }
 
-/// Where the pages of a repository are: as its bottle knows, or as the settings say.
-enum Links<'a> {
-    Env(&'a ForgeEnv),
-    Settings(forge::ForgeKind, &'a str),
-    None,
-}
+/// Where the pages of a repository are: as the settings say, or else as its bottle knows.
+struct Links(Option<ForgeEnv>);
 
-impl<'a> Links<'a> {
-    fn of(settings: &'a Settings, key: &IssueKey, record: Option<&'a Record>) -> Self {
-        let name = format!("{}/{}", key.owner, key.repo);
-        let served = settings.forges.iter().find(|forge| forge.repos.contains(&name));
-        let served = served.and_then(|forge| Some((forge.kind().ok()?, forge.url.as_str())));
-        match (served, record.and_then(|record| record.forge.as_ref())) {
-            (Some((kind, url)), _) => Self::Settings(kind, url.trim_end_matches('/')),
-            (None, Some(env)) => Self::Env(env),
-            (None, None) => Self::None,
-        }
+impl Links {
+    fn of(web: &Web, key: &IssueKey, record: Option<&Record>) -> Self {
+        let served = web.service.repos.find(&key.owner, &key.repo);
+        let served = served.map(|repo| repo.access(key.issue_number, None).env);
+        Self(served.or_else(|| record.and_then(|record| record.forge.clone())))
     }
 
     fn issue(&self, key: &IssueKey, title: &str) -> IssueFacts {
-        let IssueKey { owner, repo, issue_number } = key;
-        let url = match self {
-            Self::Env(env) => safe_href(&env.issue_url()),
-            Self::Settings(kind, web) => issue_url(*kind, web, owner, repo, *issue_number),
-            Self::None => None,
-        };
         IssueFacts {
-            owner: owner.clone(),
-            repo: repo.clone(),
-            number: *issue_number,
+            owner: key.owner.clone(),
+            repo: key.repo.clone(),
+            number: key.issue_number,
             title: title.to_owned(),
-            url,
+            url: self.0.as_ref().and_then(|env| safe_href(&env.issue_url())),
         }
     }
 
     /// The address that the forge itself gave is the best one.
-    fn pull(&self, key: &IssueKey, number: u64, runs: &[Arc<RunFacts>]) -> PullFacts {
+    fn pull(&self, number: u64, runs: &[Arc<RunFacts>]) -> PullFacts {
         let told = runs.iter().rev().find(|run| run.pull_number == Some(number));
         let told = told.and_then(|run| run.pull_url.clone());
-        let IssueKey { owner, repo, .. } = key;
-        let url = told.or_else(|| match self {
-            Self::Env(env) => safe_href(&env.pull_url(number)),
-            Self::Settings(kind, web) => pull_url(*kind, web, owner, repo, number),
-            Self::None => None,
-        });
-        PullFacts { number, url }
+        let known = || self.0.as_ref().and_then(|env| safe_href(&env.pull_url(number)));
+        PullFacts { number, url: told.or_else(known) }
     }
 }

@@ -54,10 +54,8 @@ impl Wish {
     pub(crate) fn check(&self, from: Standing) -> Result<(), Unwanted> {
         let refused = |verb| Err(Unwanted::Standing { from, verb });
         match (self, from) {
-            (Self::Freeze, Standing::Running | Standing::Waiting | Standing::Queued) => Ok(()),
-            (Self::Freeze, Standing::NeedsAttention | Standing::Frozen | Standing::Destroyed) => {
-                refused("be frozen")
-            }
+            (Self::Freeze, Standing::Running) => Ok(()),
+            (Self::Freeze, _) => refused("be frozen"),
             (Self::Resume { .. }, Standing::Destroyed | Standing::Running | Standing::Queued) => {
                 refused("be resumed")
             }
@@ -97,9 +95,9 @@ mod tests {
     #[test]
     fn only_what_makes_sense_can_be_wished_for() {
         check(Standing::NeedsAttention, [false, true, true]);
-        check(Standing::Waiting, [true, true, true]);
+        check(Standing::Waiting, [false, true, true]);
         check(Standing::Running, [true, false, true]);
-        check(Standing::Queued, [true, false, true]);
+        check(Standing::Queued, [false, false, true]);
         check(Standing::Frozen, [false, true, true]);
         check(Standing::Destroyed, [false, false, false]);
     }

@@ -1,5 +1,6 @@
 //! A folder with bottles in every state, whose texts all try to be more than texts, and ways to ask about it.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::flow::metadata::Metadata;
 use crate::rules::forge_env::ForgeEnv;
 use crate::serve::Service;
 use crate::serve::inbox::Inbox;
+use crate::serve::repos::Repos;
 use crate::serve::settings::Settings;
 
 /// What a stranger writes into everything that a stranger can write into.
@@ -75,12 +77,18 @@ impl Stage {
         std::fs::write(&token, TOKEN).expect("written");
         std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600)).expect("private");
         let text = more.replace("<dir>", &dir.path().display().to_string());
-        let forge = "[[forge]]\nkind = \"gitea\"\nurl = \"https://git.example\"\nrepos = [\"acme/widget\"]\n";
+        let forge = format!(
+            "[[forge]]\nkind = \"gitea\"\nurl = \"https://git.example\"\nrepos = [\"acme/widget\"]\ntoken_file = \"{}\"\n",
+            token.display()
+        );
         let settings = Settings::parse(&format!("{text}{forge}")).expect("settings");
         let home = Home::at(dir.path());
-        let store = Arc::new(SqliteForgeStateStore::open(&home.database()).expect("a database"));
-        let inbox = Inbox::open(Arc::clone(&store), Arc::new(Notify::new()));
-        let service = Arc::new(Service { home, settings, store, inbox });
+        let store = || SqliteForgeStateStore::open(&home.database()).expect("a database");
+        let news = Arc::new(Notify::new());
+        let inbox = Inbox::open(store(), Arc::clone(&news));
+        let repos = Repos::load(&settings, &home).expect("repositories");
+        let store = store();
+        let service = Arc::new(Service { home, settings, repos, store, inbox, news });
         let router = super::super::router(Arc::clone(&service));
         Self { dir, service, router }
     }
@@ -177,6 +185,7 @@ impl Stage {
             session: None,
             workspace: WorkspaceState::SetUp,
             runs: Vec::new(),
+            heard: BTreeSet::new(),
         };
         bottle.save(&record).expect("saved");
         bottle
@@ -277,12 +286,14 @@ pub(super) fn key(issue: u64) -> IssueKey {
 
 fn forge_env(issue: u64) -> ForgeEnv {
     ForgeEnv {
-        api: "https://git.example/api/v1".to_owned(),
+        kind: "gitea".to_owned(),
+        web: "https://git.example".to_owned(),
         owner: OWNER.to_owned(),
         repo: REPO.to_owned(),
         issue,
         pull: None,
         org: "bot-bottle".to_owned(),
+        triggers: Vec::new(),
         watchdog_secs: 1800,
     }
 }

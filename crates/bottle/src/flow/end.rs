@@ -1,0 +1,115 @@
+//! Ending: the agent of a bottle, with everything kept, or the bottle itself, with its records kept.
+
+use std::time::Duration;
+
+use engine::launch::{self, Sighting};
+use engine::place::Place;
+use model::id::BoxName;
+use model::verdict::BottleStatus;
+use state::Step;
+use store::run_dir::RunDir;
+
+use super::access::ForgeAccess;
+use super::bottle::{Bottle, BottleState, Record};
+use super::keeper::Keeper;
+use super::metadata::Metadata;
+use super::recover::{recover, settle};
+use super::standing;
+use crate::exit::{Failure, OrExit};
+
+/// An agent has seconds to leave; then its commits are imported and judged.
+const WAIT: Duration = Duration::from_secs(600);
+
+/// How the agent is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The record says frozen: it is to go on later.
+    Freeze,
+    /// The record says stopped: somebody did not want it to go on.
+    Stop,
+}
+
+/// What may be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// Nothing that exists nowhere else.
+    Refused,
+    /// The person said so.
+    Accepted,
+}
+
+/// Ends the agent, and waits until its run is closed: by whoever started it, or else here.
+pub(crate) async fn end_agent(keeper: Keeper<'_>, slug: &str, end: End) -> Result<(), Failure> {
+    let (bottle, record) = Bottle::open(keeper.home, slug)?;
+    if record.state == BottleState::Destroyed {
+        return Err(Failure::not_found(format!("the bottle '{slug}' is destroyed")));
+    }
+    if let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) {
+        tell_agent(&dir, end)?;
+    }
+    let lock = bottle.take(WAIT).await?;
+    recover(keeper, &bottle, None).await?;
+    settle(keeper.home, slug)?;
+    drop(lock);
+    Ok(())
+}
+
+/// Tells the agent of a run to end, and does not wait for it.
+pub(crate) fn tell_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
+    let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+    let place = Place::new(dir.box_place(&agent));
+    if launch::look(&place).or_general()? == Sighting::Running {
+        match end {
+            End::Freeze => launch::freeze(&place).or_general()?,
+            End::Stop => launch::stop(&place).or_general()?,
+        };
+    }
+    Ok(())
+}
+
+/// Removes a bottle. Commits that were not published are in the run's own repository; what was never committed is not.
+/// Can be done again where it was cut off.
+pub(crate) async fn destroy(
+    keeper: Keeper<'_>,
+    slug: &str,
+    access: Option<ForgeAccess>,
+    loss: Loss,
+) -> Result<(), Failure> {
+    let (bottle, _) = Bottle::open(keeper.home, slug)?;
+    let lock = bottle.take(Duration::ZERO).await?;
+    match (recover(keeper, &bottle, access).await, loss) {
+        (Err(failure), Loss::Accepted) => {
+            keeper.ui.note(&format!("its last run stays open: {failure}"));
+        }
+        (recovered, _) => recovered?,
+    }
+    let (bottle, mut record) = Bottle::open(keeper.home, slug)?;
+    if loss == Loss::Refused && record.state != BottleState::Destroyed {
+        refuse_loss(&bottle, &record, slug)?;
+    }
+    standing::step(keeper.home, &record, Step::Destroy)?;
+    record.state = BottleState::Destroyed;
+    bottle.save(&record)?;
+    host::failpoint::hit("destroying");
+    for folder in [bottle.workspace(), bottle.harness_state()] {
+        host::file::remove_tree_safely(&folder).or_general()?;
+    }
+    drop(lock);
+    Ok(())
+}
+
+/// A run whose commits never came out of the box left its work in the workspace alone.
+fn refuse_loss(bottle: &Bottle, record: &Record, slug: &str) -> Result<(), Failure> {
+    let Some(dir) = bottle.last_run(record)? else { return Ok(()) };
+    let meta: Metadata = store::metadata::load_metadata(&dir).or_general()?;
+    let lost = meta.import_refused.is_some() || meta.agent_box.is_none();
+    match lost && meta.setup.is_none() {
+        true => Err(Failure::new(
+            BottleStatus::NotFound,
+            format!(
+                "the work in '{slug}' could not be taken out of it and would be lost; to lose it: bot-bottle destroy --force {slug}"
+            ),
+        )),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,93 @@
+//! `POST /webhooks/<forge>`: checked over the raw bytes, kept, and only then acknowledged. What it means is found out
+//! later, by looking at the forge.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use state::{Kept, NewDelivery};
+
+use super::Service;
+use crate::rules::webhook::{HookFault, HookSource, is_genuine, read_hook};
+
+/// A sender who is slower than this has lost its way.
+const BODY_LIMIT: Duration = Duration::from_secs(10);
+
+/// The routes.
+pub(crate) fn router(service: Arc<Service>) -> Router {
+    Router::new().route("/webhooks/{source}", post(receive)).with_state(service)
+}
+
+async fn receive(
+    State(service): State<Arc<Service>>,
+    Path(source): Path<String>,
+    request: Request<Body>,
+) -> Response {
+    let Some(source) = HookSource::parse(&source) else {
+        return refuse(StatusCode::NOT_FOUND, "no such forge");
+    };
+    let (head, body) = request.into_parts();
+    let limit = service.settings.body_max_bytes;
+    let read = tokio::time::timeout(BODY_LIMIT, to_bytes(body, limit)).await;
+    let bytes = match read {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => return refuse(StatusCode::PAYLOAD_TOO_LARGE, "too long, or cut short"),
+        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "too slow"),
+    };
+    let header = |name: &str| text_of(&head.headers, name);
+    // Several repositories may share a secret; what it vouches for are these and no others.
+    let genuine = service
+        .repos
+        .secrets(source)
+        .filter(|(_, secret)| is_genuine(source, header, &bytes, secret.expose()));
+    let vouched: Vec<_> = genuine.map(|(repo, _)| repo).collect();
+    if vouched.is_empty() {
+        tracing::warn!(source = source.name(), "a webhook with a wrong signature was refused");
+        return refuse(StatusCode::UNAUTHORIZED, "the signature is wrong");
+    }
+    host::failpoint::hit("verified");
+    let reading = match read_hook(source, header, &bytes) {
+        Ok(reading) => reading,
+        Err(fault @ (HookFault::Header(_) | HookFault::Body)) => {
+            return refuse(StatusCode::BAD_REQUEST, &fault.to_string());
+        }
+    };
+    let Some(call) = reading.call else {
+        return (StatusCode::ACCEPTED, "nothing to look at\n").into_response();
+    };
+    let Some(repo) = vouched.iter().find(|repo| repo.is(&call.owner, &call.repo)) else {
+        return refuse(StatusCode::FORBIDDEN, "this secret does not speak for that repository");
+    };
+    let key = repo.issue(0);
+    let delivery = NewDelivery {
+        source: source.name().to_owned(),
+        id: reading.id,
+        event: reading.event,
+        owner: key.owner,
+        repo: key.repo,
+        about: call.about,
+        body: bytes.to_vec(),
+    };
+    match service.inbox.keep(delivery).await {
+        Ok(Kept::New) => (StatusCode::ACCEPTED, "kept\n").into_response(),
+        Ok(Kept::Known) => (StatusCode::OK, "known\n").into_response(),
+        Err(error) => {
+            tracing::error!(%error, "a webhook could not be kept");
+            refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be kept; send it again")
+        }
+    }
+}
+
+/// A header whose value is text.
+fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn refuse(status: StatusCode, words: &str) -> Response {
+    (status, format!("{words}\n")).into_response()
+}

@@ -1,0 +1,201 @@
+//! The repositories that are served: how to reach each one's forge, who may set agents to work there, and where its
+//! bottles are made from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use forge::{Forge, ForgeKind};
+use host::git::init_source;
+use model::secret::Secret;
+use state::IssueKey;
+
+use super::settings::{ForgeSettings, Settings, read_secret, split_repo};
+use crate::exit::{Failure, OrExit};
+use crate::flow::access::{ForgeAccess, open_forge};
+use crate::flow::home::Home;
+use crate::rules::forge_env::ForgeEnv;
+use crate::rules::webhook::HookSource;
+
+/// All of them, by owner and name.
+#[derive(Debug, Clone)]
+pub(crate) struct Repos {
+    list: BTreeMap<(String, String), Repo>,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Repo {
+    owner: String,
+    name: String,
+    kind: &'static str,
+    web: String,
+    org: String,
+    triggers: Vec<String>,
+    bot_login: Option<String>,
+    watchdog_secs: u64,
+    token: Secret,
+    /// The secret of its webhooks; without one no webhook is believed.
+    secret: Option<Secret>,
+    checkout: Option<PathBuf>,
+}
+
+impl Repos {
+    /// Reads what the settings name: tokens and secrets are read once, at the start.
+    pub(crate) fn load(settings: &Settings, home: &Home) -> Result<Self, Failure> {
+        let mut list = BTreeMap::new();
+        for forge in &settings.forges {
+            let token = forge.token(home)?;
+            for repo in &forge.repos {
+                let repo = Repo::load(forge, repo, &token, settings, home)?;
+                list.insert((repo.owner.clone(), repo.name.clone()), repo);
+            }
+        }
+        match list.is_empty() {
+            true => Err(Failure::usage(
+                "no repository is served; name one under [[forge]] in the configuration (see: bot-bottle config show)",
+            )),
+            false => Ok(Self { list }),
+        }
+    }
+
+    /// The repository of an issue. Forges do not regard case, so neither do we.
+    pub(crate) fn find(&self, owner: &str, name: &str) -> Option<&Repo> {
+        self.list.values().find(|repo| {
+            repo.owner.eq_ignore_ascii_case(owner) && repo.name.eq_ignore_ascii_case(name)
+        })
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Repo> {
+        self.list.values()
+    }
+
+    /// The secrets with which a source may have signed.
+    pub(crate) fn secrets(&self, source: HookSource) -> impl Iterator<Item = (&Repo, &Secret)> {
+        let of_kind = move |repo: &&Repo| match source {
+            HookSource::Gitea | HookSource::Forgejo => repo.kind == "gitea",
+            HookSource::GitHub => repo.kind == "github",
+            HookSource::GitLab => repo.kind == "gitlab",
+        };
+        self.list
+            .values()
+            .filter(of_kind)
+            .filter_map(|repo| repo.secret.as_ref().map(|secret| (repo, secret)))
+    }
+}
+
+impl Repo {
+    fn load(
+        forge: &ForgeSettings,
+        repo: &str,
+        token: &Secret,
+        settings: &Settings,
+        home: &Home,
+    ) -> Result<Self, Failure> {
+        let wrong = || Failure::usage(format!("'{repo}' is no owner/name"));
+        let (owner, name) = split_repo(repo).ok_or_else(wrong)?;
+        let kind = match forge.kind().map_err(Failure::usage)? {
+            ForgeKind::Gitea => "gitea",
+            ForgeKind::GitHub => "github",
+            ForgeKind::GitLab => "gitlab",
+        };
+        let secret = match &forge.secret_file {
+            Some(path) => Some(read_secret(path, "the webhooks' secret")?),
+            None => home.hook_secret(forge.url.trim_end_matches('/'), owner, name)?,
+        };
+        Ok(Self {
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+            kind,
+            web: forge.url.trim_end_matches('/').to_owned(),
+            org: forge.org.clone(),
+            triggers: forge.triggers.clone(),
+            bot_login: forge.bot_login.clone(),
+            watchdog_secs: settings.watchdog_secs,
+            token: token.clone(),
+            secret,
+            checkout: forge.checkouts.get(repo).cloned(),
+        })
+    }
+
+    /// `owner/name`.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+
+    /// Whether its webhooks can be believed.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.secret.is_some()
+    }
+
+    /// Whether this is the repository that is named.
+    pub(crate) fn is(&self, owner: &str, name: &str) -> bool {
+        self.owner.eq_ignore_ascii_case(owner) && self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// One of its issues. The name is ours, whatever case an event had.
+    pub(crate) fn issue(&self, number: u64) -> IssueKey {
+        IssueKey { owner: self.owner.clone(), repo: self.name.clone(), issue_number: number }
+    }
+
+    /// The way to the forge for the work on an issue.
+    pub(crate) fn access(&self, issue: u64, pull: Option<u64>) -> ForgeAccess {
+        let env = ForgeEnv {
+            kind: self.kind.to_owned(),
+            web: self.web.clone(),
+            owner: self.owner.clone(),
+            repo: self.name.clone(),
+            issue,
+            pull,
+            org: self.org.clone(),
+            triggers: self.triggers.clone(),
+            watchdog_secs: self.watchdog_secs,
+        };
+        ForgeAccess { env, token: self.token.clone(), bot_login: self.bot_login.clone() }
+    }
+
+    /// Its forge.
+    pub(crate) async fn open(&self) -> Result<Forge, Failure> {
+        open_forge(&self.access(1, None).env, self.token.clone()).await
+    }
+
+    /// Refuses a token that cannot work, and one whose account is not known: its own comments would wake its agents for
+    /// ever.
+    pub(crate) async fn check(&self) -> Result<(), Failure> {
+        let account = self.open().await?.whoami().await.or_general()?;
+        match account.login.or_else(|| self.bot_login.clone()) {
+            Some(_) => Ok(()),
+            None => Err(Failure::usage(format!(
+                "the token for {} does not say whose it is; set bot_login in the configuration",
+                self.full_name()
+            ))),
+        }
+    }
+
+    /// Where its bottles are made from: the checkout that was named, or a repository of our own, which is made here.
+    pub(crate) async fn source(&self, home: &Home) -> Result<PathBuf, Failure> {
+        if let Some(checkout) = &self.checkout {
+            return Ok(checkout.clone());
+        }
+        let host: String = self
+            .web
+            .split("://")
+            .last()
+            .unwrap_or_default()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' })
+            .collect();
+        let path = home.sources().join(host).join(&self.owner).join(format!("{}.git", self.name));
+        if !path.join("HEAD").exists() {
+            std::fs::create_dir_all(&path).or_general()?;
+            init_source(&path, &self.access(1, None).env.remote_url()).await.or_general()?;
+        }
+        Ok(path)
+    }
+}
+
+/// Labels that name an agent of ours, by which a forge can be asked for issues.
+pub(crate) fn agent_labels(home: &Home) -> Result<BTreeSet<String>, Failure> {
+    let names = home.names(crate::flow::home::Shelf::Agents)?;
+    Ok(names.into_iter().map(|name| crate::rules::target::agent_label(&name)).collect())
+}

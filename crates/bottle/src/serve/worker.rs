@@ -1,0 +1,244 @@
+//! One run of one bottle, on a thread of its own. Everything that matters is on disk, so whoever comes after a crash goes
+//! on from there: a run that was begun is finished, one that is closed is not done again.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use engine::claim::Claim;
+use host::signal::Cancel;
+use jiff::Timestamp;
+use state::{BottleStatus, Errand, ForgeStateStore, IssueKey, Work};
+use store::metadata::load_metadata;
+use tokio::sync::mpsc;
+
+use super::Service;
+use super::repos::Repo;
+use crate::commands::block_on;
+use crate::exit::{Failure, OrExit};
+use crate::flow::access::ForgeAccess;
+use crate::flow::bottle::{Bottle, Record};
+use crate::flow::end::{Loss, destroy};
+use crate::flow::keeper::{Keeper, Trouble};
+use crate::flow::metadata::Metadata;
+use crate::flow::open::{self, ResumeWish, StartWish};
+use crate::flow::recover::{recover, settle};
+use crate::rules::ending::{Closing, Next, judge_closing};
+use crate::ui::Ui;
+
+/// What the agent of a new bottle is asked.
+const START_PROMPT: &str = "Do what the issue that is assigned to you asks for. If it cannot be done without a decision \
+                            of somebody's, ask for it in a comment and say that you are blocked.";
+
+/// What the agent of a frozen one is asked, where no person says it.
+const RESUME_PROMPT: &str =
+    "People have answered. Read what is new in the conversation and act on it.";
+
+/// How long a quota is waited for that has no known end.
+const UNKNOWN_QUOTA: Duration = Duration::from_secs(900);
+
+/// What a worker is to do.
+pub(crate) enum Task {
+    /// The work that was claimed.
+    Run(Box<Work>),
+    /// Remove a bottle.
+    Destroy { work: Box<Work>, loss: Loss },
+}
+
+/// How it went.
+pub(crate) struct Ended {
+    pub(crate) key: IssueKey,
+    pub(crate) fence: u64,
+    pub(crate) slug: Option<String>,
+    pub(crate) outcome: Outcome,
+}
+
+/// What came of it.
+pub(crate) enum Outcome {
+    /// A run is closed.
+    Closed(Next),
+    /// Something of ours failed.
+    Failed(Failure),
+    /// The bottle is gone.
+    Destroyed,
+    /// The bottle could not be removed.
+    Kept(Failure),
+}
+
+/// Starts a worker; it says when it has ended.
+pub(crate) fn start(service: &Arc<Service>, task: Task, endings: mpsc::UnboundedSender<Ended>) {
+    let service = Arc::clone(service);
+    thread::spawn(move || {
+        let work = match &task {
+            Task::Run(work) | Task::Destroy { work, .. } => work.clone(),
+        };
+        // A panic must not leave the issue claimed for ever.
+        let done =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&service, task)));
+        let outcome = done.unwrap_or_else(|_| {
+            Outcome::Failed(Failure::new(
+                model::verdict::BottleStatus::Internal,
+                "a worker panicked",
+            ))
+        });
+        let slug = find_slug(&service, &work).ok().flatten();
+        // Nobody listens any more when everything ends; the next one looks at the disk.
+        drop(endings.send(Ended { key: work.key, fence: work.fence, slug, outcome }));
+    });
+}
+
+fn perform(service: &Service, task: Task) -> Outcome {
+    match task {
+        Task::Run(work) => match run(service, &work) {
+            Ok(next) => Outcome::Closed(next),
+            Err(failure) => Outcome::Failed(failure),
+        },
+        Task::Destroy { work, loss } => match remove(service, &work, loss) {
+            Ok(()) => Outcome::Destroyed,
+            Err(failure) => Outcome::Kept(failure),
+        },
+    }
+}
+
+/// Does what the work asks for, or finishes what was begun.
+fn run(service: &Service, work: &Work) -> Result<Next, Failure> {
+    let repo = repo_of(service, work)?;
+    let slug = find_slug(service, work)?;
+    let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
+    // Never uttered: when everything ends, the box goes on under its own clock and is found again.
+    let cancel = Cancel::new();
+    let keeper = Keeper { ui: &ui, home: &service.home, cancel: &cancel, trouble: Trouble::Wait };
+    block_on(async {
+        let access = |record: Option<&Record>| {
+            repo.access(work.key.issue_number, record.and_then(|record| record.pull))
+        };
+        let found = slug.as_deref().map(|slug| Bottle::open(&service.home, slug)).transpose()?;
+        match found {
+            Some((bottle, record)) => {
+                if !finish(keeper, &bottle, &record, access(Some(&record)), work).await? {
+                    let access = access(Some(&record));
+                    open::resume(keeper, resume_wish(service, work, &bottle), Some(access)).await?;
+                }
+            }
+            None => {
+                let wish = start_wish(service, work, repo).await?;
+                open::start(keeper, wish, Some(access(None))).await?;
+            }
+        }
+        closing(service, work)
+    })
+}
+
+/// Finishes a run that was begun. Says whether that was the run that is wanted.
+async fn finish(
+    keeper: Keeper<'_>,
+    bottle: &Bottle,
+    record: &Record,
+    access: ForgeAccess,
+    work: &Work,
+) -> Result<bool, Failure> {
+    let Some(dir) = bottle.last_run(record)? else { return Ok(false) };
+    if !dir.is_closed() {
+        let lock = bottle.take(Duration::ZERO).await?;
+        let recovered = recover(keeper, bottle, Some(access)).await;
+        settle(keeper.home, bottle.slug().as_str())?;
+        drop(lock);
+        recovered?;
+        return Ok(true);
+    }
+    let meta: Metadata = load_metadata(&dir).or_general()?;
+    Ok(meta.claim == Some(work.claims))
+}
+
+async fn start_wish(service: &Service, work: &Work, repo: &Repo) -> Result<StartWish, Failure> {
+    let (agent, bottles) = match &work.errand {
+        Errand::Start { agent, bottles } => (agent.clone(), bottles.clone()),
+        Errand::Resume { .. } => {
+            return Err(Failure::not_found(
+                "its bottle is gone; remove the label and set it again",
+            ));
+        }
+    };
+    Ok(StartWish {
+        agent,
+        bottles,
+        prompt: START_PROMPT.to_owned(),
+        label: None,
+        backend: service.settings.backend.clone(),
+        repo: Some(repo.source(&service.home).await?),
+        claim: Some(work.claims),
+    })
+}
+
+fn resume_wish(service: &Service, work: &Work, bottle: &Bottle) -> ResumeWish {
+    let prompt = match &work.errand {
+        Errand::Start { .. } => START_PROMPT.to_owned(),
+        Errand::Resume { prompt } => prompt.clone().unwrap_or_else(|| RESUME_PROMPT.to_owned()),
+    };
+    ResumeWish {
+        slug: bottle.slug().to_string(),
+        prompt,
+        backend: service.settings.backend.clone(),
+        claim: Some(work.claims),
+    }
+}
+
+/// What the run that was closed last means.
+fn closing(service: &Service, work: &Work) -> Result<Next, Failure> {
+    let slug = find_slug(service, work)?;
+    let slug = slug.ok_or_else(|| Failure::not_found("the bottle was not found again"))?;
+    let (bottle, record) = Bottle::open(&service.home, &slug)?;
+    let dir = bottle.last_run(&record)?;
+    let dir = dir.ok_or_else(|| Failure::not_found("the bottle has no run"))?;
+    let meta: Metadata = load_metadata(&dir).or_general()?;
+    Ok(judge_closing(&Closing {
+        verdict: meta.verdict.as_ref(),
+        problem: meta.publication.as_ref().and_then(|sent| sent.problem.as_deref()),
+        pull: record.pull,
+        report: meta.done.as_ref().map(|event| event.status),
+        waiting_until: meta.said.as_ref().and_then(|said| waiting_until(&said.claim)),
+    }))
+}
+
+/// When the model will answer again; if it did not say, it is asked after a while.
+fn waiting_until(claim: &Claim) -> Option<Timestamp> {
+    match claim {
+        Claim::Waiting { until } => {
+            let told = until.as_deref().and_then(|text| text.parse().ok());
+            Some(told.unwrap_or_else(|| host::clock::now() + UNKNOWN_QUOTA))
+        }
+        Claim::Finished | Claim::Failed { .. } => None,
+    }
+}
+
+/// The bottle of an issue. One whose maker was killed before its first record was written is no bottle: what there is of
+/// it is removed.
+pub(super) fn find_slug(service: &Service, work: &Work) -> Result<Option<String>, Failure> {
+    let known = service.store.get(&work.key).or_general()?;
+    let Some(known) = known.filter(|known| known.status != BottleStatus::Destroyed) else {
+        return Ok(None);
+    };
+    let folder = service.home.cellar().join(&known.slug);
+    if !folder.join("record.json").exists() {
+        host::file::remove_tree_safely(&folder).or_general()?;
+        service.store.delete(&work.key).or_general()?;
+        return Ok(None);
+    }
+    Ok(Some(known.slug))
+}
+
+fn remove(service: &Service, work: &Work, loss: Loss) -> Result<(), Failure> {
+    let Some(slug) = &work.slug else { return Ok(()) };
+    let repo = repo_of(service, work)?;
+    let ui = Ui::log(slug);
+    let cancel = Cancel::new();
+    let keeper = Keeper { ui: &ui, home: &service.home, cancel: &cancel, trouble: Trouble::Close };
+    let access = repo.access(work.key.issue_number, None);
+    block_on(destroy(keeper, slug, Some(access), loss))
+}
+
+fn repo_of<'a>(service: &'a Service, work: &Work) -> Result<&'a Repo, Failure> {
+    let IssueKey { owner, repo, .. } = &work.key;
+    let unknown = || Failure::not_found(format!("{owner}/{repo} is not served any more"));
+    service.repos.find(owner, repo).ok_or_else(unknown)
+}

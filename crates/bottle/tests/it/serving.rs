@@ -1,0 +1,177 @@
+//! `bot-bottle serve` beside a fake forge: started, told things by webhooks, looked at, killed and started again.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::Value;
+use testkit::fake_gitea::hooks::{Hook, SECRET};
+use testkit::fake_gitea::{OWNER, REPO, Room, TOKEN};
+
+use crate::support::{Scene, wait_for};
+
+/// A scene with an orchestrator.
+pub(crate) struct Serving {
+    pub(crate) scene: Scene,
+    pub(crate) address: SocketAddr,
+    child: Option<Child>,
+}
+
+/// Lines that the tests want in the configuration: quick, and nothing kept.
+const QUICK: &str =
+    "listen = \"127.0.0.1:0\"\nbackend = \"bwrap\"\nretention_days = 0\ndrain_secs = 1\n";
+
+impl Serving {
+    /// Serves the scene's repository with more lines in the configuration.
+    pub(crate) fn start(scene: Scene, more: &str) -> Self {
+        configure(&scene, more);
+        let (child, address) = launch(&scene, &[]);
+        Self { scene, address, child: Some(child) }
+    }
+
+    /// The same, and it dies at this moment as if by kill -9.
+    pub(crate) fn start_to_die_at(scene: Scene, moment: &str, more: &str) -> Self {
+        configure(&scene, more);
+        let (child, address) = launch(&scene, &[("BOTTLEWORKS_FAILPOINT", moment)]);
+        Self { scene, address, child: Some(child) }
+    }
+
+    /// Sends a webhook about an issue or a pull request; the status, if any came back.
+    pub(crate) fn tell(&self, event: &str, room: Room, number: u64) -> Option<u16> {
+        Hook::about(event, room, number, SECRET).send(self.address, "/webhooks/gitea")
+    }
+
+    /// Says that the scene's issue was labelled.
+    pub(crate) fn label(&self) -> Option<u16> {
+        self.tell("issue_opened_labeled_assigned-label_updated", Room::Issue, self.scene.issue)
+    }
+
+    /// The state of the work on the scene's issue, and why.
+    pub(crate) fn work(&self) -> Option<(String, String)> {
+        self.work_on(self.scene.issue)
+    }
+
+    pub(crate) fn work_on(&self, issue: u64) -> Option<(String, String)> {
+        let sql = "SELECT state, reason FROM work WHERE issue_number = ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        self.database().query_row(sql, [issue], read).ok()
+    }
+
+    pub(crate) fn database(&self) -> Connection {
+        let connection = Connection::open(self.scene.person.home().join("bot-bottle.db"));
+        let connection = connection.expect("the database");
+        connection.busy_timeout(Duration::from_secs(10)).expect("a limit");
+        connection
+    }
+
+    pub(crate) fn count(&self, sql: &str) -> i64 {
+        self.database().query_row(sql, [], |row| row.get(0)).expect("a number")
+    }
+
+    /// Waits until the work on the scene's issue has come to this state.
+    pub(crate) fn wait(&self, state: &str) -> String {
+        wait_for(state, || self.work().filter(|(now, _)| now == state).map(|(_, reason)| reason))
+    }
+
+    /// Waits until the orchestrator has died by itself.
+    pub(crate) fn wait_for_death(&mut self) {
+        let mut child = self.child.take().expect("it runs");
+        wait_for("its death", || child.try_wait().expect("a status"));
+    }
+
+    /// Ends it as a power failure would.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("killed");
+            child.wait().expect("ended");
+        }
+    }
+
+    /// Ends it as a service manager does; its status.
+    pub(crate) fn stop(&mut self) -> Option<i32> {
+        let mut child = self.child.take().expect("it runs");
+        let status = Command::new("kill").arg(child.id().to_string()).status().expect("kill");
+        assert!(status.success());
+        child.wait().expect("ended").code()
+    }
+
+    /// Starts it again.
+    pub(crate) fn restart(&mut self) {
+        self.kill();
+        let (child, address) = launch(&self.scene, &[]);
+        (self.child, self.address) = (Some(child), address);
+    }
+
+    /// Starts it again, to die at this moment.
+    pub(crate) fn restart_to_die_at(&mut self, moment: &str) {
+        self.kill();
+        let (child, address) = launch(&self.scene, &[("BOTTLEWORKS_FAILPOINT", moment)]);
+        (self.child, self.address) = (Some(child), address);
+    }
+
+    pub(crate) fn pulls(&self) -> usize {
+        self.scene.forge.pulls().len()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(crate) fn config_path(scene: &Scene) -> PathBuf {
+    scene.person.home().join("serve.toml")
+}
+
+fn configure(scene: &Scene, more: &str) {
+    let home = scene.person.home();
+    let private = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = home.join(name);
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("private");
+        path
+    };
+    let token = private("forge-token", TOKEN);
+    let secret = private("hook-secret", SECRET);
+    let text = format!(
+        "{QUICK}{more}\n[[forge]]\nkind = \"gitea\"\nurl = \"{}\"\ntoken_file = {token:?}\n\
+         secret_file = {secret:?}\nrepos = [\"{OWNER}/{REPO}\"]\n\
+         checkouts = {{ \"{OWNER}/{REPO}\" = {:?} }}\n",
+        scene.forge.url(),
+        scene.person.fork.checkout.dir(),
+    );
+    std::fs::write(config_path(scene), text).expect("written");
+}
+
+/// Starts it and waits until it listens.
+fn launch(scene: &Scene, env: &[(&str, &str)]) -> (Child, SocketAddr) {
+    let config = config_path(scene);
+    let mut command =
+        scene.person.command(&["serve", "--json", "--config", config.to_str().expect("a path")]);
+    let log = scene.person.home().join("serve.log");
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log");
+    command.envs(env.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    let mut child = command.spawn().expect("it starts");
+    let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            let event: Value = serde_json::from_str(&line).unwrap_or_default();
+            if event["event"] == "listening" {
+                let address = event["address"].as_str().expect("an address");
+                sender.send(address.parse().expect("an address")).expect("somebody waits");
+            }
+        }
+    });
+    let address = receiver.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| {
+        let said = std::fs::read_to_string(scene.person.home().join("serve.log"));
+        panic!("it does not listen: {}", said.unwrap_or_default())
+    });
+    (child, address)
+}
