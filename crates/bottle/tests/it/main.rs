@@ -16,3 +16,4 @@ mod serve;
 mod serving;
 mod sidecar_death;
 mod support;
+mod web;

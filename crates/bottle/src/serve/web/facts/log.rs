@@ -30,10 +30,12 @@ pub(crate) enum Cut {
 pub(crate) fn read_piece(path: &Path, from: u64, cap: usize, cut: Cut) -> io::Result<Piece> {
     let mut bytes = Vec::new();
     match File::open(path) {
-        Ok(mut file) => {
+        // Far beyond the end there is no place to go to, only an error.
+        Ok(mut file) if from < file.metadata()?.len() => {
             file.seek(SeekFrom::Start(from))?;
             file.take(cap as u64).read_to_end(&mut bytes)?;
         }
+        Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -101,6 +103,15 @@ mod tests {
             from = piece.next;
         }
         assert_eq!(read, text);
+    }
+
+    #[test]
+    fn beyond_the_end_there_is_nothing() {
+        let file = log(b"one\n");
+        for from in [4, 5, 1 << 53, u64::MAX] {
+            let piece = read_piece(file.path(), from, 100, Cut::Anywhere).expect("read");
+            assert_eq!((piece.text.as_str(), piece.next), ("", from));
+        }
     }
 
     #[test]
