@@ -189,6 +189,11 @@ async fn staff(
     let wanted: Option<BackendKind> =
         backend.map(str::parse).transpose().or_exit(BottleStatus::Usage)?;
     let wanted = wanted.or_else(|| bottle.root.as_ref().map(|_| BackendKind::Bwrap));
+    if let Some(root) = bottle.root.as_ref().filter(|root| !root.is_dir()) {
+        let words =
+            format!("the bottle's root {} is no folder; make it, or name another", root.display());
+        return Err(Failure::usage(words));
+    }
     let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
     let found = choice::observe(wanted, image).await;
     let choice = choice::choose(wanted, &found, image).or_exit(BottleStatus::Usage)?;

@@ -9,7 +9,8 @@ use forge::IssueFilter;
 use host::signal::Cancel;
 use jiff::Timestamp;
 use state::{
-    About, Delivery, Errand, ForgeStateStore, IssueKey, Work, WorkNote, WorkState, WorkStep,
+    About, Delivery, Errand, ForgeStateStore, IssueKey, StateError, Work, WorkNote, WorkState,
+    WorkStep,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -40,6 +41,9 @@ const INBOX_PAGE: usize = 500;
 /// How often claimed work is looked at for its bottle, and waiting work for its time.
 const BEAT: Duration = Duration::from_millis(500);
 
+/// After a failure of the store.
+const AFTER_FAILURE: Duration = Duration::from_millis(500);
+
 /// Looks, decides, and has bottles run.
 pub(crate) struct Foreman {
     service: Arc<Service>,
@@ -55,6 +59,18 @@ pub(crate) struct Foreman {
     busy: BTreeMap<IssueKey, Work>,
     endings: mpsc::UnboundedReceiver<Ended>,
     ended: mpsc::UnboundedSender<Ended>,
+    /// Endings that could not be written down yet.
+    unsettled: Vec<Ended>,
+}
+
+/// What became of a delivery.
+enum Obeyed {
+    /// All of it is done.
+    Done,
+    /// It was taken up and is done with when the issue was looked at.
+    NotYet,
+    /// It must be taken up again.
+    Later,
 }
 
 /// Why an issue is looked at, and from when on.
@@ -78,6 +94,7 @@ impl Foreman {
             busy: BTreeMap::new(),
             endings,
             ended,
+            unsettled: Vec::new(),
         }
     }
 
@@ -94,17 +111,21 @@ impl Foreman {
         }
         let news = Arc::clone(&self.service.news);
         loop {
-            self.read_inbox()?;
-            self.send_out_looks();
-            self.claim()?;
-            tokio::select! {
+            let done = tokio::select! {
                 _ = stop.cancelled() => break,
-                () = news.notified() => {}
-                Some(ended) = self.endings.recv() => self.settle(ended)?,
-                Some(seen) = self.looks.join_next() => self.heard(seen)?,
-                _ = sweep.tick() => self.sweep().await?,
-                _ = renew.tick() => self.renew()?,
-                _ = beat.tick() => self.look_after()?,
+                () = news.notified() => Ok(()),
+                Some(ended) = self.endings.recv() => self.settle(ended),
+                Some(seen) = self.looks.join_next() => self.heard(seen),
+                _ = sweep.tick() => self.sweep().await,
+                _ = renew.tick() => self.renew(),
+                _ = beat.tick() => self.look_after(),
+            };
+            let done = done.and_then(|()| self.read_inbox()).and_then(|()| self.claim());
+            self.send_out_looks();
+            if let Err(failure) = done {
+                // A full disk gets room again, and everything that is not done is still written down as such.
+                tracing::error!(%failure, "could not go on; trying again");
+                tokio::time::sleep(AFTER_FAILURE).await;
             }
         }
         self.drain().await
@@ -155,15 +176,25 @@ impl Foreman {
             if !self.taken.insert(delivery.seq) {
                 continue;
             }
-            match self.issue_of(&delivery)? {
-                Some(key) if delivery.source == PAGE_SOURCE => {
-                    if self.obey(&key, &delivery)? {
-                        done.push(delivery.seq);
-                    }
+            let taken_up = match self.issue_of(&delivery) {
+                Ok(Some(key)) if delivery.source == PAGE_SOURCE => self.obey(&key, &delivery),
+                Ok(Some(key)) => {
+                    self.want(&key, Some(delivery.seq));
+                    Ok(Obeyed::NotYet)
                 }
-                Some(key) => self.want(&key, Some(delivery.seq)),
                 // A pull request of somebody else's, or a repository that is not served any more.
-                None => done.push(delivery.seq),
+                Ok(None) => Ok(Obeyed::Done),
+                Err(failure) => Err(failure),
+            };
+            match taken_up {
+                Ok(Obeyed::Done) => done.push(delivery.seq),
+                Ok(Obeyed::NotYet) => {}
+                Ok(Obeyed::Later) => drop(self.taken.remove(&delivery.seq)),
+                Err(failure) => {
+                    self.taken.remove(&delivery.seq);
+                    self.done_with(&done)?;
+                    return Err(failure);
+                }
             }
         }
         self.done_with(&done)
@@ -249,7 +280,10 @@ impl Foreman {
                 return Ok(());
             }
         };
-        self.act(&key, &seen)?;
+        if let Err(failure) = self.act(&key, &seen) {
+            self.look_again(&key, &failure);
+            return Err(failure);
+        }
         let wanted = self.wanted.remove(&key);
         self.done_with(&wanted.map(|wanted| wanted.deliveries).unwrap_or_default())
     }
@@ -324,9 +358,9 @@ impl Foreman {
     }
 
     /// Does what a person asked for on the page. What cannot be done yet stays in the inbox.
-    fn obey(&mut self, key: &IssueKey, delivery: &Delivery) -> Result<bool, Failure> {
+    fn obey(&mut self, key: &IssueKey, delivery: &Delivery) -> Result<Obeyed, Failure> {
         let store = &self.service.store;
-        let Some(work) = store.work(key).or_general()? else { return Ok(true) };
+        let Some(work) = store.work(key).or_general()? else { return Ok(Obeyed::Done) };
         match delivery.event.as_str() {
             "freeze" => self.end_agent(&work, "a person froze it")?,
             "resume" if !work.state.is_held() && work.state != WorkState::Destroyed => {
@@ -343,8 +377,7 @@ impl Foreman {
             }
             "destroy" if self.busy.contains_key(key) => {
                 self.end_agent(&work, "a person destroys it")?;
-                self.taken.remove(&delivery.seq);
-                return Ok(false);
+                return Ok(Obeyed::Later);
             }
             "destroy" => {
                 let task = Task::Destroy { work: Box::new(work.clone()), loss: Loss::Accepted };
@@ -353,7 +386,7 @@ impl Foreman {
             }
             _ => {}
         }
-        Ok(true)
+        Ok(Obeyed::Done)
     }
 
     /// Claims work while there is room. The claim is on disk before anything is started.
@@ -372,8 +405,12 @@ impl Foreman {
         worker::start(&self.service, Task::Run(Box::new(work)), self.ended.clone());
     }
 
-    /// Notes which bottles are there by now, and removes those whose time has come.
+    /// Notes which bottles are there by now, and removes those whose time has come. What could not be written down before
+    /// is written down, and what is held and in nobody's hands is handed out again.
     fn look_after(&mut self) -> Result<(), Failure> {
+        for ended in std::mem::take(&mut self.unsettled) {
+            self.settle(ended)?;
+        }
         let store = &self.service.store;
         for work in self.busy.values_mut().filter(|work| work.state == WorkState::Claimed) {
             let known = store.get(&work.key).or_general()?;
@@ -388,7 +425,12 @@ impl Foreman {
             }
         }
         let now = host::clock::now();
-        for work in store.works().or_general()? {
+        let works = store.works().or_general()?;
+        for work in works {
+            if work.holder.as_deref() == Some(&self.holder) && !self.busy.contains_key(&work.key) {
+                self.hand_out(work);
+                continue;
+            }
             let is_due = work.destroy_at.is_some_and(|at| at <= now);
             let is_free = !work.state.is_held() && !self.busy.contains_key(&work.key);
             if is_due && is_free && work.state != WorkState::Destroyed {
@@ -402,26 +444,34 @@ impl Foreman {
 
     /// Writes down how a worker ended, and looks at the issue again: much may have been said in the meantime.
     fn settle(&mut self, ended: Ended) -> Result<(), Failure> {
+        let written = self.write_down(&ended);
+        if written.is_err() {
+            self.unsettled.push(ended);
+        }
+        written
+    }
+
+    fn write_down(&mut self, ended: &Ended) -> Result<(), Failure> {
         let Ended { key, fence, slug, outcome } = ended;
-        let Some(work) = self.busy.remove(&key) else { return Ok(()) };
+        let Some(work) = self.busy.get(key) else { return Ok(()) };
         let note = |reason: String| WorkNote { slug: slug.clone(), ..WorkNote::because(reason) };
         let resume = Some(Errand::Resume { prompt: None }).filter(|_| slug.is_some());
         let (step, note) = match outcome {
             Outcome::Closed(Next::Freeze { reason }) => {
-                (WorkStep::Freeze, WorkNote { attempts: Some(0), ..note(reason) })
+                (WorkStep::Freeze, WorkNote { attempts: Some(0), ..note(reason.clone()) })
             }
             Outcome::Closed(Next::Wait { until, reason }) => (
                 WorkStep::Wait,
-                WorkNote { not_before: Some(until), errand: resume, ..note(reason) },
+                WorkNote { not_before: Some(*until), errand: resume, ..note(reason.clone()) },
             ),
             Outcome::Closed(Next::Retry { reason }) if work.attempts < MACHINE_TRIES => {
-                (WorkStep::Wait, WorkNote { errand: resume, ..later(&work, note(reason)) })
+                (WorkStep::Wait, WorkNote { errand: resume, ..later(work, note(reason.clone())) })
             }
             Outcome::Closed(Next::Retry { reason } | Next::CallPerson { reason }) => {
-                (WorkStep::CallPerson, note(reason))
+                (WorkStep::CallPerson, note(reason.clone()))
             }
             Outcome::Failed(failure) if failure.passes() && work.attempts < PASSING_TRIES => {
-                let words = later(&work, note(failure.to_string()));
+                let words = later(work, note(failure.to_string()));
                 (
                     WorkStep::Wait,
                     WorkNote { not_before: failure.until().or(words.not_before), ..words },
@@ -430,15 +480,20 @@ impl Foreman {
             Outcome::Failed(failure) => (WorkStep::CallPerson, note(failure.to_string())),
             Outcome::Destroyed => (WorkStep::Destroy, note("its bottle is gone".to_owned())),
             Outcome::Kept(failure) => {
-                self.service.store.set_destroy_at(&key, None).or_general()?;
+                self.service.store.set_destroy_at(key, None).or_general()?;
                 (WorkStep::CallPerson, note(format!("its bottle was kept: {failure}")))
             }
         };
         let reason = note.reason.clone();
-        let state = self.service.store.step_work(&key, fence, step, &note).or_general()?;
+        match self.service.store.step_work(key, *fence, step, &note) {
+            Ok(state) => tracing::info!(issue = %name(key), %state, reason, "ended"),
+            // Whoever took it over goes on from what is on disk.
+            Err(StateError::Fenced { .. }) => tracing::warn!(issue = %name(key), "was taken over"),
+            Err(error) => return Err(error).or_general(),
+        }
         host::failpoint::hit("settled");
-        tracing::info!(issue = %name(&key), %state, reason, "ended");
-        self.want(&key, None);
+        self.busy.remove(key);
+        self.want(key, None);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 
 mod abuse;
 mod agents;
+mod chaos;
 mod chunks;
 mod crash;
 mod goals;

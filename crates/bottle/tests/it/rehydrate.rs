@@ -61,7 +61,7 @@ fn the_agent_is_given_the_whole_thread_with_the_new_words_marked() {
     let Some(scene) = Scene::new() else { return };
     scene.start_ok(&format!("{COMMIT}{DONE}"));
     let pull = scene.forge.pulls()[0].number;
-    scene.forge.add_comment(Room::Pull, pull, "carol", "please rename it");
+    scene.forge.add_comment(Room::Pull, pull, "alice", "please rename it");
     let script = format!(
         "[[step]]\nrun = \"grep -q 'What is wanted' /harness-state/instructions.txt && grep -q '> please rename it' /harness-state/instructions.txt && grep -q 'pull request is #{pull}' /harness-state/instructions.txt\"\n{DONE}"
     );

@@ -8,7 +8,6 @@ use crate::support::{COMMIT, DONE, SLUG, Scene, wait_for};
 fn serving(script: &str) -> Option<Serving> {
     let scene = Scene::new()?;
     scene.person.script(script);
-    scene.forge.add_member("bot-bottle", "alice");
     Some(Serving::start(scene, "sweep_secs = 3600\n"))
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -75,6 +75,22 @@ impl Serving {
     /// Waits until the work on the scene's issue has come to this state.
     pub(crate) fn wait(&self, state: &str) -> String {
         wait_for(state, || self.work().filter(|(now, _)| now == state).map(|(_, reason)| reason))
+    }
+
+    /// Waits until all of these issues are frozen.
+    pub(crate) fn wait_for_all(&self, issues: &[u64]) {
+        let begun = Instant::now();
+        loop {
+            let all: Vec<_> = issues.iter().map(|issue| self.work_on(*issue)).collect();
+            if all.iter().all(|work| work.as_ref().is_some_and(|(state, _)| state == "frozen")) {
+                return;
+            }
+            if begun.elapsed() > Duration::from_secs(180) {
+                let log = std::fs::read_to_string(self.scene.person.home().join("serve.log"));
+                panic!("not all are frozen: {all:?}\n{}", log.unwrap_or_default());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Waits until the orchestrator has died by itself.

@@ -133,6 +133,7 @@ impl Scene {
         let forge = FakeGitea::start();
         forge.add_label("bot-bottle:worker");
         forge.add_member("bot-bottle", "bot1");
+        forge.add_member("bot-bottle", "alice");
         let issue = forge.add_issue("Do it", "What is wanted.", &["bot-bottle:worker"], &["bot1"]);
         Some(Self { person, forge, issue })
     }

@@ -64,7 +64,7 @@ const PULSE_SHARE: u32 = 20;
 
 /// Touches the pulse of a box whenever it has computed since the last look. Never ends by itself.
 pub(super) async fn keep_pulse(control: &impl BoxControl, place: &Place) -> Infallible {
-    let mut before = None;
+    let mut before = Some(Duration::ZERO);
     loop {
         tokio::time::sleep(PULSE_PAUSE).await;
         let now = control.cpu_time().await;
