@@ -14,6 +14,10 @@ use crate::program;
 pub enum Part {
     /// Bubblewrap, on a kernel that lets the caller make user namespaces.
     Bwrap,
+    /// Chromium, to look at pages with.
+    Chromium,
+    /// The program that drives Chromium.
+    Chromedriver,
     /// A container engine that answers on its socket.
     Docker,
     /// The git program.
@@ -87,6 +91,8 @@ impl Part {
     pub fn name(self) -> &'static str {
         match self {
             Self::Bwrap => "bwrap",
+            Self::Chromium => "chromium",
+            Self::Chromedriver => "chromedriver",
             Self::Docker => "docker",
             Self::Git => "git",
             Self::Node => "node",
@@ -105,6 +111,8 @@ impl Part {
     fn complaint(self) -> String {
         let remedy = match self {
             Self::Bwrap => "install bubblewrap and allow user namespaces",
+            Self::Chromium => "install chromium",
+            Self::Chromedriver => "install chromium-driver",
             Self::Docker => "set DOCKER_HOST or start an engine",
             Self::Git => "install git",
             Self::Node => "install Node.js 20.6 or newer",
@@ -123,9 +131,13 @@ impl Part {
                 engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
             }
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
-            Self::Git | Self::Openssl | Self::Perl | Self::Setpriv | Self::Tmux => {
-                program::find(self.name())
-            }
+            Self::Chromium
+            | Self::Chromedriver
+            | Self::Git
+            | Self::Openssl
+            | Self::Perl
+            | Self::Setpriv
+            | Self::Tmux => program::find(self.name()),
         }
     }
 }

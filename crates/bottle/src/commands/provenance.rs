@@ -50,7 +50,8 @@ pub(crate) fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
     Ok(if verified { SUCCESS } else { BottleStatus::General.code() })
 }
 
-fn check_chain(dir: &RunDir, meta: &Metadata) -> Chain {
+/// Whether the log is the one that was written.
+pub(crate) fn check_chain(dir: &RunDir, meta: &Metadata) -> Chain {
     match (operation_log::verify(&dir.operations(), dir.id()), &meta.operations_head) {
         (Err(fault), _) => Chain::Broken(fault.to_string()),
         (Ok(_), None) => Chain::Open,

@@ -66,6 +66,12 @@ impl Home {
         })
     }
 
+    /// In a folder of a test.
+    #[cfg(test)]
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { root: root.to_path_buf(), programs: root.join("programs") }
+    }
+
     /// Where bottles are kept.
     pub(crate) fn cellar(&self) -> PathBuf {
         self.root.join("cellar")

@@ -9,6 +9,7 @@ pub(crate) mod log;
 mod look;
 pub(crate) mod repos;
 pub(crate) mod settings;
+pub(crate) mod web;
 mod worker;
 
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub(crate) struct Service {
 
 /// Serves until a signal says to stop.
 pub(crate) async fn run(ui: &Ui, home: Home, settings: Settings) -> Result<(), Failure> {
+    web::check(&settings)?;
     let lock = lock_home(&home)?;
     let repos = Repos::load(&settings, &home)?;
     let store = SqliteForgeStateStore::open(&home.database()).or_general()?;
@@ -80,7 +82,7 @@ pub(crate) async fn run(ui: &Ui, home: Home, settings: Settings) -> Result<(), F
 }
 
 fn router(service: &Arc<Service>) -> axum::Router {
-    hooks::router(Arc::clone(service))
+    hooks::router(Arc::clone(service)).merge(web::router(Arc::clone(service)))
 }
 
 /// Two of us in one home would both think that what the other one has is nobody's.

@@ -20,3 +20,4 @@ mod serving;
 mod sidecar_death;
 mod statements;
 mod support;
+mod web;

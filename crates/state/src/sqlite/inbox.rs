@@ -56,6 +56,19 @@ impl SqliteForgeStateStore {
         )
     }
 
+    /// What came after `seq`, in the order in which it came.
+    pub fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, StateError> {
+        let sql = format!("SELECT {COLUMNS} FROM delivery WHERE seq > ?1 ORDER BY seq LIMIT ?2");
+        self.select_deliveries(&sql, params![seq, limit])
+    }
+
+    /// How many were not acted on yet.
+    pub fn count_unhandled(&self) -> Result<u64, StateError> {
+        let sql = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
+        let counted = self.lock().query_row(sql, [], |row| row.get(0));
+        counted.map_err(self.failed("count the deliveries"))
+    }
+
     /// The bytes of a delivery as they came.
     pub fn delivery_body(&self, seq: u64) -> Result<Vec<u8>, StateError> {
         let sql = "SELECT body FROM delivery WHERE seq = ?1";
@@ -88,9 +101,17 @@ impl SqliteForgeStateStore {
     }
 
     fn read_deliveries(&self, sql: &str, limit: usize) -> Result<Vec<Delivery>, StateError> {
+        self.select_deliveries(sql, params![limit])
+    }
+
+    fn select_deliveries(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<Delivery>, StateError> {
         let connection = self.lock();
         let mut statement = connection.prepare_cached(sql).map_err(self.failed("prepare"))?;
-        let rows = statement.query_map(params![limit], read_row);
+        let rows = statement.query_map(values, read_row);
         let rows = rows.map_err(self.failed("read the deliveries"))?;
         rows.map(|raw| self.delivery(raw.map_err(self.failed("read the deliveries"))?)).collect()
     }

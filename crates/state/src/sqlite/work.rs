@@ -190,6 +190,12 @@ impl SqliteForgeStateStore {
         self.read_events("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
     }
 
+    /// The number of the last thing that happened to any work; 0 if nothing has.
+    pub fn last_event(&self) -> Result<u64, StateError> {
+        let sql = "SELECT coalesce(max(seq), 0) FROM work_event";
+        self.lock().query_row(sql, [], |row| row.get(0)).map_err(self.failed("read the events"))
+    }
+
     fn change<T>(
         &self,
         act: impl FnOnce(&Transaction<'_>) -> Result<T, StateError>,

@@ -1,0 +1,87 @@
+//! `/api/v1`: the same facts for programs. The document that describes it is made from this code and served beside it.
+
+mod bottles;
+mod issues;
+pub(crate) mod query;
+mod runs;
+mod stream;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Shared;
+use super::problem::Problem;
+
+const BASE: &str = "/api/v1";
+/// Where the document is served.
+const DOCUMENT: &str = "/api/v1/openapi.json";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "bot-bottle",
+        description = "What bot-bottle serve knows and does. Errors are application/problem+json. \
+                       Texts come from outside: escape them before they are shown.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+        contact()
+    ),
+    modifiers(&Token),
+    security(("token" = [])),
+    components(schemas(Problem))
+)]
+struct Document;
+
+/// The admin token, as every program sends it.
+struct Token;
+
+impl Modify for Token {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let mut scheme = Http::new(HttpAuthScheme::Bearer);
+        scheme.description = Some("The token in admin_token_file".to_owned());
+        if let Some(components) = &mut document.components {
+            components.add_security_scheme("token", SecurityScheme::Http(scheme));
+        }
+    }
+}
+
+/// All questions, and the document.
+pub(super) fn router() -> Router<Shared> {
+    let (router, document) = parts().split_for_parts();
+    router.route(DOCUMENT, get(move || async move { Json(document) }))
+}
+
+/// The document alone.
+#[cfg(test)]
+pub(super) fn document() -> utoipa::openapi::OpenApi {
+    parts().split_for_parts().1
+}
+
+fn parts() -> OpenApiRouter<Shared> {
+    let questions = OpenApiRouter::new()
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::one))
+        .routes(routes!(runs::log))
+        .routes(routes!(runs::provenance))
+        .routes(routes!(runs::operations))
+        .routes(routes!(bottles::list))
+        .routes(routes!(bottles::one))
+        .routes(routes!(bottles::freeze))
+        .routes(routes!(bottles::resume))
+        .routes(routes!(bottles::destroy))
+        .routes(routes!(issues::list))
+        .routes(routes!(issues::one))
+        .routes(routes!(stream::events))
+        .routes(routes!(stream::deliveries));
+    OpenApiRouter::with_openapi(Document::openapi()).nest(BASE, questions)
+}
+
+/// A document that is JSON already.
+fn json(text: String) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], text)
+}

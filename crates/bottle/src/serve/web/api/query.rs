@@ -1,0 +1,164 @@
+//! Questions, read strictly: a parameter that nobody knows is a mistake that would otherwise stay unseen.
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
+use axum::http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+
+use super::super::problem::Problem;
+
+/// As much as one answer lists.
+const LIMIT_MAX: usize = 200;
+const LIMIT: usize = 50;
+/// No cursor of ours is longer.
+const CURSOR_MAX_CHARS: usize = 400;
+
+/// The query of a request.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        match Query::<T>::try_from_uri(&parts.uri) {
+            Ok(Query(asked)) => Ok(Self(asked)),
+            Err(error) => Err(Problem::wrong(error.body_text())),
+        }
+    }
+}
+
+/// What the address of a request names.
+pub(crate) struct Named<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(named)) => Ok(Self(named)),
+            Err(error) => Err(Problem::new(error.status(), error.body_text())),
+        }
+    }
+}
+
+/// The JSON body of a request.
+pub(crate) struct Sent<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(sent)) => Ok(Self(sent)),
+            // What reads as JSON and is not what was asked for is a wrong question like any other.
+            Err(JsonRejection::JsonDataError(error)) => Err(Problem::wrong(error.body_text())),
+            Err(error) => Err(Problem::new(error.status(), error.body_text())),
+        }
+    }
+}
+
+/// For questions that have no parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+/// A part of a list that is ordered by text.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Part {
+    /// How many to list
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<usize>,
+    /// List what comes after this: the `next` of the answer before
+    #[param(max_length = 400)]
+    after: Option<String>,
+}
+
+/// A part of a list that is ordered by number.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Since {
+    /// How many to list
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<usize>,
+    /// List what comes after this number
+    #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
+    after: Option<u64>,
+}
+
+/// The largest number that every reader of JSON can hold.
+const NUMBER_MAX: u64 = 9_007_199_254_740_991;
+
+impl Part {
+    /// Cuts the part out of a list that is in order, and says where the next one begins.
+    pub(crate) fn of<T>(
+        &self,
+        list: Vec<T>,
+        cursor: impl Fn(&T) -> String,
+    ) -> Result<(Vec<T>, Option<String>), Problem> {
+        let limit = check_limit(self.limit)?;
+        let after = self.after.as_deref().unwrap_or_default();
+        if after.chars().count() > CURSOR_MAX_CHARS {
+            return Err(Problem::wrong(format!(
+                "after has more than {CURSOR_MAX_CHARS} characters"
+            )));
+        }
+        let mut rest: Vec<T> = list
+            .into_iter()
+            .filter(|one| cursor(one).as_str() > after || after.is_empty())
+            .collect();
+        let more = rest.len() > limit;
+        rest.truncate(limit);
+        let next = rest.last().filter(|_| more).map(cursor);
+        Ok((rest, next))
+    }
+}
+
+impl Since {
+    /// From which number on, and how many.
+    pub(crate) fn bounds(&self) -> Result<(u64, usize), Problem> {
+        let after = self.after.unwrap_or_default();
+        if after > NUMBER_MAX {
+            return Err(Problem::wrong(format!("after cannot be more than {NUMBER_MAX}")));
+        }
+        Ok((after, check_limit(self.limit)?))
+    }
+}
+
+fn check_limit(limit: Option<usize>) -> Result<usize, Problem> {
+    match limit.unwrap_or(LIMIT) {
+        limit @ 1..=LIMIT_MAX => Ok(limit),
+        _ => Err(Problem::wrong(format!("limit must be from 1 to {LIMIT_MAX}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(limit: usize, after: &str) -> Part {
+        Part { limit: Some(limit), after: Some(after.to_owned()) }
+    }
+
+    #[test]
+    fn parts_follow_one_another_and_end() {
+        let list = || vec!["a", "b", "c"];
+        let cut = |part: Part| part.of(list(), |it| (*it).to_owned()).expect("a part");
+        assert_eq!(cut(part(2, "")), (vec!["a", "b"], Some("b".to_owned())));
+        assert_eq!(cut(part(2, "b")), (vec!["c"], None));
+        assert_eq!(cut(part(2, "zzz")), (vec![], None));
+        assert_eq!(cut(Part::default()), (list(), None));
+    }
+
+    #[test]
+    fn limits_are_limited() {
+        assert!(part(0, "").of(vec![()], |()| String::new()).is_err());
+        assert!(part(201, "").of(vec![()], |()| String::new()).is_err());
+        assert!(part(1, &"x".repeat(401)).of(vec![()], |()| String::new()).is_err());
+        assert!(Since { limit: None, after: Some(u64::MAX) }.bounds().is_err());
+    }
+}

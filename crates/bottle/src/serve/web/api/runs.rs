@@ -1,0 +1,227 @@
+//! Runs: how they went, what they printed, what they did to the world.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use sandbox::spec::Output;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::super::facts::log::{Cut, read_piece};
+use super::super::facts::run::{FoundRun, RunFacts, facts_of};
+use super::super::facts::timeline::{self, Moment};
+use super::super::problem::{Problem, Refusals};
+use super::super::{Shared, ask};
+use super::query::{Asked, Named, Nothing, Part};
+use crate::exit::OrExit;
+use crate::flow::bottle::Bottle;
+
+/// As much of a log as one answer carries.
+const LOG_MAX_BYTES: usize = 1 << 20;
+const LOG_BYTES: usize = 64 << 10;
+
+/// Some runs, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RunList {
+    runs: Vec<RunFacts>,
+    /// Give it as `after` to get more; nothing when this is the end.
+    next: Option<String>,
+}
+
+/// One run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RunDetail {
+    #[serde(flatten)]
+    run: RunFacts,
+    /// What happened, in order.
+    timeline: Vec<Moment>,
+    /// The commits that came out of it, newest first.
+    new_commits: Vec<CommitFacts>,
+    /// The agent's last words. They are a claim.
+    answer: Option<String>,
+    /// Milliseconds that the box lived.
+    wall_ms: Option<u64>,
+    /// Tokens that the model read, cached ones included.
+    input_tokens: Option<u64>,
+    /// Tokens that the model wrote.
+    output_tokens: Option<u64>,
+    /// How often the agent used a tool, as it says.
+    tool_calls: Option<usize>,
+}
+
+/// A commit.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CommitFacts {
+    sha: String,
+    subject: String,
+}
+
+/// A piece of a log.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LogPiece {
+    /// The byte that it begins with.
+    from: u64,
+    /// Give it as `after` to get the next piece; the same as `from` when nothing is there yet.
+    next: u64,
+    /// The text, as the box printed it.
+    text: String,
+}
+
+/// The operation log.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Operations {
+    /// Its lines, in order.
+    #[schema(value_type = Vec<Object>)]
+    operations: Vec<Value>,
+}
+
+/// Where in a log.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LogPart {
+    /// How many bytes
+    #[param(minimum = 4, maximum = 1_048_576, default = 65_536)]
+    limit: Option<usize>,
+    /// From which byte on
+    #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
+    after: Option<u64>,
+}
+
+/// A bottle's name and a run's, checked when they are looked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Names {
+    /// The bottle
+    #[param(pattern = "^[a-z0-9][a-z0-9-]{0,63}$")]
+    slug: String,
+    /// The run
+    #[param(
+        pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*_[0-9]{8}_[0-9]{6}(-[0-9]+)?$",
+        max_length = 100
+    )]
+    run: String,
+}
+
+/// List runs, newest first
+#[utoipa::path(get, path = "/runs", tag = "runs", params(Part),
+    responses((status = 200, description = "Some runs", body = RunList), Refusals))]
+pub(crate) async fn list(
+    State(web): State<Shared>,
+    Asked(part): Asked<Part>,
+) -> Result<Json<RunList>, Problem> {
+    let runs = ask(&web, |web| {
+        let mut runs = Vec::new();
+        for (name, record) in Bottle::all(&web.service.home)? {
+            let Ok(record) = record else { continue };
+            let (bottle, _) = Bottle::open(&web.service.home, &name)?;
+            runs.extend(web.closed.of_bottle(&bottle, &record));
+        }
+        runs.sort_by_cached_key(|run| cursor(run));
+        Ok(runs)
+    });
+    let (runs, next) = part.of(runs.await?, |run| cursor(run))?;
+    let runs = runs.iter().map(|run| RunFacts::clone(run)).collect();
+    Ok(Json(RunList { runs, next }))
+}
+
+/// Texts in this order are runs with the newest first.
+fn cursor(run: &RunFacts) -> String {
+    let until_the_end = i64::MAX - run.started_at.as_microsecond();
+    format!("{until_the_end:019}/{}/{}", run.slug, run.run)
+}
+
+/// Show a run
+#[utoipa::path(get, path = "/runs/{slug}/{run}", tag = "runs", params(Names),
+    responses((status = 200, description = "The run", body = RunDetail), Refusals))]
+pub(crate) async fn one(
+    State(web): State<Shared>,
+    Named(names): Named<Names>,
+    Asked(Nothing {}): Asked<Nothing>,
+) -> Result<Json<RunDetail>, Problem> {
+    let found = find(&web, names).await?;
+    Ok(Json(detail_of(&found)))
+}
+
+fn detail_of(found: &FoundRun) -> RunDetail {
+    let meta = &found.meta;
+    let commits = meta.evidence.iter().flat_map(|evidence| &evidence.new_commits);
+    let record = meta.agent_box.as_ref();
+    let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
+    let usage = usage.filter(|usage| usage.requests > 0);
+    let said = meta.said.as_ref();
+    RunDetail {
+        run: facts_of(meta),
+        timeline: timeline::of_run(meta),
+        new_commits: commits
+            .map(|commit| CommitFacts {
+                sha: commit.sha.to_string(),
+                subject: commit.subject.clone(),
+            })
+            .collect(),
+        answer: said.and_then(|said| said.answer.clone()),
+        wall_ms: record.map(|record| record.wall_ms),
+        input_tokens: usage
+            .map(|usage| usage.input + usage.cache_read + usage.cache_write)
+            .or_else(|| said.map(|said| said.input_tokens)),
+        output_tokens: usage.map(|usage| usage.output).or_else(|| said.map(|it| it.output_tokens)),
+        tool_calls: said.map(|said| said.tool_calls),
+    }
+}
+
+/// Read the log of a run's box
+#[utoipa::path(get, path = "/runs/{slug}/{run}/log", tag = "runs", params(Names, LogPart),
+    responses((status = 200, description = "A piece of it", body = LogPiece), Refusals))]
+pub(crate) async fn log(
+    State(web): State<Shared>,
+    Named(names): Named<Names>,
+    Asked(part): Asked<LogPart>,
+) -> Result<Json<LogPiece>, Problem> {
+    let limit @ 4..=LOG_MAX_BYTES = part.limit.unwrap_or(LOG_BYTES) else {
+        return Err(Problem::wrong(format!("limit must be from 4 to {LOG_MAX_BYTES}")));
+    };
+    let after = part.after.unwrap_or_default();
+    if after > 9_007_199_254_740_991 {
+        return Err(Problem::wrong("after is beyond every log"));
+    }
+    let found = find(&web, names).await?;
+    let path = found.place()?.stdout(Output::Log { cap: 0 });
+    let piece =
+        ask(&web, move |_| Ok(read_piece(&path, after, limit, Cut::Anywhere).or_general()?));
+    let piece = piece.await?;
+    Ok(Json(LogPiece { from: piece.from, next: piece.next, text: piece.text }))
+}
+
+/// Show the provenance of a run
+#[utoipa::path(get, path = "/runs/{slug}/{run}/provenance", tag = "runs", params(Names),
+    responses((status = 200, description = "The document", body = Object), Refusals))]
+pub(crate) async fn provenance(
+    State(web): State<Shared>,
+    Named(names): Named<Names>,
+    Asked(Nothing {}): Asked<Nothing>,
+) -> Result<impl IntoResponse, Problem> {
+    let found = find(&web, names).await?;
+    let document = ask(&web, move |_| Ok(found.provenance()?)).await?;
+    Ok(super::json(serde_json::to_string_pretty(&document).unwrap_or_default()))
+}
+
+/// Show the operation log of a run
+#[utoipa::path(get, path = "/runs/{slug}/{run}/operations", tag = "runs", params(Names),
+    responses((status = 200, description = "Its lines", body = Operations), Refusals))]
+pub(crate) async fn operations(
+    State(web): State<Shared>,
+    Named(names): Named<Names>,
+    Asked(Nothing {}): Asked<Nothing>,
+) -> Result<Json<Operations>, Problem> {
+    let found = find(&web, names).await?;
+    let operations = ask(&web, move |_| Ok(found.operations()?)).await?;
+    Ok(Json(Operations { operations }))
+}
+
+async fn find(web: &Shared, names: Names) -> Result<FoundRun, Problem> {
+    let open = move |web: &super::super::Web| {
+        Ok(FoundRun::open(&web.service.home, &names.slug, &names.run)?)
+    };
+    ask(web, open).await
+}

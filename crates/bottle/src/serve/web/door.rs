@@ -1,0 +1,296 @@
+//! The door: who may come in, by what they show. Without a token file and without a proxy's header nobody can log in;
+//! then the page is for reading, and served to this machine alone.
+
+use std::path::PathBuf;
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, SET_COOKIE};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use hmac::{Hmac, KeyInit, Mac};
+use model::secret::Secret;
+use sha2::Sha256;
+
+use super::problem::Problem;
+use super::rules::origin::{self, is_ours, knows_host};
+use super::session::{Fingerprint, Sessions, Tries, fingerprint, fresh_id, hex, same};
+use super::{Shared, page};
+use crate::exit::Failure;
+use crate::serve::settings::{Settings, read_secret};
+
+/// A token that can be guessed is none.
+const TOKEN_MIN_CHARS: usize = 32;
+const SITE: &str = "sec-fetch-site";
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Visitor {
+    /// Anybody on this machine, who may read.
+    Reader,
+    /// Somebody who logged in with the token.
+    Session { id: String },
+    /// Somebody whom the reverse proxy knows.
+    User { name: String },
+    /// A program with the token.
+    Bearer,
+}
+
+/// What the door knows.
+#[derive(Debug)]
+pub(crate) struct Door {
+    token_file: Option<PathBuf>,
+    user_header: Option<String>,
+    public_url: Option<String>,
+    /// Makes the tokens in forms; it dies with the process, and so do they. A machine that has no randomness has no
+    /// forms.
+    key: Option<String>,
+    pub(super) sessions: Sessions,
+    pub(super) tries: Tries,
+}
+
+/// Refuses settings that would show everything to everybody, and tokens that cannot be used.
+pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
+    if let Some(path) = &settings.admin_token_file {
+        let token = read_secret(path, "the admin token")?;
+        if token.expose().chars().count() < TOKEN_MIN_CHARS {
+            return Err(Failure::usage(format!(
+                "the admin token in {} is shorter than {TOKEN_MIN_CHARS} characters; make one with: openssl rand -hex 32",
+                path.display()
+            )));
+        }
+    }
+    if let Some(name) = &settings.user_header {
+        axum::http::HeaderName::from_bytes(name.as_bytes())
+            .or(Err(Failure::usage(format!("user_header cannot be '{name}'"))))?;
+    }
+    let guarded = settings.admin_token_file.is_some() || settings.user_header.is_some();
+    match guarded || settings.listen.ip().is_loopback() {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "the page on {} would be open to everybody; set admin_token_file or user_header, or listen on 127.0.0.1",
+            settings.listen
+        ))),
+    }
+}
+
+impl Door {
+    /// As the settings say.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            token_file: settings.admin_token_file.clone(),
+            user_header: settings.user_header.clone(),
+            public_url: settings.public_url.clone(),
+            key: fresh_id()
+                .inspect_err(|error| tracing::error!(%error, "there is no randomness"))
+                .ok(),
+            sessions: Sessions::default(),
+            tries: Tries::default(),
+        }
+    }
+
+    /// Whether anybody can log in at all.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.token_file.is_some() || self.user_header.is_some()
+    }
+
+    /// Whether there is a token to log in with.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token_file.is_some()
+    }
+
+    /// Whether people come by TLS, as far as we are told.
+    pub(crate) fn is_https(&self) -> bool {
+        self.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
+    }
+
+    /// Looks at a token. It is read anew each time, so that a new one counts at once.
+    pub(crate) fn accepts(&self, given: &str) -> Option<Fingerprint> {
+        let own = fingerprint(self.token()?.expose());
+        same(&own, &fingerprint(given)).then_some(own)
+    }
+
+    /// The token in the forms of a visitor; nobody without a login has forms.
+    pub(crate) fn form_token(&self, visitor: &Visitor) -> Option<String> {
+        let whose = match visitor {
+            Visitor::Session { id } => format!("session {id}"),
+            Visitor::User { name } => format!("user {name}"),
+            Visitor::Reader | Visitor::Bearer => return None,
+        };
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?.as_bytes()).ok()?;
+        mac.update(whose.as_bytes());
+        Some(hex(&mac.finalize().into_bytes()))
+    }
+
+    /// Whether a form is one of this visitor's own.
+    pub(crate) fn knows_form(&self, visitor: &Visitor, given: &str) -> bool {
+        self.form_token(visitor).is_some_and(|own| same(&fingerprint(&own), &fingerprint(given)))
+    }
+
+    /// Whether a request may come from a page of ours.
+    pub(crate) fn is_from_us(&self, headers: &HeaderMap) -> bool {
+        let from =
+            origin::From { site: text(headers, SITE), origin: text(headers, ORIGIN.as_str()) };
+        let host = text(headers, HOST.as_str()).unwrap_or_default();
+        is_ours(from, host, self.public_url.as_deref())
+    }
+
+    /// The header that gives a session to a browser, or takes it away.
+    pub(crate) fn cookie(&self, id: Option<&str>) -> Option<(axum::http::HeaderName, HeaderValue)> {
+        let name = self.cookie_name();
+        let value = match id {
+            Some(id) => format!("{name}={id}; Path=/; HttpOnly; SameSite=Strict"),
+            None => format!("{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"),
+        };
+        let value = if self.is_https() { value + "; Secure" } else { value };
+        Some((SET_COOKIE, HeaderValue::from_str(&value).ok()?))
+    }
+
+    /// Who asks; `None` if that is not known and must be.
+    fn recognise(&self, headers: &HeaderMap) -> Option<Visitor> {
+        if let Some(given) = headers.get(AUTHORIZATION) {
+            let given = given.to_str().ok()?.strip_prefix("Bearer ")?;
+            return self.accepts(given).map(|_| Visitor::Bearer);
+        }
+        if let Some(name) = self.user_header.as_ref().and_then(|header| text(headers, header)) {
+            return (!name.trim().is_empty()).then(|| Visitor::User { name: name.to_owned() });
+        }
+        if let Some(id) = self.session_id(headers) {
+            let token = fingerprint(self.token()?.expose());
+            if self.sessions.knows(&id, &token, host::clock::monotonic()) {
+                return Some(Visitor::Session { id });
+            }
+        }
+        (!self.is_guarded()).then_some(Visitor::Reader)
+    }
+
+    fn session_id(&self, headers: &HeaderMap) -> Option<String> {
+        let name = self.cookie_name();
+        let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs = pairs.flat_map(|value| value.split("; "));
+        pairs.find_map(|pair| Some(pair.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+    }
+
+    /// With TLS the name itself promises that no other host and no plain connection has set it.
+    fn cookie_name(&self) -> &'static str {
+        if self.is_https() { "__Host-bottle" } else { "bottle" }
+    }
+
+    fn token(&self) -> Option<Secret> {
+        let path = self.token_file.as_ref()?;
+        match read_secret(path, "the admin token") {
+            Ok(token) => Some(token),
+            Err(failure) => {
+                tracing::error!(error = %failure, "nobody can log in");
+                None
+            }
+        }
+    }
+}
+
+/// Lets those in who may come in, and tells the rest where the door is.
+pub(crate) async fn admit(State(web): State<Shared>, mut request: Request, next: Next) -> Response {
+    match web.door.recognise(request.headers()) {
+        Some(visitor) => {
+            request.extensions_mut().insert(visitor);
+            next.run(request).await
+        }
+        None => send_to_door(&web, &request),
+    }
+}
+
+/// A name that a stranger pointed at this machine is not answered.
+pub(crate) async fn check_host(
+    State(web): State<Shared>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let public = web.door.public_url.as_deref();
+    let asked = request.uri().authority().map(Authority::as_str);
+    let host = text(request.headers(), HOST.as_str());
+    let known = host.is_some_and(|host| knows_host(host, public))
+        && asked.is_none_or(|host| knows_host(host, public))
+        && request.headers().get_all(HOST).iter().count() == 1;
+    match known {
+        true => next.run(request).await,
+        false => {
+            let words =
+                "this is not the host that was asked for; set public_url to serve it by that name";
+            let problem = Problem::new(StatusCode::MISDIRECTED_REQUEST, words);
+            answer_for(request.uri().path(), &web, problem)
+        }
+    }
+}
+
+/// A problem as whoever asked can read it: a program, or a person.
+pub(crate) fn answer_for(path: &str, web: &Shared, problem: Problem) -> Response {
+    match path.starts_with("/api/") || path == "/metrics" {
+        true => problem.into_response(),
+        false => page::problem(web, &problem),
+    }
+}
+
+fn send_to_door(web: &Shared, request: &Request) -> Response {
+    let path = request.uri().path();
+    let is_page = !path.starts_with("/api/") && path != "/metrics";
+    if is_page && web.door.has_token() && request.method() == Method::GET {
+        let next = page::login::safe_next(path);
+        return Redirect::to(&format!("/login?next={next}")).into_response();
+    }
+    let words = match web.door.has_token() {
+        true => "log in first, or send the admin token: Authorization: Bearer <token>",
+        false => "the reverse proxy did not say who you are; ask for this page through it",
+    };
+    answer_for(path, web, Problem::new(StatusCode::UNAUTHORIZED, words))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        Settings::parse(text).expect("they read")
+    }
+
+    #[test]
+    fn nothing_is_shown_to_everybody() {
+        assert!(check(&settings("")).is_ok());
+        let open = check(&settings("listen = \"0.0.0.0:80\"")).expect_err("it is refused");
+        assert!(open.to_string().contains("would be open to everybody"), "{open}");
+        let behind = "listen = \"0.0.0.0:80\"\nuser_header = \"X-Forwarded-User\"";
+        assert!(check(&settings(behind)).is_ok());
+        assert!(check(&settings("user_header = \"not a header\"")).is_err());
+    }
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("token");
+        std::fs::write(&path, "short\n").expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("private");
+        let text = format!("admin_token_file = \"{}\"", path.display());
+        let refusal = check(&settings(&text)).expect_err("it is refused").to_string();
+        assert!(refusal.contains("shorter than 32 characters"), "{refusal}");
+        assert!(!refusal.contains("short\n"), "{refusal}");
+        std::fs::write(&path, "a".repeat(32)).expect("written");
+        assert!(check(&settings(&text)).is_ok());
+    }
+
+    #[test]
+    fn a_form_belongs_to_one_visitor() {
+        let door = Door::new(&settings("user_header = \"X-User\""));
+        let user = |name: &str| Visitor::User { name: name.to_owned() };
+        let own = door.form_token(&user("ann")).expect("a token");
+        assert!(door.knows_form(&user("ann"), &own));
+        assert!(!door.knows_form(&user("bob"), &own));
+        assert!(!door.knows_form(&user("ann"), ""));
+        assert!(!door.knows_form(&Visitor::Reader, ""), "a reader has no forms");
+    }
+}

@@ -1,0 +1,294 @@
+//! A case: the work on an issue, its bottle, or both. What the orchestrator says about it outranks the bottle's record.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use state::{Errand, ForgeState, ForgeStateStore, IssueKey, Work};
+use utoipa::ToSchema;
+
+use super::super::Web;
+use super::super::problem::Problem;
+use super::super::rules::link::safe_href;
+use super::super::rules::standing::Standing;
+use super::run::RunFacts;
+use crate::exit::Failure;
+use crate::flow::bottle::{Bottle, Record};
+use crate::rules::forge_env::ForgeEnv;
+
+/// What is worked on.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Case {
+    /// Where it stands.
+    pub(crate) standing: Standing,
+    /// Why, for people.
+    pub(crate) reason: String,
+    /// Its bottle, once there is one.
+    pub(crate) slug: Option<String>,
+    /// Its issue; a bottle that somebody started by hand may have none.
+    pub(crate) issue: Option<IssueFacts>,
+    /// Its pull request, once there is one.
+    pub(crate) pull: Option<PullFacts>,
+    /// The agent.
+    pub(crate) agent: String,
+    /// The sandbox, once there is a bottle.
+    pub(crate) backend: Option<String>,
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub(crate) created_at: Timestamp,
+    /// When it came to stand where it stands.
+    #[schema(value_type = String, format = DateTime)]
+    pub(crate) updated_at: Timestamp,
+    /// When it goes on, while it waits.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub(crate) not_before: Option<Timestamp>,
+    /// When its bottle is to go.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub(crate) destroy_at: Option<Timestamp>,
+    /// What all its runs cost, in dollars, as far as that is known.
+    pub(crate) cost_usd: Option<f64>,
+    /// Its runs, oldest first.
+    pub(crate) runs: Vec<String>,
+    /// Whether the orchestrator works on it; what was started by hand is ended by hand.
+    pub(crate) orchestrated: bool,
+}
+
+/// An issue.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct IssueFacts {
+    /// The repository's owner.
+    pub(crate) owner: String,
+    /// The repository.
+    pub(crate) repo: String,
+    /// Its number.
+    pub(crate) number: u64,
+    /// Its title, as far as it is known.
+    pub(crate) title: String,
+    /// Its page.
+    pub(crate) url: Option<String>,
+}
+
+/// A pull request.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct PullFacts {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Its page.
+    pub(crate) url: Option<String>,
+}
+
+impl Case {
+    /// What it is called: the issue's title, or the bottle's name.
+    pub(crate) fn title(&self) -> String {
+        let of_issue = self.issue.as_ref().map(|issue| issue.title.clone());
+        of_issue
+            .filter(|title| !title.is_empty())
+            .or_else(|| self.slug.clone())
+            .unwrap_or_else(|| "an issue".to_owned())
+    }
+
+    /// Names it for whoever pages through a list; texts in this order are in the order of the list.
+    pub(crate) fn cursor(&self) -> String {
+        match (&self.slug, &self.issue) {
+            (Some(slug), _) => slug.clone(),
+            (None, Some(issue)) => issue.cursor(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl IssueFacts {
+    /// The same for lists of issues.
+    pub(crate) fn cursor(&self) -> String {
+        format!("{}/{}/{:020}", self.owner, self.repo, self.number)
+    }
+
+    /// As it is kept.
+    pub(crate) fn key(&self) -> IssueKey {
+        IssueKey { owner: self.owner.clone(), repo: self.repo.clone(), issue_number: self.number }
+    }
+}
+
+/// All cases: those of the orchestrator by issue, then the other bottles by name.
+pub(crate) fn load_cases(web: &Web) -> Result<Vec<Case>, Problem> {
+    let store = &web.service.store;
+    let states = store.all()?;
+    let mut bottles: BTreeMap<String, Result<Record, Failure>> =
+        Bottle::all(&web.service.home)?.into_iter().collect();
+    let mut cases = Vec::new();
+    for work in store.works()? {
+        let bottle = work.slug.as_ref().and_then(|slug| bottles.remove(slug));
+        let state = states.iter().find(|state| state.key == work.key);
+        cases.push(case_of_work(web, &work, bottle.and_then(Result::ok).as_ref(), state));
+    }
+    cases.extend(bottles.into_iter().map(|(name, record)| match record {
+        Ok(record) => case_of_bottle(web, &record),
+        Err(failure) => unreadable(name, &failure),
+    }));
+    Ok(cases)
+}
+
+/// The case of a bottle.
+pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record), Problem> {
+    let (bottle, record) = Bottle::open(&web.service.home, slug)?;
+    let store = &web.service.store;
+    let work = match &record.forge {
+        Some(env) => store.work(&crate::flow::standing::key_of(env))?,
+        None => None,
+    };
+    let case = match work.filter(|work| work.slug.as_deref() == Some(slug)) {
+        Some(work) => {
+            let state = store.get(&work.key)?;
+            case_of_work(web, &work, Some(&record), state.as_ref())
+        }
+        None => case_of_bottle(web, &record),
+    };
+    Ok((case, bottle, record))
+}
+
+/// The case of an issue.
+pub(crate) fn load_issue(web: &Web, key: &IssueKey) -> Result<Case, Problem> {
+    let store = &web.service.store;
+    let IssueKey { owner, repo, issue_number } = key;
+    let none = || Problem::missing(format!("nothing is known of {owner}/{repo}#{issue_number}"));
+    let work = store.work(key)?.ok_or_else(none)?;
+    let record = work.slug.as_ref().and_then(|slug| Bottle::open(&web.service.home, slug).ok());
+    let state = store.get(key)?;
+    Ok(case_of_work(web, &work, record.as_ref().map(|(_, record)| record), state.as_ref()))
+}
+
+fn case_of_work(
+    web: &Web,
+    work: &Work,
+    record: Option<&Record>,
+    state: Option<&ForgeState>,
+) -> Case {
+    let runs = record.map(|record| runs_of(web, record)).unwrap_or_default();
+    let agent = match (record, state, &work.errand) {
+        (Some(record), _, _) => record.agent.clone(),
+        (None, _, Errand::Start { agent, .. }) => agent.clone(),
+        (None, Some(state), Errand::Resume { .. }) => state.agent_name.clone(),
+        (None, None, Errand::Resume { .. }) => String::new(),
+    };
+    let links = Links::of(web, &work.key, record);
+    let number = record.and_then(|record| record.pull).or_else(|| {
+        let same = |state: &&ForgeState| Some(&state.slug) == work.slug.as_ref();
+        state.filter(same).and_then(|state| state.pr_number)
+    });
+    Case {
+        standing: Standing::of_work(work.state),
+        reason: work.reason.clone(),
+        slug: work.slug.clone(),
+        issue: Some(links.issue(&work.key, &work.title)),
+        pull: number.map(|number| links.pull(number, &runs)),
+        agent,
+        backend: record.map(|record| record.backend.to_string()),
+        created_at: work.created_at,
+        updated_at: work.updated_at,
+        not_before: work.not_before,
+        destroy_at: work.destroy_at,
+        cost_usd: total_cost(&runs),
+        runs: record.map(run_names).unwrap_or_default(),
+        orchestrated: true,
+    }
+}
+
+fn case_of_bottle(web: &Web, record: &Record) -> Case {
+    let runs = runs_of(web, record);
+    let last = runs.last();
+    let key = record.forge.as_ref().map(crate::flow::standing::key_of);
+    let issue = key.as_ref().map(|key| {
+        let links = Links::of(web, key, Some(record));
+        let pull = record.pull.map(|number| links.pull(number, &runs));
+        (links.issue(key, ""), pull)
+    });
+    let (issue, pull) = match issue {
+        Some((issue, pull)) => (Some(issue), pull),
+        None => (None, record.pull.map(|number| PullFacts { number, url: None })),
+    };
+    Case {
+        standing: Standing::of_bottle(record.state),
+        reason: last
+            .and_then(|run| run.verdict.as_ref())
+            .map(|verdict| verdict.words.clone())
+            .unwrap_or_default(),
+        slug: Some(record.slug.to_string()),
+        issue,
+        pull,
+        agent: record.agent.clone(),
+        backend: Some(record.backend.to_string()),
+        created_at: record.created_at,
+        updated_at: last.map_or(record.created_at, |run| run.finished_at.unwrap_or(run.started_at)),
+        not_before: None,
+        destroy_at: None,
+        cost_usd: total_cost(&runs),
+        runs: run_names(record),
+        orchestrated: false,
+    }
+}
+
+/// A bottle whose record cannot be read needs somebody to look.
+fn unreadable(slug: String, failure: &Failure) -> Case {
+    Case {
+        standing: Standing::NeedsAttention,
+        reason: format!("its record cannot be read: {failure}"),
+        slug: Some(slug),
+        issue: None,
+        pull: None,
+        agent: String::new(),
+        backend: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
+        not_before: None,
+        destroy_at: None,
+        cost_usd: None,
+        runs: Vec::new(),
+        orchestrated: false,
+    }
+}
+
+fn runs_of(web: &Web, record: &Record) -> Vec<Arc<RunFacts>> {
+    match Bottle::open(&web.service.home, record.slug.as_str()) {
+        Ok((bottle, _)) => web.closed.of_bottle(&bottle, record),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn run_names(record: &Record) -> Vec<String> {
+    record.runs.iter().map(ToString::to_string).collect()
+}
+
+fn total_cost(runs: &[Arc<RunFacts>]) -> Option<f64> {
+    let costs: Vec<f64> = runs.iter().filter_map(|run| run.cost_usd).collect();
+    (!costs.is_empty()).then(|| costs.iter().sum())
+}
+
+/// Where the pages of a repository are: as the settings say, or else as its bottle knows.
+struct Links(Option<ForgeEnv>);
+
+impl Links {
+    fn of(web: &Web, key: &IssueKey, record: Option<&Record>) -> Self {
+        let served = web.service.repos.find(&key.owner, &key.repo);
+        let served = served.map(|repo| repo.access(key.issue_number, None).env);
+        Self(served.or_else(|| record.and_then(|record| record.forge.clone())))
+    }
+
+    fn issue(&self, key: &IssueKey, title: &str) -> IssueFacts {
+        IssueFacts {
+            owner: key.owner.clone(),
+            repo: key.repo.clone(),
+            number: key.issue_number,
+            title: title.to_owned(),
+            url: self.0.as_ref().and_then(|env| safe_href(&env.issue_url())),
+        }
+    }
+
+    /// The address that the forge itself gave is the best one.
+    fn pull(&self, number: u64, runs: &[Arc<RunFacts>]) -> PullFacts {
+        let told = runs.iter().rev().find(|run| run.pull_number == Some(number));
+        let told = told.and_then(|run| run.pull_url.clone());
+        let known = || self.0.as_ref().and_then(|env| safe_href(&env.pull_url(number)));
+        PullFacts { number, url: told.or_else(known) }
+    }
+}

@@ -1,0 +1,216 @@
+//! One run, from its metadata. A closed run never changes, so what was read once is kept.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::place::Place;
+use jiff::Timestamp;
+use model::id::{BoxName, RunId};
+use model::verdict::BottleStatus;
+use serde::Serialize;
+use serde_json::Value;
+use store::metadata::load_metadata;
+use store::run_dir::RunDir;
+use utoipa::ToSchema;
+
+use super::super::rules::link::safe_href;
+use super::super::rules::words::after;
+use crate::exit::{Failure, OrExit};
+use crate::flow::bottle::{Bottle, Record};
+use crate::flow::home::Home;
+use crate::flow::metadata::Metadata;
+use crate::rules::judge::Verdict;
+
+/// A run in a list.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct RunFacts {
+    /// The bottle.
+    pub(crate) slug: String,
+    /// The run.
+    pub(crate) run: String,
+    /// The agent.
+    pub(crate) agent: String,
+    /// Its kind.
+    pub(crate) provider: String,
+    /// Its model, where the manifest names one.
+    pub(crate) model: Option<String>,
+    /// The sandbox.
+    pub(crate) backend: String,
+    /// The last step that is behind it.
+    pub(crate) phase: String,
+    /// What it is doing since.
+    pub(crate) doing: &'static str,
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub(crate) started_at: Timestamp,
+    /// When its record was closed.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub(crate) finished_at: Option<Timestamp>,
+    /// How it ended, in the host's judgement.
+    pub(crate) verdict: Option<VerdictFacts>,
+    /// What a headless caller got.
+    pub(crate) exit_status: Option<u8>,
+    /// Whether it ended without a word from its agent.
+    pub(crate) watchdog_fired: bool,
+    /// New commits that came out of it.
+    pub(crate) commits: usize,
+    /// What it cost, in dollars, as far as that is known.
+    pub(crate) cost_usd: Option<f64>,
+    /// Whether that was measured by the host or said by the agent.
+    pub(crate) cost_source: Option<CostSource>,
+    /// Its pull request.
+    pub(crate) pull_number: Option<u64>,
+    /// The page of that, where its address is one.
+    pub(crate) pull_url: Option<String>,
+    /// The run that it goes on from.
+    pub(crate) parent: Option<String>,
+}
+
+/// A verdict, for machines and for people.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct VerdictFacts {
+    /// One word.
+    pub(crate) kind: &'static str,
+    /// A sentence.
+    pub(crate) words: String,
+}
+
+/// Who says what a run cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CostSource {
+    /// The proxy counted it.
+    Measured,
+    /// The agent said so.
+    Claimed,
+}
+
+/// Runs that are closed, by bottle and run.
+#[derive(Debug, Default)]
+pub(crate) struct ClosedRuns {
+    known: Mutex<HashMap<(String, RunId), Arc<RunFacts>>>,
+}
+
+impl ClosedRuns {
+    /// The facts of a run.
+    pub(crate) fn facts(&self, slug: &str, dir: &RunDir) -> Result<Arc<RunFacts>, Failure> {
+        let key = (slug.to_owned(), dir.id().clone());
+        if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        // Asked before the file is read: a run that is closed in between is read again next time.
+        let closed = dir.is_closed();
+        let meta: Metadata = load_metadata(dir).or_general()?;
+        let facts = Arc::new(facts_of(&meta));
+        if closed {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(key, Arc::clone(&facts));
+        }
+        Ok(facts)
+    }
+
+    /// The facts of all runs of a bottle, oldest first. One that cannot be read yet (it is being made) is left out.
+    pub(crate) fn of_bottle(&self, bottle: &Bottle, record: &Record) -> Vec<Arc<RunFacts>> {
+        let slug = bottle.slug().as_str();
+        let load = |run: &RunId| self.facts(slug, &bottle.run(run).ok()?).ok();
+        record.runs.iter().filter_map(load).collect()
+    }
+}
+
+/// A run that was found on disk.
+#[derive(Debug)]
+pub(crate) struct FoundRun {
+    pub(crate) dir: RunDir,
+    pub(crate) meta: Metadata,
+}
+
+impl FoundRun {
+    /// Finds a run of a bottle. Both names are checked: they become parts of a path.
+    pub(crate) fn open(home: &Home, slug: &str, run: &str) -> Result<Self, Failure> {
+        let none = || Failure::not_found(format!("the bottle '{slug}' has no run '{run}'"));
+        let (bottle, record) = Bottle::open(home, slug)?;
+        let id = record.runs.iter().find(|id| id.as_str() == run).ok_or_else(none)?;
+        let dir = bottle.run(id)?;
+        let meta = load_metadata(&dir).or_general()?;
+        Ok(Self { dir, meta })
+    }
+
+    /// The folder of the agent's box.
+    pub(crate) fn place(&self) -> Result<Place, Failure> {
+        let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+        Ok(Place::new(self.dir.box_place(&agent)))
+    }
+
+    /// The operation log, as far as it is whole.
+    pub(crate) fn operations(&self) -> Result<Vec<Value>, Failure> {
+        crate::flow::attestation::load_operations(&self.dir)
+    }
+
+    /// The provenance of the run as one document.
+    pub(crate) fn provenance(&self) -> Result<Value, Failure> {
+        let chain = crate::commands::provenance::check_chain(&self.dir, &self.meta);
+        let operations = self.operations()?;
+        Ok(crate::rules::provenance::render_provenance(&self.meta, &operations, &chain))
+    }
+}
+
+/// What metadata says, for a list.
+pub(crate) fn facts_of(meta: &Metadata) -> RunFacts {
+    let cost = cost_of(meta);
+    let pull = meta.publication.as_ref().and_then(|sent| sent.pull.as_ref());
+    RunFacts {
+        slug: meta.slug.to_string(),
+        run: meta.run.to_string(),
+        agent: meta.agent.clone(),
+        provider: meta.manifest.provider.clone(),
+        model: meta.manifest.model.clone(),
+        backend: meta.backend.to_string(),
+        phase: word(&meta.phase),
+        doing: after(meta.phase),
+        started_at: meta.started_at,
+        finished_at: meta.finished_at,
+        verdict: meta
+            .verdict
+            .as_ref()
+            .map(|verdict| VerdictFacts { kind: kind_of(verdict), words: verdict.words() }),
+        exit_status: meta.exit_status,
+        watchdog_fired: meta.watchdog.is_some(),
+        commits: meta.evidence.as_ref().map_or(0, |evidence| evidence.new_commits.len()),
+        cost_usd: cost.map(|(usd, _)| usd),
+        cost_source: cost.map(|(_, source)| source),
+        pull_number: pull.map(|pull| pull.number),
+        pull_url: pull.and_then(|pull| safe_href(&pull.url)),
+        parent: meta.parent.as_ref().map(ToString::to_string),
+    }
+}
+
+/// What the proxy counted outranks what the agent says.
+fn cost_of(meta: &Metadata) -> Option<(f64, CostSource)> {
+    let egress = meta.agent_box.as_ref().and_then(|record| record.egress.as_ref());
+    let measured = egress.map(|report| report.usage.usd).filter(|usd| *usd > 0.0);
+    let claimed = meta.said.as_ref().and_then(|said| said.cost_usd);
+    measured
+        .map(|usd| (usd, CostSource::Measured))
+        .or_else(|| claimed.map(|usd| (usd, CostSource::Claimed)))
+}
+
+fn kind_of(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Publish => "publish",
+        Verdict::Nothing => "nothing",
+        Verdict::Unfinished { .. } => "unfinished",
+        Verdict::Refused { .. } => "refused",
+        Verdict::SetupFailed { .. } => "setup-failed",
+        Verdict::NotRehydrated { .. } => "not-rehydrated",
+        Verdict::Infra { .. } => "infra",
+    }
+}
+
+/// The word that a value is kept as.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
+}

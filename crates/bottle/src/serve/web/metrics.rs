@@ -1,0 +1,133 @@
+//! `/metrics`: the numbers that somebody who is not looking wants to be woken by, in the text format of Prometheus.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+
+use super::facts::case::load_cases;
+use super::problem::Problem;
+use super::rules::standing::Standing;
+use super::{STREAMS_MAX, Shared, Web, ask, health};
+use crate::flow::bottle::Bottle;
+
+/// One number, or one per label.
+struct Metric {
+    name: &'static str,
+    help: &'static str,
+    kind: &'static str,
+    /// The label's name; unused where there is one value without a label.
+    label: &'static str,
+    values: Vec<(String, f64)>,
+}
+
+/// All of them.
+pub(crate) async fn show(State(web): State<Shared>) -> Result<impl IntoResponse, Problem> {
+    let text = ask(&web, |web| Ok(render(&gather(web)?))).await?;
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+}
+
+fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
+    let cases = load_cases(web)?;
+    let standing = |of: Standing| cases.iter().filter(|case| case.standing == of).count();
+    let cases_by = Standing::ALL.map(|of| (of.name().to_owned(), number(standing(of))));
+    let mut verdicts: BTreeMap<String, f64> = BTreeMap::new();
+    let mut dollars = 0.0;
+    for (name, record) in Bottle::all(&web.service.home)? {
+        let Ok((bottle, record)) = record.and_then(|_| Bottle::open(&web.service.home, &name))
+        else {
+            continue;
+        };
+        for run in web.closed.of_bottle(&bottle, &record) {
+            let verdict = run.verdict.as_ref().map_or("none", |verdict| verdict.kind);
+            *verdicts.entry(verdict.to_owned()).or_default() += 1.0;
+            dollars += run.cost_usd.unwrap_or_default();
+        }
+    }
+    let one = |value: f64| vec![(String::new(), value)];
+    let gauge = |name, help, values| Metric { name, help, kind: "gauge", label: "", values };
+    let unhandled = web.service.store.count_unhandled()?;
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let memory = host::proc::memory_bytes(&[own]);
+    let streams = STREAMS_MAX - web.streams.available_permits();
+    let version = vec![(super::asset::VERSION.to_owned(), 1.0)];
+    Ok(vec![
+        Metric { label: "version", ..gauge("bot_bottle_info", "This program.", version) },
+        Metric {
+            label: "state",
+            ..gauge("bot_bottle_cases", "Issues and bottles, by where they stand.", cases_by.into())
+        },
+        gauge(
+            "bot_bottle_deliveries_unhandled",
+            "Webhooks and wishes that were kept and not acted on yet.",
+            one(u64_number(unhandled)),
+        ),
+        Metric {
+            label: "verdict",
+            ..gauge(
+                "bot_bottle_runs",
+                "Runs on record, by how they ended.",
+                verdicts.into_iter().collect(),
+            )
+        },
+        gauge(
+            "bot_bottle_cost_usd",
+            "What the runs on record cost, as far as known.",
+            one(dollars),
+        ),
+        gauge(
+            "bot_bottle_streams",
+            "Pages that are being told what happens.",
+            one(number(streams)),
+        ),
+        gauge("bot_bottle_memory_bytes", "Memory of this process.", one(u64_number(memory))),
+        gauge(
+            "bot_bottle_disk_free_bytes",
+            "Room where bottles are kept.",
+            health::free_bytes(web).map(|free| one(u64_number(free))).unwrap_or_default(),
+        ),
+    ])
+}
+
+fn render(list: &[Metric]) -> String {
+    let mut text = String::new();
+    for Metric { name, help, kind, label, values } in list {
+        // Writing to a text cannot fail.
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
+        for (of, value) in values {
+            match label.is_empty() {
+                true => writeln!(text, "{name} {value}").ok(),
+                false => writeln!(text, "{name}{{{label}=\"{}\"}} {value}", escape(of)).ok(),
+            };
+        }
+    }
+    text
+}
+
+fn escape(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
+fn number(count: usize) -> f64 {
+    u64_number(count as u64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
+fn u64_number(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_cannot_break_out_of_its_quotes() {
+        let values = vec![("a\"} 1\nx{y=\"\\".to_owned(), 2.0)];
+        let metric = Metric { name: "m", help: "Help.", kind: "gauge", label: "l", values };
+        let text = render(&[metric]);
+        assert_eq!(text, "# HELP m Help.\n# TYPE m gauge\nm{l=\"a\\\"} 1\\nx{y=\\\"\\\\\"} 2\n");
+    }
+}

@@ -1,0 +1,149 @@
+//! Logging in with the admin token, and out again.
+
+use axum::Extension;
+use axum::extract::rejection::{FormRejection, QueryRejection};
+use axum::extract::{Form, Query, State};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+use serde::Deserialize;
+
+use super::super::Shared;
+use super::super::door::Visitor;
+use super::super::problem::Problem;
+use super::super::wish::{WishForm, read_form};
+use super::{Sheet, frame};
+
+/// Where to go afterwards.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+/// What the form sends.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LoginForm {
+    admin_token: String,
+    #[serde(default)]
+    next: String,
+}
+
+/// The form.
+pub(crate) async fn show(
+    State(web): State<Shared>,
+    next: Result<Query<Next>, QueryRejection>,
+) -> Response {
+    let next = next.map(|Query(next)| next.next).unwrap_or_default();
+    render(&web, &next, None)
+}
+
+/// Somebody tries.
+pub(crate) async fn log_in(
+    State(web): State<Shared>,
+    headers: HeaderMap,
+    form: Result<Form<LoginForm>, FormRejection>,
+) -> Response {
+    let form = match form {
+        Ok(Form(form)) => form,
+        Err(error) => {
+            return super::problem(&web, &Problem::new(error.status(), error.body_text()));
+        }
+    };
+    if !web.door.is_from_us(&headers) {
+        let problem = Problem::new(StatusCode::FORBIDDEN, "log in on this server's own page");
+        return super::problem(&web, &problem);
+    }
+    let now = host::clock::monotonic();
+    if let Err(wait) = web.door.tries.count(now) {
+        tracing::warn!("too many tries to log in");
+        let words = format!("Too many tries. Wait {} seconds.", wait.as_secs() + 1);
+        let mut response = render(&web, &form.next, Some(&words));
+        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+        return response;
+    }
+    let Some(token) = web.door.accepts(form.admin_token.trim()) else {
+        tracing::warn!("a wrong token was tried");
+        let mut response = render(&web, &form.next, Some("That is not the token."));
+        *response.status_mut() = StatusCode::UNAUTHORIZED;
+        return response;
+    };
+    match web.door.sessions.open(token, now) {
+        Ok(id) => {
+            tracing::info!("somebody logged in");
+            let cookie = web.door.cookie(Some(&id)).into_iter().collect::<HeaderMap>();
+            (cookie, Redirect::to(safe_next(&form.next))).into_response()
+        }
+        Err(error) => super::problem(&web, &Problem::failed(&error)),
+    }
+}
+
+/// Ends the session.
+pub(crate) async fn log_out(
+    State(web): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+    form: Result<Form<WishForm>, FormRejection>,
+) -> Response {
+    if let Err(problem) = read_form(&web, &visitor, &headers, form) {
+        return super::problem(&web, &problem);
+    }
+    if let Visitor::Session { id } = &visitor {
+        web.door.sessions.close(id);
+    }
+    let cookie = web.door.cookie(None).into_iter().collect::<HeaderMap>();
+    (cookie, Redirect::to("/login")).into_response()
+}
+
+/// A page of ours to go to. Anything else, and any address elsewhere, becomes the first page.
+pub(crate) fn safe_next(path: &str) -> &str {
+    let ours = path.starts_with("/bottles/") || path.starts_with("/runs/");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
+    if ours && path.chars().all(plain) && !path.contains("..") { path } else { "/" }
+}
+
+fn render(web: &Shared, next: &str, trouble: Option<&str>) -> Response {
+    let main = html! {
+        section.lone {
+            h1 { "Log in" }
+            @if let Some(words) = trouble { p.notice.bad role="alert" { (words) } }
+            @match web.door.has_token() {
+                true => form.stack method="post" action="/login" {
+                    input type="hidden" name="next" value=(safe_next(next));
+                    label for="admin-token" { "Admin token" }
+                    input #admin-token type="password" name="admin_token" required autofocus
+                        autocomplete="current-password" spellcheck="false";
+                    button.primary { "Log in" }
+                    p.hint { "It is in the file that " code { "admin_token_file" } " names." }
+                },
+                false => p { "There is no token to log in with: " code { "admin_token_file" } " is not set." },
+            }
+        }
+    };
+    frame(web, None, &Sheet { title: "Log in".to_owned(), main, live: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_leads_to_a_page_of_ours() {
+        assert_eq!(safe_next("/bottles/worker-issue-1"), "/bottles/worker-issue-1");
+        for path in [
+            "",
+            "/",
+            "//evil.example",
+            "https://evil.example",
+            "/bottles/../x",
+            "/bottles/\\e",
+            "/bottles/a?b",
+            "/runs//evil.example:80/",
+        ] {
+            assert_eq!(safe_next(path), "/", "{path}");
+        }
+    }
+}

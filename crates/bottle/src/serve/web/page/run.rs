@@ -1,0 +1,256 @@
+//! `/runs/<slug>/<run>`: one run: how it ended, what it printed, what it changed, what it reached and what it did.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use engine::launch::{self, Sighting};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use sandbox::spec::Output;
+use serde_json::Value;
+
+use super::super::door::Visitor;
+use super::super::facts::log::{Piece, read_tail};
+use super::super::facts::run::{CostSource, FoundRun, RunFacts, facts_of};
+use super::super::facts::timeline;
+use super::super::problem::Problem;
+use super::super::rules::words;
+use super::super::{Shared, Web, ask};
+use super::diff::{self, Patch};
+use super::{Sheet, ago, fact, frame, line, lines};
+use crate::exit::OrExit;
+use crate::flow::metadata::Metadata;
+
+/// As much of a log as the page begins with.
+const TAIL_MAX_BYTES: usize = 64 << 10;
+const ERRORS_MAX_BYTES: usize = 16 << 10;
+
+struct Loaded {
+    found: FoundRun,
+    facts: RunFacts,
+    output: Piece,
+    errors: Piece,
+    runs: bool,
+    operations: Vec<Value>,
+}
+
+/// Shows it.
+pub(crate) async fn show(
+    State(web): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Path((slug, run)): Path<(String, String)>,
+) -> Response {
+    let loaded = async {
+        let loaded = ask(&web, move |web| load(web, &slug, &run)).await?;
+        let patch = diff::load(&web, &loaded.found).await?;
+        Ok::<_, Problem>((loaded, patch))
+    };
+    match loaded.await {
+        Ok((loaded, patch)) => {
+            let sheet = Sheet {
+                title: loaded.facts.run.clone(),
+                main: render(&loaded, patch.as_ref(), host::clock::now()),
+                live: None,
+            };
+            frame(&web, Some(&visitor), &sheet)
+        }
+        Err(problem) => super::problem(&web, &problem),
+    }
+}
+
+fn load(web: &Web, slug: &str, run: &str) -> Result<Loaded, Problem> {
+    let found = FoundRun::open(&web.service.home, slug, run)?;
+    let place = found.place()?;
+    let runs = match launch::look(&place).or_general()? {
+        Sighting::Running => true,
+        Sighting::NeverStarted => !found.dir.is_closed(),
+        Sighting::Ended(_) | Sighting::Orphaned => false,
+    };
+    let output = place.stdout(Output::Log { cap: 0 });
+    Ok(Loaded {
+        facts: facts_of(&found.meta),
+        output: read_tail(&output, TAIL_MAX_BYTES).or_general()?,
+        errors: read_tail(&place.stderr(), ERRORS_MAX_BYTES).or_general()?,
+        runs,
+        operations: found.operations()?,
+        found,
+    })
+}
+
+fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
+    let Loaded { facts, found, .. } = loaded;
+    let meta = &found.meta;
+    html! {
+        p.path {
+            a href="/" { "Bottles" } " / "
+            a href={ "/bottles/" (facts.slug) } { (facts.slug) } " / " (facts.run)
+        }
+        div.head.big {
+            h1 {
+                @match &facts.verdict {
+                    Some(verdict) => (line(&verdict.words)),
+                    None => (facts.doing),
+                }
+            }
+            @match &facts.verdict {
+                Some(verdict) => span class={ "badge " (verdict.kind) } { (verdict.kind) },
+                None => span.badge.running { "running" },
+            }
+        }
+        @if facts.watchdog_fired {
+            p.notice.bad { "The agent did not report for itself; this record may be incomplete." }
+        }
+        (details(facts, meta, now))
+        (log(loaded))
+        @if let Some(answer) = meta.said.as_ref().and_then(|said| said.answer.as_ref()) {
+            section { h2 { "The agent's last words" } blockquote { (lines(answer)) } }
+        }
+        (commits(meta))
+        @if let Some(patch) = patch { section { h2 { "Changes" } (diff::render(patch)) } }
+        (egress(meta))
+        (operations(&loaded.operations, facts))
+        section { h2 { "What happened" } (super::timeline(&timeline::of_run(meta), now)) }
+    }
+}
+
+fn details(facts: &RunFacts, meta: &Metadata, now: Timestamp) -> Markup {
+    let record = meta.agent_box.as_ref();
+    let said = meta.said.as_ref();
+    let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
+    html! {
+        dl.grid {
+            (fact("agent", &html! { (line(&facts.agent)) " · " (line(&facts.provider)) }))
+            @if let Some(model) = &facts.model { (fact("model", &html! { (line(model)) })) }
+            (fact("sandbox", &html! { (facts.backend) }))
+            (fact("began", &ago(facts.started_at, now)))
+            @if let Some(record) = record { (fact("took", &html! { (words::clock(record.wall_ms)) })) }
+            @if let Some(cost) = facts.cost_usd {
+                (fact("cost", &html! {
+                    (words::dollars(cost))
+                    @if facts.cost_source == Some(CostSource::Claimed) { " " small { "as the agent says" } }
+                }))
+            }
+            @if let Some(usage) = usage.filter(|usage| usage.requests > 0) {
+                (fact("tokens", &html! {
+                    (words::count(usage.input + usage.cache_read + usage.cache_write)) " read, "
+                    (words::count(usage.output)) " written"
+                }))
+                (fact("model calls", &html! { (words::count(usage.requests)) }))
+            }
+            @if let Some(said) = said { (fact("tool calls", &html! { (said.tool_calls) })) }
+            @if let Some(peak) = record.and_then(|record| record.peak_memory_bytes) {
+                (fact("memory", &html! { (words::bytes(peak)) }))
+            }
+            @if let Some(status) = facts.exit_status { (fact("status", &html! { (status) })) }
+            @if let Some(number) = facts.pull_number {
+                (fact("pull request", &super::link(facts.pull_url.as_ref(), &format!("#{number}"))))
+            }
+            @for scan in &meta.scans {
+                (fact(&format!("secrets, {}", scan.engine), &html! { (line(&scan_words(scan))) }))
+            }
+            (fact("as JSON", &html! {
+                a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) "/provenance" } { "provenance" } ", "
+                a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) } { "run" }
+            }))
+        }
+    }
+}
+
+fn scan_words(scan: &crate::rules::leak::ScanReport) -> String {
+    use crate::rules::leak::ScanStatus;
+    match &scan.status {
+        ScanStatus::Clean => "none found".to_owned(),
+        ScanStatus::Findings { count, .. } => words::plural(*count, "finding", "findings"),
+        ScanStatus::Error { reason } | ScanStatus::NotRun { reason } => {
+            format!("did not look: {reason}")
+        }
+    }
+}
+
+fn log(loaded: &Loaded) -> Markup {
+    let Loaded { facts, output, errors, runs, .. } = loaded;
+    let live =
+        runs.then(|| format!("/runs/{}/{}/live?after={}", facts.slug, facts.run, output.next));
+    html! {
+        section {
+            h2 { "Log " @if *runs { span.badge.running data-log-state { "live" } } }
+            @if output.from > 0 {
+                p.hint { "The end of it. " a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) "/log" } { "From the start" } "." }
+            }
+            pre.log tabindex="0" role="log" aria-label="What the agent printed" data-log=[live] {
+                (lines(&output.text))
+            }
+            @if output.text.is_empty() && !runs { p.hint { "The agent printed nothing." } }
+            @if !errors.text.is_empty() {
+                details { summary { "Standard error" } pre.log tabindex="0" { (lines(&errors.text)) } }
+            }
+        }
+    }
+}
+
+fn commits(meta: &Metadata) -> Markup {
+    let list = meta.evidence.iter().flat_map(|evidence| &evidence.new_commits);
+    let list: Vec<_> = list.collect();
+    html! {
+        @if !list.is_empty() {
+            section {
+                h2 { "Commits " span.count { (list.len()) } }
+                ul.plain { @for commit in list { li { code { (commit.sha.short()) } " " (line(&commit.subject)) } } }
+            }
+        }
+    }
+}
+
+fn egress(meta: &Metadata) -> Markup {
+    let report = meta.agent_box.as_ref().and_then(|record| record.egress.as_ref());
+    let Some(summary) = report.map(|report| &report.summary) else { return html! {} };
+    html! {
+        section {
+            h2 { "Reached " span.count { (summary.per_host.len()) } }
+            @if summary.per_host.is_empty() { p.hint { "It asked for nothing outside its box." } }
+            @else {
+                div.scroll { table {
+                    thead { tr { th { "host" } th.n { "through" } th.n { "refused" } th.n { "out" } th.n { "in" } } }
+                    tbody { @for host in &summary.per_host {
+                        tr {
+                            td { (line(&host.host)) }
+                            td.n { (host.allowed) }
+                            td.n class=[(host.denied > 0).then_some("warn")] { (host.denied) }
+                            td.n { (words::bytes(host.bytes_up)) }
+                            td.n { (words::bytes(host.bytes_down)) }
+                        }
+                    } }
+                } }
+            }
+            @if !summary.complete { p.notice.bad { "The log of connections is not complete." } }
+        }
+    }
+}
+
+fn operations(list: &[Value], facts: &RunFacts) -> Markup {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    html! {
+        @if !list.is_empty() {
+            section {
+                h2 { "Done to the world " span.count { (list.len()) } }
+                ol.operations { @for entry in list {
+                    @let outcome = text(&entry["outcome"]);
+                    li class=(line(&outcome)) {
+                        span.outcome { (line(&outcome)) }
+                        span {
+                            @match entry.pointer("/detail/sentence") {
+                                Some(sentence) => (line(&text(sentence))),
+                                None => { (line(&text(&entry["op"]))) " " code { (line(&text(&entry["target"]))) } },
+                            }
+                        }
+                    }
+                } }
+                p.hint { a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) "/operations" } { "As JSON" } }
+            }
+        }
+    }
+}

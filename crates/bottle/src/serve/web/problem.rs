@@ -1,0 +1,117 @@
+//! What went wrong with a request, as `application/problem+json` (RFC 9457) says it.
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use model::verdict::BottleStatus;
+use serde::Serialize;
+use state::StateError;
+use utoipa::{IntoResponses, ToSchema};
+
+use crate::exit::Failure;
+
+/// Why there is no better answer.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Which kind of problem: none has a page of its own.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status, in words.
+    title: String,
+    /// The status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What is wrong, and what to do.
+    detail: String,
+}
+
+/// The answers that every question of the API may get.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is read by the macro that documents the API")]
+pub(crate) enum Refusals {
+    /// The question has an unknown or wrong parameter
+    #[response(status = 400, content_type = "application/problem+json")]
+    Wrong(#[to_schema] Problem),
+    /// The token is missing or wrong
+    #[response(status = 401, content_type = "application/problem+json")]
+    Unknown(#[to_schema] Problem),
+    /// The question came from another page, or nobody can log in
+    #[response(status = 403, content_type = "application/problem+json")]
+    Forbidden(#[to_schema] Problem),
+    /// There is no such thing
+    #[response(status = 404, content_type = "application/problem+json")]
+    Missing(#[to_schema] Problem),
+    /// The question was meant for another host
+    #[response(status = 421, content_type = "application/problem+json")]
+    Misdirected(#[to_schema] Problem),
+    /// The server could not do its own work
+    #[response(status = 500, content_type = "application/problem+json")]
+    Failed(#[to_schema] Problem),
+}
+
+impl Problem {
+    /// A problem with this status.
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("problem").to_owned();
+        Self { kind: "about:blank", title, status: status.as_u16(), detail: detail.into() }
+    }
+
+    /// Nothing of this name.
+    pub(crate) fn missing(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// A wrong question.
+    pub(crate) fn wrong(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// Our own failure. What is told outside names no path of this machine; the log has the rest.
+    pub(crate) fn failed(error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(error = %error, "a request failed");
+        let detail = "this server could not do its own work; its log says why";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+
+    /// Its status.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// What is wrong, for people.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        match failure.status {
+            BottleStatus::NotFound => Self::missing(failure.to_string()),
+            _ => Self::failed(&failure),
+        }
+    }
+}
+
+impl From<StateError> for Problem {
+    fn from(error: StateError) -> Self {
+        Self::failed(&model::told(&error))
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        let kind = HeaderValue::from_static("application/problem+json");
+        let mut response = (self.status(), [(CONTENT_TYPE, kind)], body).into_response();
+        let more = match self.status() {
+            StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, "Bearer")),
+            StatusCode::SERVICE_UNAVAILABLE => Some((RETRY_AFTER, "5")),
+            _ => None,
+        };
+        if let Some((name, value)) = more {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}

@@ -1,0 +1,69 @@
+//! A patch as lines that know what they are, so that a page can show them.
+
+/// What a line of a patch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    /// A file begins.
+    File,
+    /// What git says about a file, and where a hunk begins.
+    Note,
+    /// It came.
+    Added,
+    /// It went.
+    Removed,
+    /// It stayed.
+    Context,
+}
+
+impl LineKind {
+    /// The class of the line.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Note => "note",
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Context => "context",
+        }
+    }
+}
+
+/// The lines of a patch.
+pub(crate) fn parse_patch(text: &str) -> Vec<(LineKind, &str)> {
+    let mut in_hunk = false;
+    text.lines()
+        .map(|line| {
+            // Inside a hunk a line that begins with `--` is a removed one that begins with `-`.
+            if line.starts_with("diff --git ") {
+                in_hunk = false;
+                return (LineKind::File, line);
+            }
+            if line.starts_with("@@ ") {
+                in_hunk = true;
+                return (LineKind::Note, line);
+            }
+            let kind = match (in_hunk, line.as_bytes().first()) {
+                (true, Some(b'+')) => LineKind::Added,
+                (true, Some(b'-')) => LineKind::Removed,
+                (true, Some(b'\\')) | (false, _) => LineKind::Note,
+                (true, _) => LineKind::Context,
+            };
+            (kind, line)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_apart_by_where_they_stand() {
+        let patch = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n--- gone\n+++ come\n\\ No newline at end of file\n";
+        let kinds: Vec<&str> = parse_patch(patch).iter().map(|(kind, _)| kind.class()).collect();
+        assert_eq!(
+            kinds,
+            ["file", "note", "note", "note", "note", "context", "removed", "added", "note"]
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! Whether a request comes from our own page, and was meant for us.
+//!
+//! A page elsewhere can send forms here, and a name elsewhere can be pointed at this machine. The first is told by what
+//! browsers say about where a request comes from, the second by the name that they asked for.
+
+use core::net::IpAddr;
+
+/// What a request says about where it comes from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct From<'a> {
+    /// `Sec-Fetch-Site`.
+    pub(crate) site: Option<&'a str>,
+    /// `Origin`.
+    pub(crate) origin: Option<&'a str>,
+}
+
+/// Whether the request may come from a page of ours. A browser that says nothing leaves it to the form's token.
+pub(crate) fn is_ours(from: From<'_>, host: &str, public_url: Option<&str>) -> bool {
+    match (from.site, from.origin) {
+        // `none` is a person who typed the address, which no form does.
+        (Some(site), _) => site == "same-origin",
+        // Because no page of ours sends a referrer, browsers without the header above send `null`.
+        (None, None | Some("null")) => true,
+        (None, Some(origin)) => {
+            let own = origin.split_once("://").is_some_and(|(_, authority)| authority == host);
+            own || public_url.is_some_and(|url| url.trim_end_matches('/') == origin)
+        }
+    }
+}
+
+/// Whether the name that was asked for can be ours: an address, `localhost`, or the public name. Any other name may have
+/// been pointed at this machine by a stranger, whose page would then count as ours.
+pub(crate) fn knows_host(host: &str, public_url: Option<&str>) -> bool {
+    let name = without_port(host);
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || public_url
+            .and_then(authority)
+            .is_some_and(|own| name.eq_ignore_ascii_case(without_port(own)) && !name.is_empty())
+}
+
+fn authority(url: &str) -> Option<&str> {
+    url.split_once("://")?.1.split('/').next()
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: &str = "127.0.0.1:8473";
+    const PUBLIC: Option<&str> = Some("https://bottles.example/");
+
+    #[track_caller]
+    fn check(site: Option<&str>, origin: Option<&str>, expected: bool) {
+        assert_eq!(is_ours(From { site, origin }, HERE, PUBLIC), expected, "{site:?} {origin:?}");
+    }
+
+    #[test]
+    fn a_form_of_another_page_is_told_by_its_site() {
+        check(Some("same-origin"), Some("null"), true);
+        check(Some("cross-site"), None, false);
+        check(Some("same-site"), None, false);
+        check(Some("none"), None, false);
+        check(Some("cross-site"), Some("http://127.0.0.1:8473"), false);
+    }
+
+    #[test]
+    fn without_a_site_the_origin_counts() {
+        check(None, Some("http://127.0.0.1:8473"), true);
+        check(None, Some("https://bottles.example"), true);
+        check(None, Some("https://evil.example"), false);
+        check(None, Some("http://127.0.0.1:8473.evil.example"), false);
+        check(None, Some("null"), true);
+        check(None, None, true);
+    }
+
+    #[test]
+    fn a_strangers_name_for_this_machine_is_not_ours() {
+        for host in [
+            "127.0.0.1:8473",
+            "[::1]:8473",
+            "localhost",
+            "LOCALHOST:1",
+            "10.0.0.7",
+            "bottles.example",
+            "bottles.example:443",
+        ] {
+            assert!(knows_host(host, PUBLIC), "{host}");
+        }
+        for host in
+            ["evil.example", "evil.example:8473", "", "bottles.example.evil", "localhost.evil"]
+        {
+            assert!(!knows_host(host, PUBLIC), "{host}");
+        }
+        assert!(!knows_host("bottles.example", None));
+    }
+}

@@ -1,0 +1,123 @@
+//! Numbers as people read them.
+
+use jiff::Timestamp;
+
+use crate::flow::metadata::Phase;
+
+/// How long ago, or how soon, in one unit.
+pub(crate) fn span(secs: i64) -> String {
+    match secs.unsigned_abs() {
+        0..60 => "moments".to_owned(),
+        secs @ 60..3600 => format!("{} min", secs / 60),
+        secs @ 3600..86_400 => format!("{} h", secs / 3600),
+        secs @ 86_400..172_800 => format!("{} day", secs / 86_400),
+        secs => format!("{} days", secs / 86_400),
+    }
+}
+
+/// Between two moments.
+pub(crate) fn between(from: Timestamp, to: Timestamp) -> String {
+    span(to.as_second() - from.as_second())
+}
+
+/// A length of time in milliseconds, as a clock shows it.
+pub(crate) fn clock(ms: u64) -> String {
+    let secs = ms / 1000;
+    match secs {
+        0..60 => format!("{}.{} s", secs, ms % 1000 / 100),
+        60..3600 => format!("{} min {:02} s", secs / 60, secs % 60),
+        _ => format!("{} h {:02} min", secs / 3600, secs % 3600 / 60),
+    }
+}
+
+/// Dollars, to the cent; less than that is said so.
+pub(crate) fn dollars(usd: f64) -> String {
+    match usd {
+        usd if usd <= 0.0 => "$0".to_owned(),
+        usd if usd < 0.01 => "under $0.01".to_owned(),
+        usd => format!("${usd:.2}"),
+    }
+}
+
+/// Bytes, in the largest unit that leaves a whole number in front.
+pub(crate) fn bytes(count: u64) -> String {
+    let mut rest = count;
+    let mut tenths = 0;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if rest < 1024 {
+            return match unit {
+                "B" => format!("{rest} B"),
+                _ => format!("{rest}.{tenths} {unit}"),
+            };
+        }
+        tenths = rest % 1024 * 10 / 1024;
+        rest /= 1024;
+    }
+    format!("{rest}.{tenths} TiB")
+}
+
+/// A number of things, with a thin gap between thousands.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push('\u{202f}');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// What a run is doing once this step is behind it.
+pub(crate) fn after(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Pinned => "making the workspace",
+        Phase::Prepared => "setting up the bottle",
+        Phase::SetUp => "starting the agent",
+        Phase::Launched => "the agent works",
+        Phase::Ended => "taking out the commits",
+        Phase::Imported => "judging the commits",
+        Phase::Judged => "publishing",
+        Phase::Published => "closing the record",
+        Phase::Closed => "closed",
+    }
+}
+
+/// One thing, or several of them.
+pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {many}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_told_in_one_unit() {
+        let all = [0, 59, 60, 3599, 3600, 86_399, 86_400, 172_800, -120].map(span);
+        assert_eq!(
+            all.join(", "),
+            "moments, moments, 1 min, 59 min, 1 h, 23 h, 1 day, 2 days, 2 min"
+        );
+        assert_eq!([900, 61_000, 7_260_000].map(clock).join(", "), "0.9 s, 1 min 01 s, 2 h 01 min");
+    }
+
+    #[test]
+    fn money_is_never_shown_as_less_than_it_is() {
+        assert_eq!(
+            [0.0, 0.004, 0.01, 12.345].map(dollars).join(", "),
+            "$0, under $0.01, $0.01, $12.35"
+        );
+    }
+
+    #[test]
+    fn sizes_and_counts_are_short() {
+        assert_eq!([0, 1023, 1536, 5 << 20].map(bytes).join(", "), "0 B, 1023 B, 1.5 KiB, 5.0 MiB");
+        assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(count(999), "999");
+    }
+}

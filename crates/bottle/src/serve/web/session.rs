@@ -1,0 +1,153 @@
+//! Who has logged in: sessions in memory, few and not for ever, and a limit on how often somebody may try.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// The oldest makes room for a new one.
+const SESSIONS_MAX: usize = 32;
+/// A working day; then one logs in again.
+const AGE_MAX: Duration = Duration::from_secs(12 * 3600);
+/// So many tries in so much time, by everybody together.
+const TRIES_MAX: usize = 10;
+const TRIES_SPAN: Duration = Duration::from_secs(60);
+
+/// A SHA-256, which is compared without telling where two differ.
+pub(crate) type Fingerprint = [u8; 32];
+
+/// All sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    list: Mutex<VecDeque<Session>>,
+}
+
+/// A session is known by the fingerprint of its id, and ends when the token that opened it is replaced.
+#[derive(Debug)]
+struct Session {
+    id: Fingerprint,
+    token: Fingerprint,
+    opened: Instant,
+}
+
+/// How often somebody has tried to log in lately.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    list: Mutex<VecDeque<Instant>>,
+}
+
+impl Sessions {
+    /// Opens one and returns its id, which is kept nowhere else.
+    pub(crate) fn open(
+        &self,
+        token: Fingerprint,
+        now: Instant,
+    ) -> Result<String, getrandom::Error> {
+        let id = fresh_id()?;
+        let mut list = lock(&self.list);
+        list.retain(|session| now.duration_since(session.opened) < AGE_MAX);
+        while list.len() >= SESSIONS_MAX {
+            list.pop_front();
+        }
+        list.push_back(Session { id: fingerprint(&id), token, opened: now });
+        Ok(id)
+    }
+
+    /// Whether there is one with this id, opened with this token.
+    pub(crate) fn knows(&self, id: &str, token: &Fingerprint, now: Instant) -> bool {
+        let id = fingerprint(id);
+        lock(&self.list).iter().any(|session| {
+            same(&session.id, &id)
+                && same(&session.token, token)
+                && now.duration_since(session.opened) < AGE_MAX
+        })
+    }
+
+    /// Ends one.
+    pub(crate) fn close(&self, id: &str) {
+        let id = fingerprint(id);
+        lock(&self.list).retain(|session| !same(&session.id, &id));
+    }
+}
+
+impl Tries {
+    /// Counts a try; `Err` says how long to wait for the next one.
+    pub(crate) fn count(&self, now: Instant) -> Result<(), Duration> {
+        let mut list = lock(&self.list);
+        list.retain(|at| now.duration_since(*at) < TRIES_SPAN);
+        match list.front() {
+            Some(first) if list.len() >= TRIES_MAX => {
+                Err(TRIES_SPAN.saturating_sub(now.duration_since(*first)))
+            }
+            _ => {
+                list.push_back(now);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// 32 random bytes as text.
+pub(crate) fn fresh_id() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(hex(&bytes))
+}
+
+/// The fingerprint of a text.
+pub(crate) fn fingerprint(text: &str) -> Fingerprint {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// Compares in constant time.
+pub(crate) fn same(one: &Fingerprint, other: &Fingerprint) -> bool {
+    one.ct_eq(other).into()
+}
+
+/// Bytes as text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_with_its_age_and_with_its_token() {
+        let (sessions, now) = (Sessions::default(), host::clock::monotonic());
+        let (token, other) = (fingerprint("one"), fingerprint("two"));
+        let id = sessions.open(token, now).unwrap();
+        assert!(sessions.knows(&id, &token, now));
+        assert!(!sessions.knows(&id, &other, now), "the token was replaced");
+        assert!(!sessions.knows(&id, &token, now + AGE_MAX), "it is too old");
+        assert!(!sessions.knows("", &token, now) && !sessions.knows("0", &token, now));
+        sessions.close(&id);
+        assert!(!sessions.knows(&id, &token, now));
+    }
+
+    #[test]
+    fn the_oldest_session_makes_room() {
+        let (sessions, now) = (Sessions::default(), host::clock::monotonic());
+        let token = fingerprint("one");
+        let first = sessions.open(token, now).unwrap();
+        let rest: Vec<String> =
+            (0..SESSIONS_MAX).map(|_| sessions.open(token, now).unwrap()).collect();
+        assert!(!sessions.knows(&first, &token, now));
+        assert!(rest.iter().all(|id| sessions.knows(id, &token, now)));
+    }
+
+    #[test]
+    fn tries_are_limited_and_come_back() {
+        let (tries, now) = (Tries::default(), host::clock::monotonic());
+        assert!((0..TRIES_MAX).all(|_| tries.count(now).is_ok()));
+        assert_eq!(tries.count(now + Duration::from_secs(20)), Err(Duration::from_secs(40)));
+        assert_eq!(tries.count(now + TRIES_SPAN), Ok(()));
+    }
+}

@@ -1,0 +1,6 @@
+//! The page and the API on a folder with bottles in every state, asked as a browser and as a program would.
+
+mod api;
+mod page;
+mod safety;
+mod stage;

@@ -1,0 +1,182 @@
+//! What people see and press.
+
+use axum::http::StatusCode;
+use state::About;
+
+use super::stage::{OWNER, REPO, Stage};
+
+/// The places of these words on a page, which must all be there and in this order.
+#[track_caller]
+fn in_order(text: &str, words: &[&str]) {
+    let mut rest = text;
+    for word in words {
+        let (_, after) =
+            rest.split_once(word).unwrap_or_else(|| panic!("{word} is not where it should be"));
+        rest = after;
+    }
+}
+
+#[tokio::test]
+async fn what_needs_a_person_comes_first() {
+    let page = Stage::open().furnished().get("/").await;
+    assert_eq!(page.status, StatusCode::OK);
+    in_order(
+        &page.text,
+        &[
+            "3 bottles need you",
+            "Login fails when the password holds a colon",
+            "the agent asks which of the two auth flows is meant",
+            "Export the report as CSV",
+            "goes on ",
+            "Speed up the search",
+            "Upgrade the build",
+            "Dark mode for the settings page",
+            "<details>",
+            "Fix a typo in the footer",
+        ],
+    );
+    for link in
+        ["https://git.example/acme/widget/issues/1", "https://git.example/acme/widget/pulls/101"]
+    {
+        assert!(page.text.contains(&format!("href=\"{link}\"")), "{link}");
+    }
+    assert!(page.text.contains("$1.27"), "a cost");
+}
+
+#[tokio::test]
+async fn a_page_without_bottles_says_how_to_get_one() {
+    let page = Stage::open().get("/").await;
+    in_order(&page.text, &["No bottles yet", "bot-bottle:&lt;agent&gt;"]);
+}
+
+#[tokio::test]
+async fn a_page_for_reading_says_how_to_change_that() {
+    let page = Stage::open().furnished().get("/").await;
+    in_order(&page.text, &["read only", "set admin_token_file or user_header"]);
+    let bottle = Stage::open().furnished().get("/bottles/stuck").await;
+    assert!(!bottle.text.contains("<form"), "there is nothing to press");
+}
+
+#[tokio::test]
+async fn a_bottle_shows_its_runs_and_what_happened() {
+    let stage = Stage::open().furnished();
+    let page = stage.get("/bottles/reviewed").await;
+    in_order(
+        &page.text,
+        &["Dark mode", "frozen", "The work holds".to_lowercase().as_str(), "2 commits"],
+    );
+    in_order(&page.text, &["What happened", "waits for review", "running", "claimed", "queued"]);
+}
+
+#[tokio::test]
+async fn a_run_shows_all_that_is_known_of_it() {
+    let stage = Stage::open().furnished();
+    let page = stage.get(&format!("/runs/reviewed/{}", stage.run_of("reviewed"))).await;
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    in_order(
+        &page.text,
+        &[
+            "the work holds",
+            "682\u{202f}000 read",
+            "/provenance",
+            "running cargo test",
+            "warning: slow disk",
+            "colons are kept now",
+            "keep colons in passwords",
+            "api.anthropic.com",
+            "branch.push",
+            "box ended",
+        ],
+    );
+    assert!(!page.text.contains("data-log="), "a log that has ended is not followed");
+}
+
+#[tokio::test]
+async fn a_log_that_grows_is_followed() {
+    let stage = Stage::open().furnished();
+    let page = stage.get(&format!("/runs/busy/{}", stage.run_of("busy"))).await;
+    in_order(&page.text, &["the agent works", "data-log=\"/runs/busy/", "/live?after="]);
+}
+
+/// The token in the forms of a page.
+fn form_token(page: &str) -> &str {
+    let (_, rest) = page.split_once("name=\"token\" value=\"").expect("a form");
+    rest.split('"').next().expect("a token")
+}
+
+#[tokio::test]
+async fn a_button_leaves_a_wish_that_lasts() {
+    let stage = Stage::guarded().furnished();
+    let cookie = stage.log_in().await;
+    for (slug, wish, body, issue) in [
+        ("busy", "freeze", "", 3),
+        ("stuck", "resume", "use+the+first+one%0Aand+test+it", 1),
+        ("reviewed", "destroy", "", 4),
+    ] {
+        let page = stage.get_with(&format!("/bottles/{slug}"), &cookie).await;
+        let form = format!("token={}&prompt={body}", form_token(&page.text));
+        let answer = stage.post(&format!("/bottles/{slug}/{wish}"), &cookie, &form).await;
+        assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
+        let back = answer.header("location").to_owned();
+        assert_eq!(back, format!("/bottles/{slug}?asked={wish}"));
+        let told = stage.get_with(&back, &cookie).await;
+        in_order(&told.text, &["role=\"status\"", "Asked to"]);
+        let kept = stage.service.store.unhandled_deliveries(10).expect("the inbox");
+        let kept = kept.last().expect("a wish");
+        assert_eq!((kept.source.as_str(), kept.event.as_str()), ("page", wish));
+        assert_eq!((kept.owner.as_str(), kept.repo.as_str()), (OWNER, REPO));
+        assert_eq!(kept.about, About::Issue(issue));
+        let bytes = stage.service.store.delivery_body(kept.seq).expect("its bytes");
+        let expected: &[u8] =
+            if wish == "resume" { b"use the first one\nand test it" } else { b"" };
+        assert_eq!(bytes, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_wish_that_makes_no_sense_is_refused_with_its_reason() {
+    let stage = Stage::guarded().furnished();
+    let cookie = stage.log_in().await;
+    let page = stage.get_with("/bottles/stuck", &cookie).await;
+    let token = form_token(&page.text).to_owned();
+    for (path, words) in [
+        ("/bottles/gone/destroy", "cannot be destroyed again"),
+        ("/bottles/stuck/freeze", "cannot be frozen"),
+        ("/bottles/stuck/resume", "the prompt is empty"),
+        ("/bottles/by-hand/freeze", "started by hand"),
+    ] {
+        let answer = stage.post(path, &cookie, &format!("token={token}")).await;
+        assert_eq!(answer.status, StatusCode::CONFLICT, "{path}");
+        assert!(answer.text.contains(words), "{path}: {}", answer.text);
+    }
+    let unknown = stage.post("/bottles/stuck/explode", &cookie, &format!("token={token}")).await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    assert_eq!(stage.service.store.count_unhandled().expect("a count"), 0);
+}
+
+#[tokio::test]
+async fn numbers_are_there_for_whoever_is_not_looking() {
+    let text = Stage::open().furnished().get("/metrics").await.text;
+    for line in [
+        "bot_bottle_cases{state=\"needs-attention\"} 3",
+        "bot_bottle_cases{state=\"running\"} 1",
+        "bot_bottle_deliveries_unhandled 0",
+        "bot_bottle_runs{verdict=\"publish\"} 6",
+        "bot_bottle_runs{verdict=\"none\"} 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+    }
+    let memory = text.lines().find_map(|line| line.strip_prefix("bot_bottle_memory_bytes "));
+    assert!(
+        memory.is_some_and(|bytes| bytes.parse::<u64>().is_ok_and(|bytes| bytes > 0)),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn health_is_told_to_anybody() {
+    let stage = Stage::guarded();
+    assert_eq!(stage.get("/healthz").await.text, "ok\n");
+    let ready = stage.get("/readyz").await;
+    assert_eq!((ready.status, ready.json()["database"].as_str()), (StatusCode::OK, Some("ok")));
+}

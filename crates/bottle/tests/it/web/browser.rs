@@ -1,0 +1,112 @@
+//! The page in a real Chromium: by day and by night, on a phone and on a desk, with its buttons pressed.
+
+use std::path::{Path, PathBuf};
+
+use super::driver::{Browser, Light};
+use super::real::run_of;
+use super::{HOSTILE, TOKEN, serving};
+use crate::serving::Serving;
+use crate::support::{COMMIT, DONE, SLUG, wait_for};
+
+/// Where pictures are kept, for whoever wants to look.
+fn pictures() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn log_in(browser: &Browser, serving: &Serving) {
+    browser.open(&format!("http://{}/bottles/{SLUG}", serving.address));
+    assert!(browser.url().contains("/login?next=/bottles/"), "{}", browser.url());
+    browser.write("#admin-token", TOKEN);
+    browser.click("button.primary");
+    wait_for("the bottle's page", || browser.url().ends_with(SLUG).then_some(()));
+}
+
+/// Looks at a page in every way, and finds what a person would complain about.
+fn inspect(browser: &Browser, name: &str) {
+    let mut grounds = Vec::new();
+    for (width, light) in
+        [(360, Light::Day), (360, Light::Night), (1280, Light::Day), (1280, Light::Night)]
+    {
+        browser.look(width, light);
+        let beside =
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        assert_eq!(browser.script(beside), 0, "{name} is wider than {width} px");
+        let ground = browser.script("return getComputedStyle(document.body).backgroundColor");
+        grounds.push(ground.to_string());
+        browser.picture(&pictures().join(format!("{name}-{width}-{light:?}.png")));
+        let small = "return [...document.querySelectorAll('main button')].filter(it => it.offsetHeight && it.offsetHeight < 38).length";
+        assert_eq!(browser.script(small), 0, "{name} has buttons that no thumb hits");
+    }
+    assert_ne!(grounds[0], grounds[1], "{name} is as bright by night as by day");
+    assert_eq!(browser.script("return window.hurt ?? null"), serde_json::Value::Null, "{name}");
+}
+
+#[test]
+fn a_person_logs_in_watches_freezes_and_resumes_in_chromium() {
+    let Some(browser) = Browser::start() else { return };
+    let waits = "[[step]]\nrun = \"echo the first words; while ! test -f go; do sleep 0.2; done; echo the second words; sleep 600\"\n";
+    let Some(serving) = serving(waits) else { return };
+    serving.label();
+    let run = run_of(&serving);
+    wait_for("it to run", || serving.work().filter(|(state, _)| state == "running"));
+    log_in(&browser, &serving);
+    inspect(&browser, "bottle-running");
+
+    browser.open(&format!("http://{}/runs/{SLUG}/{run}", serving.address));
+    browser.wait_for_text("pre.log", "the first words");
+    // The agent's log names each step before it is done; the second time it is the step's own words.
+    let told = || browser.text("pre.log").matches("the second words").count();
+    let before = told();
+    let mark = "document.querySelector('pre.log').dataset.mark = 'same page'; return true";
+    assert_eq!(browser.script(mark), true);
+    std::fs::write(serving.scene.person.bottle(SLUG).join("workspace/go"), "").expect("written");
+    wait_for("the log to grow", || (told() > before).then_some(()));
+    let mark = "return document.querySelector('pre.log').dataset.mark";
+    assert_eq!(browser.script(mark), "same page", "it grew where it was");
+    inspect(&browser, "run-live");
+
+    browser.open(&format!("http://{}/bottles/{SLUG}", serving.address));
+    browser.click("form[action$='/freeze'] button");
+    browser.wait_for_text(".notice.good", "Asked to freeze");
+    // The page shows by itself that it happened.
+    wait_for("the page to show it", || {
+        (browser.text(".head.big .badge") != "running").then_some(())
+    });
+
+    serving.scene.person.script(&format!("{COMMIT}{DONE}"));
+    wait_for("the form", || {
+        browser
+            .script("return document.querySelector('#prompt') !== null")
+            .as_bool()
+            .filter(|it| *it)
+    });
+    browser.write("#prompt", "Finish it.");
+    browser.click("form[action$='/resume'] button");
+    browser.wait_for_text(".notice.good", "Asked to go on");
+    serving.wait("frozen");
+    assert!(serving.scene.published().is_some(), "it went on and published");
+    assert_eq!(browser.complaints(), [""; 0], "nothing was forbidden and nothing failed");
+}
+
+#[test]
+fn pages_are_legible_by_day_and_night_on_phone_and_desk() {
+    let Some(browser) = Browser::start() else { return };
+    let Some(serving) = serving(&format!("{COMMIT}{DONE}")) else { return };
+    browser.open(&format!("http://{}/login", serving.address));
+    inspect(&browser, "login");
+    serving.label();
+    serving.wait("frozen");
+    log_in(&browser, &serving);
+    inspect(&browser, "bottle-frozen");
+    browser.open(&format!("http://{}/", serving.address));
+    inspect(&browser, "home");
+    let title = browser.text("article.case h3");
+    let shown = HOSTILE.replace('\u{202e}', r"\u{202e}").replace('\u{1b}', r"\x1b");
+    assert_eq!(title, shown, "a hostile title is a text");
+    browser.open(&format!("http://{}/runs/{SLUG}/{}", serving.address, run_of(&serving)));
+    inspect(&browser, "run-closed");
+    assert!(browser.text("pre.diff").contains("+work"));
+    assert_eq!(browser.complaints(), [""; 0], "nothing was forbidden and nothing failed");
+}

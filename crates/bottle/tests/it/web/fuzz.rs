@@ -1,0 +1,35 @@
+//! A fuzzer that has read the API's document asks the real server everything that the document allows and forbids.
+
+use std::process::Command;
+
+use testkit::part::require_setting;
+
+use super::client::ask;
+use super::{TOKEN, serving};
+use crate::support::{COMMIT, DONE};
+
+#[test]
+fn schemathesis_finds_nothing() {
+    let remedy =
+        "python3 -m venv DIR && DIR/bin/pip install schemathesis, then name DIR/bin/schemathesis";
+    let Some(program) = require_setting("schemathesis", "BOTTLEWORKS_TEST_SCHEMATHESIS", remedy)
+    else {
+        return;
+    };
+    let Some(serving) = serving(&format!("{COMMIT}{DONE}")) else { return };
+    serving.label();
+    serving.wait("frozen");
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(program)
+        .current_dir(&folder)
+        .args(["run", &format!("http://{}/api/v1/openapi.json", serving.address)])
+        .args(["--header", &format!("Authorization: Bearer {TOKEN}")])
+        .args(["--checks", "all", "--mode", "all", "--max-examples", "60", "--seed", "7"])
+        .args(["--no-shrink", "--suppress-health-check", "all"])
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("No issues found"), "{said}");
+    assert_eq!(ask(serving.address, "GET", "/readyz", "").status, 200, "it still stands");
+}
