@@ -21,6 +21,7 @@ pub mod proc;
 pub mod process;
 mod readable;
 pub mod signal;
+pub mod terminal;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod tool;
