@@ -42,9 +42,19 @@ pub(crate) struct OutputArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a new bottle and run one prompt in it; returns the agent's status, or 125 if the failure is ours
+    /// Start a new bottle: at your terminal, or headless with one prompt
+    ///
+    /// Without --headless the agent shows its own interface on this terminal and gets the keys; --prompt is then what it
+    /// is told first, and may be left out. With --headless it works on --prompt by itself. Either way it works in a
+    /// sealed copy of the checkout, and what it commits is taken out and judged when it ends. Returns the agent's status,
+    /// or 125 if the failure is ours.
+    #[command(after_help = START_EXAMPLES)]
     Start(StartArgs),
-    /// Run one more prompt in a frozen bottle; returns the agent's status, or 125 if the failure is ours
+    /// Go on with a frozen bottle: at your terminal, or headless with one more prompt
+    ///
+    /// The workspace, the agent's files and, where the agent can, its conversation are those of the last run; what is new
+    /// at origin is brought in first. Returns the agent's status, or 125 if the failure is ours.
+    #[command(after_help = RESUME_EXAMPLES)]
     Resume(ResumeArgs),
     /// End the agent of a bottle and keep everything, to go on later
     Freeze {
@@ -113,6 +123,17 @@ enum Command {
     Man,
 }
 
+const START_EXAMPLES: &str = "Examples:
+  bot-bottle agent new worker                             write a manifest to begin with
+  bot-bottle start worker                                 sit at the agent's own interface
+  bot-bottle start worker --headless --prompt @task.md    let it work by itself
+  git diff | bot-bottle start worker --headless --prompt - --label review";
+
+const RESUME_EXAMPLES: &str = "Examples:
+  bot-bottle list                                         find the bottle's name
+  bot-bottle resume worker                                sit at it again
+  bot-bottle resume worker --headless --prompt 'Add tests.'";
+
 /// A new bottle.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
@@ -121,7 +142,7 @@ pub(crate) struct StartArgs {
     /// A bottle's manifest, in the place of the agent's own (repeatable)
     #[arg(long = "bottle", value_name = "NAME")]
     pub(crate) bottles: Vec<String>,
-    /// Run without a terminal; required for now, since a box has no terminal to attach to
+    /// Run without a terminal; needs --prompt
     #[arg(long)]
     pub(crate) headless: bool,
     /// What is to be done: a text, @file, or - for standard input
@@ -143,7 +164,7 @@ pub(crate) struct StartArgs {
 pub(crate) struct ResumeArgs {
     /// The bottle
     pub(crate) slug: String,
-    /// Run without a terminal; required for now, since a box has no terminal to attach to
+    /// Run without a terminal; needs --prompt
     #[arg(long)]
     pub(crate) headless: bool,
     /// What is to be done: a text, @file, or - for standard input

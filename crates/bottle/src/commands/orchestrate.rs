@@ -26,6 +26,7 @@ pub(crate) fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
             agent: args.agent,
             bottles: args.bottles,
             prompt: read_prompt(&args.prompt)?,
+            terminal: None,
             label: args.label,
             backend: args.backend,
             repo: None,
@@ -42,7 +43,7 @@ pub(crate) fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
         let access = ForgeAccess::from_env(&home)?;
         announce(ui, &access);
         let prompt = read_prompt(&args.prompt)?;
-        let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend };
+        let wish = ResumeWish { slug: args.slug, prompt, terminal: None, backend: args.backend };
         block_on(open::resume(ui, &home, wish, Some(access)))
     };
     run().map_err(Failure::headless)

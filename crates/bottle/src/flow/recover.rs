@@ -54,6 +54,7 @@ pub(crate) async fn recover(
         secrets,
         cancel,
         used_before,
+        seat: None,
     };
     run.advance().await.map(drop)
 }

@@ -9,5 +9,6 @@ pub(crate) mod mount;
 pub(crate) mod prompt;
 pub(crate) mod provenance;
 pub(crate) mod pull_text;
+pub(crate) mod session;
 pub(crate) mod slug;
 pub(crate) mod target;

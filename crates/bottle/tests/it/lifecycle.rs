@@ -96,15 +96,6 @@ fn logs_show_what_the_agent_printed() {
 }
 
 #[test]
-fn without_headless_the_person_is_told_that_it_is_needed() {
-    let Some(person) = Person::new() else { return };
-    let output = person.run(&["start", "worker"]);
-    assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    assert!(output.stderr.contains("--headless"), "{}", output.stderr);
-    assert!(person.run(&["start", "--help"]).stdout.contains("required for now"));
-}
-
-#[test]
 fn what_is_not_there_is_named() {
     let Some(person) = Person::new() else { return };
     let output = person.run(&["freeze", "ghost"]);
