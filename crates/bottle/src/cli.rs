@@ -129,6 +129,16 @@ const START_EXAMPLES: &str = "Examples:
   bot-bottle start worker --headless --prompt @task.md    let it work by itself
   git diff | bot-bottle start worker --headless --prompt - --label review";
 
+const FORGE_VARIABLES: &str = "Variables:
+  FORGE_GITEA_API         the API's address, as in https://git.example/api/v1
+  FORGE_OWNER             the repository's owner
+  FORGE_REPO              the repository's name
+  FORGE_ISSUE_NUMBER      the issue; with its pull request, all that the agent may write to
+  FORGE_PR_NUMBER         its pull request, if it is not the token's own
+  FORGE_ORG               whose members may assign issues [default: bot-bottle]
+  FORGE_WATCHDOG_TIMEOUT  seconds without a word from the agent before it is frozen [default: 1800]
+  FORGE_TOKEN             the token; or put it into ~/.bot-bottle/forge-token (mode 0600)";
+
 const RESUME_EXAMPLES: &str = "Examples:
   bot-bottle list                                         find the bottle's name
   bot-bottle resume worker                                sit at it again
@@ -199,10 +209,17 @@ pub(crate) enum ManifestAction {
 
 #[derive(Debug, Subcommand)]
 enum OrchestrateAction {
-    /// `start --headless` for an issue: FORGE_GITEA_API, FORGE_OWNER, FORGE_REPO, FORGE_ISSUE_NUMBER and FORGE_TOKEN
-    /// (or ~/.bot-bottle/forge-token) say which
+    /// Work on an issue in a new bottle: `start --headless` with the forge's wiring
+    ///
+    /// The issue has to be assigned to a member of FORGE_ORG and labelled `bot-bottle:<agent>`. What the agent commits is
+    /// pushed as a branch and opened as a pull request.
+    #[command(after_help = FORGE_VARIABLES)]
     Start(OrchestrateStartArgs),
-    /// `resume --headless` for an issue
+    /// Go on with the bottle of an issue: `resume --headless` with the forge's wiring
+    ///
+    /// The agent is given what people have said since, and what is new at origin. The variables have to name the bottle's
+    /// own issue.
+    #[command(after_help = FORGE_VARIABLES)]
     Resume(OrchestrateResumeArgs),
     /// List active bottles with the pages of their issues and pull requests
     Status,
@@ -308,9 +325,9 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
 fn after_help() -> String {
     let rows =
         BottleStatus::ALL.map(|status| format!("  {:<4} {}", status.code(), status.meaning()));
-    let headless = "Headless runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 \
-                    stopped or frozen.";
-    format!("Exit status:\n{}\n\n{headless}", rows.join("\n"))
+    let runs = "Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or \
+                frozen.";
+    format!("Exit status:\n{}\n\n{runs}", rows.join("\n"))
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ use crate::ui::Ui;
 /// Shows the newest run of a bottle, or the run of this name.
 pub(crate) fn show(ui: &Ui, name: &str) -> Outcome {
     let home = Home::from_env()?;
-    let none = || Failure::not_found(format!("there is no bottle and no run '{name}'"));
+    let none = || {
+        Failure::not_found(format!("there is no bottle and no run '{name}'; see: bot-bottle list"))
+    };
     let dir = match Bottle::open(&home, name) {
         Ok((bottle, record)) => bottle.last_run(&record)?,
         Err(_) => find_run(&home, name)?,

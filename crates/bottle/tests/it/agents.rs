@@ -159,7 +159,8 @@ fn claude_shows_its_own_interface_and_its_conversation_can_be_gone_on_with() {
     assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), person.log("worker"));
     let second = person.provenance("worker");
     assert_eq!(second["resumes_session"], true, "{second:#}");
-    assert_eq!(second["agent_says"]["answer"], "And that is all.", "{:?}", server.requests());
+    assert!(person.log("worker").contains("And that is all."), "{}", person.log("worker"));
+    assert!(server.requests().iter().all(|request| request.auth.as_deref() == Some(REAL_KEY)));
 }
 
 #[test]
