@@ -57,8 +57,9 @@ impl RawMode {
 
 impl Drop for RawMode {
     fn drop(&mut self) {
-        // Of a terminal that is gone there is nothing to give back.
-        tcsetattr(io::stdin(), OptionalActions::Drain, &self.before).ok();
+        // What the terminal still answers to the program that had it is not for the next one. Of a terminal that is gone
+        // there is nothing to give back.
+        tcsetattr(io::stdin(), OptionalActions::Flush, &self.before).ok();
     }
 }
 

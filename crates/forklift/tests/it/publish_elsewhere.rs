@@ -119,11 +119,11 @@ fn a_forge_behind_a_login_is_named_by_the_person() {
     forge.fail_next(3, &Mishap::status(403, "Only signed in user is allowed to call APIs."));
     let output = with_token(&person, &forge);
     assert!(
-        output.stderr.contains("only to those who are logged in (status 403)"),
+        output.stdout.contains("only to those who are logged in (status 403)"),
         "{}",
         output.snapshot()
     );
-    assert!(output.stderr.contains("FORKLIFT_FORGE_KIND"), "{}", output.snapshot());
+    assert!(output.stdout.contains("FORKLIFT_FORGE_KIND"), "{}", output.snapshot());
     assert_eq!(forge.pulls().len(), 0);
     let Some(person) = Person::new() else { return };
     let mut command = command(&person, &forge);

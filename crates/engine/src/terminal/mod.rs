@@ -3,6 +3,10 @@
 //!
 //! The terminal itself is in the box. Its other end is a socket in the box's read-only folder, which takes exactly one
 //! connection: the guest makes it before it starts anything, and then the socket is gone.
+//!
+//! - `veil` what a box may do to a person's screen
+
+mod veil;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -20,6 +24,7 @@ use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::place::Place;
+use veil::Veil;
 
 /// What a screen of unknown size is taken for.
 const USUAL_SIZE: TerminalSize = TerminalSize { rows: 24, cols: 80 };
@@ -99,15 +104,36 @@ impl Seat {
     }
 }
 
+/// A person's screen while a box draws on it. However that ends, it is made usable again.
+#[derive(Default)]
+struct Canvas(Veil);
+
+impl Canvas {
+    fn draw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        put(&self.0.pass(bytes))
+    }
+}
+
+impl Drop for Canvas {
+    fn drop(&mut self) {
+        // A screen that is gone needs no tidying.
+        put(&std::mem::take(&mut self.0).leave()).ok();
+    }
+}
+
+fn put(bytes: &[u8]) -> io::Result<()> {
+    let mut screen = io::stdout().lock();
+    screen.write_all(bytes).and_then(|()| screen.flush())
+}
+
 async fn show(mut from_box: OwnedReadHalf) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
+    let mut canvas = Canvas::default();
     loop {
-        match from_box.read(&mut buffer).await? {
-            0 => return Ok(()),
-            count => {
-                let mut screen = io::stdout().lock();
-                screen.write_all(&buffer[..count]).and_then(|()| screen.flush())?;
-            }
+        match from_box.read(&mut buffer).await {
+            Ok(count @ 1..) => canvas.draw(&buffer[..count])?,
+            // A box that was killed hangs up without a word.
+            Ok(_) | Err(_) => return Ok(()),
         }
     }
 }
@@ -116,20 +142,22 @@ async fn show(mut from_box: OwnedReadHalf) -> io::Result<()> {
 async fn type_in(mut to_box: OwnedWriteHalf) -> io::Result<()> {
     let mut keyboard = Keyboard::listen()?;
     let mut changes = host::terminal::size_changes()?;
+    // It may have changed while the box was made ready.
+    let mut input = current_size().map(Input::Size);
     loop {
-        let input = tokio::select! {
+        if let Some(input) = &input
+            && to_box.write_all(&input.render()).await.is_err()
+        {
+            // It has hung up; its last words are still to be shown.
+            return std::future::pending().await;
+        }
+        input = tokio::select! {
             keys = keyboard.next() => match keys {
                 Some(keys) => Some(Input::Keys(keys)),
                 None => return Ok(()),
             },
             _ = changes.recv() => current_size().map(Input::Size),
         };
-        if let Some(input) = input
-            && to_box.write_all(&input.render()).await.is_err()
-        {
-            // It has hung up; its last words are still to be shown.
-            return std::future::pending().await;
-        }
     }
 }
 
