@@ -202,7 +202,7 @@ impl Veil {
             (">", b'u') => self.keyboard = (self.keyboard + 1).min(16),
             ("<", b'u') => self.keyboard = self.keyboard.saturating_sub(1),
             (">", b'm') => {
-                self.reports_keys = numbers.starts_with("4;") && !numbers.ends_with(";0")
+                self.reports_keys = numbers.starts_with("4;") && !numbers.ends_with(";0");
             }
             _ => {}
         }
