@@ -141,6 +141,8 @@ impl Veil {
                 self.state = State::Text { kind: byte, text: Vec::new(), ends: false };
             }
             ESC => self.state = State::Escape,
+            // The end of a string that is none.
+            b'\\' => {}
             _ => shown.extend([ESC, byte]),
         }
     }
