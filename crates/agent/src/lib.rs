@@ -25,5 +25,5 @@ pub use provider::{AgentCommand, GuestFile, HomeFile, Provider, UnknownProvider}
 pub use reader::{EventReader, Progress};
 pub use report::{AgentReport, Denial, Outcome, ToolCall, Until, Usage};
 pub use request::{
-    AgentError, AgentRequest, McpServer, ModelRoute, Price, SessionWish, Transport, WireApi,
+    AgentError, AgentRequest, Manner, McpServer, ModelRoute, Price, SessionWish, Transport, WireApi,
 };

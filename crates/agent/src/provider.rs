@@ -78,6 +78,15 @@ impl Provider {
         }
     }
 
+    /// Where an agent that takes the id of its conversation from us keeps that conversation, from its home. At a terminal
+    /// its words are for a person, and this file is how one knows that there is something to go on with.
+    pub fn transcript(self, session: &str) -> Option<String> {
+        match self {
+            Self::Claude => Some(claude::transcript(session)),
+            Self::OpenCode | Self::Codex | Self::Pi | Self::Command | Self::Scripted => None,
+        }
+    }
+
     /// Finds an agent by its name.
     pub fn parse(name: &str) -> Result<Self, UnknownProvider> {
         let found = Self::ALL.into_iter().find(|provider| provider.name() == name);

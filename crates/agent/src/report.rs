@@ -30,6 +30,29 @@ pub struct AgentReport {
     pub unknown_count: u64,
 }
 
+impl AgentReport {
+    /// Of an agent whose words were for a person's eyes: its status is all there is.
+    pub fn of_status(exit: Option<i32>) -> Self {
+        let outcome = match exit {
+            Some(0) => Outcome::Finished,
+            Some(code) => Outcome::Failed { reason: format!("it ended with status {code}") },
+            None => Outcome::Interrupted,
+        };
+        Self {
+            outcome,
+            answer: None,
+            usage: Usage::default(),
+            thread_usage: None,
+            cost_usd: None,
+            session_id: None,
+            tool_calls: Vec::new(),
+            denials: Vec::new(),
+            unknown: Vec::new(),
+            unknown_count: 0,
+        }
+    }
+}
+
 /// How many tool calls and denials are kept.
 pub const TOOL_CALLS_KEPT: usize = 10_000;
 

@@ -16,8 +16,10 @@ pub const PROMPT_LIMIT: usize = 128 * 1024 - 16;
 pub struct AgentRequest {
     /// How the program is started in the box, as [`crate::Program::launcher`] says; empty for its name on the PATH.
     pub launcher: Vec<String>,
-    /// What to do.
+    /// What to do. At a terminal it may be empty: then the person begins.
     pub prompt: String,
+    /// Whether somebody sits at it.
+    pub manner: Manner,
     /// The model, by the name that the model route knows.
     pub model: Option<String>,
     /// How hard the model shall think, in the agent's own word, such as `high`.
@@ -40,6 +42,16 @@ pub struct AgentRequest {
     pub script: Option<Script>,
     /// What [`Provider::Command`] starts.
     pub template: Option<Vec<String>>,
+}
+
+/// How an agent is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Manner {
+    /// By itself: one prompt, events as lines, and the end.
+    #[default]
+    Headless,
+    /// With its own interface on a terminal, and a person in front of it.
+    Terminal,
 }
 
 /// Whether a run begins a conversation or goes on with one.
@@ -212,7 +224,7 @@ impl AgentRequest {
         if !provider.wire_apis().contains(&self.model_route.wire) {
             return Err(AgentError::WrongWire { provider, wire: self.model_route.wire });
         }
-        check_prompt(&self.prompt)?;
+        check_prompt(&self.prompt, self.manner)?;
         for (what, value) in
             [("a model", &self.model), ("a variant", &self.variant), ("an agent", &self.agent)]
         {
@@ -232,14 +244,20 @@ impl AgentRequest {
         self.model.as_deref().ok_or(AgentError::NoModel { provider })
     }
 
+    /// What to say first, if anything.
+    pub(crate) fn first_words(&self) -> Option<&str> {
+        Some(self.prompt.as_str()).filter(|prompt| !prompt.is_empty())
+    }
+
     /// The words that start the program.
     pub(crate) fn program(&self, name: &str) -> Vec<String> {
         if self.launcher.is_empty() { vec![name.to_owned()] } else { self.launcher.clone() }
     }
 }
 
-fn check_prompt(prompt: &str) -> Result<(), AgentError> {
+fn check_prompt(prompt: &str, manner: Manner) -> Result<(), AgentError> {
     match prompt {
+        "" if manner == Manner::Terminal => Ok(()),
         _ if prompt.trim().is_empty() => Err(AgentError::NoPrompt),
         _ if prompt.contains('\0') => Err(AgentError::ZeroInPrompt),
         _ if prompt.len() > PROMPT_LIMIT => Err(AgentError::PromptTooLong { bytes: prompt.len() }),
@@ -274,6 +292,7 @@ pub(crate) fn sample(wire: WireApi) -> AgentRequest {
     AgentRequest {
         launcher: Vec::new(),
         prompt: "Merge upstream".to_owned(),
+        manner: Manner::Headless,
         model: Some("scripted".to_owned()),
         variant: None,
         agent: None,
@@ -338,6 +357,15 @@ mod tests {
         let mut request = sample(WireApi::Messages);
         request.prompt = "x".repeat(PROMPT_LIMIT);
         assert!(Provider::Claude.command(&request).is_ok());
+    }
+
+    #[test]
+    fn at_a_terminal_a_person_may_begin() {
+        let mut request = sample(WireApi::Messages);
+        request.manner = Manner::Terminal;
+        request.prompt = String::new();
+        assert!(Provider::Claude.command(&request).is_ok());
+        refused(|request| request.prompt = String::new(), "the prompt is empty");
     }
 
     #[test]

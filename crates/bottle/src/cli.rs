@@ -42,9 +42,19 @@ pub(crate) struct OutputArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a new bottle and run one prompt in it; returns the agent's status, or 125 if the failure is ours
+    /// Start a new bottle: at your terminal, or headless with one prompt
+    ///
+    /// Without --headless the agent shows its own interface on this terminal and gets the keys; --prompt is then what it
+    /// is told first, and may be left out. With --headless it works on --prompt by itself. Either way it works in a
+    /// sealed copy of the checkout, and what it commits is taken out and judged when it ends. Returns the agent's status,
+    /// or 125 if the failure is ours.
+    #[command(after_help = START_EXAMPLES)]
     Start(StartArgs),
-    /// Run one more prompt in a frozen bottle; returns the agent's status, or 125 if the failure is ours
+    /// Go on with a frozen bottle: at your terminal, or headless with one more prompt
+    ///
+    /// The workspace, the agent's files and, where the agent can, its conversation are those of the last run; what is new
+    /// at origin is brought in first. Returns the agent's status, or 125 if the failure is ours.
+    #[command(after_help = RESUME_EXAMPLES)]
     Resume(ResumeArgs),
     /// End the agent of a bottle and keep everything, to go on later
     Freeze {
@@ -146,6 +156,27 @@ pub(crate) enum ConfigAction {
     },
 }
 
+const START_EXAMPLES: &str = "Examples:
+  bot-bottle agent new worker                             write a manifest to begin with
+  bot-bottle start worker                                 sit at the agent's own interface
+  bot-bottle start worker --headless --prompt @task.md    let it work by itself
+  git diff | bot-bottle start worker --headless --prompt - --label review";
+
+const FORGE_VARIABLES: &str = "Variables:
+  FORGE_GITEA_API         the API's address, as in https://git.example/api/v1
+  FORGE_OWNER             the repository's owner
+  FORGE_REPO              the repository's name
+  FORGE_ISSUE_NUMBER      the issue; with its pull request, all that the agent may write to
+  FORGE_PR_NUMBER         its pull request, if it is not the token's own
+  FORGE_ORG               whose members may assign issues [default: bot-bottle]
+  FORGE_WATCHDOG_TIMEOUT  seconds without a word from the agent before it is frozen [default: 1800]
+  FORGE_TOKEN             the token; or put it into ~/.bot-bottle/forge-token (mode 0600)";
+
+const RESUME_EXAMPLES: &str = "Examples:
+  bot-bottle list                                         find the bottle's name
+  bot-bottle resume worker                                sit at it again
+  bot-bottle resume worker --headless --prompt 'Add tests.'";
+
 /// A new bottle.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
@@ -154,7 +185,7 @@ pub(crate) struct StartArgs {
     /// A bottle's manifest, in the place of the agent's own (repeatable)
     #[arg(long = "bottle", value_name = "NAME")]
     pub(crate) bottles: Vec<String>,
-    /// Run without a terminal; required for now, since a box has no terminal to attach to
+    /// Run without a terminal; needs --prompt
     #[arg(long)]
     pub(crate) headless: bool,
     /// What is to be done: a text, @file, or - for standard input
@@ -176,7 +207,7 @@ pub(crate) struct StartArgs {
 pub(crate) struct ResumeArgs {
     /// The bottle
     pub(crate) slug: String,
-    /// Run without a terminal; required for now, since a box has no terminal to attach to
+    /// Run without a terminal; needs --prompt
     #[arg(long)]
     pub(crate) headless: bool,
     /// What is to be done: a text, @file, or - for standard input
@@ -211,10 +242,17 @@ pub(crate) enum ManifestAction {
 
 #[derive(Debug, Subcommand)]
 enum OrchestrateAction {
-    /// `start --headless` for an issue: FORGE_GITEA_API, FORGE_OWNER, FORGE_REPO, FORGE_ISSUE_NUMBER and FORGE_TOKEN
-    /// (or ~/.bot-bottle/forge-token) say which
+    /// Work on an issue in a new bottle: `start --headless` with the forge's wiring
+    ///
+    /// The issue has to be assigned to a member of FORGE_ORG and labelled `bot-bottle:<agent>`. What the agent commits is
+    /// pushed as a branch and opened as a pull request.
+    #[command(after_help = FORGE_VARIABLES)]
     Start(OrchestrateStartArgs),
-    /// `resume --headless` for an issue
+    /// Go on with the bottle of an issue: `resume --headless` with the forge's wiring
+    ///
+    /// The agent is given what people have said since, and what is new at origin. The variables have to name the bottle's
+    /// own issue.
+    #[command(after_help = FORGE_VARIABLES)]
     Resume(OrchestrateResumeArgs),
     /// List active bottles with the pages of their issues and pull requests
     Status,
@@ -364,9 +402,9 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
 fn after_help() -> String {
     let rows =
         BottleStatus::ALL.map(|status| format!("  {:<4} {}", status.code(), status.meaning()));
-    let headless = "Headless runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 \
-                    stopped or frozen.";
-    format!("Exit status:\n{}\n\n{headless}", rows.join("\n"))
+    let runs = "Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or \
+                frozen.";
+    format!("Exit status:\n{}\n\n{runs}", rows.join("\n"))
 }
 
 #[cfg(test)]

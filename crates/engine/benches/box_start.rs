@@ -81,6 +81,7 @@ fn spec(dir: &Path, root: Root, user: BoxUser) -> BoxSpec {
         output: Output::Log { cap: MIB },
         deadline_secs: 60,
         silence_secs: None,
+        terminal: None,
         grace_ms: 1000,
     }
 }

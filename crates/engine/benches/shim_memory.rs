@@ -114,6 +114,7 @@ fn spec(dir: &Path, user: BoxUser) -> BoxSpec {
         output: OUTPUT,
         deadline_secs: 60,
         silence_secs: None,
+        terminal: None,
         grace_ms: 1000,
     }
 }

@@ -105,7 +105,7 @@ pub async fn gather(
         gitlinks_made: with_mode(&made, MODE_GITLINK).map(shown).collect(),
         markers_left: markers_left(repo, &made).await?,
         oversize: oversize(repo, &from_base, &made, bounds).await?,
-        new_commits: commits.into_iter().map(short).collect(),
+        new_commits: commits.into_iter().map(NewCommit::from).collect(),
     })
 }
 
@@ -213,8 +213,10 @@ fn foreign(commits: &[CommitFacts], (name, email): (&str, &str)) -> Vec<String> 
     commits.iter().filter_map(line).collect()
 }
 
-fn short(commit: CommitFacts) -> NewCommit {
-    NewCommit { parents: commit.parents.len(), sha: commit.sha, subject: commit.subject }
+impl From<CommitFacts> for NewCommit {
+    fn from(commit: CommitFacts) -> Self {
+        Self { parents: commit.parents.len(), sha: commit.sha, subject: commit.subject }
+    }
 }
 
 /// A path for people and records: escaped, never raw.

@@ -199,6 +199,7 @@ fn export_box(wish: &ExportWish<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, 
         output: Output::Exact { cap },
         deadline_secs: EXPORT_SECS,
         silence_secs: None,
+        terminal: None,
         grace_ms: 500,
         ..agent.clone()
     })

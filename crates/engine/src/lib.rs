@@ -17,4 +17,5 @@ pub mod mirror;
 pub mod place;
 pub mod record;
 pub mod shim;
+pub mod terminal;
 pub mod workspace;

@@ -1,6 +1,5 @@
 //! Which kind of forge a server is: what the person says, else what its name says, else what it answers.
 
-use hyper::header::HeaderMap;
 use serde::Deserialize;
 
 use crate::address::{ForgeAddress, WebBase};
@@ -91,20 +90,29 @@ async fn observe_kind(
     let base = setting.web.clone().unwrap_or_else(|| address.web_base());
     // What stands before the owner is an installation's path for the first kind, and may be groups for the others.
     let root = setting.web.clone().unwrap_or_else(|| address.root_base());
-    let version = ask(&base, &["api", "v1", "version"], setting).await?;
-    let is_gitea = |version: Version| version.version.starts_with(|c: char| c.is_ascii_digit());
-    if version.status.is_success() && serde_json::from_slice(&version.body).is_ok_and(is_gitea) {
+    let gitea = ask(&base, &["api", "v1", "version"], setting).await?;
+    if gitea.status.is_success() && serde_json::from_slice(&gitea.body).is_ok_and(is_gitea) {
         return Ok(ForgeKind::Gitea);
     }
-    let meta = ask(&root, &["api", "v3", "meta"], setting).await?;
-    if GITHUB_HEADERS.iter().any(|name| meta.headers.contains_key(*name)) {
+    let github = ask(&root, &["api", "v3", "meta"], setting).await?;
+    if GITHUB_HEADERS.iter().any(|name| github.headers.contains_key(*name)) {
         return Ok(ForgeKind::GitHub);
     }
-    let headers: HeaderMap = ask(&root, &["api", "v4", "version"], setting).await?.headers;
-    if headers.contains_key(GITLAB_HEADER) {
+    let gitlab = ask(&root, &["api", "v4", "version"], setting).await?;
+    if gitlab.headers.contains_key(GITLAB_HEADER) {
         return Ok(ForgeKind::GitLab);
     }
-    Err(ForgeError::UnknownForge { host: base.host.clone() })
+    let host = base.host.clone();
+    let statuses = [gitea, github, gitlab].map(|reply| reply.status.as_u16());
+    Err(match statuses.into_iter().find(|status| matches!(status, 401 | 403)) {
+        Some(status) => ForgeError::LoginWanted { host, status },
+        None => ForgeError::UnknownForge { host },
+    })
+}
+
+/// A number, or the word of one that was built without being told its number.
+fn is_gitea(answer: Version) -> bool {
+    answer.version.starts_with(|c: char| c.is_ascii_digit()) || answer.version == "development"
 }
 
 /// Any answer tells something, but for those of a server that is down or busy.

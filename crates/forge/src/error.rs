@@ -161,6 +161,17 @@ pub enum ForgeError {
         /// The server.
         host: String,
     },
+    /// 401 or 403 to the question that anybody may ask: only those with a login learn which kind of forge it is, and
+    /// no token is sent to a server of which nothing is known.
+    #[error(
+        "{host} answers only to those who are logged in (status {status}), so that it cannot be asked which kind of forge it is; name the kind in the configuration"
+    )]
+    LoginWanted {
+        /// The server.
+        host: String,
+        /// What it answered.
+        status: u16,
+    },
     /// A token that no header can carry.
     #[error(
         "the token for {host} has characters that no token has; store it again without blanks and line ends"

@@ -37,6 +37,7 @@ pub use forge::{Forge, ForgeSetting};
 pub use http::Patience;
 pub use local::{Local, write_pull_text};
 pub use pull::{NewPull, PullRequest};
+pub use rules::link::closes_issue;
 pub use rules::neutral::neutralise;
 pub use rules::scope::{BODY_MAX_BYTES, Refusal, RefusalReason, Scope, ThreadKind};
 pub use scoped::{Ruling, ScopedForge};

@@ -144,6 +144,7 @@ fn leaves_doubt(error: &ForgeError) -> bool {
         | ForgeError::NoSuchAccount { .. }
         | ForgeError::MembersHidden { .. }
         | ForgeError::UnknownForge { .. }
+        | ForgeError::LoginWanted { .. }
         | ForgeError::BadToken { .. }
         | ForgeError::Tls(_)
         | ForgeError::NoWebhooks { .. }

@@ -1,9 +1,12 @@
 //! A forge for one run: it may read anything, and write to what it was assigned.
 //!
+//! The scope is fixed when the forge is opened: a run's own pull request is opened after its agent has ended, so it is the
+//! next run's scope that has grown.
+//!
 //! The repository's own permissions are no such limit: whoever may write may edit everybody's text. A refusal is a value,
 //! so that whoever keeps the record can say what was tried.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use model::redact::Redactor;
 
@@ -17,7 +20,7 @@ use crate::thread::{Comment, Issue, Numbering, Thread};
 #[derive(Debug)]
 pub struct ScopedForge {
     forge: Forge,
-    scope: Mutex<Scope>,
+    scope: Scope,
     redactor: Arc<Redactor>,
 }
 
@@ -33,27 +36,17 @@ pub enum Ruling<T> {
 impl ScopedForge {
     /// Puts a scope around a forge. Every text passes the redactor before it leaves.
     pub fn new(forge: Forge, scope: Scope, redactor: Arc<Redactor>) -> Self {
-        Self { forge, scope: Mutex::new(scope), redactor }
-    }
-
-    /// Takes a pull request into the scope: for whoever opened it for this run, on this side of the wall.
-    pub fn admit_pull(&self, number: u64) {
-        self.lock().pulls.insert(number);
-    }
-
-    /// What may be written to now.
-    pub fn scope(&self) -> Scope {
-        self.lock().clone()
+        Self { forge, scope, redactor }
     }
 
     /// What a number means to this run.
     pub fn choose_thread(&self, number: u64, kind: Option<ThreadKind>) -> Thread {
-        self.lock().choose_thread(number, kind, self.forge.numbering())
+        self.scope.choose_thread(number, kind, self.forge.numbering())
     }
 
-    /// Whether a thread is in the scope now.
+    /// Whether a thread is in the scope.
     pub fn may_write(&self, thread: Thread) -> bool {
-        self.lock().allows(thread, self.forge.numbering())
+        self.scope.allows(thread, self.forge.numbering())
     }
 
     /// Any issue, for context.
@@ -112,7 +105,7 @@ impl ScopedForge {
         target: Thread,
         body: &str,
     ) -> Result<String, Refusal> {
-        let scope = self.scope();
+        let scope = &self.scope;
         let refuse = |reason| Refusal { operation, target, reason };
         if !scope.allows(target, self.forge.numbering()) {
             return Err(refuse(crate::RefusalReason::OutOfScope));
@@ -124,9 +117,5 @@ impl ScopedForge {
     fn may_be_pull(&self, thread: Thread, kind: Option<ThreadKind>) -> bool {
         let apart = self.forge.numbering() == Numbering::Separate;
         apart && kind.is_none() && matches!(thread, Thread::Issue(_))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Scope> {
-        self.scope.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,23 +17,39 @@ use crate::{complain, limit, spawn};
 /// The first argument that selects this role.
 pub(crate) const ROLE: &str = "exec";
 
+/// The same for a command whose standard input is a terminal of its own.
+pub(crate) const TERMINAL_ROLE: &str = "exec-at-terminal";
+
+/// What kind of session the command leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// One without a terminal.
+    Plain,
+    /// One that its standard input controls: keys become signals, and a closed terminal hangs up.
+    AtTerminal,
+}
+
 /// Statuses of a command that did not start, as shells have them.
 const EXIT_NOT_EXECUTABLE: u8 = 126;
 const EXIT_NOT_FOUND: u8 = 127;
 
 /// Prepares a command that runs `argv` through this role. The caller adds environment, folder and streams.
 pub(crate) fn command<'a>(
+    session: Session,
     limits: &RlimitSpec,
     argv: impl IntoIterator<Item = &'a str>,
 ) -> Result<Command, serde_json::Error> {
-    let mut command = spawn::command_ourselves(ROLE);
+    let mut command = spawn::command_ourselves(match session {
+        Session::Plain => ROLE,
+        Session::AtTerminal => TERMINAL_ROLE,
+    });
     command.arg(serde_json::to_string(limits)?).args(argv);
     Ok(command)
 }
 
 /// Becomes `program`. Returns a status only if that fails.
-pub(crate) fn run(limits: &str, program: &str, args: &[OsString]) -> u8 {
-    if let Err(why) = prepare(limits) {
+pub(crate) fn run(session: Session, limits: &str, program: &str, args: &[OsString]) -> u8 {
+    if let Err(why) = prepare(session, limits) {
         return complain(why, EXIT_NOT_EXECUTABLE);
     }
     let error = spawn::command(program).args(args).exec();
@@ -44,7 +60,7 @@ pub(crate) fn run(limits: &str, program: &str, args: &[OsString]) -> u8 {
     complain(format_args!("could not start {program}: {error}"), status)
 }
 
-fn prepare(limits: &str) -> Result<(), String> {
+fn prepare(session: Session, limits: &str) -> Result<(), String> {
     let limits: RlimitSpec = serde_json::from_str(limits).map_err(|error| error.to_string())?;
     limit::set(&limits).map_err(|error| error.to_string())?;
     SigSet::empty()
@@ -52,5 +68,9 @@ fn prepare(limits: &str) -> Result<(), String> {
         .map_err(|error| format!("could not clear the signal mask: {error}"))?;
     // A process that leads its group already cannot start a session; it then has what matters, a group of its own.
     rustix::process::setsid().ok();
-    Ok(())
+    match session {
+        Session::Plain => Ok(()),
+        Session::AtTerminal => rustix::process::ioctl_tiocsctty(std::io::stdin())
+            .map_err(|error| format!("could not take the terminal: {error}")),
+    }
 }

@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod script;
+pub mod terminal;
 
 /// The init's configuration, in [`BOX_DIR`].
 pub const CONFIG_FILE: &str = "config.json";
@@ -14,6 +15,9 @@ pub const BINARY_FILE: &str = "bottle-guest";
 
 /// The forge sidecar's socket, in [`BOX_DIR`].
 pub const FORGE_SOCKET_FILE: &str = "forge.sock";
+
+/// The socket at which somebody sits at the box's terminal, in [`BOX_DIR`].
+pub const TERMINAL_SOCKET_FILE: &str = "terminal.sock";
 
 /// The loopback port that is relayed to the forge sidecar, for agents that speak MCP over HTTP.
 pub const FORGE_PORT: u16 = 3129;

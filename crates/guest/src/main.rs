@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 use guest::HARNESS_STATE;
 
+use exec::Session;
+
 /// A wrong call. Only the host calls us, so this is a mistake of ours and not a person's.
 const EXIT_USAGE: u8 = 2;
 
@@ -32,8 +34,11 @@ fn main() -> ExitCode {
         ["play", script] => play::run(Path::new(script), Path::new(HARNESS_STATE)),
         ["play", script, state] => play::run(Path::new(script), Path::new(state)),
         [forge::ROLE, ..] => forge::run(&args[1..]),
-        // The other two are for ourselves alone: see `exec` and `init::userns`.
-        [exec::ROLE, limits, program, ..] => exec::run(limits, program, &args[3..]),
+        // The others are for ourselves alone: see `exec` and `init::userns`.
+        [exec::ROLE, limits, program, ..] => exec::run(Session::Plain, limits, program, &args[3..]),
+        [exec::TERMINAL_ROLE, limits, program, ..] => {
+            exec::run(Session::AtTerminal, limits, program, &args[3..])
+        }
         [init::userns::ROLE] => init::userns::run(),
         ["--version"] => print_version(),
         _ => complain(USAGE, EXIT_USAGE),

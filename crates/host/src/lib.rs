@@ -22,6 +22,7 @@ pub mod process;
 pub mod random;
 mod readable;
 pub mod signal;
+pub mod terminal;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod tool;

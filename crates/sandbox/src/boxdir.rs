@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use guest::config::{GuestConfig, Relay as GuestRelay, RlimitSpec};
+use guest::config::{GuestConfig, Relay as GuestRelay, RlimitSpec, Terminal};
 
 use crate::backend::BackendKind;
 use crate::error::SandboxError;
@@ -79,6 +79,10 @@ fn guest_config(spec: &BoxSpec, backend: BackendKind) -> GuestConfig {
             socket: format!("{}/{}", guest::BOX_DIR, relay.socket).into(),
         })
         .collect();
+    config.terminal = spec.terminal.map(|size| Terminal {
+        socket: format!("{}/{}", guest::BOX_DIR, guest::TERMINAL_SOCKET_FILE).into(),
+        size,
+    });
     config.probe_addresses = spec.probe_addresses.clone();
     // The guest's own patience is shorter than the host's, so that it can still tidy up.
     config.grace_ms = spec.grace_ms.saturating_sub(spec.grace_ms / 4);

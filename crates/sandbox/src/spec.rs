@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use guest::terminal::TerminalSize;
 use model::id::{BoxName, RunId};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,9 @@ pub struct BoxSpec {
     pub limits: Limits,
     /// What happens to its standard output.
     pub output: Output,
+    /// The terminal that the command has in the box, if somebody sits at the socket in the guest folder.
+    #[serde(default)]
+    pub terminal: Option<TerminalSize>,
     /// Seconds of boot time after which the whole box is ended.
     pub deadline_secs: u64,
     /// Seconds without a byte of output or of traffic after which the box is ended; `None` for no such limit.

@@ -26,6 +26,7 @@ pub(crate) fn spec() -> BoxSpec {
         output: Output::Log { cap: 1 << 20 },
         deadline_secs: 480,
         silence_secs: None,
+        terminal: None,
         grace_ms: 5000,
     }
 }

@@ -22,6 +22,8 @@ pub enum Part {
     Docker,
     /// The git program.
     Git,
+    /// gitleaks, a scanner for secrets.
+    Gitleaks,
     /// Node, new enough for agents that are written for it.
     Node,
     /// openssl, which knows nothing of us and verifies our signatures all the same.
@@ -95,6 +97,7 @@ impl Part {
             Self::Chromedriver => "chromedriver",
             Self::Docker => "docker",
             Self::Git => "git",
+            Self::Gitleaks => "gitleaks",
             Self::Node => "node",
             Self::Openssl => "openssl",
             Self::Perl => "perl",
@@ -115,6 +118,7 @@ impl Part {
             Self::Chromedriver => "install chromium-driver",
             Self::Docker => "set DOCKER_HOST or start an engine",
             Self::Git => "install git",
+            Self::Gitleaks => "install gitleaks 8.19 or newer",
             Self::Node => "install Node.js 20.6 or newer",
             Self::Openssl => "install openssl",
             Self::Perl => "install perl",
@@ -134,6 +138,7 @@ impl Part {
             Self::Chromium
             | Self::Chromedriver
             | Self::Git
+            | Self::Gitleaks
             | Self::Openssl
             | Self::Perl
             | Self::Setpriv

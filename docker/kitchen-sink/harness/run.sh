@@ -22,6 +22,14 @@ rm -f -- /workspace/.git/index.lock 2> /dev/null
 mkdir -p -- "$state/logs"
 rm -f -- "$state/instructions.txt" "$state/fork-context.md"
 cp -- "$run/instructions.txt" "$state/instructions.txt"
+mapfile -d '' -t argv < "$run/agent.argv"
+
+# Somebody sits at a terminal: it is the agent's alone, and the host keeps the log of what it shows.
+if [ -t 0 ]; then
+    [ -f "$run/fork-context.md" ] && cp -- "$run/fork-context.md" "$state/fork-context.md"
+    exec "${argv[@]}"
+fi
+
 {
     show "instructions" "$run/instructions.txt"
     if [ -f "$run/fork-context.md" ]; then
@@ -31,7 +39,6 @@ cp -- "$run/instructions.txt" "$state/instructions.txt"
     printf '===== agent =====\n'
 } | tee -- "$state/logs/harness.log" >&2
 
-mapfile -d '' -t argv < "$run/agent.argv"
 exec 3> >(exec tee -- "$state/logs/agent.log")
 keeper=$!
 "${argv[@]}" < /dev/null >&3 3>&- &

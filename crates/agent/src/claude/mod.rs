@@ -5,8 +5,8 @@ mod event;
 use serde_json::{Map, Value, json};
 
 use crate::program::{Entries, Program, Runtime};
-use crate::provider::{AgentCommand, GuestFile, in_box, variables};
-use crate::request::{AgentError, AgentRequest, McpServer, SessionWish, Transport};
+use crate::provider::{AgentCommand, GuestFile, HomeFile, in_box, variables};
+use crate::request::{AgentError, AgentRequest, Manner, McpServer, SessionWish, Transport};
 
 pub(crate) use event::Reading;
 
@@ -26,6 +26,9 @@ pub const PROGRAM: Program = Program {
 /// The tool servers, in the read-only folder of the box.
 pub(crate) const MCP_FILE: &str = "mcp.json";
 
+/// By so many of its last characters it remembers a key.
+const KEY_SHOWN: usize = 20;
+
 const UUID_RULE: &str = "Claude Code takes a version 4 UUID";
 
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
@@ -43,7 +46,10 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
             ("IS_SANDBOX", "1"),
         ]),
         files: mcp_file(&request.mcp).into_iter().collect(),
-        home: Vec::new(),
+        home: match request.manner {
+            Manner::Headless => Vec::new(),
+            Manner::Terminal => vec![answers(request)],
+        },
     })
 }
 
@@ -65,7 +71,9 @@ pub(crate) fn mcp_file(servers: &[McpServer]) -> Option<GuestFile> {
 
 fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
     let mut argv = request.program(PROGRAM.name);
-    argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
+    if request.manner == Manner::Headless {
+        argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
+    }
     argv.push("--dangerously-skip-permissions".to_owned());
     for (flag, value) in
         [("--model", &request.model), ("--effort", &request.variant), ("--agent", &request.agent)]
@@ -86,8 +94,31 @@ fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
         }
         SessionWish::Resume(id) => argv.extend(["--resume".to_owned(), id.clone()]),
     }
-    argv.extend(["--".to_owned(), request.prompt.clone()]);
+    if let Some(words) = request.first_words() {
+        argv.extend(["--".to_owned(), words.to_owned()]);
+    }
     Ok(argv)
+}
+
+/// Where it keeps a conversation that was held in the workspace, from its home.
+pub(crate) fn transcript(session: &str) -> String {
+    format!(".claude/projects/{}/{session}.jsonl", guest::WORKSPACE.replace('/', "-"))
+}
+
+/// What a person would be asked at the first start: how it shall look, whether the folder is trusted, whether it may act
+/// without asking, and whether the key in the environment may be used. The box has answered all of it.
+fn answers(request: &AgentRequest) -> HomeFile {
+    let key = &request.model_route.dummy_key;
+    let shown =
+        key.char_indices().rev().nth(KEY_SHOWN - 1).map_or(key.as_str(), |(at, _)| &key[at..]);
+    let answers = json!({
+        "hasCompletedOnboarding": true,
+        "bypassPermissionsModeAccepted": true,
+        "customApiKeyResponses": { "approved": [shown], "rejected": [] },
+        "projects": { &request.workspace: { "hasTrustDialogAccepted": true } },
+    });
+    let bytes = answers.to_string().into_bytes();
+    HomeFile { path: ".claude.json".to_owned(), bytes, mode: 0o600 }
 }
 
 fn check_uuid(id: &str) -> Result<String, AgentError> {
@@ -141,6 +172,27 @@ mod tests {
             ]
         );
         assert!(command.files.is_empty() && command.home.is_empty());
+    }
+
+    #[test]
+    fn at_a_terminal_it_shows_itself_and_asks_nothing_first() {
+        let mut request = sample(WireApi::Messages);
+        request.manner = Manner::Terminal;
+        request.prompt = String::new();
+        request.model_route.dummy_key = "bottle-0123456789-0123456789".to_owned();
+        let command = Provider::Claude.command(&request).unwrap();
+        assert_eq!(
+            command.argv.join(" "),
+            "claude --dangerously-skip-permissions --model scripted --setting-sources user \
+             --strict-mcp-config"
+        );
+        assert_eq!(command.home[0].path, ".claude.json");
+        let answers = String::from_utf8_lossy(&command.home[0].bytes);
+        assert!(answers.contains("\"123456789-0123456789\""), "{answers}");
+        assert_eq!(
+            Provider::Claude.transcript(UUID),
+            Some(format!(".claude/projects/-workspace/{UUID}.jsonl"))
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod event;
 
 use crate::program::{Entries, Program, Runtime};
 use crate::provider::{AgentCommand, HomeFile, Provider, variables};
-use crate::request::{AgentError, AgentRequest, SessionWish};
+use crate::request::{AgentError, AgentRequest, Manner, SessionWish};
 
 pub(crate) use event::Reading;
 
@@ -46,11 +46,17 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
 
 fn argv(request: &AgentRequest) -> Vec<String> {
     let mut argv = request.program(PROGRAM.name);
-    argv.push("exec".to_owned());
+    let headless = request.manner == Manner::Headless;
+    if headless {
+        argv.push("exec".to_owned());
+    }
     if let SessionWish::Resume(_) = request.session {
         argv.push("resume".to_owned());
     }
-    argv.extend(["--json", "--dangerously-bypass-approvals-and-sandbox"].map(str::to_owned));
+    if headless {
+        argv.push("--json".to_owned());
+    }
+    argv.push("--dangerously-bypass-approvals-and-sandbox".to_owned());
     if let SessionWish::Fresh { .. } = request.session {
         argv.extend(["-C".to_owned(), request.workspace.clone()]);
     }
@@ -64,7 +70,7 @@ fn argv(request: &AgentRequest) -> Vec<String> {
     if let SessionWish::Resume(id) = &request.session {
         argv.push(id.clone());
     }
-    argv.push(prompt(&request.prompt));
+    argv.extend(request.first_words().map(prompt));
     argv
 }
 
@@ -101,6 +107,23 @@ mod tests {
             Provider::Codex.command(&request).unwrap().argv.join(" "),
             "codex exec resume --json --dangerously-bypass-approvals-and-sandbox \
              -- 01a1-x Merge upstream"
+        );
+    }
+
+    #[test]
+    fn at_a_terminal_it_shows_itself() {
+        let mut request = sample(WireApi::Responses);
+        request.manner = Manner::Terminal;
+        assert_eq!(
+            Provider::Codex.command(&request).unwrap().argv.join(" "),
+            "codex --dangerously-bypass-approvals-and-sandbox -C /workspace -m scripted \
+             -- Merge upstream"
+        );
+        request.prompt = String::new();
+        request.session = SessionWish::Resume("01a1-x".to_owned());
+        assert_eq!(
+            Provider::Codex.command(&request).unwrap().argv.join(" "),
+            "codex resume --dangerously-bypass-approvals-and-sandbox -m scripted -- 01a1-x"
         );
     }
 

@@ -5,7 +5,7 @@ mod event;
 
 use crate::program::{Entries, Program, Runtime};
 use crate::provider::{AgentCommand, HomeFile, Provider, variables};
-use crate::request::{AgentError, AgentRequest, SessionWish};
+use crate::request::{AgentError, AgentRequest, Manner, SessionWish};
 
 pub(crate) use event::Reading;
 
@@ -39,10 +39,37 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
         (KEY_VARIABLE, &request.model_route.dummy_key),
     ]);
     env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config::render(request, model)?);
-    Ok(AgentCommand { argv: argv(request, model), env, files: Vec::new(), home: seed() })
+    Ok(AgentCommand { argv: argv(request, model)?, env, files: Vec::new(), home: seed() })
 }
 
-fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
+fn argv(request: &AgentRequest, model: &str) -> Result<Vec<String>, AgentError> {
+    match request.manner {
+        Manner::Headless => Ok(argv_headless(request, model)),
+        Manner::Terminal => argv_terminal(request, model),
+    }
+}
+
+/// Its own interface. A prompt stays one argument here, and how hard the model thinks is chosen in the interface.
+fn argv_terminal(request: &AgentRequest, model: &str) -> Result<Vec<String>, AgentError> {
+    if request.variant.is_some() {
+        let what = "a variant at a terminal";
+        return Err(AgentError::Unsupported { provider: Provider::OpenCode, what });
+    }
+    let mut argv = request.program(PROGRAM.name);
+    argv.extend(["-m".to_owned(), format!("{}/{model}", config::PROVIDER)]);
+    if let Some(agent) = &request.agent {
+        argv.extend(["--agent".to_owned(), agent.clone()]);
+    }
+    if let SessionWish::Resume(id) = &request.session {
+        argv.extend(["--session".to_owned(), id.clone()]);
+    }
+    // With the equals sign, because a prompt may begin with a dash.
+    argv.extend(request.first_words().map(|words| format!("--prompt={words}")));
+    argv.push(request.workspace.clone());
+    Ok(argv)
+}
+
+fn argv_headless(request: &AgentRequest, model: &str) -> Vec<String> {
     let mut argv = request.program(PROGRAM.name);
     argv.extend(["run", "--format", "json", "--dir", &request.workspace].map(str::to_owned));
     argv.extend(["-m".to_owned(), format!("{}/{model}", config::PROVIDER)]);
@@ -142,6 +169,31 @@ mod tests {
             "/opt/agents/opencode/x run --format json --dir /workspace -m local/scripted \
              --variant high --agent build --title run-1 --session ses_1 -- Merge upstream"
         );
+    }
+
+    #[test]
+    fn at_a_terminal_it_shows_itself() {
+        let mut request = sample(WireApi::Chat);
+        request.manner = Manner::Terminal;
+        request.session = SessionWish::Resume("ses_1".to_owned());
+        let argv = |request: &AgentRequest| Provider::OpenCode.command(request).map(|it| it.argv);
+        assert_eq!(
+            argv(&request).unwrap(),
+            [
+                "opencode",
+                "-m",
+                "local/scripted",
+                "--session",
+                "ses_1",
+                "--prompt=Merge upstream",
+                "/workspace"
+            ]
+        );
+        request.prompt = String::new();
+        assert_eq!(argv(&request).unwrap().len(), 6);
+        request.variant = Some("high".to_owned());
+        let error = argv(&request).unwrap_err().to_string();
+        assert_eq!(error, "opencode cannot be given a variant at a terminal");
     }
 
     #[test]

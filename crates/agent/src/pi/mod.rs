@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::claude;
 use crate::program::{Entries, Program, Runtime};
 use crate::provider::{AgentCommand, GuestFile, HomeFile, Provider, in_box, variables};
-use crate::request::{AgentError, AgentRequest, SessionWish, WireApi};
+use crate::request::{AgentError, AgentRequest, Manner, SessionWish, WireApi};
 
 pub(crate) use event::{Reading, is_repetition};
 
@@ -56,7 +56,10 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
 
 fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
     let mut argv = request.program(PROGRAM.name);
-    argv.extend(["-p", "--mode", "json", "--provider", PROVIDER].map(str::to_owned));
+    if request.manner == Manner::Headless {
+        argv.extend(["-p", "--mode", "json"].map(str::to_owned));
+    }
+    argv.extend(["--provider", PROVIDER].map(str::to_owned));
     argv.extend(["--model".to_owned(), model.to_owned()]);
     if let Some(variant) = &request.variant {
         argv.extend(["--thinking".to_owned(), variant.clone()]);
@@ -72,7 +75,7 @@ fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
     if let SessionWish::Resume(id) = &request.session {
         argv.extend(["--session".to_owned(), id.clone()]);
     }
-    argv.push(prompt(&request.prompt));
+    argv.extend(request.first_words().map(prompt));
     argv
 }
 
@@ -161,6 +164,18 @@ mod tests {
         assert_eq!(
             env,
             ["LOCAL_KEY=dummy-1", "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0"]
+        );
+    }
+
+    #[test]
+    fn at_a_terminal_it_shows_itself() {
+        let mut request = sample(WireApi::Chat);
+        request.manner = Manner::Terminal;
+        request.prompt = String::new();
+        assert_eq!(
+            Provider::Pi.command(&request).unwrap().argv.join(" "),
+            "pi --provider local --model scripted --no-extensions --no-skills \
+             --no-prompt-templates --no-themes"
         );
     }
 

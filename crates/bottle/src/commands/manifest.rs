@@ -68,7 +68,10 @@ fn check(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
 fn make(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
     let path = home.manifest(shelf, name)?;
     if path.exists() {
-        return Err(Failure::usage(format!("{} is there already", path.display())));
+        return Err(Failure::usage(format!(
+            "{} is there already; edit it, or choose another name",
+            path.display()
+        )));
     }
     let text = match shelf {
         Shelf::Agents => AGENT_TEMPLATE,

@@ -26,6 +26,7 @@ pub(crate) fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
             agent: args.agent,
             bottles: args.bottles,
             prompt: read_prompt(&args.prompt)?,
+            terminal: None,
             label: args.label,
             backend: args.backend,
             repo: None,
@@ -43,7 +44,13 @@ pub(crate) fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
         let access = ForgeAccess::from_env(&home)?;
         announce(ui, &access);
         let prompt = read_prompt(&args.prompt)?;
-        let wish = ResumeWish { slug: args.slug, prompt, backend: args.backend, claim: None };
+        let wish = ResumeWish {
+            slug: args.slug,
+            prompt,
+            terminal: None,
+            backend: args.backend,
+            claim: None,
+        };
         keep(ui, &home, async |keeper| open::resume(keeper, wish, Some(access)).await)
     };
     run().map_err(Failure::headless)

@@ -34,11 +34,16 @@ impl Run<'_> {
     pub(super) async fn attend(&mut self) -> Result<Done, Failure> {
         let mut watch = Watch::default();
         let place = SidecarPlace::of(&self.dir)?;
+        let seat = self.seat.take();
         let done = {
             let errand = self.errand()?;
-            let attended =
-                errand.attend(self.used_before, self.keeper.cancel, |heard| self.hear(&heard));
-            let mut attended = std::pin::pin!(attended);
+            let hear = |heard| self.hear(&heard);
+            let mut attended = std::pin::pin!(async {
+                match seat {
+                    Some(seat) => errand.attend_seated(Some(seat), self.keeper.cancel, hear).await,
+                    None => errand.attend(self.used_before, self.keeper.cancel, hear).await,
+                }
+            });
             loop {
                 let looked = tokio::time::timeout(PAUSE, &mut attended).await;
                 match looked {
@@ -56,9 +61,12 @@ impl Run<'_> {
 
     /// One look at the sidecar, its queue and the clock.
     fn look(&self, place: &SidecarPlace, watch: &mut Watch) -> Result<(), Failure> {
+        let is_seated = self.plan.terminal.is_some();
         if watch.died.is_none() && place.has_died()? {
             watch.died = Some(host::clock::now());
-            self.keeper.ui.note("the forge sidecar died: the agent goes on without a forge");
+            if !is_seated {
+                self.keeper.ui.note("the forge sidecar died: the agent goes on without a forge");
+            }
         }
         let seen = self.last_sign()?;
         if watch.last_seen.is_none_or(|last| seen > last) {
@@ -71,7 +79,8 @@ impl Run<'_> {
         let said = place.done()?;
         let leaves = said.as_ref().is_some_and(|event| quiet(event.at) >= LEAVE_SECS);
         let silent = said.is_none() && quiet(seen) >= i64::try_from(limit).unwrap_or(i64::MAX);
-        if (leaves || silent) && !watch.frozen {
+        // A person at the terminal decides when it is over.
+        if (leaves || silent) && !watch.frozen && !is_seated {
             watch.frozen = true;
             watch.timed_out = silent;
             self.keeper.ui.note(if silent {

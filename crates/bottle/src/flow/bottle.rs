@@ -70,6 +70,9 @@ pub(crate) struct Record {
     /// What was published last.
     pub(crate) published: Option<Sha>,
     pub(crate) pull: Option<u64>,
+    /// The title that the pull request was given last by us.
+    #[serde(default)]
+    pub(crate) pull_title: Option<String>,
     pub(crate) forge: Option<ForgeEnv>,
     pub(crate) backend: BackendKind,
     /// The agent's conversation, and whose it is.

@@ -1,6 +1,6 @@
 //! Looking for secrets in what is about to be published: the built-in scan always, gitleaks where it is installed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Everything that would be published and is not there yet.
 struct Outgoing {
-    candidates: BTreeSet<Candidate>,
+    /// In the order of the files: a private key runs over lines.
+    candidates: Vec<Candidate>,
     /// Why it is not all.
     incomplete: Option<String>,
 }
@@ -61,7 +62,7 @@ async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgo
     let commits = repo.new_commits(tip, &known, COMMITS_MAX + 1).await.or_general()?;
     let mut incomplete =
         (commits.len() > COMMITS_MAX).then(|| format!("more than {COMMITS_MAX} commits"));
-    let mut candidates = BTreeSet::new();
+    let mut candidates = Vec::new();
     let plain: Vec<Sha> =
         commits.iter().filter(|it| it.parents.len() < 2).map(|it| it.sha.clone()).collect();
     let patches = repo.commit_patches(&plain, PATCH_CAP).await.or_general()?;
@@ -152,7 +153,10 @@ async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, 
         .args([
             "stdin",
             "--no-banner",
+            "--no-color",
             "--redact",
+            // A comment by which the agent excuses its own line is no excuse.
+            "--ignore-gitleaks-allow",
             "--report-format",
             "json",
             "--exit-code",

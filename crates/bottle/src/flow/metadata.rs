@@ -188,4 +188,7 @@ pub(crate) struct Publication {
 pub(crate) struct PullReference {
     pub(crate) number: u64,
     pub(crate) url: String,
+    /// The title that this run would give it; people may have chosen another.
+    #[serde(default)]
+    pub(crate) title: String,
 }

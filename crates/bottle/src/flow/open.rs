@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::hire::Hired;
+use engine::terminal::TerminalPlan;
 use model::id::{BranchName, Sha};
 use model::verdict::BottleStatus;
 use sandbox::backend::BackendKind;
@@ -33,7 +34,10 @@ use crate::rules::bottle_manifest::BottleManifest;
 pub(crate) struct StartWish {
     pub(crate) agent: String,
     pub(crate) bottles: Vec<String>,
+    /// May be empty at a terminal.
     pub(crate) prompt: String,
+    /// The terminal of a person who wants to sit at it.
+    pub(crate) terminal: Option<TerminalPlan>,
     pub(crate) label: Option<String>,
     pub(crate) backend: Option<String>,
     pub(crate) repo: Option<PathBuf>,
@@ -44,7 +48,10 @@ pub(crate) struct StartWish {
 /// What a frozen bottle is asked.
 pub(crate) struct ResumeWish {
     pub(crate) slug: String,
+    /// May be empty at a terminal.
     pub(crate) prompt: String,
+    /// The terminal of a person who wants to sit at it.
+    pub(crate) terminal: Option<TerminalPlan>,
     pub(crate) backend: Option<String>,
     /// Which claim of the orchestrator's it is for.
     pub(crate) claim: Option<u64>,
@@ -106,7 +113,8 @@ pub(crate) async fn start(
     bottle.save(&record)?;
     host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
-    let opening = Opening { keeper, bottle, record, source, access, assignment, claim: wish.claim };
+    let (terminal, claim) = (wish.terminal, wish.claim);
+    let opening = Opening { keeper, bottle, record, source, access, assignment, terminal, claim };
     opening.run(&wish.prompt, staff, None, lock).await
 }
 
@@ -174,7 +182,8 @@ pub(crate) async fn resume(
     standing::step(home, &record, Step::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
-    let opening = Opening { keeper, bottle, record, source, access, assignment, claim: wish.claim };
+    let (terminal, claim) = (wish.terminal, wish.claim);
+    let opening = Opening { keeper, bottle, record, source, access, assignment, terminal, claim };
     opening.run(&wish.prompt, staff, earlier.map(|meta| meta.run), lock).await
 }
 
@@ -225,6 +234,7 @@ fn first_record(
         base,
         published: None,
         pull: None,
+        pull_title: None,
         forge: None,
         backend: staff.choice.kind,
         session: None,

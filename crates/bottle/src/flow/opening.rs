@@ -2,6 +2,7 @@
 
 use agent::{McpServer, Provider, SessionWish, Transport};
 use engine::hire::{AgentPlan, Task};
+use engine::terminal::TerminalPlan;
 use guest::FORGE_PORT;
 use host::lock::FileLock;
 use model::id::{BranchName, ProjectName, RunId};
@@ -26,6 +27,7 @@ use super::thread::Assignment;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::prompt::{Briefing, ForgePart, News, render_prompt};
+use crate::rules::session::session_of;
 
 /// The variable with the forge's delivery that sets a run off.
 const DELIVERY_VARIABLE: &str = "FORGE_DELIVERY_ID";
@@ -39,6 +41,7 @@ pub(super) struct Opening<'a> {
     pub(super) access: Option<ForgeAccess>,
     pub(super) assignment: Option<Assignment>,
     pub(super) claim: Option<u64>,
+    pub(super) terminal: Option<TerminalPlan>,
 }
 
 impl Opening<'_> {
@@ -81,8 +84,19 @@ impl Opening<'_> {
         self.bottle.save(&self.record)?;
         host::failpoint::hit("pinned");
         let Self { keeper, bottle, record, source, access, .. } = self;
-        let run =
-            Run { keeper, bottle, record, dir, meta, source, plan, access, secrets, used_before };
+        let run = Run {
+            keeper,
+            bottle,
+            record,
+            dir,
+            meta,
+            source,
+            plan,
+            access,
+            secrets,
+            used_before,
+            seat: None,
+        };
         let outcome = run.advance().await;
         drop(lock);
         outcome
@@ -119,6 +133,10 @@ impl Opening<'_> {
         pins: &BottlePins,
         goes_on: bool,
     ) -> String {
+        if task.is_empty() {
+            // A person sits there and begins; what is new stands in the workspace, under its names.
+            return String::new();
+        }
         let name = |branch: &BranchName| format!("origin/{branch}");
         let news = News {
             base: pins.base_is_new.then(|| name(&pins.base_branch)),
@@ -153,9 +171,14 @@ impl Opening<'_> {
             Provider::Pi | Provider::Scripted => false,
         };
         let mcp = self.access.iter().filter(|_| speaks).map(|_| forge_tools()).collect();
-        let session = session.map_or(SessionWish::Fresh { id: None }, SessionWish::Resume);
+        let chosen = self.terminal.as_ref().map(|_| session_of(dir.id()));
+        let session = session.map_or(SessionWish::Fresh { id: chosen }, SessionWish::Resume);
         let task = Task { run: dir.id(), prompt, context: None, session, mcp };
-        let mut plan = staff.hired.plan(task).or_exit(BottleStatus::Usage)?;
+        let plan = match self.terminal.clone() {
+            Some(terminal) => staff.hired.plan_at_terminal(task, terminal),
+            None => staff.hired.plan(task),
+        };
+        let mut plan = plan.or_exit(BottleStatus::Usage)?;
         plan.programs.extend(check_mounts(&staff.bottle)?);
         if self.access.is_some() {
             SidecarPlace::of(dir)?.fit(&mut plan);

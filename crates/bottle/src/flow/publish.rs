@@ -2,16 +2,22 @@
 
 use std::time::Duration;
 
-use forge::{NewPull, PullRequest, neutralise};
+use engine::evidence::NewCommit;
+use forge::{NewPull, PullRequest, closes_issue, neutralise};
 use host::git::{GitError, PushOutcome, SealedRepo};
-use model::id::Sha;
+use model::id::{BranchName, Sha};
 use model::redact::Redactor;
 use store::operation_log::{Operation, OperationLog, Outcome};
 
 use super::access::ForgeAccess;
 use super::metadata::{Metadata, Publication, PullReference};
 use crate::exit::{Failure, OrExit};
-use crate::rules::pull_text::{PullFacts, render_pull};
+use crate::rules::pull_text::{
+    Link, PullFacts, choose_title, render_section, render_title, renew_body, wrap_section,
+};
+
+/// More commits than these are not even counted.
+const COMMITS_MAX: usize = 10_000;
 
 /// How long origin may take.
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
@@ -23,6 +29,8 @@ pub(crate) struct Publisher<'a> {
     pub(crate) redactor: &'a Redactor,
     /// Origin's address.
     pub(crate) url: &'a str,
+    /// The title that an earlier run gave the pull request.
+    pub(crate) title_before: Option<&'a str>,
 }
 
 impl Publisher<'_> {
@@ -54,7 +62,8 @@ impl Publisher<'_> {
         self.note("push", &target, if sent.pushed { Outcome::Done } else { Outcome::Failed })?;
         match sent.pushed {
             true => {
-                let trouble = self.open_pull(meta, &mut sent).await?;
+                let text = self.pull_text(repo, meta, &sent).await?;
+                let trouble = self.open_pull(text, &mut sent).await?;
                 Ok((sent, trouble))
             }
             false => Ok((sent, trouble)),
@@ -63,16 +72,19 @@ impl Publisher<'_> {
 
     async fn open_pull(
         &self,
-        meta: &Metadata,
+        text: PullText,
         sent: &mut Publication,
     ) -> Result<Option<Failure>, Failure> {
-        let pull = self.pull_text(meta, sent);
         let target = format!("{}/{} {}", self.access.env.owner, self.access.env.repo, sent.branch);
         self.note("pull", &target, Outcome::Intended)?;
-        match self.write_pull(&pull).await {
+        match self.write_pull(&text).await {
             Ok(opened) => {
                 self.note("pull", &format!("{target} #{}", opened.number), Outcome::Done)?;
-                sent.pull = Some(PullReference { number: opened.number, url: opened.url });
+                sent.pull = Some(PullReference {
+                    number: opened.number,
+                    url: opened.url,
+                    title: text.title,
+                });
                 host::failpoint::hit("opened");
                 Ok(None)
             }
@@ -84,38 +96,74 @@ impl Publisher<'_> {
         }
     }
 
-    /// A pull request that is there keeps the words that people and the agent gave it.
-    async fn write_pull(&self, pull: &NewPull) -> Result<PullRequest, Failure> {
+    /// Opens the pull request, or writes our part of the one that is there anew. What people wrote stays.
+    async fn write_pull(&self, text: &PullText) -> Result<PullRequest, Failure> {
         let forge = self.access.open().await?;
-        match forge.find_pull(&pull.head).await.or_general()? {
-            Some(there) => Ok(there),
-            None => forge.create_pull(pull).await.or_general(),
+        let Some(there) = forge.find_pull(&text.head).await.or_general()? else {
+            return forge.create_pull(&text.new_pull()).await.or_general();
+        };
+        let link = match closes_issue(&there.body, self.access.env.issue) {
+            true => Link::Kept,
+            false => Link::Lost,
+        };
+        let body = renew_body(&there.body, &text.section, link);
+        let body = body.unwrap_or_else(|| there.body.clone());
+        let title = choose_title(&there.title, self.title_before, &text.title);
+        if (title, body.trim_end()) == (there.title.as_str(), there.body.trim_end()) {
+            return Ok(there);
         }
+        forge.update_pull(there.number, title, &body).await.or_general()
     }
 
     /// The agent's words do nothing by themselves: no other issue is closed, nobody is called.
-    fn pull_text(&self, meta: &Metadata, sent: &Publication) -> NewPull {
+    async fn pull_text(
+        &self,
+        repo: &SealedRepo,
+        meta: &Metadata,
+        sent: &Publication,
+    ) -> Result<PullText, Failure> {
         let issue = self.access.env.issue;
         let summary = meta.done.as_ref().map(|event| event.summary.as_str());
         let answer = meta.said.as_ref().and_then(|said| said.answer.as_deref());
-        let none = Vec::new();
-        let (title, body) = render_pull(&PullFacts {
+        let known = [meta.pins.base.clone()];
+        let commits = repo.new_commits(&sent.commit, &known, COMMITS_MAX).await.or_general()?;
+        let commits: Vec<NewCommit> = commits.into_iter().map(NewCommit::from).collect();
+        let facts = PullFacts {
             issue,
             issue_title: meta.issue_title.as_deref().unwrap_or_default(),
             summary: summary.or(answer),
-            commits: meta.evidence.as_ref().map_or(&none, |evidence| &evidence.new_commits),
-        });
-        NewPull {
-            title: self.redactor.redact(&title).into_owned(),
-            body: neutralise(&self.redactor.redact(&body), issue),
+            commits: &commits,
+        };
+        Ok(PullText {
+            title: self.redactor.redact(&render_title(&facts)).into_owned(),
+            section: neutralise(&self.redactor.redact(&render_section(&facts)), issue),
             head: sent.branch.clone(),
             base: meta.pins.base_branch.clone(),
-            labels: Vec::new(),
-        }
+        })
     }
 
     fn note(&self, op: &str, target: &str, outcome: Outcome) -> Result<(), Failure> {
         self.log.append(&Operation::new(op, target, outcome)).or_general().map(drop)
+    }
+}
+
+/// What we have to say, before it is known whether the pull request is there already.
+struct PullText {
+    title: String,
+    section: String,
+    head: BranchName,
+    base: BranchName,
+}
+
+impl PullText {
+    fn new_pull(&self) -> NewPull {
+        NewPull {
+            title: self.title.clone(),
+            body: wrap_section(&self.section),
+            head: self.head.clone(),
+            base: self.base.clone(),
+            labels: Vec::new(),
+        }
     }
 }
 

@@ -41,7 +41,19 @@ pub(crate) async fn recover(
     let mut secrets: Vec<_> = access.iter().map(|access| access.token.clone()).collect();
     secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));
     let used_before = used_by(&record, &meta.manifest.provider);
-    let run = Run { keeper, bottle, record, dir, meta, source, plan, access, secrets, used_before };
+    let run = Run {
+        keeper,
+        bottle,
+        record,
+        dir,
+        meta,
+        source,
+        plan,
+        access,
+        secrets,
+        used_before,
+        seat: None,
+    };
     run.advance().await.map(drop)
 }
 

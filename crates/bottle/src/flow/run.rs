@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use agent::Usage;
+use agent::{Provider, Usage};
 use engine::chore::Chore;
 use engine::claim::summary_of;
 use engine::evidence::{self, Bounds, Pins};
 use engine::export::{ExportWish, Exported, export, make_import_repo};
 use engine::hire::AgentPlan;
 use engine::launch::{self, Sighting};
+use engine::terminal::Seat;
 use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
+use host::beneath::read_beneath;
 use host::git::{GitLog, SealedRepo};
 use model::id::Sha;
 use model::redact::Redactor;
@@ -39,6 +41,7 @@ use super::sidecar::SidecarPlace;
 use super::standing;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::judge::{Aftermath, Import, Verdict, headless_status, judge};
+use crate::rules::session::session_of;
 
 /// A run under way.
 pub(crate) struct Run<'a> {
@@ -54,6 +57,8 @@ pub(crate) struct Run<'a> {
     pub(crate) secrets: Vec<Secret>,
     /// What the conversation had used before, if this run goes on with one.
     pub(crate) used_before: Usage,
+    /// Where a person sits, once the box of such a run is about to be started.
+    pub(crate) seat: Option<Seat>,
 }
 
 impl Run<'_> {
@@ -154,8 +159,8 @@ impl Run<'_> {
             format!("starting {} in a sealed {} box, {secs} s", self.meta.agent, self.meta.backend);
         self.keeper.ui.phase("launch", &words);
         let spec = errand.spec();
-        let sealed =
-            json!({ "backend": self.meta.backend, "limits": spec.limits, "relays": spec.relays });
+        let sealed = json!({ "backend": self.meta.backend, "limits": spec.limits, "relays": spec.relays,
+                "terminal": spec.terminal });
         let intent = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
         // The log has one writer at a time: from here on it is the sidecar.
         open_log(&self.dir, redactor)?.append(&intent).or_general()?;
@@ -165,7 +170,12 @@ impl Run<'_> {
                 place.start(&self.dir, access).await?;
             }
         }
+        let seat = match &self.plan.terminal {
+            Some(_) => Some(Seat::open(&errand.place()).or_general()?),
+            None => None,
+        };
         errand.start(&self.launcher()?).or_general()?;
+        self.seat = seat;
         Ok(Phase::Launched)
     }
 
@@ -178,7 +188,7 @@ impl Run<'_> {
         let waiting = record.egress.as_ref().and_then(|report| report.usage.waiting_until);
         let summary = summary_of(&report, waiting);
         let provider = self.meta.manifest.provider.clone();
-        if let Some(id) = summary.session.clone() {
+        if let Some(id) = summary.session.clone().or_else(|| self.session_at_terminal()) {
             self.record.session = Some(Session { provider, id, usage: summary.thread_usage });
         }
         self.meta.said = Some(summary);
@@ -196,6 +206,16 @@ impl Run<'_> {
         self.meta.agent_box = Some(record);
         self.bottle.save(&self.record)?;
         Ok(Phase::Ended)
+    }
+
+    /// The conversation that was held at a terminal, if the agent has kept it under the name that we gave it.
+    fn session_at_terminal(&self) -> Option<String> {
+        self.plan.terminal.as_ref()?;
+        let known = self.record.session.clone().filter(|_| self.meta.resumes_session);
+        let id = known.map_or_else(|| session_of(self.dir.id()), |session| session.id);
+        let kept = Provider::parse(&self.plan.provider).ok()?.transcript(&id)?;
+        let found = read_beneath(&self.bottle.harness_state(), &format!("home/{kept}"), 1);
+        found.ok().flatten().map(|_| id)
     }
 
     /// Takes the agent's commits out of the workspace, by a box, into a repository of the host's.
@@ -288,7 +308,13 @@ impl Run<'_> {
         self.keeper.ui.phase("publish", "pushing the branch and opening the pull request");
         let repo = SealedRepo::open(&self.dir.repo(), self.source.repo.object_format());
         let log = open_log(&self.dir, redactor)?;
-        let publisher = Publisher { access, log: &log, redactor, url: &self.source.url };
+        let publisher = Publisher {
+            access,
+            log: &log,
+            redactor,
+            url: &self.source.url,
+            title_before: self.record.pull_title.as_deref(),
+        };
         let (sent, trouble) = publisher.publish(&repo, &self.meta, &tip).await?;
         if let (Some(trouble), Trouble::Wait) = (trouble, self.keeper.trouble) {
             // The run stays open at this step. Who takes it up again looks at the forge first.
@@ -300,6 +326,7 @@ impl Run<'_> {
         if let Some(pull) = &sent.pull {
             // From the next run on the agent may write to it.
             self.record.pull = Some(pull.number);
+            self.record.pull_title = Some(pull.title.clone());
         }
         self.meta.publication = Some(sent);
         self.bottle.save(&self.record)?;

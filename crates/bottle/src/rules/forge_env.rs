@@ -40,7 +40,7 @@ pub(crate) struct ForgeEnv {
 /// What is wrong with the variables.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ForgeEnvFault {
-    #[error("{0} is not set; a forge run needs it")]
+    #[error("{0} is not set; a forge run needs it, see: bot-bottle orchestrate start --help")]
     Missing(&'static str),
     #[error("{name} cannot be '{value}': {rule}")]
     Wrong { name: &'static str, value: String, rule: &'static str },

@@ -65,9 +65,10 @@ pub(crate) struct Candidate {
 
 /// The built-in scan: the shapes of well-known tokens, and the secrets of this very run. Private keys run over lines, so
 /// their first line counts.
-pub(crate) fn scan(candidates: &BTreeSet<Candidate>, redactor: &Redactor) -> ScanStatus {
+pub(crate) fn scan(candidates: &[Candidate], redactor: &Redactor) -> ScanStatus {
     let found = |candidate: &&Candidate| redactor.redact_bytes(&candidate.line) != candidate.line;
-    let hits: Vec<&Candidate> = candidates.iter().filter(found).collect();
+    // One line in many places of a commit is one finding.
+    let hits: BTreeSet<&Candidate> = candidates.iter().filter(found).collect();
     if hits.is_empty() {
         return ScanStatus::Clean;
     }
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
     use model::secret::Secret;
 
-    fn candidates(lines: &[&str]) -> BTreeSet<Candidate> {
+    fn candidates(lines: &[&str]) -> Vec<Candidate> {
         let make =
             |line: &&str| Candidate { place: "a1".to_owned(), line: line.as_bytes().to_vec() };
         lines.iter().map(make).collect()
@@ -140,7 +141,7 @@ mod tests {
     fn known_shapes_and_the_runs_own_secrets_are_found_and_never_shown() {
         let redactor = Redactor::new([Secret::new("canary-secret-1234")]);
         let shaped = format!("key = \"ghp_{}\"", "aB3dE6gH9jK2mN5pQ8sT");
-        let lines = candidates(&["plain", &shaped, "x canary-secret-1234 y"]);
+        let lines = candidates(&["plain", &shaped, &shaped, "x canary-secret-1234 y"]);
         let ScanStatus::Findings { count, listed } = scan(&lines, &redactor) else {
             panic!("findings")
         };

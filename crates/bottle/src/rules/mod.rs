@@ -13,6 +13,7 @@ pub(crate) mod mount;
 pub(crate) mod prompt;
 pub(crate) mod provenance;
 pub(crate) mod pull_text;
+pub(crate) mod session;
 pub(crate) mod slug;
 pub(crate) mod target;
 pub(crate) mod trust;

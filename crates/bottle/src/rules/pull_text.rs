@@ -1,11 +1,19 @@
 //! The text of a bottle's pull request: what the agent says, what was committed, and which issue it is for. Nothing of
 //! the run's record is in it; that has a place of its own.
+//!
+//! Our words stand in a section between two marks that no reader sees. Each run writes that section anew; what people
+//! write around it, and a title that they have changed, are theirs.
 
 use engine::evidence::NewCommit;
 
 /// More commits are counted and not listed.
 const LISTED_MAX: usize = 50;
 const TITLE_MAX_CHARS: usize = 120;
+
+/// The marks. They say to whoever edits the text what becomes of it.
+const BEGIN: &str =
+    "<!-- bot-bottle: each run writes anew what stands from here to the end mark -->";
+const END: &str = "<!-- bot-bottle: end -->";
 
 /// What the text is made of.
 #[derive(Debug, Clone, Copy)]
@@ -14,32 +22,70 @@ pub(crate) struct PullFacts<'a> {
     pub(crate) issue_title: &'a str,
     /// The agent's own summary, if it gave one.
     pub(crate) summary: Option<&'a str>,
+    /// All that the branch has and its base has not.
     pub(crate) commits: &'a [NewCommit],
 }
 
-/// Title and body.
-pub(crate) fn render_pull(facts: &PullFacts<'_>) -> (String, String) {
+/// The title of a new pull request.
+pub(crate) fn render_title(facts: &PullFacts<'_>) -> String {
     let title = facts.issue_title.trim();
     let title = if title.is_empty() { format!("Issue {}", facts.issue) } else { title.to_owned() };
-    let title: String = title.chars().filter(|c| !c.is_control()).take(TITLE_MAX_CHARS).collect();
-    let mut body = String::new();
+    title.chars().filter(|c| !c.is_control()).take(TITLE_MAX_CHARS).collect()
+}
+
+/// What stands between the marks.
+pub(crate) fn render_section(facts: &PullFacts<'_>) -> String {
+    let mut section = String::new();
     if let Some(summary) = facts.summary.map(str::trim).filter(|text| !text.is_empty()) {
         let quoted: String = summary.lines().map(|line| format!("> {line}\n")).collect();
-        body += &format!("What the agent says:\n\n{quoted}\n");
+        section += &format!("What the agent says:\n\n{quoted}\n");
     }
-    body += "Commits:\n\n";
+    section += "Commits:\n\n";
     for commit in facts.commits.iter().take(LISTED_MAX) {
         let subject: String =
             commit.subject.chars().filter(|c| !c.is_control()).take(200).collect();
         // In a code span nobody is called and nothing is closed by the subject's words.
-        body += &format!("- {} `{}`\n", commit.sha.short(), subject.replace('`', "'"));
+        section += &format!("- {} `{}`\n", commit.sha.short(), subject.replace('`', "'"));
     }
     let more = facts.commits.len().saturating_sub(LISTED_MAX);
     if more > 0 {
-        body += &format!("- and {more} more\n");
+        section += &format!("- and {more} more\n");
     }
-    body += &format!("\nCloses #{}\n", facts.issue);
-    (title, body)
+    section += &format!("\nCloses #{}\n", facts.issue);
+    // An agent's words must not look like a mark.
+    section.replace("<!--", "<! --")
+}
+
+/// The whole text of a new pull request.
+pub(crate) fn wrap_section(section: &str) -> String {
+    format!("{BEGIN}\n{section}{END}\n")
+}
+
+/// Whether the text still leads to the issue when our section is not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Link {
+    Kept,
+    Lost,
+}
+
+/// The text with a new section in it; `None` where people took the section out and the link to the issue is still there.
+/// Without the link the section comes back at the end, because the pull request has to belong to its issue.
+pub(crate) fn renew_body(current: &str, section: &str, link: Link) -> Option<String> {
+    let begin = current.find(BEGIN);
+    let end = begin.and_then(|at| current[at..].find(END).map(|length| at + length + END.len()));
+    match (begin.zip(end), link) {
+        (Some((begin, end)), Link::Kept | Link::Lost) => {
+            let section = wrap_section(section);
+            Some([&current[..begin], section.trim_end(), &current[end..]].concat())
+        }
+        (None, Link::Kept) => None,
+        (None, Link::Lost) => Some(format!("{}\n\n{}", current.trim_end(), wrap_section(section))),
+    }
+}
+
+/// The title: ours is renewed as long as nobody else has chosen one.
+pub(crate) fn choose_title<'a>(current: &'a str, before: Option<&str>, now: &'a str) -> &'a str {
+    if before == Some(current) { now } else { current }
 }
 
 #[cfg(test)]
@@ -47,20 +93,55 @@ mod tests {
     use super::*;
     use model::id::Sha;
 
+    fn commit(subject: &str) -> NewCommit {
+        let sha = Sha::parse(&"a".repeat(40)).expect("a sha");
+        NewCommit { sha, subject: subject.to_owned(), parents: 1 }
+    }
+
+    fn facts<'a>(commits: &'a [NewCommit], summary: &'a str) -> PullFacts<'a> {
+        PullFacts { issue: 3, issue_title: "Do\u{7} it", summary: Some(summary), commits }
+    }
+
     #[test]
     fn the_issue_is_linked_and_subjects_do_nothing() {
-        let sha = Sha::parse(&"a".repeat(40)).expect("a sha");
-        let subject = "fix `x`, closes #9 @all".to_owned();
-        let commits = [NewCommit { sha, subject, parents: 1 }];
-        let facts = PullFacts {
-            issue: 3,
-            issue_title: "Do\u{7} it",
-            summary: Some("done"),
-            commits: &commits,
-        };
-        let (title, body) = render_pull(&facts);
-        assert_eq!(title, "Do it");
-        assert!(body.ends_with("\nCloses #3\n") && body.contains("> done"), "{body}");
-        assert!(body.contains("`fix 'x', closes #9 @all`"), "{body}");
+        let commits = [commit("fix `x`, closes #9 @all")];
+        let facts = facts(&commits, "done");
+        assert_eq!(render_title(&facts), "Do it");
+        let section = render_section(&facts);
+        assert!(section.ends_with("\nCloses #3\n") && section.contains("> done"), "{section}");
+        assert!(section.contains("`fix 'x', closes #9 @all`"), "{section}");
+    }
+
+    #[test]
+    fn what_people_write_around_the_section_stays() {
+        let first = wrap_section("one\n");
+        let edited = format!("Reviewed by Carol.\n\n{first}\n- [ ] try it\n");
+        let renewed = renew_body(&edited, "two\n", Link::Kept).expect("renewed");
+        assert_eq!(renewed, edited.replace("one\n", "two\n"));
+        assert_eq!(renew_body(&first, "one\n", Link::Kept), Some(first));
+    }
+
+    #[test]
+    fn a_section_that_was_taken_out_comes_back_only_for_the_link() {
+        assert_eq!(renew_body("My own words. Closes #3", "two\n", Link::Kept), None);
+        let back = renew_body("My own words.\n", "two\n", Link::Lost).expect("renewed");
+        assert_eq!(back, format!("My own words.\n\n{}", wrap_section("two\n")));
+        let half = format!("{BEGIN}\nno end");
+        assert!(renew_body(&half, "two\n", Link::Lost).expect("renewed").starts_with(&half));
+    }
+
+    #[test]
+    fn an_agents_words_are_never_a_mark() {
+        let commits = [commit(END)];
+        let words = format!("{END}\n{BEGIN}");
+        let body = wrap_section(&render_section(&facts(&commits, &words)));
+        assert_eq!((body.matches(BEGIN).count(), body.matches(END).count()), (1, 1), "{body}");
+    }
+
+    #[test]
+    fn a_title_is_renewed_as_long_as_it_is_ours() {
+        assert_eq!(choose_title("old", Some("old"), "new"), "new");
+        assert_eq!(choose_title("Carol's", Some("old"), "new"), "Carol's");
+        assert_eq!(choose_title("old", None, "new"), "old");
     }
 }

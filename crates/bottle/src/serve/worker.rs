@@ -163,6 +163,7 @@ async fn start_wish(service: &Service, work: &Work, repo: &Repo) -> Result<Start
         agent,
         bottles,
         prompt: START_PROMPT.to_owned(),
+        terminal: None,
         label: None,
         backend: service.settings.backend.clone(),
         repo: Some(repo.source(&service.home).await?),
@@ -178,6 +179,7 @@ fn resume_wish(service: &Service, work: &Work, bottle: &Bottle) -> ResumeWish {
     ResumeWish {
         slug: bottle.slug().to_string(),
         prompt,
+        terminal: None,
         backend: service.settings.backend.clone(),
         claim: Some(work.claims),
     }

@@ -1,12 +1,15 @@
 //! Real agent programs in a real box call the forge, driven by a scripted model: Claude Code and Codex by their tools,
 //! pi by its shell.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 use testkit::part::{Part, require, require_folder};
+use testkit::screen::Screen;
 
-use crate::support::Scene;
+use crate::support::{Person, Scene};
 
 /// The folder below which agents are installed, as XDG_DATA_HOME.
 const AGENTS_VARIABLE: &str = "BOTTLEWORKS_TEST_AGENTS";
@@ -27,7 +30,19 @@ const PI: Agent = Agent { provider: "pi", model: "scripted", key: "MODEL_API_KEY
 
 /// Runs the agent on the scene's issue with these turns of its model.
 fn run(scene: &Scene, agent: &Agent, turns: Vec<Turn>) -> Option<(Output, ModelServer)> {
-    let data = require_folder("agents", AGENTS_VARIABLE, "run scripts/test-real")?;
+    let data = installed()?;
+    let server = hire(&scene.person, agent, turns);
+    let mut command = scene.start_command("");
+    command.env("XDG_DATA_HOME", data).env(agent.key, REAL_KEY);
+    Some((scene.person.hermetic.run(&mut command), server))
+}
+
+fn installed() -> Option<PathBuf> {
+    require_folder("agents", AGENTS_VARIABLE, "run scripts/test-real")
+}
+
+/// Writes the manifest of `worker`, whose model plays these turns.
+fn hire(person: &Person, agent: &Agent, turns: Vec<Turn>) -> ModelServer {
     let server = ModelServer::start([("run", ModelScript::new(turns))]);
     let manifest = format!(
         "provider = \"{}\"\nmodel = \"{}\"\nprompt = \"Be careful.\"\n[server]\nurl = \"{}\"\nkey_env = \"{}\"\n\
@@ -38,10 +53,8 @@ fn run(scene: &Scene, agent: &Agent, turns: Vec<Turn>) -> Option<(Output, ModelS
         agent.key,
         server.addr(),
     );
-    scene.person.manifest("agents", "worker", &manifest);
-    let mut command = scene.start_command("");
-    command.env("XDG_DATA_HOME", data).env(agent.key, REAL_KEY);
-    Some((scene.person.hermetic.run(&mut command), server))
+    person.manifest("agents", "worker", &manifest);
+    server
 }
 
 fn calls_the_tools(agent: &Agent) {
@@ -102,7 +115,7 @@ fn claude_goes_on_with_its_own_conversation_after_the_freezer() {
     let session = scene.provenance()["agent_says"]["session"].clone();
     let args = ["orchestrate", "resume", "--slug", crate::support::SLUG, "--prompt", "Go on."];
     let mut command = scene.command(&args);
-    let data = require_folder("agents", AGENTS_VARIABLE, "run scripts/test-real").expect("there");
+    let data = installed().expect("there");
     let output =
         scene.person.hermetic.run(command.env("XDG_DATA_HOME", data).env(CLAUDE.key, REAL_KEY));
     assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
@@ -114,6 +127,40 @@ fn claude_goes_on_with_its_own_conversation_after_the_freezer() {
         "{:?}",
         server.requests()
     );
+}
+
+#[test]
+fn claude_shows_its_own_interface_and_its_conversation_can_be_gone_on_with() {
+    let (Some(person), Some(data)) = (Person::new(), installed()) else { return };
+    let turns = vec![
+        Turn::shell("echo x > made.txt && git add -A && git commit -qm 'make it'"),
+        Turn::text("That is made."),
+        Turn::text("And that is all."),
+    ];
+    let server = hire(&person, &CLAUDE, turns);
+    let line = format!(
+        "XDG_DATA_HOME={} {}={REAL_KEY} {} start worker --backend bwrap --prompt 'Make it.'; echo \"it was $?\"; read -r line",
+        data.display(),
+        CLAUDE.key,
+        env!("CARGO_BIN_EXE_bot-bottle"),
+    );
+    let dir = person.fork.checkout.dir();
+    let Some(screen) = Screen::start(&person.hermetic, dir, &["sh", "-c", &line]) else { return };
+    let shown = screen.shows("That is made.");
+    assert!(shown.contains("Make it.") && shown.contains("bypass permissions"), "{shown}");
+    screen.press(&["-l", "/exit"]);
+    screen.press(&["Enter"]);
+    screen.shows("it was 0");
+    let first = person.provenance("worker");
+    assert_eq!(first["commits"]["new"].as_array().map(Vec::len), Some(1), "{first:#}");
+    let args = ["resume", "worker", "--headless", "--prompt", "Is there more?"];
+    let mut command = person.command(&args);
+    let output = person.hermetic.run(command.env("XDG_DATA_HOME", data).env(CLAUDE.key, REAL_KEY));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), person.log("worker"));
+    let second = person.provenance("worker");
+    assert_eq!(second["resumes_session"], true, "{second:#}");
+    assert!(person.log("worker").contains("And that is all."), "{}", person.log("worker"));
+    assert!(server.requests().iter().all(|request| request.auth.as_deref() == Some(REAL_KEY)));
 }
 
 #[test]

@@ -96,15 +96,6 @@ fn logs_show_what_the_agent_printed() {
 }
 
 #[test]
-fn without_headless_the_person_is_told_that_it_is_needed() {
-    let Some(person) = Person::new() else { return };
-    let output = person.run(&["start", "worker"]);
-    assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    assert!(output.stderr.contains("--headless"), "{}", output.stderr);
-    assert!(person.run(&["start", "--help"]).stdout.contains("required for now"));
-}
-
-#[test]
 fn what_is_not_there_is_named() {
     let Some(person) = Person::new() else { return };
     let output = person.run(&["freeze", "ghost"]);
@@ -157,4 +148,54 @@ fn a_start_that_fails_before_the_agent_leaves_a_bottle_that_can_be_resumed() {
     let output = scene.resume(&format!("{COMMIT}{}", crate::support::DONE));
     assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
     assert_eq!(scene.forge.pulls().len(), 1);
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let Some(person) = Person::new() else { return };
+    for (args, words) in [
+        (&["start", "--help"][..], &["Examples:", "own interface", "--prompt @task.md", "125"][..]),
+        (&["resume", "--help"], &["Examples:", "bot-bottle list", "at your terminal"]),
+        (
+            &["orchestrate", "start", "--help"],
+            &["FORGE_TOKEN", "FORGE_ISSUE_NUMBER", "bot-bottle:<agent>"],
+        ),
+    ] {
+        let help = person.run(args).stdout;
+        for word in words {
+            assert!(help.contains(word), "{word}: {help}");
+        }
+    }
+}
+
+#[test]
+fn wrong_input_gets_one_line_that_says_what_to_do() {
+    let Some(person) = Person::new() else { return };
+    let headless = ["--headless", "--prompt", "x"];
+    for (args, words) in [
+        (vec!["start", "nobody"], "bot-bottle agent new nobody"),
+        (vec!["start", "../x"], "not a valid agent name"),
+        (vec!["start", "worker", "--bottle", "nope"], "bot-bottle bottle new nope"),
+        (vec!["start", "worker", "--backend", "lxc"], "use docker or bwrap"),
+        (vec!["resume", "nobody"], "bot-bottle list"),
+    ] {
+        let output = person.run(&[&args[..], &headless].concat());
+        assert_eq!(output.status, Some(125), "{}", output.snapshot());
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+        assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    }
+    for (args, words) in [
+        (
+            &["start", "worker", "--headless", "--prompt", "@/nowhere"][..],
+            "could not read the prompt /nowhere",
+        ),
+        (&["start", "worker", "--headless", "--prompt", " "], "the prompt is empty"),
+        (&["provenance", "show", "nobody"], "bot-bottle list"),
+        (&["agent", "new", "worker"], "choose another name"),
+    ] {
+        let output = person.run(args);
+        assert!(matches!(output.status, Some(2 | 3)), "{}", output.snapshot());
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+        assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    }
 }

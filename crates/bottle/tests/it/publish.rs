@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use testkit::fake_gitea::Mishap;
+use testkit::part::{Part, require};
 
 use crate::support::{COMMIT, DONE, Person, Scene};
 
@@ -113,6 +114,53 @@ fn gitleaks_is_asked_where_it_is_and_its_word_counts() {
     gitleaks_says("", 1, "error", false);
 }
 
+/// Runs a script with the real gitleaks on the path; its part of the provenance.
+fn ask_the_real_gitleaks(script: &str) -> Option<(Scene, serde_json::Value)> {
+    let program = require(Part::Gitleaks)?;
+    let scene = Scene::new()?;
+    let path = format!("{}:/usr/bin:/bin", program.parent().expect("a folder").display());
+    let mut command = scene.start_command(&format!("{script}{DONE}"));
+    let output = scene.person.hermetic.run(command.env("PATH", path));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
+    let found = scene.provenance()["gitleaks"].clone();
+    Some((scene, found))
+}
+
+#[test]
+fn the_real_gitleaks_says_clean_and_its_version_is_written_down() {
+    let Some((scene, found)) = ask_the_real_gitleaks(COMMIT) else { return };
+    assert_eq!(found["status"], "clean", "{found}");
+    assert!(found["version"].as_str().is_some_and(|version| !version.is_empty()), "{found}");
+    assert!(scene.published().is_some());
+}
+
+#[test]
+fn the_real_gitleaks_sees_more_than_the_built_in_scan_and_takes_no_excuse() {
+    // Of no shape that the built-in scan knows, and excused by whoever wrote it.
+    let secret = ["zX9kQ2", "mV7tL4", "pR8wN1", "bY6cJ3", "hF5d"].concat();
+    let line = format!("warehouse_api_key = \"{secret}\" # gitleaks:allow\n");
+    let Some((scene, found)) = ask_the_real_gitleaks(&commit_of("config.py", &line)) else {
+        return;
+    };
+    assert_eq!(found["status"], "findings", "{found}");
+    assert_eq!(scene.published(), None);
+    let document = scene.provenance();
+    assert_eq!(document["scans"][0]["status"], "clean", "{document:#}");
+    assert!(!document.to_string().contains(&secret), "{document:#}");
+}
+
+#[test]
+fn the_real_gitleaks_sees_a_key_that_runs_over_lines() {
+    let body = ["MIIEpAIBAAKCAQEAt0", "Zq8Jk3vXw9LmNp2RsT"].concat().repeat(3);
+    let key = format!(
+        "{0}BEGIN RSA PRIVATE KEY{0}\n{body}\n{body}\n{0}END RSA PRIVATE KEY{0}\n",
+        "-----"
+    );
+    let Some((_, found)) = ask_the_real_gitleaks(&commit_of("id_rsa", &key)) else { return };
+    let listed = found["listed"].to_string();
+    assert!(listed.contains("private-key"), "{found}");
+}
+
 #[test]
 fn an_answer_that_was_lost_does_not_open_two_pull_requests() {
     let Some(scene) = Scene::new() else { return };
@@ -168,4 +216,71 @@ fn an_agent_that_waits_for_a_person_opens_no_pull_request() {
     assert!(output.stdout.contains("waits for a person"), "{}", output.stdout);
     assert_eq!(scene.published(), None);
     assert_eq!(scene.provenance()["watchdog_fired"], false);
+}
+
+#[test]
+fn a_later_run_renews_our_part_of_the_pull_request_and_nothing_of_others() {
+    let Some(scene) = Scene::new() else { return };
+    scene.start_ok(&format!("{COMMIT}{DONE}"));
+    let number = scene.forge.pulls()[0].number;
+    let written = scene.forge.pulls()[0].body.clone();
+    scene.forge.change_pull(number, |pull| {
+        pull.body = format!("Carol has read it.\n\n{written}\n- [ ] try it");
+    });
+    scene.forge.change_issue(scene.issue, |issue| issue.title = "Do it well".to_owned());
+    let done = "[[step]]\nrun = [\"forge\", \"done\", \"success\", \"better now\"]\n";
+    let output = scene.resume(&format!("{COMMIT}{done}"));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
+    let pulls = scene.forge.pulls();
+    let (title, body) = (&pulls[0].title, &pulls[0].body);
+    assert_eq!((pulls.len(), title.as_str()), (1, "Do it well"));
+    assert!(
+        body.starts_with("Carol has read it.\n\n<!--") && body.ends_with("- [ ] try it"),
+        "{body}"
+    );
+    assert!(body.contains("> better now") && !body.contains("all done"), "{body}");
+    assert_eq!(body.matches("do the work").count(), 2, "{body}");
+    assert_eq!(body.matches("Closes #1").count(), 1, "{body}");
+}
+
+#[test]
+fn a_title_and_a_text_that_people_made_their_own_stay() {
+    let Some(scene) = Scene::new() else { return };
+    scene.start_ok(&format!("{COMMIT}{DONE}"));
+    let number = scene.forge.pulls()[0].number;
+    scene.forge.change_pull(number, |pull| {
+        pull.title = "Carol's title".to_owned();
+        pull.body = "Carol's words. Fixes #1".to_owned();
+    });
+    let output = scene.resume(&format!("{COMMIT}{DONE}"));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
+    let pull = scene.forge.pulls()[0].clone();
+    assert_eq!(
+        (pull.title.as_str(), pull.body.as_str()),
+        ("Carol's title", "Carol's words. Fixes #1")
+    );
+    // Without the link it would be nobody's: our part comes back, below theirs.
+    scene.forge.change_pull(number, |pull| pull.body = "Carol's words.".to_owned());
+    let output = scene.resume(&format!("{COMMIT}{DONE}"));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
+    let body = scene.forge.pulls()[0].body.clone();
+    assert!(body.starts_with("Carol's words.\n\n<!--") && body.contains("Closes #1"), "{body}");
+}
+
+#[test]
+fn the_scope_grows_when_the_runs_own_pull_request_was_opened() {
+    let Some(scene) = Scene::new() else { return };
+    let stranger = scene.forge.add_pull("Somebody's", "topic", "main");
+    let own = stranger + 1;
+    let refused = |number| format!("[[step]]\nrun = \"forge comment {number} hi\"\nexpect = 3\n");
+    scene.start_ok(&format!("{}{}{COMMIT}{DONE}", refused(own), refused(stranger)));
+    assert_eq!(scene.forge.pulls().last().map(|pull| pull.number), Some(own));
+    let allowed =
+        format!("[[step]]\nrun = \"forge comment {own} hi && forge describe {own} 'Closes #1'\"\n");
+    let output = scene.resume(&format!("{allowed}{}{DONE}", refused(stranger)));
+    assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
+    assert_eq!(scene.forge.comments().len(), 1);
+    let said = scene.sentences();
+    assert!(said.contains(&format!("posted comment to #{own}")), "{said:?}");
+    assert!(said.contains(&format!("refused comment to #{stranger}: out of scope")), "{said:?}");
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use agent::{AgentReport, Progress, Provider, Usage};
 use host::file::FileError;
@@ -19,6 +20,7 @@ use crate::launch::{self, LaunchError, Launcher, Sighting};
 use crate::listen::Listener;
 use crate::place::Place;
 use crate::record::ExitRecord;
+use crate::terminal::Seat;
 
 pub use harness::HARNESS;
 
@@ -27,6 +29,9 @@ const LOG_CAP: u64 = 16 * MIB;
 
 /// Between the polite signal and the final one.
 const GRACE_MS: u64 = 5000;
+
+/// How long the last words at a terminal may take once the box has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What the box of a run is made of, whoever works in it.
 #[derive(Debug, Clone)]
@@ -124,6 +129,7 @@ impl Errand<'_> {
             programs,
             relays: plan.relays(),
             silence_secs: plan.silence_secs,
+            terminal: plan.terminal.as_ref().map(|terminal| terminal.size),
             ..self.site.spec()
         }
     }
@@ -151,6 +157,10 @@ impl Errand<'_> {
         cancel: &Cancel,
         mut told: impl FnMut(Heard),
     ) -> Result<Done, ErrandError> {
+        if self.plan.terminal.is_some() {
+            // Whoever sat there is gone, and what was printed was for their eyes.
+            return self.attend_seated(None, cancel, told).await;
+        }
         let place = self.place();
         let provider = Provider::parse(&self.plan.provider)?;
         let mut listener = Listener::resuming(provider, &place.stdout(OUTPUT), earlier);
@@ -165,17 +175,62 @@ impl Errand<'_> {
                 }
             }?
         };
-        let exit = match record.ended {
-            Ended::Exited { code } => Some(code),
-            _ => None,
+        let report =
+            listener.finish(exit_code(&record), |progress| told(Heard::Progress(progress)));
+        Ok(Done { record, report })
+    }
+
+    /// Waits for the box while somebody sits at its terminal. When it has ended, what it printed last is still shown.
+    pub async fn attend_seated(
+        &self,
+        seat: Option<Seat>,
+        cancel: &Cancel,
+        mut told: impl FnMut(Heard),
+    ) -> Result<Done, ErrandError> {
+        let place = self.place();
+        let mut seated = std::pin::pin!(async {
+            match seat {
+                Some(seat) => seat.serve().await,
+                None => std::future::pending().await,
+            }
+        });
+        let mut waiting = std::pin::pin!(launch::attach(&place));
+        let mut sits = true;
+        let record = loop {
+            tokio::select! {
+                ended = &mut waiting => break ended?,
+                left = &mut seated, if sits => {
+                    sits = false;
+                    if let Err(source) = left {
+                        launch::end(&place).await?;
+                        let path = place.path().to_path_buf();
+                        return Err(ErrandError::Io { doing: "serve the terminal of", path, source });
+                    }
+                }
+                reason = cancel.cancelled() => {
+                    told(Heard::Stopping(reason));
+                    break launch::end(&place).await?;
+                }
+            }
         };
-        let report = listener.finish(exit, |progress| told(Heard::Progress(progress)));
+        if sits {
+            // Late words are no reason to fail: how the box ended is known.
+            tokio::time::timeout(LAST_WORDS, &mut seated).await.ok();
+        }
+        let report = AgentReport::of_status(exit_code(&record));
         Ok(Done { record, report })
     }
 
     /// The box's folder.
     pub fn place(&self) -> Place {
         Place::new(&self.site.place)
+    }
+}
+
+fn exit_code(record: &ExitRecord) -> Option<i32> {
+    match record.ended {
+        Ended::Exited { code } => Some(code),
+        _ => None,
     }
 }
 
@@ -204,6 +259,7 @@ impl Site {
             output: OUTPUT,
             deadline_secs: self.deadline_secs,
             silence_secs: None,
+            terminal: None,
             grace_ms: GRACE_MS,
         }
     }

@@ -8,8 +8,8 @@ mod plan;
 use std::path::{Path, PathBuf};
 
 use agent::{
-    AgentError, AgentRequest, McpServer, ModelRoute, Price as AgentPrice, Provider, SessionWish,
-    WireApi,
+    AgentError, AgentRequest, Manner, McpServer, ModelRoute, Price as AgentPrice, Provider,
+    SessionWish, WireApi,
 };
 use egress::model_route::{Caps, Price, Prices, SpecError, Upstream, WireApi as RouteApi};
 use egress::{EgressConfig, EgressPolicy, ModelRouteSpec, Profile};
@@ -19,6 +19,7 @@ use model::id::RunId;
 use model::secret::Secret;
 
 use crate::install::{self, Installed};
+use crate::terminal::TerminalPlan;
 use choice::{ModelChoice, NoModel, Said, choose_model};
 
 pub use key::KeyPlace;
@@ -189,11 +190,28 @@ impl Hired {
 
     /// What is started for a task.
     pub fn plan(&self, task: Task<'_>) -> Result<AgentPlan, HireError> {
+        self.plan_in(Manner::Headless, task)
+    }
+
+    /// The same with the agent's own interface, for a person at a terminal. Nobody is ended for thinking in silence.
+    pub fn plan_at_terminal(
+        &self,
+        task: Task<'_>,
+        terminal: TerminalPlan,
+    ) -> Result<AgentPlan, HireError> {
+        let mut plan = self.plan_in(Manner::Terminal, task)?;
+        plan.env.extend(terminal.env.clone());
+        plan.silence_secs = None;
+        plan.terminal = Some(terminal);
+        Ok(plan)
+    }
+
+    fn plan_in(&self, manner: Manner, task: Task<'_>) -> Result<AgentPlan, HireError> {
         let wish = &self.wish;
         let dummy_key = format!("bottle-{}", task.run);
         let command = match &wish.script {
             Some(script) if wish.provider == Provider::Scripted => agent::scripted::command(script),
-            _ => wish.provider.command(&self.request(&task, &dummy_key))?,
+            _ => wish.provider.command(&self.request(manner, &task, &dummy_key))?,
         };
         let mut plan = AgentPlan::new(wish.provider, &command, task.prompt, task.context);
         plan.programs = self.installed.iter().map(|installed| installed.mount.clone()).collect();
@@ -215,12 +233,13 @@ impl Hired {
         Ok(plan)
     }
 
-    fn request(&self, task: &Task<'_>, dummy_key: &str) -> AgentRequest {
+    fn request(&self, manner: Manner, task: &Task<'_>, dummy_key: &str) -> AgentRequest {
         let wish = &self.wish;
         let choice = self.model.as_ref().map(|model| &model.choice);
         AgentRequest {
             launcher: self.installed.as_ref().map_or_else(Vec::new, |it| it.launcher.clone()),
             prompt: task.prompt.clone(),
+            manner,
             model: choice.and_then(|choice| choice.model.clone()),
             variant: wish.variant.clone(),
             agent: wish.agent.clone(),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{HireError, KeyPlace};
 use crate::launch::WayOut;
 use crate::shim::EGRESS_SOCKET;
+use crate::terminal::TerminalPlan;
 
 /// Where the box finds the proxy.
 pub const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
@@ -46,6 +47,9 @@ pub struct AgentPlan {
     pub sidecars: Vec<Relay>,
     /// Seconds without output or traffic after which it is ended.
     pub silence_secs: Option<u64>,
+    /// The terminal at which somebody sits, if anybody does.
+    #[serde(default)]
+    pub terminal: Option<TerminalPlan>,
     /// What it was told, for people to read.
     pub instructions: String,
     /// What the repository's people say about it.
@@ -74,6 +78,7 @@ impl AgentPlan {
             key: KeyPlace::Nowhere,
             sidecars: Vec::new(),
             silence_secs: None,
+            terminal: None,
             instructions,
             context,
         }

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use agent::{AgentCommand, AgentReport, AgentRequest, ModelRoute, Provider, SessionWish, Usage};
+use agent::{
+    AgentCommand, AgentReport, AgentRequest, Manner, ModelRoute, Provider, SessionWish, Usage,
+};
 use egress::model_route::{AuthStyle, KeySource, ModelRouteSpec, Upstream};
 use engine::install::{self, Installed};
 use engine::listen::Listener;
@@ -96,6 +98,7 @@ impl<'a> Worker<'a> {
         let request = AgentRequest {
             launcher: self.installed.launcher.clone(),
             prompt: prompt.to_owned(),
+            manner: Manner::Headless,
             model: Some(self.model().to_owned()),
             variant: None,
             agent: None,

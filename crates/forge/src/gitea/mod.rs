@@ -12,6 +12,7 @@ use std::path::Path;
 use hyper::Method;
 use model::id::BranchName;
 use model::secret::Secret;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use crate::address::{WebBase, encode_segment};
@@ -119,6 +120,14 @@ impl Gitea {
     }
 
     /// The paths of issues serve for pull requests too.
+    /// Some versions fail with a 500 over a thread that is not there. Asked for the thread itself they say what is wrong.
+    async fn find_missing(&self, thread: Thread) -> Option<ForgeError> {
+        let action = format!("read the comments on #{}", thread.number());
+        let ask = Ask::get(self.thread_path(thread, &[]), action);
+        let asked = self.client.json::<IgnoredAny>(&ask).await;
+        asked.err().filter(|error| matches!(error, ForgeError::NotFound { .. }))
+    }
+
     fn thread_path(&self, thread: Thread, segments: &[&str]) -> String {
         self.repo_path(&[&["issues", thread.number().to_string().as_str()], segments].concat())
     }
@@ -226,7 +235,12 @@ impl Provider for Gitea {
     async fn plain_comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
         let action = format!("read the comments on #{}", thread.number());
         let ask = Ask::get(self.thread_path(thread, &["comments"]), action);
-        let comments = self.client.json::<Option<Vec<WireComment>>>(&ask).await?;
+        let comments = match self.client.json::<Option<Vec<WireComment>>>(&ask).await {
+            Err(error @ ForgeError::Server { .. }) => {
+                return Err(self.find_missing(thread).await.unwrap_or(error));
+            }
+            answer => answer?,
+        };
         Ok(comments.unwrap_or_default().into_iter().map(WireComment::into_comment).collect())
     }
 

@@ -52,6 +52,11 @@ pub(crate) fn find_closings(text: &str) -> Vec<Closing<'_>> {
     found
 }
 
+/// Whether a text says that it closes this issue of the repository itself.
+pub fn closes_issue(text: &str, number: u64) -> bool {
+    find_closings(text).iter().any(|found| found.is_own_issue(number))
+}
+
 /// The open pull request of `login` that says it closes the issue, the newest of several. Without a login nobody's is
 /// believed.
 pub(crate) fn choose_pull_for_issue(
@@ -61,9 +66,8 @@ pub(crate) fn choose_pull_for_issue(
 ) -> Option<u64> {
     let login = login?;
     let fits = |pull: &&PullRequest| {
-        let closes = |text: &str| find_closings(text).iter().any(|found| found.is_own_issue(issue));
         let own = pull.author.eq_ignore_ascii_case(login) && !pull.from_fork && pull.is_open();
-        own && (closes(&pull.body) || closes(&pull.title))
+        own && (closes_issue(&pull.body, issue) || closes_issue(&pull.title, issue))
     };
     pulls.iter().filter(fits).map(|pull| pull.number).max()
 }

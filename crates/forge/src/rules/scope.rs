@@ -14,7 +14,7 @@ pub const BODY_MAX_BYTES: usize = 60_000;
 pub struct Scope {
     /// The issue.
     pub issue: u64,
-    /// The pull requests of the run; they may come later.
+    /// The pull requests that earlier runs for it have opened.
     pub pulls: BTreeSet<u64>,
 }
 

@@ -55,7 +55,7 @@ async fn a_server_that_is_no_forge_is_told_apart_from_one_that_is_down() {
     let page = Mishap::Status { code: 200, headers: Vec::new(), body: "<html>".to_owned() };
     let odd =
         Mishap::Status { code: 200, headers: Vec::new(), body: "{\"version\":\"v\"}".to_owned() };
-    for mishap in [page, odd, Mishap::status(404, ""), Mishap::status(403, "")] {
+    for mishap in [page, odd, Mishap::status(404, "")] {
         let server = FakeGitea::start();
         server.fail_next(1, &mishap);
         let error = open(&server.remote_url(), &setting()).await.unwrap_err();
@@ -67,11 +67,26 @@ async fn a_server_that_is_no_forge_is_told_apart_from_one_that_is_down() {
 }
 
 #[tokio::test]
-async fn a_forgejo_is_one_of_them() {
-    let server = FakeGitea::start();
-    let body = "{\"version\":\"15.0.3+gitea-1.22.0\"}".to_owned();
-    server.fail_next(1, &Mishap::Status { code: 200, headers: Vec::new(), body });
-    assert!(matches!(open(&server.remote_url(), &setting()).await, Ok(Forge::Gitea(_))));
+async fn a_server_that_wants_a_login_first_is_told_apart_and_gets_no_token() {
+    for status in [401, 403] {
+        let server = FakeGitea::start();
+        server.fail_next(3, &Mishap::status(status, "{\"message\":\"Only signed in user\"}"));
+        let error = open(&server.remote_url(), &setting()).await.unwrap_err();
+        assert_eq!(kind(&error), "LoginWanted", "{error}");
+        let words = error.to_string();
+        assert!(words.contains(&status.to_string()) && words.contains("name the kind"), "{words}");
+        assert!(server.requests().iter().all(|it| it.header("authorization").is_none()));
+    }
+}
+
+#[tokio::test]
+async fn a_forgejo_and_one_that_was_built_without_a_number_are_known() {
+    for version in ["15.0.3+gitea-1.22.0", "development"] {
+        let server = FakeGitea::start();
+        let body = format!("{{\"version\":\"{version}\"}}");
+        server.fail_next(1, &Mishap::Status { code: 200, headers: Vec::new(), body });
+        assert!(matches!(open(&server.remote_url(), &setting()).await, Ok(Forge::Gitea(_))));
+    }
 }
 
 #[tokio::test]

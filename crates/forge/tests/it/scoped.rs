@@ -13,10 +13,18 @@ use testkit::fake_gitlab::FakeGitlab;
 use crate::world::{address, setting};
 
 async fn scoped<F: Flavour>(server: &FakeForge<F>, issue: u64) -> ScopedForge {
+    scoped_with(server, issue, &[]).await
+}
+
+async fn scoped_with<F: Flavour>(server: &FakeForge<F>, issue: u64, pulls: &[u64]) -> ScopedForge {
     let address = address(&server.remote_url());
     let forge = forge::Forge::open(&address, Secret::new(TOKEN), &setting()).await.unwrap();
     let redactor = Arc::new(Redactor::new([Secret::new(TOKEN)]));
-    ScopedForge::new(forge, Scope { issue, pulls: BTreeSet::new() }, redactor)
+    ScopedForge::new(
+        forge,
+        Scope { issue, pulls: BTreeSet::from_iter(pulls.iter().copied()) },
+        redactor,
+    )
 }
 
 fn reason<T: std::fmt::Debug>(ruling: Ruling<T>) -> RefusalReason {
@@ -46,16 +54,16 @@ async fn writes_outside_the_scope_are_refused_and_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn the_scope_grows_with_the_runs_own_pull_request() {
+async fn an_earlier_runs_pull_request_is_in_the_scope_of_the_next() {
     let server = FakeGitea::start();
     let issue = server.add_issue("own", "", &[], &[]);
     let pull = server.add_pull("mine", "topic", "main");
-    let scoped = scoped(&server, issue).await;
-    let refused = scoped.update_description(Thread::Pull(pull), "text").await.unwrap();
+    let before = scoped(&server, issue).await;
+    let refused = before.update_description(Thread::Pull(pull), "text").await.unwrap();
     assert_eq!(reason(refused), RefusalReason::OutOfScope);
-    scoped.admit_pull(pull);
-    scoped.update_description(Thread::Pull(pull), "text").await.unwrap();
-    assert_eq!(server.pulls()[0].body, "text");
+    let after = scoped_with(&server, issue, &[pull]).await;
+    let done = after.update_description(Thread::Pull(pull), "text").await.unwrap();
+    assert_eq!((done, server.pulls()[0].body.as_str()), (Ruling::Done(()), "text"));
 }
 
 #[tokio::test]
@@ -83,8 +91,7 @@ async fn where_the_two_are_numbered_apart_a_number_means_the_runs_own() {
         server.add_pull("mine", head, "main");
     }
     server.add_comment(Room::Pull, 2, "alice", "on the merge request");
-    let scoped = scoped(&server, issue).await;
-    scoped.admit_pull(2);
+    let scoped = scoped_with(&server, issue, &[2]).await;
     assert_eq!(scoped.choose_thread(1, None), Thread::Issue(1));
     assert_eq!(scoped.choose_thread(2, None), Thread::Pull(2));
     let other = scoped.choose_thread(1, Some(ThreadKind::Pull));

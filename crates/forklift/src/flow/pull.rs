@@ -16,7 +16,10 @@ use crate::exit::{Failure, OrExit};
 /// The variable with the forge's token.
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 
-/// The file with it, in forklift's configuration folder.
+/// The variable that names the kind of a forge which does not say it itself.
+const KIND_VARIABLE: &str = "FORKLIFT_FORGE_KIND";
+
+/// The file with the token, in forklift's configuration folder.
 const TOKEN_FILE: &str = "forge-token";
 
 /// What the branches of all runs begin with.
@@ -29,6 +32,8 @@ pub(crate) struct ForgePlan {
     pub(crate) url: String,
     /// The token, if there is one.
     pub(crate) token: Option<Secret>,
+    /// The kind, if the person named it.
+    pub(crate) kind: Option<ForgeKind>,
 }
 
 impl ForgePlan {
@@ -43,8 +48,20 @@ impl ForgePlan {
                 Err(error) => return Err(error).or_exit(ForkliftStatus::Usage),
             },
         };
-        Ok(Self { url: url.to_owned(), token })
+        Ok(Self { url: url.to_owned(), token, kind: find_kind()? })
     }
+}
+
+/// The kind that the person named.
+fn find_kind() -> Result<Option<ForgeKind>, Failure> {
+    let Some(word) = host::env::var(KIND_VARIABLE).filter(|word| !word.is_empty()) else {
+        return Ok(None);
+    };
+    let wrong = || {
+        let word: String = word.escape_debug().take(40).collect();
+        Failure::usage(format!("{KIND_VARIABLE} cannot be '{word}'; use gitea, github or gitlab"))
+    };
+    ForgeKind::parse(&word).map(Some).ok_or_else(wrong)
 }
 
 /// Opens the pull request, or leaves its text beside the run where there is no forge or no token. A forge that says no
@@ -75,7 +92,7 @@ pub(crate) async fn open_pull(
     let target = format!("{} {}", address.full_name(), pull.head);
     let note = |outcome| Operation::new("pull", target.clone(), outcome);
     log.append(&note(Outcome::Intended)).or_exit(ForkliftStatus::Machine)?;
-    match publish(&address, token, pull).await {
+    match publish(&address, token, plan.kind, pull).await {
         Ok(opened) => {
             log.append(&note(Outcome::Done)).or_exit(ForkliftStatus::Machine)?;
             publication.pull = Some(PullReference { number: opened.number, url: opened.url });
@@ -83,7 +100,12 @@ pub(crate) async fn open_pull(
         Err(error) => {
             log.append(&note(Outcome::Failed)).or_exit(ForkliftStatus::Machine)?;
             publication.pull_text = Some(keep_text(folder, pull)?);
-            publication.problem = Some(error.to_string());
+            publication.problem = Some(match &error {
+                ForgeError::UnknownForge { .. } | ForgeError::LoginWanted { .. } => {
+                    format!("{error}: set {KIND_VARIABLE} to gitea, github or gitlab")
+                }
+                _ => error.to_string(),
+            });
         }
     }
     Ok(())
@@ -102,9 +124,11 @@ async fn find_token(plan: &ForgePlan, address: &ForgeAddress) -> Option<Secret> 
 async fn publish(
     address: &ForgeAddress,
     token: Secret,
+    kind: Option<ForgeKind>,
     pull: &NewPull,
 ) -> Result<PullRequest, ForgeError> {
-    let forge = Forge::open(address, token, &ForgeSetting::default()).await?;
+    let setting = ForgeSetting { kind, ..ForgeSetting::default() };
+    let forge = Forge::open(address, token, &setting).await?;
     // A forklift that was killed after the forge had said yes finds its own pull request here.
     let opened = match forge.find_pull(&pull.head).await? {
         Some(there) => forge.update_pull(there.number, &pull.title, &pull.body).await?,

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
+use testkit::fake_gitea::FakeGitea;
 use testkit::fake_github::{FakeGithub, GithubFlavour};
 use testkit::fake_gitlab::{FakeGitlab, GitlabFlavour};
 use testkit::hermetic::Output;
@@ -109,4 +110,29 @@ fn a_token_for_github_is_never_sent_to_another_kind_of_forge() {
     let output = person.hermetic.run(command(&person, &github).env(variable, TOKEN));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(github.pulls().len(), 1);
+}
+
+#[test]
+fn a_forge_behind_a_login_is_named_by_the_person() {
+    let Some(person) = Person::new() else { return };
+    let forge = FakeGitea::start();
+    forge.fail_next(3, &Mishap::status(403, "Only signed in user is allowed to call APIs."));
+    let output = with_token(&person, &forge);
+    assert!(
+        output.stdout.contains("only to those who are logged in (status 403)"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(output.stdout.contains("FORKLIFT_FORGE_KIND"), "{}", output.snapshot());
+    assert_eq!(forge.pulls().len(), 0);
+    let Some(person) = Person::new() else { return };
+    let mut command = command(&person, &forge);
+    command.env("FORKLIFT_TOKEN", TOKEN).env("FORKLIFT_FORGE_KIND", "Gitea");
+    let output = person.hermetic.run(&mut command);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(forge.pulls().len(), 1);
+    assert!(!forge.requests().iter().skip(3).any(|request| request.path.ends_with("/version")));
+    let output = person.hermetic.run(command.env("FORKLIFT_FORGE_KIND", "svn"));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("'svn'; use gitea"), "{}", output.snapshot());
 }

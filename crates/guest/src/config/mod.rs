@@ -12,6 +12,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::terminal::TerminalSize;
+
 /// Everything the init needs to know. The agent can read this file: it must hold nothing the agent may not see.
 ///
 /// Unknown fields are refused, because host and guest always come from the same build and a field that only one side
@@ -44,6 +46,9 @@ pub struct GuestConfig {
     /// How long everything may take to end after the box was asked to stop.
     #[serde(default = "default_grace_ms")]
     pub grace_ms: u64,
+    /// The terminal of the command; without one it has nothing on its standard input.
+    #[serde(default)]
+    pub terminal: Option<Terminal>,
     /// The init ends the box by itself after this time, sleep of the machine included. The host's clock comes first:
     /// this is for the day the host died.
     pub backstop_secs: u64,
@@ -59,6 +64,16 @@ pub struct Relay {
     pub socket: PathBuf,
 }
 
+/// A terminal in the box, and the socket of the host at which somebody sits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terminal {
+    /// The socket, as seen in the box.
+    pub socket: PathBuf,
+    /// How large it is at first.
+    pub size: TerminalSize,
+}
+
 impl GuestConfig {
     /// A configuration that demands every check and sets no limit but the one on core files.
     pub fn new(argv: Vec<String>, cwd: impl Into<PathBuf>, backstop_secs: u64) -> Self {
@@ -72,6 +87,7 @@ impl GuestConfig {
             demand: every_check(),
             linger_ms: default_linger_ms(),
             grace_ms: default_grace_ms(),
+            terminal: None,
             backstop_secs,
         }
     }
@@ -128,6 +144,9 @@ mod tests {
         config.env.insert("PATH".to_owned(), "/usr/bin".to_owned());
         config.limits.nproc = Some(256);
         config.relays.push(relay("127.0.0.1:3128"));
+        let size = TerminalSize { rows: 24, cols: 80 };
+        config.terminal =
+            Some(Terminal { socket: "/harness-state/run/terminal.sock".into(), size });
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(GuestConfig::parse(&text).unwrap(), config);
     }

@@ -11,6 +11,7 @@ mod relay;
 mod stage;
 mod status;
 mod supervise;
+mod terminal;
 pub(crate) mod userns;
 
 use std::io::Write;
@@ -44,6 +45,8 @@ enum InitError {
     NotABox,
     #[error(transparent)]
     Relay(#[from] relay::RelayError),
+    #[error(transparent)]
+    Terminal(#[from] terminal::TerminalError),
     #[error("could not watch the box: {0}")]
     Supervise(std::io::Error),
     #[error(transparent)]
@@ -76,6 +79,7 @@ struct Prepared {
     command_limits: RlimitSpec,
     signals: supervise::Signals,
     doors: Vec<relay::Door>,
+    terminal: Option<terminal::Terminal>,
 }
 
 fn prepare(path: &Path, findings: &mut Findings) -> Result<Prepared, InitError> {
@@ -98,7 +102,8 @@ fn prepare(path: &Path, findings: &mut Findings) -> Result<Prepared, InitError> 
     findings.limits.cpu_secs = command_limits.cpu_secs;
     findings.preflight.extend(preflight::attempts(&config));
     let doors = relay::open(&config.relays)?;
-    Ok(Prepared { config, command_limits, signals, doors })
+    let terminal = config.terminal.as_ref().map(terminal::Terminal::open).transpose()?;
+    Ok(Prepared { config, command_limits, signals, doors, terminal })
 }
 
 fn report_and_launch(
@@ -111,7 +116,8 @@ fn report_and_launch(
     match prepared {
         Ok(prepared) if report.ready => {
             relay::serve(prepared.doors)?;
-            supervise::run(&prepared.config, &prepared.command_limits, &prepared.signals)
+            let Prepared { config, command_limits, signals, terminal, .. } = prepared;
+            supervise::run(&config, &command_limits, &signals, terminal)
                 .map_err(InitError::Supervise)
         }
         Ok(_) | Err(_) => Ok(guest::EXIT_GUEST_FAILED as u8),

@@ -15,7 +15,8 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
 use super::stage::{Act, Event, Patience, Stage, next_stage};
-use crate::exec;
+use super::terminal::Terminal;
+use crate::exec::{self, Session};
 
 /// Every process we may signal: as pid 1 all of the box but ourselves. Anywhere else it would be half the machine,
 /// which is why the preflight insists on pid 1.
@@ -56,16 +57,32 @@ pub(crate) fn run(
     config: &GuestConfig,
     command_limits: &RlimitSpec,
     signals: &Signals,
+    terminal: Option<Terminal>,
 ) -> io::Result<u8> {
     let patience = Patience {
         linger: Duration::from_millis(config.linger_ms),
         grace: Duration::from_millis(config.grace_ms),
     };
     let backstop = start_backstop(config.backstop_secs)?;
-    let command = launch(config, command_limits)?;
+    let command = launch(config, command_limits, terminal.as_ref())?;
+    let serving = terminal.map(Terminal::serve).transpose().map_err(io::Error::other)?;
+    let status = wait_for_end(command, signals, &backstop, patience)?;
+    if let Some(serving) = serving {
+        serving.finish();
+    }
+    Ok(status)
+}
+
+/// Watches until the box may end; its status.
+fn wait_for_end(
+    command: i32,
+    signals: &Signals,
+    backstop: &OwnedFd,
+    patience: Patience,
+) -> io::Result<u8> {
     let mut stage = Stage::Running;
     loop {
-        let rang = wait_for_news(&signals.0, &backstop, stage)?;
+        let rang = wait_for_news(&signals.0, backstop, stage)?;
         let mut events = reap(command)?;
         if signals.drain()? {
             events.push(Event::StopAsked);
@@ -88,14 +105,23 @@ pub(crate) fn run(
     }
 }
 
-fn launch(config: &GuestConfig, limits: &RlimitSpec) -> io::Result<i32> {
-    let child = exec::command(limits, config.argv.iter().map(String::as_str))?
-        .env_clear()
-        .envs(&config.env)
-        .current_dir(&config.cwd)
-        .stdin(Stdio::null())
-        .spawn()?;
-    Ok(child.id().cast_signed())
+fn launch(
+    config: &GuestConfig,
+    limits: &RlimitSpec,
+    terminal: Option<&Terminal>,
+) -> io::Result<i32> {
+    let argv = config.argv.iter().map(String::as_str);
+    let session = if terminal.is_some() { Session::AtTerminal } else { Session::Plain };
+    let mut command = exec::command(session, limits, argv)?;
+    command.env_clear().envs(&config.env).current_dir(&config.cwd);
+    match terminal {
+        Some(terminal) => {
+            let [stdin, stdout, stderr] = terminal.streams()?;
+            command.stdin(stdin).stdout(stdout).stderr(stderr);
+        }
+        None => drop(command.stdin(Stdio::null())),
+    }
+    Ok(command.spawn()?.id().cast_signed())
 }
 
 /// A timer on the clock that goes on while the machine sleeps: a deadline is a promise in real time.

@@ -13,7 +13,8 @@ use guest::script::{
 };
 
 use super::{PlayError, print, render_line};
-use crate::{complain, exec, spawn};
+use crate::exec::{self, Session};
+use crate::{complain, spawn};
 
 /// The status of a command that could not be started, as shells have it.
 const EXIT_NOT_FOUND: i32 = 127;
@@ -133,7 +134,7 @@ fn ask(question: &Question, places: &Places<'_>) -> Result<(), PlayError> {
 
 fn leave_daemon(line: &str) -> Result<(), PlayError> {
     let argv = ["sh", "-c", DAEMON, "daemon", line];
-    exec::command(&RlimitSpec::default(), argv)
+    exec::command(Session::Plain, &RlimitSpec::default(), argv)
         .map_err(io::Error::from)
         .and_then(|mut command| command.stdin(Stdio::null()).status())
         .map(drop)

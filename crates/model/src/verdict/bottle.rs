@@ -62,9 +62,7 @@ impl BottleStatus {
             Self::NotFound => "no such bottle, or it is in the wrong state",
             Self::Blocked => "waiting for a person",
             Self::Internal => "internal error; please report it",
-            Self::OwnFailure => {
-                "headless start or resume failed before the agent had a status of its own"
-            }
+            Self::OwnFailure => "start or resume failed before the agent had a status of its own",
         }
     }
 }

@@ -13,9 +13,9 @@ use crate::world::World;
 
 #[tokio::test]
 async fn each_method_reaches_the_forge_and_leaves_a_sentence() {
-    let world = World::new().await;
+    let world = World::<GiteaFlavour>::owning(&[2], Limits::default()).await;
     let pull = world.server.add_pull("Mine", "run/one", "main");
-    world.forge.admit_pull(pull);
+    assert_eq!(pull, 2);
     world.server.add_comment(Room::Issue, 1, "alice", "please");
     let issue = world.call("read_issue", json!({ "number": 1 })).await.unwrap();
     assert_eq!((&issue["title"], &issue["state"]), (&json!("Do it"), &json!("open")));
@@ -129,13 +129,13 @@ async fn a_forge_that_is_slow_is_not_waited_for_and_the_write_is_still_written_d
 
 #[tokio::test]
 async fn where_the_two_are_numbered_apart_an_agent_may_say_which_it_means() {
-    let world = World::<GitlabFlavour>::with(Limits::default()).await;
-    let pull = world.server.add_pull("Mine", "run/one", "main");
-    assert_eq!(pull, 1);
     let on_pull = json!({ "number": 1, "body": "x", "kind": "pull_request" });
-    let error = world.call("post_comment", on_pull.clone()).await.unwrap_err();
+    let stranger = World::<GitlabFlavour>::with(Limits::default()).await;
+    stranger.server.add_pull("Somebody's", "run/one", "main");
+    let error = stranger.call("post_comment", on_pull.clone()).await.unwrap_err();
     assert_eq!(error["code"], -32001);
-    world.forge.admit_pull(pull);
+    let world = World::<GitlabFlavour>::owning(&[1], Limits::default()).await;
+    assert_eq!(world.server.add_pull("Mine", "run/one", "main"), 1);
     world.call("post_comment", on_pull).await.unwrap();
     world.call("post_comment", json!({ "number": 1, "body": "y" })).await.unwrap();
     let rooms: Vec<_> = world.server.comments().iter().map(|comment| comment.room).collect();

@@ -43,7 +43,6 @@ impl Journal for Memory {
 /// A sidecar in front of a fake forge, with issue 1 assigned to its run.
 pub(crate) struct World<F: Flavour = GiteaFlavour> {
     pub(crate) server: FakeForge<F>,
-    pub(crate) forge: Arc<ScopedForge>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) dir: TempDir,
     stop: Option<oneshot::Sender<()>>,
@@ -58,21 +57,26 @@ impl World {
 
 impl<F: Flavour> World<F> {
     pub(crate) async fn with(limits: Limits) -> Self {
+        Self::owning(&[], limits).await
+    }
+
+    /// With pull requests that an earlier run has opened; the server does not have them yet.
+    pub(crate) async fn owning(pulls: &[u64], limits: Limits) -> Self {
         let server = FakeForge::<F>::start();
         assert_eq!(server.add_issue("Do it", "What is wanted.", &[], &[]), 1);
-        let forge = Arc::new(open_scoped(&server).await);
+        let forge = Arc::new(open_scoped(&server, pulls).await);
         let (memory, dir) = (Arc::new(Memory::default()), tempfile::tempdir().unwrap());
         std::fs::create_dir(dir.path().join("queue")).unwrap();
         let queue = DoneQueue::open(&dir.path().join("queue"), "app_1").unwrap();
         let redactor = Arc::new(Redactor::new([Secret::new(TOKEN)]));
         let journal: Arc<dyn Journal> = Arc::<Memory>::clone(&memory);
-        let desk = Arc::new(Desk::new(Arc::clone(&forge), journal, queue, redactor, limits));
+        let desk = Arc::new(Desk::new(forge, journal, queue, redactor, limits));
         let listener = UnixListener::bind(dir.path().join("forge.sock")).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(async move {
             sidecar::serve(listener, desk, async { stopped.await.unwrap_or(()) }).await.unwrap();
         });
-        Self { server, forge, memory, dir, stop: Some(stop), serving }
+        Self { server, memory, dir, stop: Some(stop), serving }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -125,7 +129,7 @@ impl<F: Flavour> World<F> {
     }
 }
 
-async fn open_scoped<F: Flavour>(server: &FakeForge<F>) -> ScopedForge {
+async fn open_scoped<F: Flavour>(server: &FakeForge<F>, pulls: &[u64]) -> ScopedForge {
     let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&server.remote_url()) else {
         panic!("a server");
     };
@@ -134,5 +138,9 @@ async fn open_scoped<F: Flavour>(server: &FakeForge<F>) -> ScopedForge {
     let setting = ForgeSetting { patience, ..ForgeSetting::default() };
     let forge = Forge::open(&address, Secret::new(TOKEN), &setting).await.unwrap();
     let redactor = Arc::new(Redactor::new([Secret::new(TOKEN)]));
-    ScopedForge::new(forge, Scope { issue: 1, pulls: BTreeSet::new() }, redactor)
+    ScopedForge::new(
+        forge,
+        Scope { issue: 1, pulls: BTreeSet::from_iter(pulls.iter().copied()) },
+        redactor,
+    )
 }

@@ -208,6 +208,11 @@ impl<F: Flavour> FakeForge<F> {
         number
     }
 
+    /// Changes an issue behind everybody's back.
+    pub fn change_issue(&self, number: u64, change: impl FnOnce(&mut FakeIssue)) {
+        self.world().change_issue(number, change);
+    }
+
     /// Changes a pull request behind everybody's back.
     pub fn change_pull(&self, number: u64, change: impl FnOnce(&mut FakePull)) {
         self.world().change_pull(number, change);

@@ -221,6 +221,15 @@ impl World {
         self.pulls.iter().find(|pull| pull.open && pull.head == head && pull.base == base)
     }
 
+    /// Changes an issue.
+    ///
+    /// # Panics
+    /// When there is none with this number.
+    pub(crate) fn change_issue(&mut self, number: u64, change: impl FnOnce(&mut FakeIssue)) {
+        let issue = self.issues.iter_mut().find(|issue| issue.number == number);
+        change(issue.expect("an issue with this number"));
+    }
+
     /// # Panics
     /// When there is no such pull request.
     pub(crate) fn change_pull(&mut self, number: u64, change: impl FnOnce(&mut FakePull)) {

@@ -65,8 +65,8 @@ fn in_repository(world: &mut World, request: &ForgeRequest, route: &[&str]) -> A
         ("GET", ["issues"]) => list_issues(world, request),
         (_, ["issues", number, rest @ ..]) => match find_entry(world, number) {
             Some((room, number)) => in_entry(world, request, (room, number), rest),
-            // Real servers say it like this.
-            None if request.method == "POST" && rest == ["comments"] => Answer::complain(500, ""),
+            // Real servers say it like this: all of them to a comment, 1.25 to whoever reads comments as well.
+            None if rest == ["comments"] => Answer::complain(500, ""),
             None => not_found(),
         },
         _ => no_route(),

@@ -1,7 +1,7 @@
 //! Registering projects (9, D2 to D4, D121).
 
 use crate::support::{Person, read, write};
-use crate::terminal::{Terminal, wait_for};
+use crate::terminal::{self, wait_for};
 
 #[test]
 fn an_interview_without_questions_writes_both_files_d121() {
@@ -95,7 +95,7 @@ fn no_workflow_repository_is_one_clear_line_d2() {
 #[test]
 fn an_interview_asks_in_a_terminal_and_takes_defaults_and_answers() {
     let person = Person::unregistered();
-    let Some(terminal) = Terminal::start(&person, &["interview"]) else { return };
+    let Some(terminal) = terminal::start(&person, &["interview"]) else { return };
     terminal.shows("Product repository path");
     terminal.press(&["Enter"]);
     terminal.shows("Project name");
@@ -128,7 +128,7 @@ fn an_interview_asks_in_a_terminal_and_takes_defaults_and_answers() {
 #[test]
 fn an_interview_that_is_broken_off_writes_nothing() {
     let person = Person::unregistered();
-    let Some(terminal) = Terminal::start(&person, &["interview"]) else { return };
+    let Some(terminal) = terminal::start(&person, &["interview"]) else { return };
     terminal.shows("Product repository path");
     terminal.press(&["C-c"]);
     terminal.ends();

@@ -1,12 +1,12 @@
 //! `wf watch` in a real terminal of 80 by 24: it shows what a run does, and its keys act.
 
 use crate::support::{ONE, Person, read, write};
-use crate::terminal::Terminal;
+use crate::terminal;
 
 #[test]
 fn the_board_reacts_to_a_run_and_answers_its_question() {
     let person = Person::with_plan(ONE);
-    let Some(terminal) = Terminal::start(&person, &["watch"]) else { return };
+    let Some(terminal) = terminal::start(&person, &["watch"]) else { return };
     let screen = terminal.shows("> tf");
     assert!(screen.contains("planning") && screen.contains("0/1"), "{screen}");
 
@@ -31,7 +31,7 @@ fn the_board_reacts_to_a_run_and_answers_its_question() {
 fn the_stage_of_a_run_is_shown_while_it_is_on() {
     let person = Person::with_plan(ONE);
     let lock = person.ops().join("locks/workstream.app.tf.lock");
-    let Some(terminal) = Terminal::start(&person, &["watch"]) else { return };
+    let Some(terminal) = terminal::start(&person, &["watch"]) else { return };
     terminal.shows("0 at work");
     // A run is its lock and its journal.
     let state = person.ops().join("state");
@@ -51,7 +51,7 @@ fn the_log_of_the_last_run_opens_in_the_pager_and_leads_back() {
     let person = Person::with_plan(ONE);
     person.question("tf", "CLQ-001", "blocking");
     person.wf(&["run", "tf"]);
-    let Some(terminal) = Terminal::start(&person, &["watch"]) else { return };
+    let Some(terminal) = terminal::start(&person, &["watch"]) else { return };
     terminal.shows("> tf");
     terminal.press(&["d"]);
     terminal.shows("tf has no diff.patch yet");
@@ -71,11 +71,11 @@ fn somebody_is_told_when_something_needs_them() {
     write(&script, &format!("#!/bin/sh\necho \"$2\" >> {}\n", told.display()));
     let profile = format!("TEST_IN=host\nNOTIFY_CMD=\"sh {} word\"\n", script.display());
     person.profile(&profile);
-    let Some(terminal) = Terminal::start(&person, &["watch"]) else { return };
+    let Some(terminal) = terminal::start(&person, &["watch"]) else { return };
     terminal.shows("> tf");
     person.ok(&["clarify", "ask", "tf", "--question", "Which?"]);
     terminal.shows("CLQ-001 Which?");
-    crate::terminal::wait_for(|| told.exists().then(|| read(&told)));
+    terminal::wait_for(|| told.exists().then(|| read(&told)));
     assert!(read(&told).contains("tf needs you: answer CLQ-001"));
 }
 

@@ -10,4 +10,5 @@ mod record;
 mod relay;
 mod secret;
 mod space;
+mod terminal;
 mod wall;

@@ -146,6 +146,7 @@ impl Rig {
             output: Output::Log { cap: LOG_CAP },
             deadline_secs: 60,
             silence_secs: None,
+            terminal: None,
             grace_ms: 1000,
         };
         Sh { rig: self, spec, launcher: self.launcher.clone() }

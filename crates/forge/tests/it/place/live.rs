@@ -176,10 +176,18 @@ impl Place for LivePlace {
     }
 
     async fn own_org(&self) -> String {
-        let team = json!({ "name": "bots", "permission": "write", "units": ["repo.code"] });
-        let made = self.server.admin("POST", &format!("/orgs/{}/teams", self.org), team).await;
+        let teams = format!("/orgs/{}/teams", self.org);
+        let there = self.server.admin("GET", &teams, Value::Null).await;
+        let is_ours = |team: &&Value| team["name"] == "bots";
+        let team = match there.as_array().and_then(|list| list.iter().find(is_ours)) {
+            Some(team) => team.clone(),
+            None => {
+                let team = json!({ "name": "bots", "permission": "write", "units": ["repo.code"] });
+                self.server.admin("POST", &teams, team).await
+            }
+        };
         for user in [&self.login, &self.other] {
-            let path = format!("/teams/{}/members/{user}", made["id"]);
+            let path = format!("/teams/{}/members/{user}", team["id"]);
             self.server.admin("PUT", &path, Value::Null).await;
         }
         self.org.clone()

@@ -167,6 +167,7 @@ impl Stage {
         let sha = |letter: &str| Sha::parse(&letter.repeat(40)).expect("a commit");
         let branch = |text: &str| BranchName::parse(text).expect("a branch");
         let record = Record {
+            pull_title: None,
             version: VERSION,
             slug: bottle.slug().clone(),
             state,

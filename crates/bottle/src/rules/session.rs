@@ -1,0 +1,33 @@
+//! The name of a conversation that is held at a terminal. Its agent prints for a person and tells no id, so we choose
+//! one where the agent lets us.
+
+use model::id::RunId;
+use sha2::{Digest, Sha256};
+
+/// A version 4 UUID that belongs to this run and to no other.
+pub(crate) fn session_of(run: &RunId) -> String {
+    let mut bytes: [u8; 32] = Sha256::digest(run.as_str().as_bytes()).into();
+    bytes[6] = 0x40 | (bytes[6] & 0x0f);
+    bytes[8] = 0x80 | (bytes[8] & 0x3f);
+    let hex: String = bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::id::ProjectName;
+
+    #[test]
+    fn every_run_has_its_own_and_always_the_same() {
+        let run = |attempt| {
+            let project = ProjectName::from_folder("worker");
+            RunId::new(&project, "20261115_080000", attempt).expect("an id")
+        };
+        let session = session_of(&run(1));
+        assert_eq!(session, session_of(&run(1)));
+        assert_ne!(session, session_of(&run(2)));
+        assert_eq!((session.len(), &session[14..15]), (36, "4"));
+        assert!("89ab".contains(&session[19..20]), "{session}");
+    }
+}

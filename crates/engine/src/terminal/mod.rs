@@ -1,0 +1,186 @@
+//! A person at the terminal of a box: what the box is told about the terminal, and the seat from which keys go in and
+//! what is printed comes out.
+//!
+//! The terminal itself is in the box. Its other end is a socket in the box's read-only folder, which takes exactly one
+//! connection: the guest makes it before it starts anything, and then the socket is gone.
+//!
+//! - `veil` what a box may do to a person's screen
+
+mod veil;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use guest::TERMINAL_SOCKET_FILE;
+use guest::terminal::{Input, TerminalSize};
+use host::terminal::{Keyboard, RawMode};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use crate::place::Place;
+use veil::Veil;
+
+/// What a screen of unknown size is taken for.
+const USUAL_SIZE: TerminalSize = TerminalSize { rows: 24, cols: 80 };
+
+/// What a terminal without a usable name is taken for.
+const USUAL_NAME: &str = "xterm-256color";
+
+const CHUNK: usize = 32 * 1024;
+
+/// The terminal that a box is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalPlan {
+    /// How large it is at first.
+    pub size: TerminalSize,
+    /// Variables that say what it can do.
+    pub env: BTreeMap<String, String>,
+}
+
+impl TerminalPlan {
+    /// The terminal that this program was started in; `None` if there is none.
+    pub fn observe() -> Option<Self> {
+        host::terminal::is_present().then(|| Self {
+            size: current_size().unwrap_or(USUAL_SIZE),
+            env: choose_env(host::env::var("TERM"), host::env::var("COLORTERM")),
+        })
+    }
+}
+
+/// The names come from outside and end up inside: only plain words go along.
+fn choose_env(name: Option<String>, colours: Option<String>) -> BTreeMap<String, String> {
+    let is_plain = |word: &String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+        (1..=64).contains(&word.len()) && word.chars().all(plain)
+    };
+    let name = name.filter(is_plain).unwrap_or_else(|| USUAL_NAME.to_owned());
+    let colours = colours.filter(is_plain).map(|word| ("COLORTERM".to_owned(), word));
+    std::iter::once(("TERM".to_owned(), name)).chain(colours).collect()
+}
+
+fn current_size() -> Option<TerminalSize> {
+    host::terminal::size().map(|(rows, cols)| TerminalSize { rows, cols })
+}
+
+/// A seat that waits for its box.
+#[derive(Debug)]
+pub struct Seat {
+    listener: UnixListener,
+    socket: PathBuf,
+}
+
+impl Seat {
+    /// Opens the socket. The box's user must be able to connect, and nobody but that box sees the folder.
+    pub fn open(place: &Place) -> io::Result<Self> {
+        let folder = place.path().join("guest");
+        fs::create_dir_all(&folder)?;
+        // The path of a run may be longer than a socket's address allows, so the folder is named by its descriptor.
+        let held = File::open(&folder)?;
+        let address = format!("/proc/self/fd/{}/{TERMINAL_SOCKET_FILE}", held.as_raw_fd());
+        let listener = UnixListener::bind(address)?;
+        let socket = folder.join(TERMINAL_SOCKET_FILE);
+        fs::set_permissions(&socket, Permissions::from_mode(0o666))?;
+        Ok(Self { listener, socket })
+    }
+
+    /// Waits for the box, then gives it this program's terminal until it hangs up.
+    pub async fn serve(self) -> io::Result<()> {
+        let (stream, _) = self.listener.accept().await?;
+        drop(self.listener);
+        fs::remove_file(&self.socket)?;
+        let (from_box, to_box) = stream.into_split();
+        let _raw = RawMode::enter()?;
+        // Apart, so that neither waits for the other: a box that takes no keys may still print.
+        tokio::select! {
+            shown = show(from_box) => shown,
+            typed = type_in(to_box) => typed,
+        }
+    }
+}
+
+/// A person's screen while a box draws on it. However that ends, it is made usable again.
+#[derive(Default)]
+struct Canvas(Veil);
+
+impl Canvas {
+    fn draw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        put(&self.0.pass(bytes))
+    }
+}
+
+impl Drop for Canvas {
+    fn drop(&mut self) {
+        // A screen that is gone needs no tidying.
+        put(&std::mem::take(&mut self.0).leave()).ok();
+    }
+}
+
+fn put(bytes: &[u8]) -> io::Result<()> {
+    let mut screen = io::stdout().lock();
+    screen.write_all(bytes).and_then(|()| screen.flush())
+}
+
+async fn show(mut from_box: OwnedReadHalf) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut canvas = Canvas::default();
+    loop {
+        match from_box.read(&mut buffer).await {
+            Ok(count @ 1..) => canvas.draw(&buffer[..count])?,
+            // A box that was killed hangs up without a word.
+            Ok(_) | Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// Ends when the keyboard is gone; the box notices when the connection is closed with it.
+async fn type_in(mut to_box: OwnedWriteHalf) -> io::Result<()> {
+    let mut keyboard = Keyboard::listen()?;
+    let mut changes = host::terminal::size_changes()?;
+    // It may have changed while the box was made ready.
+    let mut input = current_size().map(Input::Size);
+    loop {
+        if let Some(input) = &input
+            && to_box.write_all(&input.render()).await.is_err()
+        {
+            // It has hung up; its last words are still to be shown.
+            return std::future::pending().await;
+        }
+        input = tokio::select! {
+            keys = keyboard.next() => match keys {
+                Some(keys) => Some(Input::Keys(keys)),
+                None => return Ok(()),
+            },
+            _ = changes.recv() => current_size().map(Input::Size),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: Option<&str>, colours: Option<&str>, expected: &[(&str, &str)]) {
+        let env = choose_env(name.map(str::to_owned), colours.map(str::to_owned));
+        let env: Vec<_> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(env, expected);
+    }
+
+    #[test]
+    fn the_terminal_keeps_its_name_and_odd_ones_stay_outside() {
+        check(Some("screen"), None, &[("TERM", "screen")]);
+        check(
+            Some("xterm-256color"),
+            Some("truecolor"),
+            &[("COLORTERM", "truecolor"), ("TERM", "xterm-256color")],
+        );
+        check(None, Some(""), &[("TERM", USUAL_NAME)]);
+        check(Some("a b\n"), Some("../x"), &[("TERM", USUAL_NAME)]);
+    }
+}

@@ -1,0 +1,303 @@
+//! What a box may do to a person's screen: draw on it, and leave it as it was.
+//!
+//! An agent's interface needs most of what a terminal can do, so its bytes go through as they are. Held back is what
+//! reaches beyond the screen: writing the clipboard, sending files, reading files for pictures, and speaking past one
+//! terminal to the next. And what was switched on is remembered, because an agent that is killed switches nothing off.
+
+use std::collections::BTreeSet;
+
+/// A longer string is no title and no colour; it is left out.
+const STRING_MAX: usize = 16 * 1024;
+
+/// A longer sequence is none.
+const SEQUENCE_MAX: usize = 256;
+
+/// As many modes are remembered; more than any interface uses.
+const MODES_MAX: usize = 64;
+
+/// What may be said by an operating system command: titles, links, colours, progress and marks for prompts. Not among
+/// them are the clipboard (52), files (1337) and notifications (777).
+const COMMANDS: [&str; 18] = [
+    "0", "1", "2", "4", "8", "10", "11", "12", "13", "14", "17", "19", "104", "110", "111", "112",
+    "133", "9",
+];
+
+/// Modes that a terminal has switched on by itself: wrapping lines, and the cursor.
+const USUALLY_ON: [u16; 2] = [7, 25];
+
+/// The other screen, which full-screen programs draw on. It is left last.
+const OTHER_SCREEN: [u16; 3] = [47, 1047, 1049];
+
+/// Between a box and a screen.
+#[derive(Debug, Default)]
+pub(super) struct Veil {
+    state: State,
+    /// Bytes that are still missing of a character.
+    missing: u8,
+    /// Modes that are not as a terminal has them by itself.
+    modes: BTreeSet<u16>,
+    /// How often the keyboard was asked to tell more than usual.
+    keyboard: u8,
+    reports_keys: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Plain,
+    /// Behind `0xc2`.
+    Latin,
+    Escape,
+    Control(Vec<u8>),
+    /// A string, by the byte that began it.
+    Text {
+        kind: u8,
+        text: Vec<u8>,
+        ends: bool,
+    },
+}
+
+const ESC: u8 = 0x1b;
+const BEL: u8 = 0x07;
+
+impl Veil {
+    /// What may be shown of these bytes.
+    pub(super) fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut shown = Vec::with_capacity(bytes.len());
+        for &byte in bytes {
+            self.step(byte, &mut shown);
+        }
+        shown
+    }
+
+    /// What makes the screen usable again, whatever was left on.
+    pub(super) fn leave(self) -> Vec<u8> {
+        let is_other = |mode: &&u16| OTHER_SCREEN.contains(*mode);
+        let (last, first): (Vec<u16>, Vec<u16>) =
+            self.modes.iter().partition(|mode| is_other(mode));
+        let mut undo = String::new();
+        for mode in first.into_iter().chain(last) {
+            let switch = if USUALLY_ON.contains(&mode) { 'h' } else { 'l' };
+            undo += &format!("\x1b[?{mode}{switch}");
+        }
+        undo += &"\x1b[<u".repeat(usize::from(self.keyboard));
+        if self.reports_keys {
+            undo += "\x1b[>4m";
+        }
+        undo += "\x1b[0m";
+        undo.into_bytes()
+    }
+
+    fn step(&mut self, byte: u8, shown: &mut Vec<u8>) {
+        match std::mem::take(&mut self.state) {
+            State::Plain => self.plain(byte, shown),
+            State::Latin => self.latin(byte, shown),
+            State::Escape => self.escape(byte, shown),
+            State::Control(sequence) => self.control(sequence, byte, shown),
+            State::Text { kind, text, ends } => self.text(kind, text, ends, byte, shown),
+        }
+    }
+
+    fn plain(&mut self, byte: u8, shown: &mut Vec<u8>) {
+        match (byte, self.missing) {
+            (ESC, _) => {
+                self.missing = 0;
+                self.state = State::Escape;
+            }
+            (0xc2, _) => self.state = State::Latin,
+            (0x80..=0xbf, 1..) => {
+                self.missing -= 1;
+                shown.push(byte);
+            }
+            // Half a character, or a control character in a spelling of eight bits.
+            (0x80..=0xbf, 0) => {}
+            _ => {
+                self.missing = match byte {
+                    0xc3..=0xdf => 1,
+                    0xe0..=0xef => 2,
+                    0xf0..=0xf4 => 3,
+                    _ => 0,
+                };
+                shown.push(byte);
+            }
+        }
+    }
+
+    /// The second byte behind `0xc2`. Control characters can be spelt like this: no interface does it, and some terminals
+    /// obey.
+    fn latin(&mut self, byte: u8, shown: &mut Vec<u8>) {
+        self.missing = 0;
+        match byte {
+            0x80..=0x9f => {}
+            0xa0..=0xbf => shown.extend([0xc2, byte]),
+            _ => self.plain(byte, shown),
+        }
+    }
+
+    fn escape(&mut self, byte: u8, shown: &mut Vec<u8>) {
+        match byte {
+            b'[' => self.state = State::Control(Vec::new()),
+            b']' | b'P' | b'X' | b'^' | b'_' => {
+                self.state = State::Text { kind: byte, text: Vec::new(), ends: false };
+            }
+            ESC => self.state = State::Escape,
+            // The end of a string that is none.
+            b'\\' => {}
+            _ => shown.extend([ESC, byte]),
+        }
+    }
+
+    fn control(&mut self, mut sequence: Vec<u8>, byte: u8, shown: &mut Vec<u8>) {
+        match byte {
+            ESC => self.state = State::Escape,
+            0x40..=0x7e => {
+                self.remember(&sequence, byte);
+                if !asks_for_title(&sequence, byte) {
+                    shown.extend([ESC, b'[']);
+                    shown.extend(sequence);
+                    shown.push(byte);
+                }
+            }
+            _ if sequence.len() < SEQUENCE_MAX => {
+                sequence.push(byte);
+                self.state = State::Control(sequence);
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, kind: u8, mut text: Vec<u8>, ends: bool, byte: u8, shown: &mut Vec<u8>) {
+        let is_over = byte == BEL || (ends && byte == b'\\');
+        if is_over {
+            if text.len() < STRING_MAX && may_be_said(kind, &text) {
+                shown.extend([ESC, kind]);
+                shown.extend(text);
+                shown.extend([ESC, b'\\']);
+            }
+            return;
+        }
+        if ends && byte != ESC {
+            // It was broken off by another sequence, as terminals see it.
+            self.escape(byte, shown);
+            return;
+        }
+        if byte != ESC && text.len() < STRING_MAX {
+            text.push(byte);
+        }
+        self.state = State::Text { kind, text, ends: byte == ESC };
+    }
+
+    fn remember(&mut self, sequence: &[u8], end: u8) {
+        let text = String::from_utf8_lossy(sequence);
+        let (first, numbers) = text.split_at(text.len().min(1));
+        match (first, end) {
+            ("?", b'h' | b'l') => {
+                for mode in numbers.split(';').filter_map(|word| word.parse::<u16>().ok()) {
+                    let is_usual = USUALLY_ON.contains(&mode) == (end == b'h');
+                    if is_usual {
+                        self.modes.remove(&mode);
+                    } else if self.modes.len() < MODES_MAX {
+                        self.modes.insert(mode);
+                    }
+                }
+            }
+            (">", b'u') => self.keyboard = (self.keyboard + 1).min(16),
+            ("<", b'u') => self.keyboard = self.keyboard.saturating_sub(1),
+            (">", b'm') => {
+                self.reports_keys = numbers.starts_with("4;") && !numbers.ends_with(";0");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The answer would be typed by the terminal, in words that the box chose.
+fn asks_for_title(sequence: &[u8], end: u8) -> bool {
+    end == b't' && matches!(sequence, b"20" | b"21")
+}
+
+/// Titles and colours, and what a terminal is asked about itself. Pictures, and words for the terminal behind this one,
+/// are not.
+fn may_be_said(kind: u8, text: &[u8]) -> bool {
+    match kind {
+        b']' => {
+            let command = text.split(|byte| *byte == b';').next().unwrap_or_default();
+            COMMANDS.iter().any(|known| known.as_bytes() == command)
+        }
+        b'P' => text.starts_with(b"+q") || text.starts_with(b"$q"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However the bytes are cut.
+    #[track_caller]
+    fn check(printed: &str, expected: &str) {
+        for step in [1, 2, 3, 1000] {
+            let mut veil = Veil::default();
+            let shown: Vec<u8> =
+                printed.as_bytes().chunks(step).flat_map(|chunk| veil.pass(chunk)).collect();
+            assert_eq!(String::from_utf8_lossy(&shown), expected, "{step}");
+        }
+    }
+
+    #[test]
+    fn an_interface_is_shown_as_it_is() {
+        for text in [
+            "plain é § 漢 🙂\r\n\t",
+            "\x1b[?1049h\x1b[2J\x1b[1;31mred\x1b[0m\x1b[6n\x1b[?25l",
+            "\x1b7\x1b8\x1b(B\x1b=\x1b>",
+            "\x1b]0;a title\x1b\\\x1b]8;;https://x.example\x1b\\link\x1b]8;;\x1b\\",
+            "\x1bP+q544e\x1b\\\x1b]11;?\x1b\\",
+        ] {
+            check(text, text);
+        }
+        check("\x1b]2;bell\x07x", "\x1b]2;bell\x1b\\x");
+    }
+
+    #[test]
+    fn nothing_reaches_beyond_the_screen() {
+        for text in [
+            "\x1b]52;c;cm0gLXJm\x07",
+            "\x1b]1337;File=name=eA==:eA==\x07",
+            "\x1bPtmux;\x1b\x1b]52;c;eA==\x07\x1b\\",
+            "\x1b_Gt=f;L2V0Yy9wYXNzd2Q=\x1b\\",
+            "\x1b^x\x1b\\\x1bXx\x1b\\",
+            "\x1b[21t",
+            "\u{9d}52;c;eA==\u{9c}",
+        ] {
+            let mut veil = Veil::default();
+            let shown: Vec<u8> = text.bytes().flat_map(|byte| veil.pass(&[byte])).collect();
+            let shown = String::from_utf8_lossy(&shown).into_owned();
+            assert!(!shown.contains('\x1b') && !shown.contains('\u{9d}'), "{text:?}: {shown:?}");
+        }
+        let mut veil = Veil::default();
+        assert_eq!(veil.pass(b"a\x9d52;c;eA==\x9cb"), b"a52;c;eA==b");
+        let long = format!("\x1b]0;{}\x07after", "x".repeat(STRING_MAX));
+        check(&long, "after");
+    }
+
+    #[test]
+    fn a_string_that_is_broken_off_swallows_nothing_for_ever() {
+        check("\x1b]0;half\x1b[31mred", "\x1b[31mred");
+        check("\x1b[\x1b[1mx", "\x1b[1mx");
+    }
+
+    #[test]
+    fn what_was_left_on_is_switched_off() {
+        let leave = |text: &str| {
+            let mut veil = Veil::default();
+            veil.pass(text.as_bytes());
+            String::from_utf8(veil.leave()).expect("ASCII")
+        };
+        assert_eq!(leave("plain"), "\x1b[0m");
+        assert_eq!(
+            leave("\x1b[?1049h\x1b[?25l\x1b[?1000;1006h\x1b[?2004h\x1b[>1u\x1b[>4;2m"),
+            "\x1b[?25h\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[<u\x1b[>4m\x1b[0m"
+        );
+        assert_eq!(leave("\x1b[?1049h\x1b[?25l\x1b[?25h\x1b[?1049l\x1b[>1u\x1b[<u"), "\x1b[0m");
+    }
+}

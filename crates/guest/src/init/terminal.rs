@@ -1,0 +1,198 @@
+//! A terminal for the command: its one end is the command's, the other is joined with a socket of the host.
+//!
+//! All that the command prints also goes to our standard output, so that the host's log has it as it has that of any
+//! other command. When the host hangs up, the terminal is gone, as it is for a shell whose window was closed.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use guest::config::Terminal as TerminalConfig;
+use guest::terminal::{Input, InputReader, TerminalSize};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+const BUFFER_BYTES: usize = 32 * 1024;
+const STACK_BYTES: usize = 128 * 1024;
+
+/// How long the last words may take to get through once the command has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Why there is no terminal.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TerminalError {
+    #[error("could not open a terminal in the box: {0}")]
+    Open(rustix::io::Errno),
+    #[error("nobody sits at the terminal: could not connect to {socket}: {source}", socket = socket.display())]
+    Connect { socket: PathBuf, source: io::Error },
+    #[error("could not start the terminal: {0}")]
+    Thread(io::Error),
+}
+
+/// A terminal that nothing was started in yet.
+pub(crate) struct Terminal {
+    ours: File,
+    theirs: OwnedFd,
+    host: UnixStream,
+}
+
+impl Terminal {
+    /// Opens it, and connects with whoever sits outside.
+    pub(crate) fn open(config: &TerminalConfig) -> Result<Self, TerminalError> {
+        let (ours, theirs) = open_pair(config.size).map_err(TerminalError::Open)?;
+        let host = UnixStream::connect(&config.socket)
+            .map_err(|source| TerminalError::Connect { socket: config.socket.clone(), source })?;
+        Ok(Self { ours: File::from(ours), theirs, host })
+    }
+
+    /// The three streams of the command.
+    pub(crate) fn streams(&self) -> io::Result<[Stdio; 3]> {
+        let stream = || self.theirs.try_clone().map(Stdio::from);
+        Ok([stream()?, stream()?, stream()?])
+    }
+
+    /// Carries bytes from now on. The command has to be started: its end of the terminal is closed here, so that the
+    /// last process to close it ends the talk.
+    pub(crate) fn serve(self) -> Result<Serving, TerminalError> {
+        let (done, ended) = channel();
+        let Self { ours, theirs, host } = self;
+        drop(theirs);
+        let link = Link { ours, host, reader: InputReader::default(), pending: Vec::new() };
+        thread::Builder::new()
+            .name("terminal".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || {
+                // However it ends, the terminal is closed with it; there is nobody left to tell why.
+                link.run().ok();
+                done.send(()).ok();
+            })
+            .map_err(TerminalError::Thread)?;
+        Ok(Serving(ended))
+    }
+}
+
+/// A terminal at work.
+pub(crate) struct Serving(Receiver<()>);
+
+impl Serving {
+    /// Waits until the last words are through, but not for long: whoever is left may hold the terminal open.
+    pub(crate) fn finish(self) {
+        self.0.recv_timeout(LAST_WORDS).ok();
+    }
+}
+
+fn open_pair(size: TerminalSize) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    resize(&ours, size)?;
+    let name = ptsname(&ours, Vec::new())?;
+    let theirs =
+        open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+    // A command that does not read must not keep us from showing what it prints.
+    fcntl_setfl(&ours, fcntl_getfl(&ours)? | OFlags::NONBLOCK)?;
+    Ok((ours, theirs))
+}
+
+fn resize(terminal: impl AsFd, size: TerminalSize) -> rustix::io::Result<()> {
+    let TerminalSize { rows, cols } = size;
+    tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })
+}
+
+/// Both ways between the command and the host.
+struct Link {
+    ours: File,
+    host: UnixStream,
+    reader: InputReader,
+    /// Keys that the command has not taken yet; until then no more are read.
+    pending: Vec<u8>,
+}
+
+impl Link {
+    fn run(mut self) -> io::Result<()> {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        loop {
+            let (printed, typed) = self.wait()?;
+            if printed && !self.carry_out(&mut buffer)? {
+                return Ok(());
+            }
+            if typed && !self.take_in(&mut buffer)? {
+                return Ok(());
+            }
+            self.carry_in()?;
+        }
+    }
+
+    /// Whether the command has printed something, and whether somebody has typed something.
+    fn wait(&self) -> io::Result<(bool, bool)> {
+        let mut ours = PollFlags::IN;
+        ours.set(PollFlags::OUT, !self.pending.is_empty());
+        let mut fds = vec![PollFd::new(&self.ours, ours)];
+        if self.pending.is_empty() {
+            fds.push(PollFd::new(&self.host, PollFlags::IN));
+        }
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let any = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
+        let printed = fds[0].revents().intersects(any);
+        Ok((printed, fds.get(1).is_some_and(|fd| fd.revents().intersects(any))))
+    }
+
+    /// Shows what was printed; false when nobody is left to print.
+    fn carry_out(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        let count = match self.ours.read(buffer) {
+            Ok(0) => return Ok(false),
+            Ok(count) => count,
+            Err(error) if is_for_later(&error) => return Ok(true),
+            // The kernel's word for a terminal that nobody has open any more is an error.
+            Err(_) => return Ok(false),
+        };
+        let mut log = io::stdout().lock();
+        log.write_all(&buffer[..count]).and_then(|()| log.flush())?;
+        self.host.write_all(&buffer[..count])?;
+        Ok(true)
+    }
+
+    /// Reads what was typed; false when the host has hung up.
+    fn take_in(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        let count = match self.host.read(buffer) {
+            Ok(0) => return Ok(false),
+            Ok(count) => count,
+            Err(error) if is_for_later(&error) => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        for input in self.reader.push(&buffer[..count]) {
+            match input {
+                Input::Keys(keys) => self.pending.extend(keys),
+                Input::Size(size) => resize(&self.ours, size)?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives the command as much of it as it takes.
+    fn carry_in(&mut self) -> io::Result<()> {
+        while !self.pending.is_empty() {
+            match self.ours.write(&self.pending) {
+                Ok(count) => drop(self.pending.drain(..count)),
+                Err(error) if is_for_later(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

@@ -1,0 +1,128 @@
+//! What a terminal outside and the one in the box say to each other: keys and sizes in, plain bytes out.
+//!
+//! Only the way in has frames, because a size stands among the keys. A frame is one byte for its kind, two for the
+//! length of what follows, and that.
+
+use serde::{Deserialize, Serialize};
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub cols: u16,
+}
+
+/// What goes into a box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Bytes from the keyboard.
+    Keys(Vec<u8>),
+    /// The window has this size now.
+    Size(TerminalSize),
+}
+
+/// More keys at once make several frames.
+pub const KEYS_MAX: usize = 4096;
+
+const KEYS: u8 = 0;
+const SIZE: u8 = 1;
+const HEADER: usize = 3;
+
+impl Input {
+    /// The frames that say it.
+    pub fn render(&self) -> Vec<u8> {
+        match self {
+            Self::Keys(keys) => {
+                keys.chunks(KEYS_MAX).flat_map(|chunk| render_frame(KEYS, chunk)).collect()
+            }
+            Self::Size(TerminalSize { rows, cols }) => {
+                render_frame(SIZE, &[rows.to_be_bytes(), cols.to_be_bytes()].concat())
+            }
+        }
+    }
+}
+
+fn render_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(payload.len()).unwrap_or(u16::MAX);
+    let mut frame = vec![kind];
+    frame.extend(length.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// Puts frames together again, however they were cut on the way.
+#[derive(Debug, Default)]
+pub struct InputReader {
+    rest: Vec<u8>,
+}
+
+impl InputReader {
+    /// Takes the next bytes and returns what is whole by now. Host and guest come from the same build, so a kind that
+    /// is not known is noise and left out.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Input> {
+        self.rest.extend_from_slice(bytes);
+        let mut whole = Vec::new();
+        while let Some(frame) = self.next_frame() {
+            whole.extend(parse_frame(frame[0], &frame[HEADER..]));
+        }
+        whole
+    }
+
+    fn next_frame(&mut self) -> Option<Vec<u8>> {
+        let [_, high, low, ..] = *self.rest.as_slice() else { return None };
+        let end = HEADER + usize::from(u16::from_be_bytes([high, low]));
+        (self.rest.len() >= end).then(|| self.rest.drain(..end).collect())
+    }
+}
+
+fn parse_frame(kind: u8, payload: &[u8]) -> Option<Input> {
+    match (kind, payload) {
+        (KEYS, keys) => Some(Input::Keys(keys.to_vec())),
+        (SIZE, &[a, b, c, d]) => Some(Input::Size(TerminalSize {
+            rows: u16::from_be_bytes([a, b]),
+            cols: u16::from_be_bytes([c, d]),
+        })),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_sizes_come_back_in_their_order_however_they_are_cut() {
+        let size = Input::Size(TerminalSize { rows: 40, cols: 300 });
+        let sent = [Input::Keys(b"ls\r".to_vec()), size, Input::Keys(vec![3])];
+        let bytes: Vec<u8> = sent.iter().flat_map(Input::render).collect();
+        for step in 1..=bytes.len() {
+            let mut reader = InputReader::default();
+            let read: Vec<Input> =
+                bytes.chunks(step).flat_map(|chunk| reader.push(chunk)).collect();
+            assert_eq!(read, sent, "{step}");
+        }
+    }
+
+    #[test]
+    fn what_was_pasted_is_whole_in_the_end() {
+        let pasted: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
+        let read = InputReader::default().push(&Input::Keys(pasted.clone()).render());
+        assert_eq!(read.len(), pasted.len().div_ceil(KEYS_MAX));
+        let keys = |input| match input {
+            Input::Keys(keys) => keys,
+            Input::Size(_) => Vec::new(),
+        };
+        assert_eq!(read.into_iter().flat_map(keys).collect::<Vec<u8>>(), pasted);
+    }
+
+    #[test]
+    fn noise_is_left_out() {
+        let mut noise = render_frame(7, b"x");
+        noise.extend(render_frame(SIZE, b"abc"));
+        noise.extend(Input::Keys(b"k".to_vec()).render());
+        assert_eq!(InputReader::default().push(&noise), [Input::Keys(b"k".to_vec())]);
+    }
+}

@@ -1,0 +1,130 @@
+//! The terminal that this program was started in: whether there is one, how large it is, and having it to oneself.
+//!
+//! In raw mode every key is a byte for somebody else; nothing is echoed and no key is a signal. The mode before comes
+//! back when [`RawMode`] goes, also on the way of an error or a panic.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// As much as is read from the keyboard at once.
+const CHUNK: usize = 4096;
+
+/// Chunks that may wait to be taken.
+const QUEUE: usize = 16;
+
+/// Whether a person can be talked to: keys come in and a screen is there.
+#[must_use]
+pub fn is_present() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Rows and columns of the screen; `None` if there is none, or if it does not know.
+#[must_use]
+pub fn size() -> Option<(u16, u16)> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
+}
+
+/// Tells each time that the screen may have another size.
+pub fn size_changes() -> io::Result<Signal> {
+    signal(SignalKind::window_change())
+}
+
+/// The terminal in raw mode, as long as this lives.
+#[must_use = "the terminal goes back to its mode when this is dropped"]
+#[derive(Debug)]
+pub struct RawMode {
+    before: Termios,
+}
+
+impl RawMode {
+    /// Takes the terminal.
+    pub fn enter() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        // What the terminal still answers to the program that had it is not for the next one. Of a terminal that is gone
+        // there is nothing to give back.
+        tcsetattr(io::stdin(), OptionalActions::Flush, &self.before).ok();
+    }
+}
+
+/// The keyboard. Keys are read on a thread of its own, and only as long as this lives: what is typed afterwards is for
+/// whoever reads next.
+#[derive(Debug)]
+pub struct Keyboard {
+    keys: mpsc::Receiver<Vec<u8>>,
+    /// Dropping it tells the thread to end.
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keyboard {
+    /// Begins to read.
+    pub fn listen() -> io::Result<Self> {
+        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (sender, keys) = mpsc::channel(QUEUE);
+        let thread = thread::Builder::new()
+            .name("keyboard".to_owned())
+            .spawn(move || read_keys(&stopped, &sender))?;
+        Ok(Self { keys, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The next keys; `None` when the terminal is gone.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
+        self.keys.recv().await
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.keys.close();
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say but that it ended.
+            thread.join().ok();
+        }
+    }
+}
+
+fn read_keys(stopped: &OwnedFd, sender: &mpsc::Sender<Vec<u8>>) {
+    let mut buffer = [0; CHUNK];
+    let stdin = io::stdin();
+    loop {
+        let ready = {
+            let mut fds = [
+                PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+                PollFd::new(stopped, PollFlags::IN),
+            ];
+            match poll(&mut fds, None) {
+                Ok(_) if !fds[1].revents().is_empty() => return,
+                Ok(_) => !fds[0].revents().is_empty(),
+                Err(rustix::io::Errno::INTR) => false,
+                Err(_) => return,
+            }
+        };
+        if !ready {
+            continue;
+        }
+        // Not through the standard library's buffer: what waited in there would not wake us again.
+        match rustix::io::read(&stdin, &mut buffer) {
+            Ok(count @ 1..) if sender.blocking_send(buffer[..count].to_vec()).is_ok() => {}
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
