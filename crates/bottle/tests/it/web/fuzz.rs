@@ -1,13 +1,11 @@
 //! A fuzzer that has read the API's document asks the real server everything that the document allows and forbids.
 
-use std::net::SocketAddr;
-use std::process::Command;
-
 use testkit::part::require_setting;
 
 use super::client::ask;
 use super::real::run_of;
 use super::{TOKEN, serving};
+use crate::serving::Serving;
 use crate::support::{COMMIT, DONE, SLUG};
 
 #[test]
@@ -22,16 +20,19 @@ fn schemathesis_finds_nothing() {
     serving.label();
     serving.wait("frozen");
     // Names as they come to a fuzzer's mind, and then those that are there, so that it gets further.
-    fuzz(&program, serving.address, "");
+    fuzz(&program, &serving, "");
     let there = format!("[parameters]\nslug = \"{SLUG}\"\nrun = \"{}\"\n", run_of(&serving));
-    fuzz(&program, serving.address, &there);
+    fuzz(&program, &serving, &there);
     assert_eq!(ask(serving.address, "GET", "/readyz", "").status, 200, "it still stands");
 }
 
-fn fuzz(program: &str, address: SocketAddr, config: &str) {
+fn fuzz(program: &str, serving: &Serving, config: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("schemathesis.toml"), config).expect("written");
-    let output = Command::new(program)
+    let address = serving.address;
+    let hermetic = &serving.scene.person.hermetic;
+    let output = hermetic
+        .command(program)
         .current_dir(&folder)
         .args(["run", &format!("http://{address}/api/v1/openapi.json")])
         .args(["--header", &format!("Authorization: Bearer {TOKEN}")])
