@@ -7,7 +7,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use model::verdict::BottleStatus;
 
 use crate::commands::{
-    destroy, doctor, exec, freeze, list, logs, manifest, orchestrate, provenance, serve, start,
+    destroy, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate, provenance, serve,
+    start,
 };
 use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::end::{End, Loss};
@@ -81,7 +82,7 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// Say what this machine offers, which backend would be used and why
+    /// Say what this machine offers, which backend would be used and why, and whether forge and models answer
     Doctor,
     /// Agents: who works, with which model, on what leash
     Agent {
@@ -109,7 +110,17 @@ enum Command {
         #[command(subcommand)]
         action: ConfigAction,
     },
-    /// What a run was: agent, timing, operations, scans, commits
+    /// Webhooks: how a forge tells `bot-bottle serve` what happened
+    Hook {
+        #[command(subcommand)]
+        action: HookAction,
+    },
+    /// The key that statements about runs are signed with
+    Key {
+        #[command(subcommand)]
+        action: KeyAction,
+    },
+    /// What a run was: agent, timing, operations, scans, commits; and whether that is true
     Provenance {
         #[command(subcommand)]
         action: ProvenanceAction,
@@ -250,6 +261,45 @@ enum ProvenanceAction {
         /// The bottle, or the run's name or the start of it
         name: String,
     },
+    /// Check the signed statements about a run against its records, offline; 0 if they hold, 1 if not
+    Verify {
+        /// A file (provenance.json), the bottle (its newest run), or the run's name or the start of it
+        name: String,
+        /// The public key that must have signed, or one that rotations lead from [default: this home's key]
+        #[arg(long, value_name = "PEM")]
+        key: Option<PathBuf>,
+    },
+}
+
+/// What can be done with webhooks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookAction {
+    /// Make the webhook of a repository, with a fresh secret; one that is there is replaced
+    Install {
+        /// owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
+        repo: String,
+        /// Where the forge posts to; a server alone stands for its /webhooks/<kind of forge>
+        #[arg(long, value_name = "URL")]
+        url: String,
+    },
+    /// List the webhooks that were installed from here
+    List,
+    /// Remove the webhook of a repository and its secret
+    Remove {
+        /// owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
+        repo: String,
+    },
+}
+
+/// What can be done with the key.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyAction {
+    /// Make a key; done by itself when the first run ends
+    Create,
+    /// Show the public key and its id
+    Show,
+    /// Replace the key by a new one, with a statement that both sign
+    Rotate,
 }
 
 /// Reads the command line, runs the command and turns its outcome into a status.
@@ -290,9 +340,12 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
         },
         Command::Serve { config } => serve::run(ui, &config),
         Command::Config { action } => serve::config(ui, &action),
-        Command::Provenance { action: ProvenanceAction::Show { name } } => {
-            provenance::show(ui, &name)
-        }
+        Command::Hook { action } => hook::run(ui, &action),
+        Command::Key { action } => key::run(ui, &action),
+        Command::Provenance { action } => match action {
+            ProvenanceAction::Show { name } => provenance::show(ui, &name),
+            ProvenanceAction::Verify { name, key } => provenance::verify(ui, &name, key.as_deref()),
+        },
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "bot-bottle", &mut script);

@@ -172,6 +172,12 @@ pub enum ForgeError {
     /// TLS cannot be used at all.
     #[error("could not prepare TLS; check the certificates of this machine")]
     Tls(#[from] TlsError),
+    /// A folder tells nobody anything.
+    #[error("the local forge {} has no webhooks; name a repository on a server", .path.display())]
+    NoWebhooks {
+        /// Where.
+        path: PathBuf,
+    },
     /// The files of a local forge, or its repository, cannot be used.
     #[error("could not {action} in the local forge {}; check that the folder is yours", .path.display())]
     Shelf {

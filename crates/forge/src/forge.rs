@@ -16,11 +16,12 @@ use crate::github::Github;
 use crate::gitlab::Gitlab;
 use crate::http::Patience;
 use crate::local::Local;
-use crate::once::{CommentWrite, PullWrite, write_once};
+use crate::once::{CommentWrite, PullWrite, WebhookWrite, write_once};
 use crate::provider::Provider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::rules::link::choose_pull_for_issue;
 use crate::thread::{Account, Comment, Issue, IssueFilter, Numbering, Thread, ThreadState};
+use crate::webhook::{NewWebhook, Webhook};
 
 /// A repository on a forge, and a token to act on it.
 #[derive(Debug)]
@@ -92,6 +93,16 @@ impl Forge {
     /// first write. Whoever calls acts as `login`.
     pub async fn open_local(repository: &Path, login: &str) -> Result<Self, ForgeError> {
         Ok(Self::Local(Local::open(repository, login).await?))
+    }
+
+    /// Which kind of server it is; nothing for a folder.
+    pub fn kind(&self) -> Option<ForgeKind> {
+        match self {
+            Self::Gitea(_) => Some(ForgeKind::Gitea),
+            Self::GitHub(_) => Some(ForgeKind::GitHub),
+            Self::GitLab(_) => Some(ForgeKind::GitLab),
+            Self::Local(_) => None,
+        }
     }
 
     /// Whether issues and pull requests share their numbers.
@@ -235,6 +246,26 @@ impl Forge {
         each!(self, forge => forge.drop_label(thread, name).await)
     }
 
+    /// The webhooks of the repository.
+    pub async fn webhooks(&self) -> Result<Vec<Webhook>, ForgeError> {
+        each!(self, forge => forge.webhooks().await)
+    }
+
+    /// Sees to it that exactly one webhook leads to this address, with this secret: one that is there is replaced.
+    pub async fn set_webhook(&self, hook: &NewWebhook) -> Result<Webhook, ForgeError> {
+        each!(self, forge => set_webhook(forge, hook).await)
+    }
+
+    /// Removes every webhook that leads to this address, and says how many there were.
+    pub async fn remove_webhooks(&self, url: &str) -> Result<usize, ForgeError> {
+        let mut there = self.webhooks().await?;
+        there.retain(|hook| hook.url == url);
+        for hook in &there {
+            each!(self, forge => forge.drop_webhook(hook.id).await)?;
+        }
+        Ok(there.len())
+    }
+
     /// Assigns exactly these accounts, and nobody else.
     pub async fn set_assignees(&self, thread: Thread, logins: &[String]) -> Result<(), ForgeError> {
         each!(self, forge => forge.set_assignees(thread, logins).await)
@@ -250,6 +281,24 @@ async fn create_pull<P: Provider>(forge: &P, pull: &NewPull) -> Result<PullReque
     // Not every forge takes labels with the request; adding one twice is adding it once.
     forge.put_labels(Thread::Pull(made.number), &pull.labels).await?;
     forge.read_pr(made.number).await
+}
+
+/// The new one comes before the old ones go, so that there is no moment in which nobody is told.
+async fn set_webhook<P: Provider>(forge: &P, hook: &NewWebhook) -> Result<Webhook, ForgeError> {
+    let mut before = forge.webhooks().await?;
+    before.retain(|there| there.url == hook.url);
+    let edited = match before.first() {
+        Some(old) => forge.edit_webhook(old.id, hook).await?,
+        None => None,
+    };
+    let made = match edited {
+        Some(edited) => edited,
+        None => write_once(forge.patience(), WebhookWrite { forge, hook, before: &before }).await?,
+    };
+    for old in before.iter().filter(|old| old.id != made.id) {
+        forge.drop_webhook(old.id).await?;
+    }
+    Ok(made)
 }
 
 /// Some forges make a label of every new name, so a slip of the pen would stay for ever.

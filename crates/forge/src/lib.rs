@@ -6,6 +6,7 @@
 //! - [`gitea`] (and Forgejo), [`github`], [`gitlab`], [`local`] (a bare repository with files beside it)
 //! - [`scoped`] a forge for one run: it reads anything and writes to what it was assigned
 //! - [`pull`], [`thread`] pull requests, issues and comments, the same for every forge
+//! - [`webhook`] how a forge tells somebody what happened
 //! - [`error`] what went wrong, and what to do about it
 //! - `provider` what each kind must be able to do, `once` writes that are done once, `rules` what is decided
 //!
@@ -27,6 +28,7 @@ pub mod pull;
 mod rules;
 pub mod scoped;
 pub mod thread;
+pub mod webhook;
 
 pub use address::{ForgeAddress, Remote, Scheme, WebBase};
 pub use detect::ForgeKind;
@@ -41,3 +43,4 @@ pub use scoped::{Ruling, ScopedForge};
 pub use thread::{
     Account, Comment, CommentKind, Issue, IssueFilter, Numbering, Thread, ThreadState,
 };
+pub use webhook::{NewWebhook, Webhook};

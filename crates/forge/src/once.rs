@@ -7,6 +7,7 @@ use crate::http::Patience;
 use crate::provider::Provider;
 use crate::pull::{NewPull, PullRequest};
 use crate::thread::{Comment, Thread};
+use crate::webhook::{NewWebhook, Webhook};
 
 /// How far the server's clock may be from ours.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(10);
@@ -37,6 +38,13 @@ pub(crate) struct CommentWrite<'a, P> {
     pub(crate) began: Timestamp,
 }
 
+/// A webhook, known again by its address: one that leads there and was not there before.
+pub(crate) struct WebhookWrite<'a, P> {
+    pub(crate) forge: &'a P,
+    pub(crate) hook: &'a NewWebhook,
+    pub(crate) before: &'a [Webhook],
+}
+
 impl<P: Provider> Write for PullWrite<'_, P> {
     type Made = PullRequest;
 
@@ -63,6 +71,20 @@ impl<P: Provider> Write for CommentWrite<'_, P> {
     async fn look(&self) -> Result<Option<Comment>, ForgeError> {
         let comments = self.forge.plain_comments(self.thread).await?;
         Ok(comments.into_iter().rev().find(|comment| may_be(comment, self.body, self.began)))
+    }
+}
+
+impl<P: Provider> Write for WebhookWrite<'_, P> {
+    type Made = Webhook;
+
+    async fn make(&self) -> Result<Webhook, ForgeError> {
+        self.forge.make_webhook(self.hook).await
+    }
+
+    async fn look(&self) -> Result<Option<Webhook>, ForgeError> {
+        let hooks = self.forge.webhooks().await?;
+        let is_old = |hook: &Webhook| self.before.iter().any(|old| old.id == hook.id);
+        Ok(hooks.into_iter().find(|hook| hook.url == self.hook.url && !is_old(hook)))
     }
 }
 
@@ -124,6 +146,7 @@ fn leaves_doubt(error: &ForgeError) -> bool {
         | ForgeError::UnknownForge { .. }
         | ForgeError::BadToken { .. }
         | ForgeError::Tls(_)
+        | ForgeError::NoWebhooks { .. }
         | ForgeError::Shelf { .. } => false,
     }
 }

@@ -7,6 +7,7 @@ use crate::error::ForgeError;
 use crate::http::Patience;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, IssueFilter, Numbering, Thread};
+use crate::webhook::{NewWebhook, Webhook};
 
 pub(crate) type Answer<T> = Result<T, ForgeError>;
 
@@ -82,6 +83,21 @@ pub(crate) trait Provider: Sync {
 
     /// Takes a label off; one that is not there is no error.
     fn drop_label(&self, thread: Thread, name: &str) -> impl Future<Output = Answer<()>> + Send;
+
+    fn webhooks(&self) -> impl Future<Output = Answer<Vec<Webhook>>> + Send;
+
+    /// Asks once for a webhook that tells of issues, pull requests and what is said on them.
+    fn make_webhook(&self, hook: &NewWebhook) -> impl Future<Output = Answer<Webhook>> + Send;
+
+    /// Gives a webhook another secret; nothing where a forge cannot do that.
+    fn edit_webhook(
+        &self,
+        id: u64,
+        hook: &NewWebhook,
+    ) -> impl Future<Output = Answer<Option<Webhook>>> + Send;
+
+    /// Removes a webhook; one that is not there is no error.
+    fn drop_webhook(&self, id: u64) -> impl Future<Output = Answer<()>> + Send;
 
     /// Assigns exactly these accounts.
     fn set_assignees(

@@ -2,7 +2,7 @@
 //!
 //! Everything that touches the world outside the process goes through one of these modules:
 //! programs ([`process`]), git ([`git`]), files ([`mod@file`], [`beneath`]), locks ([`lock`]), the
-//! environment ([`mod@env`], [`dirs`]), time ([`clock`]) and signals ([`signal`]). The lints in
+//! environment ([`mod@env`], [`dirs`]), time ([`clock`]), chance ([`random`]) and signals ([`signal`]). The lints in
 //! `clippy.toml` close the other ways, so that a reader who wants to know what the product can do
 //! to a machine has this one crate to read.
 
@@ -19,6 +19,7 @@ pub mod mount;
 pub mod net;
 pub mod proc;
 pub mod process;
+pub mod random;
 mod readable;
 pub mod signal;
 #[cfg(feature = "tls")]

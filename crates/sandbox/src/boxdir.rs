@@ -15,6 +15,11 @@ const GUEST_PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bottle-gu
 /// Seconds by which the guest's own timer trails the host's deadline: it only matters when the host is gone.
 const BACKSTOP_SECS: u64 = 30;
 
+/// The program of ours that every box starts with, for whoever wants to say which one it was.
+pub fn guest_program() -> &'static [u8] {
+    GUEST_PROGRAM
+}
+
 /// The command that every backend starts as the first process of a box.
 pub(crate) fn guest_command() -> Vec<String> {
     vec![

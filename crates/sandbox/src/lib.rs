@@ -15,5 +15,7 @@ pub mod spec;
 #[cfg(test)]
 mod test_spec;
 
+pub use boxdir::guest_program;
+
 /// The lock in a box's folder that its shim holds for as long as the box is watched over.
 pub const LOCK_FILE: &str = "lock";

@@ -24,6 +24,8 @@ pub enum Part {
     Git,
     /// Node, new enough for agents that are written for it.
     Node,
+    /// openssl, which knows nothing of us and verifies our signatures all the same.
+    Openssl,
     /// Perl, by which the abuse kit makes system calls.
     Perl,
     /// `setpriv`, by which a test that runs as root becomes an ordinary user.
@@ -94,6 +96,7 @@ impl Part {
             Self::Docker => "docker",
             Self::Git => "git",
             Self::Node => "node",
+            Self::Openssl => "openssl",
             Self::Perl => "perl",
             Self::Setpriv => "setpriv",
             Self::Tmux => "tmux",
@@ -113,6 +116,7 @@ impl Part {
             Self::Docker => "set DOCKER_HOST or start an engine",
             Self::Git => "install git",
             Self::Node => "install Node.js 20.6 or newer",
+            Self::Openssl => "install openssl",
             Self::Perl => "install perl",
             Self::Setpriv => "install util-linux",
             Self::Tmux => "install tmux",
@@ -130,6 +134,7 @@ impl Part {
             Self::Chromium
             | Self::Chromedriver
             | Self::Git
+            | Self::Openssl
             | Self::Perl
             | Self::Setpriv
             | Self::Tmux => program::find(self.name()),

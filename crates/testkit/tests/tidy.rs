@@ -15,6 +15,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("forge", &["model", "host"]),
     ("merge", &["model", "host"]),
     ("store", &["model", "host"]),
+    ("attest", &["model", "host"]),
     ("state", &["model", "host"]),
     ("sidecar", &["model", "host", "forge"]),
     ("engine", &["model", "host", "guest", "agent", "sandbox", "egress"]),
@@ -27,7 +28,7 @@ const MAP: &[(&str, &[&str])] = &[
         "bottle",
         &[
             "model", "host", "guest", "agent", "sandbox", "egress", "forge", "merge", "store",
-            "state", "sidecar", "engine",
+            "state", "sidecar", "engine", "attest",
         ],
     ),
     ("testkit", &[]),

@@ -1,11 +1,12 @@
-//! `bot-bottle doctor`: what this machine offers, which backend would be used and why.
+//! `bot-bottle doctor`: what this machine offers, which backend would be used and why; and whether forge and models answer.
 
 use model::verdict::BottleStatus;
 use sandbox::choice;
 use serde_json::json;
 
 use super::block_on;
-use crate::exit::{OrExit, Outcome, SUCCESS};
+use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
+use crate::flow::checkup::{FindingState, check_egress, check_forge};
 use crate::flow::home::{Home, Shelf};
 use crate::flow::sealed::DEFAULT_IMAGE;
 use crate::ui::Ui;
@@ -13,9 +14,12 @@ use crate::ui::Ui;
 /// Looks around and tells.
 pub(crate) fn run(ui: &Ui) -> Outcome {
     let home = Home::from_env()?;
-    let (found, git) = block_on(async {
+    let (found, git, others) = block_on(async {
         let git = host::git::check_version().await;
-        Ok((choice::observe(None, DEFAULT_IMAGE).await, git))
+        let found = choice::observe(None, DEFAULT_IMAGE).await;
+        let mut others = check_forge(&home).await;
+        others.extend(check_egress(&home).await?);
+        Ok((found, git, others))
     })?;
     let chosen = choice::choose(None, &found, DEFAULT_IMAGE);
     let gitleaks = host::tool::which("gitleaks");
@@ -42,14 +46,22 @@ pub(crate) fn run(ui: &Ui) -> Outcome {
     let (agents, bottles) = (home.names(Shelf::Agents)?, home.names(Shelf::Bottles)?);
     ui.result("agents", &agents.join(", "));
     ui.result("bottles", &bottles.join(", "));
+    for finding in &others {
+        ui.result(finding.name, &finding.words);
+    }
     ui.event(
         "doctor",
         &json!({
             "git": git_words, "bwrap": found.bwrap, "engine": engine, "backend": backend,
-            "gitleaks": scanner, "agents": agents, "bottles": bottles,
+            "gitleaks": scanner, "agents": agents, "bottles": bottles, "checks": others,
         }),
     );
     git.or_exit(BottleStatus::Usage)?;
     chosen.or_exit(BottleStatus::Usage)?;
-    Ok(SUCCESS)
+    let bad = others.iter().filter(|finding| finding.state == FindingState::Bad);
+    let names: Vec<&str> = bad.map(|finding| finding.name).collect();
+    match names.is_empty() {
+        true => Ok(SUCCESS),
+        false => Err(Failure::usage(format!("runs on the forge would fail: {}", names.join(", ")))),
+    }
 }

@@ -4,6 +4,8 @@ pub(crate) mod destroy;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod freeze;
+pub(crate) mod hook;
+pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod manifest;

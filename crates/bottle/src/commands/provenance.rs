@@ -1,29 +1,29 @@
-//! `bot-bottle provenance show`: what a run was, from its records.
+//! `bot-bottle provenance`: what a run was, from its records; and whether the signed statements about it hold.
 
-use serde_json::Value;
+use std::path::Path;
+
+use model::verdict::BottleStatus;
+use serde_json::{Value, json};
 use store::metadata::load_metadata;
-use store::operation_log::verify;
+use store::operation_log;
 use store::run_dir::RunDir;
 
-use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
-use crate::flow::bottle::{Bottle, find_run};
+use crate::exit::{OrExit, Outcome, SUCCESS};
+use crate::flow::attestation::{load_operations, signature_state};
 use crate::flow::home::Home;
 use crate::flow::metadata::Metadata;
+use crate::flow::verification::{self, run_of};
 use crate::rules::provenance::{Chain, render_provenance};
 use crate::ui::Ui;
 
 /// Shows the newest run of a bottle, or the run of this name.
 pub(crate) fn show(ui: &Ui, name: &str) -> Outcome {
     let home = Home::from_env()?;
-    let none = || Failure::not_found(format!("there is no bottle and no run '{name}'"));
-    let dir = match Bottle::open(&home, name) {
-        Ok((bottle, record)) => bottle.last_run(&record)?,
-        Err(_) => find_run(&home, name)?,
-    };
-    let dir = dir.ok_or_else(none)?;
+    let dir = run_of(&home, name)?;
     let meta: Metadata = load_metadata(&dir).or_general()?;
     let operations = load_operations(&dir)?;
-    let document = render_provenance(&meta, &operations, &check_chain(&dir, &meta));
+    let mut document = render_provenance(&meta, &operations, &check_chain(&dir, &meta));
+    document["signature"] = signature_state(&home, &dir);
     match ui.is_json() {
         true => ui.document(&document),
         false => tell(ui, &document, &operations),
@@ -31,20 +31,28 @@ pub(crate) fn show(ui: &Ui, name: &str) -> Outcome {
     Ok(SUCCESS)
 }
 
-/// The lines of a run's operation log, as far as they are whole.
-pub(crate) fn load_operations(dir: &RunDir) -> Result<Vec<Value>, Failure> {
-    let text = match std::fs::read_to_string(dir.operations()) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).or_general(),
-    };
-    // Half a line at the end is what a crash leaves; the chain's check tells of it.
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+/// Verifies the statements of a run, or of a file, and says what holds and what does not.
+pub(crate) fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
+    let home = Home::from_env()?;
+    let report = verification::verify(&home, name, key)?;
+    let verified = report.is_verified();
+    if ui.is_json() {
+        ui.document(&json!({
+            "run": report.run, "keyid": report.keyid, "verified": verified, "checks": report.checks,
+        }));
+    } else {
+        ui.result("run", &report.run);
+        for check in &report.checks {
+            ui.result(check.name, &format!("{}: {}", check.outcome.word(), check.words));
+        }
+        ui.result("verified", if verified { "yes" } else { "no" });
+    }
+    Ok(if verified { SUCCESS } else { BottleStatus::General.code() })
 }
 
 /// Whether the log is the one that was written.
 pub(crate) fn check_chain(dir: &RunDir, meta: &Metadata) -> Chain {
-    match (verify(&dir.operations(), dir.id()), &meta.operations_head) {
+    match (operation_log::verify(&dir.operations(), dir.id()), &meta.operations_head) {
         (Err(fault), _) => Chain::Broken(fault.to_string()),
         (Ok(_), None) => Chain::Open,
         (Ok(end), Some(head)) if end.head == *head => Chain::Whole,
@@ -74,6 +82,7 @@ fn tell(ui: &Ui, document: &Value, operations: &[Value]) {
         ("tip", "/commits/tip"),
         ("pull", "/publication/pull/url"),
         ("chain", "/operations_chain/status"),
+        ("signature", "/signature/state"),
         ("complete", "/complete"),
     ] {
         ui.result(label, &words(document.pointer(pointer).unwrap_or(&Value::Null)));

@@ -1,6 +1,6 @@
 //! The way to the forge for the host's side of a run: the variables, the token, the client.
 
-use base64::Engine;
+use base64ct::{Base64, Encoding};
 use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, Remote, WebBase};
 use host::git::UserEnv;
 use model::secret::Secret;
@@ -23,13 +23,7 @@ impl ForgeAccess {
     /// Reads the variables, and the token from its variable or its file.
     pub(crate) fn from_env(home: &Home) -> Result<Self, Failure> {
         let env = parse_forge_env(host::env::var).or_exit(BottleStatus::Usage)?;
-        let token = find_token(home)?.ok_or_else(|| {
-            Failure::usage(format!(
-                "the forge's token is not there: set {TOKEN_VARIABLE}, or put it into {} (mode 0600)",
-                home.token_file().display()
-            ))
-        })?;
-        Ok(Self { env, token, bot_login: None })
+        Ok(Self { env, token: need_token(home)?, bot_login: None })
     }
 
     /// For a bottle that has a forge already: its record says which.
@@ -59,7 +53,7 @@ impl ForgeAccess {
             _ => return format!("token {}", self.token.expose()),
         };
         let pair = format!("{user}:{}", self.token.expose());
-        format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
+        format!("Basic {}", Base64::encode_string(pair.as_bytes()))
     }
 }
 
@@ -74,6 +68,16 @@ pub(crate) async fn open_forge(env: &ForgeEnv, token: Secret) -> Result<Forge, F
         return Err(Failure::usage(format!("{} names no repository on a forge", env.remote_url())));
     };
     Forge::open(&address, token, &setting).await.or_general()
+}
+
+/// The token, from its variable or its file.
+pub(crate) fn need_token(home: &Home) -> Result<Secret, Failure> {
+    find_token(home)?.ok_or_else(|| {
+        Failure::usage(format!(
+            "the forge's token is not there: set {TOKEN_VARIABLE}, or put it into {} (mode 0600)",
+            home.token_file().display()
+        ))
+    })
 }
 
 fn find_token(home: &Home) -> Result<Option<Secret>, Failure> {

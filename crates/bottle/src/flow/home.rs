@@ -7,13 +7,15 @@
 //! bot-bottle.db         which bottle works on which issue
 //! serve.lock            held by the one that serves
 //! forge-token           the forge's token (0600), where FORGE_TOKEN is not set
+//! hooks/<host>/<owner>/<repo>.json   webhooks that were installed, with their secrets (0600)
+//! attest/               keys (signing-key.pem, 0600), the chain of all runs (runs.jsonl), statements still owed (pending/)
 //! ```
 
 use std::path::{Path, PathBuf};
 
+use attest::keyring::Keyring;
 use host::dirs::Dirs;
 use model::id::AgentName;
-use model::secret::Secret;
 use model::verdict::BottleStatus;
 
 use crate::exit::{Failure, OrExit};
@@ -90,24 +92,34 @@ impl Home {
         self.root.join("cache/sources")
     }
 
-    /// The secret of a repository's webhooks, if one was made here.
-    pub(crate) fn hook_secret(
-        &self,
-        _url: &str,
-        owner: &str,
-        repo: &str,
-    ) -> Result<Option<Secret>, Failure> {
-        let path = self.root.join("hooks").join(owner).join(format!("{repo}.secret"));
-        match host::file::read_private(&path) {
-            Ok(bytes) => Ok(Some(Secret::new(String::from_utf8_lossy(&bytes).trim()))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error).or_exit(BottleStatus::Usage),
-        }
-    }
-
     /// Held by the one that serves.
     pub(crate) fn serve_lock(&self) -> PathBuf {
         self.root.join("serve.lock")
+    }
+
+    /// Keys, the chain of runs, and what is still owed.
+    pub(crate) fn attest_dir(&self) -> PathBuf {
+        self.root.join("attest")
+    }
+
+    /// The keys that statements are signed with.
+    pub(crate) fn keyring(&self) -> Keyring {
+        Keyring::new(self.attest_dir())
+    }
+
+    /// The chain of all runs.
+    pub(crate) fn host_chain(&self) -> PathBuf {
+        self.attest_dir().join("runs.jsonl")
+    }
+
+    /// Runs whose statements are not signed yet, one file for each.
+    pub(crate) fn owed(&self) -> PathBuf {
+        self.attest_dir().join("pending")
+    }
+
+    /// Webhooks that were installed, with their secrets.
+    pub(crate) fn hooks(&self) -> PathBuf {
+        self.root.join("hooks")
     }
 
     /// The forge's token.

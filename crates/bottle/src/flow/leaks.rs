@@ -50,7 +50,7 @@ pub(crate) async fn scan_outgoing(
         (found, _) => found,
     };
     let version = Some(env!("CARGO_PKG_VERSION").to_owned());
-    let own = ScanReport { engine: "built-in".to_owned(), version, status };
+    let own = ScanReport { engine: "built-in".to_owned(), version, program_sha256: None, status };
     Ok(vec![own, ask_gitleaks(&outgoing, folder).await?])
 }
 
@@ -133,11 +133,18 @@ async fn binaries(
 
 /// Gives gitleaks the same lines on its standard input: it reads no repository, starts no git and sees no token.
 async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, Failure> {
-    let report = |version, status| ScanReport { engine: GITLEAKS.to_owned(), version, status };
+    let report = |version, program_sha256, status| ScanReport {
+        engine: GITLEAKS.to_owned(),
+        version,
+        program_sha256,
+        status,
+    };
     let Some(program) = host::tool::which(GITLEAKS) else {
         let reason = "not installed".to_owned();
-        return Ok(report(None, ScanStatus::NotRun { reason }));
+        return Ok(report(None, None, ScanStatus::NotRun { reason }));
     };
+    // No settings are given and none can be found from where it stands, so its rules are those in the program.
+    let digest = attest::digest::sha256_file(&program).ok().map(|(digest, _)| digest);
     let version = host::tool::tool_version(GITLEAKS, &["version"], VERSION_LIMIT).await;
     let path = folder.join("gitleaks.json");
     let exit_code = FOUND.to_string();
@@ -172,5 +179,5 @@ async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, 
         }
         Err(error) => ScanStatus::Error { reason: error.to_string() },
     };
-    Ok(report(version, status))
+    Ok(report(version, digest, status))
 }

@@ -42,15 +42,24 @@ pub(crate) struct Metadata {
     /// Which claim of the orchestrator's it was made for.
     #[serde(default)]
     pub(crate) claim: Option<u64>,
+    /// All runs of the bottle before this one, oldest first.
+    #[serde(default)]
+    pub(crate) lineage: Vec<RunId>,
     /// Whether the agent's own conversation goes on.
     pub(crate) resumes_session: bool,
     /// Texts are kept as digests.
     pub(crate) prompt_sha256: String,
     pub(crate) forge: Option<ForgeEnv>,
     pub(crate) issue_title: Option<String>,
+    /// The forge's delivery that set this run off, where whoever started it said so.
+    #[serde(default)]
+    pub(crate) delivery: Option<String>,
     pub(crate) pins: BottlePins,
     pub(crate) workspace: Option<WorkspaceNotes>,
     pub(crate) setup: Option<ChoreSummary>,
+    /// What the agent's box is made of, looked up just before it is started.
+    #[serde(default)]
+    pub(crate) seal: Option<Seal>,
     pub(crate) sidecar: Option<SidecarEnd>,
     /// The agent's word that it is done.
     pub(crate) done: Option<DoneEvent>,
@@ -81,6 +90,41 @@ pub(crate) struct BottlePins {
     /// Whether the workspace lacks any of them.
     pub(crate) base_is_new: bool,
     pub(crate) branch_is_new: bool,
+}
+
+/// What a box is made of, as digests. What is not known is nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seal {
+    /// The version of bot-bottle that sealed it.
+    pub(crate) orchestrator: String,
+    /// The whole order of the box: mounts, environment, limits, command.
+    pub(crate) profile_sha256: String,
+    /// The system call filter, as the backend gets it.
+    pub(crate) seccomp_sha256: Option<String>,
+    /// What may be reached; nothing where nothing may.
+    pub(crate) egress_policy_sha256: Option<String>,
+    /// Our own program in the box.
+    pub(crate) guest_sha256: String,
+    /// The image by name, and the engine's id of it.
+    pub(crate) image: Option<ImageSeal>,
+    /// The agent's own program.
+    pub(crate) program: Option<ProgramSeal>,
+}
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ImageSeal {
+    pub(crate) name: String,
+    pub(crate) id: Option<String>,
+}
+
+/// The program of an agent, from npm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProgramSeal {
+    pub(crate) package: String,
+    pub(crate) version: String,
+    /// npm's own list of everything that was installed, with the digest of each package.
+    pub(crate) lock_sha256: Option<String>,
 }
 
 /// The steps that a run has behind it.

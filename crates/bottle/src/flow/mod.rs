@@ -2,11 +2,14 @@
 
 pub(crate) mod access;
 pub(crate) mod attend;
+pub(crate) mod attestation;
 pub(crate) mod bottle;
+pub(crate) mod checkup;
 pub(crate) mod desk;
 pub(crate) mod end;
 pub(crate) mod hire;
 pub(crate) mod home;
+pub(crate) mod hooks;
 pub(crate) mod keeper;
 pub(crate) mod leaks;
 pub(crate) mod metadata;
@@ -18,8 +21,10 @@ pub(crate) mod opening;
 pub(crate) mod publish;
 pub(crate) mod recover;
 pub(crate) mod run;
+pub(crate) mod seal;
 pub(crate) mod sealed;
 pub(crate) mod show;
 pub(crate) mod sidecar;
 pub(crate) mod standing;
 pub(crate) mod thread;
+pub(crate) mod verification;

@@ -7,7 +7,6 @@ use host::git::{GitError, UserEnv, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::id::{BranchName, RemoteName, Sha};
 use model::verdict::BottleStatus;
-use sha2::{Digest, Sha256};
 
 use super::access::ForgeAccess;
 use super::bottle::Record;
@@ -111,6 +110,6 @@ async fn lock_fetch(home: &Home, repo: &UserRepo) -> Result<FileLock, Failure> {
 
 /// A name for a repository that fits into a file name, whatever its path is.
 fn repo_key(repo: &UserRepo) -> String {
-    let digest = Sha256::digest(repo.common_dir().as_os_str().as_encoded_bytes());
-    digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect()
+    let digest = attest::digest::sha256(repo.common_dir().as_os_str().as_encoded_bytes());
+    digest.chars().take(20).collect()
 }

@@ -7,7 +7,6 @@ use host::lock::FileLock;
 use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
 use model::verdict::BottleStatus;
-use sha2::{Digest, Sha256};
 use store::env_snapshot::{observe_env, save_env_snapshot};
 use store::metadata::save_metadata;
 use store::run_dir::RunDir;
@@ -27,6 +26,9 @@ use super::thread::Assignment;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::prompt::{Briefing, ForgePart, News, render_prompt};
+
+/// The variable with the forge's delivery that sets a run off.
+const DELIVERY_VARIABLE: &str = "FORGE_DELIVERY_ID";
 
 /// A bottle that is about to run.
 pub(super) struct Opening<'a> {
@@ -177,13 +179,16 @@ impl Opening<'_> {
             backend_reason: staff.choice.reason,
             parent: None,
             claim: self.claim,
+            lineage: self.record.runs.clone(),
             resumes_session: false,
-            prompt_sha256: digest(prompt),
+            prompt_sha256: attest::digest::sha256(prompt.as_bytes()),
             forge: self.access.as_ref().map(|access| access.env.clone()),
+            delivery: host::env::var(DELIVERY_VARIABLE).filter(|id| !id.trim().is_empty()),
             issue_title: self.assignment.as_ref().map(|it| it.issue.title.clone()),
             pins,
             workspace: None,
             setup: None,
+            seal: None,
             sidecar: None,
             done: None,
             watchdog: None,
@@ -214,8 +219,4 @@ fn fresh_pins(record: &Record) -> BottlePins {
 fn forge_tools() -> McpServer {
     let url = format!("http://127.0.0.1:{FORGE_PORT}/mcp");
     McpServer { name: "forge".to_owned(), transport: Transport::Http { url } }
-}
-
-fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

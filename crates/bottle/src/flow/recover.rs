@@ -9,6 +9,7 @@ use state::Step;
 use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
+use super::attestation::settle_statements;
 use super::bottle::{Bottle, BottleState, Record};
 use super::home::Home;
 use super::keeper::Keeper;
@@ -26,6 +27,7 @@ pub(crate) async fn recover(
     access: Option<ForgeAccess>,
 ) -> Result<(), Failure> {
     let Keeper { ui, home, .. } = keeper;
+    settle_statements(ui, home);
     let (bottle, record) = Bottle::open(home, bottle.slug().as_str())?;
     let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) else { return Ok(()) };
     let access = match access {

@@ -25,6 +25,7 @@ use store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::attend::has_work;
+use super::attestation::{owe, settle_statements};
 use super::bottle::{Bottle, BottleState, Record, Session, WorkspaceState};
 use super::desk::open_log;
 use super::keeper::{Keeper, Trouble};
@@ -138,6 +139,7 @@ impl Run<'_> {
         }
         self.record.workspace = WorkspaceState::SetUp;
         self.bottle.save(&self.record)?;
+        self.meta.seal = Some(self.seal().await?);
         Ok(Phase::SetUp)
     }
 
@@ -320,7 +322,11 @@ impl Run<'_> {
         self.meta.finished_at = Some(host::clock::now());
         self.meta.exit_status = Some(status);
         self.meta.operations_head = Some(open_log(&self.dir, redactor)?.head().head);
+        // Owed first, closed second, signed third: whoever is killed in between leaves a run that the next command signs.
+        owe(self.keeper.ui, self.keeper.home, &self.bottle, &self.dir);
         self.dir.close(redactor, &self.meta).or_general()?;
+        host::failpoint::hit("closed");
+        settle_statements(self.keeper.ui, self.keeper.home);
         show_end(self.keeper.ui, &self.dir, &self.meta);
         Ok(status)
     }

@@ -9,7 +9,8 @@ pub(crate) const TOKEN_VARIABLE: &str = "FORGE_TOKEN";
 /// Half an hour.
 const WATCHDOG_SECS: u64 = 1800;
 
-const DEFAULT_ORG: &str = "bot-bottle";
+/// Whose members may assign issues to agents, where nobody says otherwise.
+pub(crate) const DEFAULT_ORG: &str = "bot-bottle";
 
 /// The kinds of forges, as they are called here.
 const KINDS: [&str; 3] = ["gitea", "github", "gitlab"];
@@ -57,8 +58,7 @@ pub(crate) fn parse_forge_env(
         "gitea" => {
             let api = needed("FORGE_GITEA_API")?;
             let rule = "give http(s)://host[:port][/path]/api/v1";
-            let web = api.trim_end_matches('/').strip_suffix("/api/v1").and_then(parse_web);
-            web.ok_or_else(|| wrong("FORGE_GITEA_API", &api, rule))?
+            web_of_api(&api).ok_or_else(|| wrong("FORGE_GITEA_API", &api, rule))?
         }
         known if KINDS.contains(&known) => {
             let url = needed("FORGE_URL")?;
@@ -103,6 +103,11 @@ fn wrong(name: &'static str, value: &str, rule: &'static str) -> ForgeEnvFault {
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && text.chars().all(plain) && !text.starts_with('.')
+}
+
+/// The front page that a Gitea's API base belongs to.
+pub(super) fn web_of_api(api: &str) -> Option<String> {
+    api.trim_end_matches('/').strip_suffix("/api/v1").and_then(parse_web)
 }
 
 /// A front page without credentials and without anything behind it.

@@ -189,7 +189,12 @@ mod tests {
         let changed = [b".github/workflows/ci.yml".to_vec()];
         assert!(verdict(good(), &[], &changed).words().contains("protected path"));
         let status = ScanStatus::Findings { count: 1, listed: vec![] };
-        let scan = ScanReport { engine: "built-in".to_owned(), version: None, status };
+        let scan = ScanReport {
+            engine: "built-in".to_owned(),
+            version: None,
+            program_sha256: None,
+            status,
+        };
         assert!(verdict(good(), &[scan], &[]).words().contains("found 1 secrets"));
     }
 

@@ -18,6 +18,9 @@ pub(crate) struct ScanReport {
     pub(crate) engine: String,
     /// Its version; nothing where it is not here.
     pub(crate) version: Option<String>,
+    /// Its program, which also holds its rules.
+    #[serde(default)]
+    pub(crate) program_sha256: Option<String>,
     #[serde(flatten)]
     pub(crate) status: ScanStatus,
 }
@@ -156,7 +159,12 @@ mod tests {
 
     #[test]
     fn not_run_is_never_clean_and_an_error_blocks() {
-        let report = |status| ScanReport { engine: "gitleaks".to_owned(), version: None, status };
+        let report = |status| ScanReport {
+            engine: "gitleaks".to_owned(),
+            version: None,
+            program_sha256: None,
+            status,
+        };
         assert_eq!(read_gitleaks(Some(0), 3, "[]"), ScanStatus::Clean);
         let found = read_gitleaks(Some(3), 3, r#"[{"RuleID":"aws","Secret":"s3cr3t"}]"#);
         assert_eq!(found, ScanStatus::Findings { count: 1, listed: vec!["aws".to_owned()] });

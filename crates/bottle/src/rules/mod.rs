@@ -1,9 +1,11 @@
 //! What is decided, from facts alone.
 
 pub(crate) mod agent_manifest;
+pub(crate) mod attestation;
 pub(crate) mod bottle_manifest;
 pub(crate) mod ending;
 pub(crate) mod forge_env;
+pub(crate) mod hook;
 pub(crate) mod judge;
 pub(crate) mod leak;
 pub(crate) mod lookout;
@@ -14,4 +16,5 @@ pub(crate) mod pull_text;
 pub(crate) mod slug;
 pub(crate) mod target;
 pub(crate) mod trust;
+pub(crate) mod verification;
 pub(crate) mod webhook;

@@ -13,6 +13,7 @@ use super::settings::{ForgeSettings, Settings, read_secret, split_repo};
 use crate::exit::{Failure, OrExit};
 use crate::flow::access::{ForgeAccess, open_forge};
 use crate::flow::home::Home;
+use crate::flow::hooks::hook_secrets;
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::webhook::HookSource;
 
@@ -34,8 +35,8 @@ pub(crate) struct Repo {
     bot_login: Option<String>,
     watchdog_secs: u64,
     token: Secret,
-    /// The secret of its webhooks; without one no webhook is believed.
-    secret: Option<Secret>,
+    /// The secrets of its webhooks (two while one is being replaced); without one no webhook is believed.
+    secrets: Vec<Secret>,
     checkout: Option<PathBuf>,
 }
 
@@ -80,7 +81,7 @@ impl Repos {
         self.list
             .values()
             .filter(of_kind)
-            .filter_map(|repo| repo.secret.as_ref().map(|secret| (repo, secret)))
+            .flat_map(|repo| repo.secrets.iter().map(move |secret| (repo, secret)))
     }
 }
 
@@ -99,9 +100,9 @@ impl Repo {
             ForgeKind::GitHub => "github",
             ForgeKind::GitLab => "gitlab",
         };
-        let secret = match &forge.secret_file {
-            Some(path) => Some(read_secret(path, "the webhooks' secret")?),
-            None => home.hook_secret(forge.url.trim_end_matches('/'), owner, name)?,
+        let secrets = match &forge.secret_file {
+            Some(path) => vec![read_secret(path, "the webhooks' secret")?],
+            None => hook_secrets(home, forge.kind().map_err(Failure::usage)?, repo)?,
         };
         Ok(Self {
             owner: owner.to_owned(),
@@ -113,7 +114,7 @@ impl Repo {
             bot_login: forge.bot_login.clone(),
             watchdog_secs: settings.watchdog_secs,
             token: token.clone(),
-            secret,
+            secrets,
             checkout: forge.checkouts.get(repo).cloned(),
         })
     }
@@ -125,7 +126,7 @@ impl Repo {
 
     /// Whether its webhooks can be believed.
     pub(crate) fn has_secret(&self) -> bool {
-        self.secret.is_some()
+        !self.secrets.is_empty()
     }
 
     /// Whether this is the repository that is named.

@@ -2,7 +2,6 @@
 //! there once, nothing runs that nobody holds, and every log's chain holds. `CHAOS_ROUNDS` makes the random part longer.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use testkit::fake_gitea::hooks::{Hook, SECRET};
@@ -125,8 +124,8 @@ impl Dice {
 #[test]
 fn row_2_killed_at_random_times_under_load() {
     let Some(scene) = scene() else { return };
-    let rounds = std::env::var("CHAOS_ROUNDS").ok().and_then(|text| text.parse().ok());
-    let rounds: u64 = rounds.unwrap_or(4);
+    let rounds: u64 =
+        host::env::var("CHAOS_ROUNDS").map_or(4, |text| text.parse().expect("a number"));
     let mut issues = vec![scene.issue];
     for _ in 0..3 {
         issues.push(scene.forge.add_issue("Another", "Too.", &["bot-bottle:worker"], &["bot1"]));
@@ -173,11 +172,6 @@ fn wait_until_it_works(serving: &Serving) {
     });
 }
 
-fn kill_9(pid: &str) {
-    let status = Command::new("kill").args(["-9", pid]).status().expect("kill");
-    assert!(status.success(), "{pid}");
-}
-
 #[test]
 fn row_3_a_killed_shim_is_the_machines_failure_and_is_tried_again() {
     let Some(scene) = scene() else { return };
@@ -186,7 +180,7 @@ fn row_3_a_killed_shim_is_the_machines_failure_and_is_tried_again() {
     serving.label();
     wait_until_it_works(&serving);
     serving.scene.person.script(&work());
-    kill_9(&shim_of(&serving));
+    serving.signal("-KILL", &shim_of(&serving));
     let reason = serving.wait("waiting");
     assert!(!reason.is_empty());
     serving.wait("frozen");
@@ -205,7 +199,7 @@ fn row_4_a_killed_sidecar_is_noticed_and_said() {
     let ready = serving.scene.person.last_run(SLUG).join("sidecar/ready.json");
     let text = std::fs::read_to_string(ready).expect("a sidecar");
     let process: serde_json::Value = serde_json::from_str(&text).expect("a process");
-    kill_9(&process["pid"].to_string());
+    serving.signal("-KILL", &process["pid"].to_string());
     serving.wait("needs-attention");
     let document = serving.scene.provenance();
     assert_eq!(document["watchdog_fired"], true, "{document:#}");
@@ -457,7 +451,7 @@ fn row_22_a_torn_exit_record_is_the_machines_failure() {
     wait_until_it_works(&serving);
     serving.kill();
     let shim = shim_of(&serving);
-    kill_9(&shim);
+    serving.signal("-KILL", &shim);
     wait_for("the shim's end", || (!Path::new("/proc").join(&shim).exists()).then_some(()));
     let exit = serving.scene.person.last_run(SLUG).join("boxes/agent/exit.json");
     std::fs::write(&exit, "{\"ended\": {\"kind\": \"exi").expect("torn");

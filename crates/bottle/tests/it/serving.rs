@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -110,9 +110,15 @@ impl Serving {
     /// Ends it as a service manager does; its status.
     pub(crate) fn stop(&mut self) -> Option<i32> {
         let mut child = self.child.take().expect("it runs");
-        let status = Command::new("kill").arg(child.id().to_string()).status().expect("kill");
-        assert!(status.success());
+        self.signal("-TERM", &child.id().to_string());
         child.wait().expect("ended").code()
+    }
+
+    /// Sends a signal to a process.
+    pub(crate) fn signal(&self, signal: &str, pid: &str) {
+        let hermetic = &self.scene.person.hermetic;
+        let sent = hermetic.run(hermetic.command("kill").args([signal, pid]));
+        assert_eq!(sent.status, Some(0), "{}", sent.snapshot());
     }
 
     /// Starts it again.

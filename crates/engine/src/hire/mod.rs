@@ -177,6 +177,11 @@ pub async fn hire(mut wish: AgentWish, agents: &Path) -> Result<Hired, HireError
 }
 
 impl Hired {
+    /// The address of its model's server, if it has a model.
+    pub fn model_server(&self) -> Option<String> {
+        self.model.as_ref().map(|model| model.choice.url.clone())
+    }
+
     /// Values that must never be written anywhere.
     pub fn secrets(&self) -> Vec<Secret> {
         self.model.iter().flat_map(|model| model.secrets.clone()).collect()

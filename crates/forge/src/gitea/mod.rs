@@ -20,9 +20,10 @@ use crate::http::{Ask, Client, Dialect, Paging, Patience, Silence};
 use crate::provider::{Answer, Provider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, IssueFilter, Numbering, Thread};
+use crate::webhook::{NewWebhook, Webhook};
 use wire::{
-    WireComment, WireIssue, WireLabel, WirePull, WireRemark, WireRepository, WireReview, WireToken,
-    WireUser,
+    WireComment, WireHook, WireIssue, WireLabel, WirePull, WireRemark, WireRepository, WireReview,
+    WireToken, WireUser,
 };
 
 const DIALECT: Dialect = Dialect {
@@ -284,6 +285,40 @@ impl Provider for Gitea {
             let action = format!("take a label off #{}", thread.number());
             self.client.is_there(&Ask::set(Method::DELETE, path, None, action)).await?;
         }
+        Ok(())
+    }
+
+    async fn webhooks(&self) -> Answer<Vec<Webhook>> {
+        let path = self.repo_path(&["hooks"]);
+        let id_of = |hook: &WireHook| hook.id;
+        let hooks = self.client.list(&path, "", "list the webhooks", id_of).await?;
+        Ok(hooks.into_iter().map(WireHook::into_webhook).collect())
+    }
+
+    /// Each word stands for a family: `issues` also for labels and assignments, `pull_request` also for comments and
+    /// reviews. A form instead of JSON would be signed otherwise than it is sent.
+    async fn make_webhook(&self, hook: &NewWebhook) -> Answer<Webhook> {
+        let config = json!({
+            "url": hook.url, "content_type": "json", "secret": hook.secret.expose(),
+        });
+        let body = json!({
+            "type": "gitea",
+            "active": true,
+            "events": ["issues", "issue_comment", "pull_request"],
+            "config": config,
+        });
+        let ask = Ask::post(self.repo_path(&["hooks"]), body, "make the webhook");
+        Ok(self.client.json::<WireHook>(&ask).await?.into_webhook())
+    }
+
+    /// Not every version takes a new secret for an old webhook, and none says so.
+    async fn edit_webhook(&self, _id: u64, _hook: &NewWebhook) -> Answer<Option<Webhook>> {
+        Ok(None)
+    }
+
+    async fn drop_webhook(&self, id: u64) -> Answer<()> {
+        let path = self.repo_path(&["hooks", &id.to_string()]);
+        self.client.is_there(&Ask::set(Method::DELETE, path, None, "remove the webhook")).await?;
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::http::read_page;
 use crate::pull::PullRequest;
 use crate::thread::{Comment, CommentKind, Issue, ThreadState};
+use crate::webhook::Webhook;
 
 /// What takes the place of a branch that was deleted.
 const GONE_BRANCH_PREFIX: &str = "refs/pull/";
@@ -223,6 +224,30 @@ fn names(labels: Option<Vec<WireLabel>>) -> Vec<String> {
 
 fn logins(users: Option<Vec<WireUser>>) -> Vec<String> {
     users.unwrap_or_default().into_iter().map(|user| user.login).collect()
+}
+
+/// A webhook. Its secret is not among what is sent.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireHook {
+    pub(super) id: u64,
+    #[serde(default)]
+    active: bool,
+    #[serde(default)]
+    events: Vec<String>,
+    config: WireHookConfig,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireHookConfig {
+    #[serde(default)]
+    url: String,
+}
+
+impl WireHook {
+    pub(super) fn into_webhook(self) -> Webhook {
+        let Self { id, active, events, config } = self;
+        Webhook { id, url: config.url, active, events }
+    }
 }
 
 #[cfg(test)]

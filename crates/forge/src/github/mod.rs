@@ -22,8 +22,10 @@ use crate::http::{Ask, Client, Dialect, Paging, Patience, Silence};
 use crate::provider::{Answer, Provider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, IssueFilter, Numbering, Thread};
+use crate::webhook::{NewWebhook, Webhook};
 use wire::{
-    WireComment, WireIssue, WireLabel, WirePull, WireRemark, WireRepository, WireReview, WireUser,
+    WireComment, WireHook, WireIssue, WireLabel, WirePull, WireRemark, WireRepository, WireReview,
+    WireUser,
 };
 
 pub use login::find_login;
@@ -267,10 +269,49 @@ impl Provider for Github {
         Ok(())
     }
 
+    async fn webhooks(&self) -> Answer<Vec<Webhook>> {
+        let path = self.repo_path(&["hooks"]);
+        let id_of = |hook: &WireHook| hook.id;
+        let hooks = self.client.list(&path, "", "list the webhooks", id_of).await?;
+        Ok(hooks.into_iter().map(WireHook::into_webhook).collect())
+    }
+
+    async fn make_webhook(&self, hook: &NewWebhook) -> Answer<Webhook> {
+        let mut body = webhook_fields(hook);
+        body["name"] = json!("web");
+        let ask = Ask::post(self.repo_path(&["hooks"]), body, "make the webhook");
+        Ok(self.client.json::<WireHook>(&ask).await?.into_webhook())
+    }
+
+    async fn edit_webhook(&self, id: u64, hook: &NewWebhook) -> Answer<Option<Webhook>> {
+        let path = self.repo_path(&["hooks", &id.to_string()]);
+        let fields = Some(webhook_fields(hook));
+        let ask = Ask::set(Method::PATCH, path, fields, "replace the webhook");
+        Ok(Some(self.client.json::<WireHook>(&ask).await?.into_webhook()))
+    }
+
+    async fn drop_webhook(&self, id: u64) -> Answer<()> {
+        let path = self.repo_path(&["hooks", &id.to_string()]);
+        self.client.is_there(&Ask::set(Method::DELETE, path, None, "remove the webhook")).await?;
+        Ok(())
+    }
+
     async fn set_assignees(&self, thread: Thread, logins: &[String]) -> Answer<()> {
         let action = format!("assign #{}", thread.number());
         self.edit_thread(thread, json!({ "assignees": logins }), action).await
     }
+}
+
+fn webhook_fields(hook: &NewWebhook) -> Value {
+    json!({
+        "active": true,
+        "events": [
+            "issues", "issue_comment", "pull_request", "pull_request_review", "pull_request_review_comment",
+        ],
+        "config": {
+            "url": hook.url, "content_type": "json", "secret": hook.secret.expose(), "insecure_ssl": "0",
+        },
+    })
 }
 
 /// The server for SSH on the usual web port has another name than the web.

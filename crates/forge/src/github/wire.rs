@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use crate::http::read_page;
 use crate::pull::PullRequest;
 use crate::thread::{Comment, CommentKind, Issue, ThreadState};
+use crate::webhook::Webhook;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WirePull {
@@ -210,4 +211,28 @@ fn names(labels: Vec<WireLabel>) -> Vec<String> {
 
 fn logins(users: Vec<WireUser>) -> Vec<String> {
     users.into_iter().map(|user| user.login).collect()
+}
+
+/// A webhook. Its secret is not among what is sent.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireHook {
+    pub(super) id: u64,
+    #[serde(default)]
+    active: bool,
+    #[serde(default)]
+    events: Vec<String>,
+    config: WireHookConfig,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireHookConfig {
+    #[serde(default)]
+    url: String,
+}
+
+impl WireHook {
+    pub(super) fn into_webhook(self) -> Webhook {
+        let Self { id, active, events, config } = self;
+        Webhook { id, url: config.url, active, events }
+    }
 }

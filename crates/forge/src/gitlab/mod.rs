@@ -20,7 +20,8 @@ use crate::http::{Ask, Client, Dialect, Paging, Patience, Silence};
 use crate::provider::{Answer, Provider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, IssueFilter, Numbering, Thread};
-use wire::{WireIssue, WireLabel, WireMergeRequest, WireNote, WireProject, WireUser};
+use crate::webhook::{NewWebhook, Webhook};
+use wire::{WireHook, WireIssue, WireLabel, WireMergeRequest, WireNote, WireProject, WireUser};
 
 const DIALECT: Dialect = Dialect {
     token_word: "Bearer",
@@ -252,6 +253,32 @@ impl Provider for Gitlab {
         self.edit_thread(thread, fields, format!("take a label off {}", name_of(thread))).await
     }
 
+    async fn webhooks(&self) -> Answer<Vec<Webhook>> {
+        let path = self.project_path(&["hooks"]);
+        let id_of = |hook: &WireHook| hook.id;
+        let hooks = self.client.list(&path, "", "list the webhooks", id_of).await?;
+        Ok(hooks.into_iter().map(WireHook::into_webhook).collect())
+    }
+
+    async fn make_webhook(&self, hook: &NewWebhook) -> Answer<Webhook> {
+        let path = self.project_path(&["hooks"]);
+        let ask = Ask::post(path, webhook_fields(hook), "make the webhook");
+        Ok(self.client.json::<WireHook>(&ask).await?.into_webhook())
+    }
+
+    async fn edit_webhook(&self, id: u64, hook: &NewWebhook) -> Answer<Option<Webhook>> {
+        let path = self.project_path(&["hooks", &id.to_string()]);
+        let fields = Some(webhook_fields(hook));
+        let ask = Ask::set(Method::PUT, path, fields, "replace the webhook");
+        Ok(Some(self.client.json::<WireHook>(&ask).await?.into_webhook()))
+    }
+
+    async fn drop_webhook(&self, id: u64) -> Answer<()> {
+        let path = self.project_path(&["hooks", &id.to_string()]);
+        self.client.is_there(&Ask::set(Method::DELETE, path, None, "remove the webhook")).await?;
+        Ok(())
+    }
+
     async fn set_assignees(&self, thread: Thread, logins: &[String]) -> Answer<()> {
         let mut ids = Vec::new();
         for login in logins {
@@ -268,6 +295,13 @@ impl Provider for Gitlab {
         let action = format!("assign {}", name_of(thread));
         self.edit_thread(thread, json!({ "assignee_ids": ids }), action).await
     }
+}
+
+fn webhook_fields(hook: &NewWebhook) -> Value {
+    json!({
+        "url": hook.url, "token": hook.secret.expose(), "enable_ssl_verification": true,
+        "issues_events": true, "note_events": true, "merge_requests_events": true, "push_events": false,
+    })
 }
 
 fn room_of(thread: Thread) -> &'static str {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::http::read_page;
 use crate::pull::PullRequest;
 use crate::thread::{Comment, CommentKind, Issue, ThreadState};
+use crate::webhook::Webhook;
 
 /// From this level on ("developer") an account may push.
 const PUSH_LEVEL: u64 = 30;
@@ -180,6 +181,35 @@ fn login(user: Option<WireUser>) -> String {
 
 fn logins(users: Vec<WireUser>) -> Vec<String> {
     users.into_iter().map(|user| user.username).collect()
+}
+
+/// A webhook. Its token is not among what is sent.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireHook {
+    pub(super) id: u64,
+    #[serde(default)]
+    url: String,
+    /// One that failed too often is disabled for a while, or for good.
+    alert_status: Option<String>,
+    #[serde(default)]
+    issues_events: bool,
+    #[serde(default)]
+    note_events: bool,
+    #[serde(default)]
+    merge_requests_events: bool,
+}
+
+impl WireHook {
+    pub(super) fn into_webhook(self) -> Webhook {
+        let told = [
+            ("issues_events", self.issues_events),
+            ("note_events", self.note_events),
+            ("merge_requests_events", self.merge_requests_events),
+        ];
+        let events = told.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned());
+        let active = self.alert_status.is_none_or(|status| status == "executable");
+        Webhook { id: self.id, url: self.url, active, events: events.collect() }
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{
     Account, Comment, CommentKind, Issue, IssueFilter, Numbering, Thread, ThreadState,
 };
+use crate::webhook::{NewWebhook, Webhook};
 use shelf::{Entry, Note, PullPart, Shelf};
 
 pub use text::{PULL_TEXT_FILE, render_pull_text, write_pull_text};
@@ -331,6 +332,22 @@ impl Provider for Local {
     async fn drop_label(&self, thread: Thread, name: &str) -> Answer<()> {
         let action = format!("take a label off #{}", thread.number());
         self.change(thread.number(), &action, |entry| entry.labels.retain(|own| own != name)).await
+    }
+
+    async fn webhooks(&self) -> Answer<Vec<Webhook>> {
+        Ok(Vec::new())
+    }
+
+    async fn make_webhook(&self, _hook: &NewWebhook) -> Answer<Webhook> {
+        Err(ForgeError::NoWebhooks { path: self.repository.clone() })
+    }
+
+    async fn edit_webhook(&self, _id: u64, _hook: &NewWebhook) -> Answer<Option<Webhook>> {
+        Ok(None)
+    }
+
+    async fn drop_webhook(&self, _id: u64) -> Answer<()> {
+        Ok(())
     }
 
     async fn set_assignees(&self, thread: Thread, logins: &[String]) -> Answer<()> {

@@ -12,4 +12,5 @@ mod scoped;
 mod secret;
 mod tls;
 mod trouble;
+mod webhook;
 mod world;

@@ -72,6 +72,11 @@ impl Engine {
         Ok(())
     }
 
+    /// The id of an image, which is the digest of its configuration; nothing if there is no such image.
+    pub async fn image_id(&self, image: &str) -> Option<String> {
+        self.client().inspect_image(image).await.ok()?.id
+    }
+
     /// The labels of an image; nothing if there is no such image.
     pub async fn image_labels(&self, image: &str) -> Option<HashMap<String, String>> {
         let found = self.client().inspect_image(image).await.ok()?;

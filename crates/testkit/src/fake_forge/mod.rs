@@ -24,7 +24,7 @@ use crate::http::{Connection, Performed, Request, Serve, Server, Whole, render_w
 
 pub use request::ForgeRequest;
 pub(crate) use request::decode;
-pub use world::{FakeComment, FakeIssue, FakePull, FakeReview, Room, World};
+pub use world::{FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, Room, World};
 
 /// The token that a new server accepts.
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -253,6 +253,16 @@ impl<F: Flavour> FakeForge<F> {
         world.labels.len() as u64
     }
 
+    /// Makes a webhook behind everybody's back.
+    pub fn add_hook(&self, url: &str) {
+        self.world().add_hook(url, "of somebody", vec!["issues".to_owned()]);
+    }
+
+    /// Removes every webhook behind everybody's back.
+    pub fn remove_hooks(&self) {
+        self.world().hooks.clear();
+    }
+
     /// Says where a branch is, for the pull requests from it.
     pub fn set_branch(&self, name: &str, sha: &str) {
         self.world().branches.insert(name.to_owned(), sha.to_owned());
@@ -281,6 +291,11 @@ impl<F: Flavour> FakeForge<F> {
     /// Every comment, oldest first.
     pub fn comments(&self) -> Vec<FakeComment> {
         self.world().comments.clone()
+    }
+
+    /// Every webhook.
+    pub fn hooks(&self) -> Vec<FakeHook> {
+        self.world().hooks.clone()
     }
 
     /// Every request so far, in the order of arrival; those that came to grief are among them.

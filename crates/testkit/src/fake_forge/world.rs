@@ -94,6 +94,19 @@ pub struct FakeReview {
     pub remark: String,
 }
 
+/// A webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakeHook {
+    /// Its id.
+    pub id: u64,
+    /// Where it leads.
+    pub url: String,
+    /// What is signed with, or sent along. The server shows it to nobody.
+    pub secret: String,
+    /// What it tells of, as it was asked for.
+    pub events: Vec<String>,
+}
+
 /// Everything a fake server knows.
 #[derive(Debug)]
 pub struct World {
@@ -110,6 +123,7 @@ pub struct World {
     pub(crate) reviews: Vec<FakeReview>,
     /// By name; the id is the place in the list, from 1.
     pub(crate) labels: Vec<String>,
+    pub(crate) hooks: Vec<FakeHook>,
     pub(crate) branches: BTreeMap<String, String>,
     /// The members of each organisation.
     pub(crate) orgs: BTreeMap<String, BTreeSet<String>>,
@@ -129,9 +143,25 @@ impl World {
             comments: Vec::new(),
             reviews: Vec::new(),
             labels: Vec::new(),
+            hooks: Vec::new(),
             branches: BTreeMap::new(),
             orgs: BTreeMap::new(),
         }
+    }
+
+    /// Makes a webhook.
+    pub(crate) fn add_hook(&mut self, url: &str, secret: &str, events: Vec<String>) -> FakeHook {
+        let id = self.hooks.iter().map(|hook| hook.id).max().unwrap_or_default() + 1;
+        let hook = FakeHook { id, url: url.to_owned(), secret: secret.to_owned(), events };
+        self.hooks.push(hook.clone());
+        hook
+    }
+
+    /// Removes a webhook, and says whether it was there.
+    pub(crate) fn remove_hook(&mut self, id: &str) -> bool {
+        let before = self.hooks.len();
+        self.hooks.retain(|hook| hook.id.to_string() != id);
+        self.hooks.len() < before
     }
 
     pub(super) fn open_issue(

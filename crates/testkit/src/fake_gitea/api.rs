@@ -60,6 +60,7 @@ fn in_repository(world: &mut World, request: &ForgeRequest, route: &[&str]) -> A
             let ids: Vec<u64> = (1..=world.labels.len() as u64).collect();
             page(world, request, &ids, |id| shape::label(world, *id))
         }
+        (_, ["hooks", rest @ ..]) => in_hooks(world, request, rest),
         (_, ["pulls", rest @ ..]) => in_pulls(world, request, rest),
         ("GET", ["issues"]) => list_issues(world, request),
         (_, ["issues", number, rest @ ..]) => match find_entry(world, number) {
@@ -67,6 +68,28 @@ fn in_repository(world: &mut World, request: &ForgeRequest, route: &[&str]) -> A
             // Real servers say it like this.
             None if request.method == "POST" && rest == ["comments"] => Answer::complain(500, ""),
             None => not_found(),
+        },
+        _ => no_route(),
+    }
+}
+
+/// Takes two for one address, and shows no secret.
+fn in_hooks(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Answer {
+    match (request.method.as_str(), route) {
+        ("GET", []) => page(world, request, &world.hooks.clone(), shape::hook),
+        ("POST", []) => {
+            let asked = request.json();
+            let config = |name: &str| asked["config"][name].as_str().unwrap_or_default().to_owned();
+            if config("url").is_empty() || config("content_type") != "json" {
+                return Answer::complain(422, "Missing config option: url or content_type");
+            }
+            let events = request.texts("events").unwrap_or_default();
+            let hook = world.add_hook(&config("url"), &config("secret"), events);
+            Answer::json(201, &shape::hook(&hook))
+        }
+        ("DELETE", [id]) => match world.remove_hook(id) {
+            true => Answer::empty(204),
+            false => not_found(),
         },
         _ => no_route(),
     }

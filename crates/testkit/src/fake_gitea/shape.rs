@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::fake_forge::{FakeComment, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, World};
+use crate::fake_forge::{
+    FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, World,
+};
 
 const PULL: &str = include_str!("samples/pull.json");
 const COMMENT: &str = include_str!("samples/comment.json");
+const HOOK: &str = include_str!("samples/hook.json");
 const ISSUE: &str = include_str!("samples/issue.json");
 const REVIEW: &str = include_str!("samples/review.json");
 const REMARK: &str = include_str!("samples/remark.json");
@@ -127,6 +130,15 @@ pub(super) fn user(login: &str) -> Value {
 
 pub(super) fn repository() -> Value {
     recorded(PULL)["base"]["repo"].take()
+}
+
+/// As a server answers when one is made, with its families of events spread out.
+pub(super) fn hook(hook: &FakeHook) -> Value {
+    let mut shape = recorded(HOOK);
+    shape["id"] = json!(hook.id);
+    shape["config"]["url"] = json!(hook.url);
+    shape["active"] = json!(true);
+    shape
 }
 
 /// Null when nobody is, as real servers say it.

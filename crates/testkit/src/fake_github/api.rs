@@ -55,6 +55,7 @@ fn in_repository(world: &mut World, request: &ForgeRequest, route: &[&str]) -> A
             let ids: Vec<u64> = (1..=world.labels.len() as u64).collect();
             page(world, request, &ids, |id| shape::label(world, *id))
         }
+        (_, ["hooks", rest @ ..]) => in_hooks(world, request, rest),
         ("GET", ["pulls"]) => list_pulls(world, request),
         ("POST", ["pulls"]) => create_pull(world, request),
         (_, ["pulls", number, rest @ ..]) => {
@@ -71,6 +72,35 @@ fn in_repository(world: &mut World, request: &ForgeRequest, route: &[&str]) -> A
                 None => not_found(),
             }
         }
+        _ => not_found(),
+    }
+}
+
+/// One for each address, and a second is refused.
+fn in_hooks(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Answer {
+    let asked = request.json();
+    let config = |name: &str| asked["config"][name].as_str().unwrap_or_default().to_owned();
+    let events = request.texts("events").unwrap_or_default();
+    match (request.method.as_str(), route) {
+        ("GET", []) => page(world, request, &world.hooks.clone(), shape::hook),
+        ("POST", []) if world.hooks.iter().any(|hook| hook.url == config("url")) => {
+            Answer::complain(422, "Validation Failed: Hook already exists on this repository")
+        }
+        ("POST", []) => {
+            let hook = world.add_hook(&config("url"), &config("secret"), events);
+            Answer::json(201, &shape::hook(&hook))
+        }
+        ("PATCH", [id]) => match world.hooks.iter_mut().find(|hook| hook.id.to_string() == *id) {
+            Some(hook) => {
+                (hook.url, hook.secret, hook.events) = (config("url"), config("secret"), events);
+                Answer::json(200, &shape::hook(hook))
+            }
+            None => not_found(),
+        },
+        ("DELETE", [id]) => match world.remove_hook(id) {
+            true => Answer::empty(204),
+            false => not_found(),
+        },
         _ => not_found(),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fake_forge::{
-    FakeComment, FakeIssue, FakePull, FakeReview, OWNER, REPO, STRANGER, World,
+    FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, STRANGER, World,
 };
 
 pub(super) fn pull(world: &World, pull: &FakePull) -> Value {
@@ -104,4 +104,14 @@ fn nullable(text: &str) -> Value {
 
 fn state(open: bool) -> &'static str {
     if open { "open" } else { "closed" }
+}
+
+/// The secret is shown as stars.
+pub(super) fn hook(hook: &FakeHook) -> Value {
+    json!({
+        "type": "Repository", "id": hook.id, "name": "web", "active": true, "events": hook.events,
+        "config": {
+            "content_type": "json", "insecure_ssl": "0", "secret": "********", "url": hook.url,
+        },
+    })
 }

@@ -74,6 +74,7 @@ fn in_project(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Answ
             let ids: Vec<u64> = (1..=world.labels.len() as u64).collect();
             page(world, request, &ids, |id| shape::label(world, *id))
         }
+        (_, ["hooks", rest @ ..]) => in_hooks(world, request, rest),
         ("GET", ["issues"]) => list_issues(world, request),
         ("GET", ["merge_requests"]) => list_merge_requests(world, request),
         ("POST", ["merge_requests"]) => create(world, request),
@@ -86,6 +87,33 @@ fn in_project(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Answ
             };
             if there { in_entry(world, request, (room, number), rest) } else { not_found() }
         }
+        _ => not_found(),
+    }
+}
+
+/// Takes two for one address, and shows no token.
+fn in_hooks(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Answer {
+    let asked = request.json();
+    let names = ["issues_events", "note_events", "merge_requests_events", "push_events"];
+    let told = names.into_iter().filter(|name| asked[*name] == true).map(str::to_owned).collect();
+    match (request.method.as_str(), route) {
+        ("GET", []) => page(world, request, &world.hooks.clone(), shape::hook),
+        ("POST", []) => {
+            let hook = world.add_hook(&request.text("url"), &request.text("token"), told);
+            Answer::json(201, &shape::hook(&hook))
+        }
+        ("PUT", [id]) => match world.hooks.iter_mut().find(|hook| hook.id.to_string() == *id) {
+            Some(hook) => {
+                (hook.url, hook.secret) = (request.text("url"), request.text("token"));
+                hook.events = told;
+                Answer::json(200, &shape::hook(hook))
+            }
+            None => not_found(),
+        },
+        ("DELETE", [id]) => match world.remove_hook(id) {
+            true => Answer::empty(204),
+            false => not_found(),
+        },
         _ => not_found(),
     }
 }

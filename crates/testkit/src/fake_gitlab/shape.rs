@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::fake_forge::{FakeComment, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, World};
+use crate::fake_forge::{
+    FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, World,
+};
 
 /// Every account has an id that follows from its name.
 pub(super) fn user_id(login: &str) -> u64 {
@@ -95,4 +97,14 @@ fn users(logins: &[String]) -> Value {
 
 fn nullable(text: &str) -> Value {
     if text.is_empty() { Value::Null } else { json!(text) }
+}
+
+/// The token is not shown.
+pub(super) fn hook(hook: &FakeHook) -> Value {
+    let told = |name: &str| hook.events.iter().any(|event| event == name);
+    json!({
+        "id": hook.id, "url": hook.url, "alert_status": "executable", "enable_ssl_verification": true,
+        "issues_events": told("issues_events"), "note_events": told("note_events"),
+        "merge_requests_events": told("merge_requests_events"), "push_events": told("push_events"),
+    })
 }

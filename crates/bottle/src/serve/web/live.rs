@@ -22,7 +22,7 @@ use super::api::query::Asked;
 use super::facts::log::{Cut, Piece, read_piece};
 use super::facts::run::FoundRun;
 use super::problem::Problem;
-use super::rules::told::Style;
+use super::rules::told::{Style, View};
 use super::{Shared, Web, ask};
 use crate::exit::OrExit;
 
@@ -39,9 +39,9 @@ const SEQ_MAX: u64 = i64::MAX as u64;
 pub(crate) struct From {
     #[serde(default)]
     after: u64,
-    /// Whether a log is to be shown as it was printed.
+    /// What to show of a log.
     #[serde(default)]
-    raw: bool,
+    log: View,
 }
 
 /// What comes next, and from whom.
@@ -71,7 +71,7 @@ pub(crate) async fn follow_log(
     let place = take_place(&web)?;
     let (asked_slug, asked_run) = (slug.clone(), run.clone());
     let open = move |web: &Web| Ok(FoundRun::open(&web.service.home, &asked_slug, &asked_run)?);
-    let style = Style::of(&ask(&web, open).await?.meta.manifest.provider, from.raw);
+    let style = Style::of(&ask(&web, open).await?.meta.manifest.provider, from.log);
     let next = last_seen(&headers).unwrap_or(from.after);
     let log = Log { web, slug, run, next, style, is_over: false, _place: place };
     Ok(Sse::new(stream::unfold(log, next_piece)).keep_alive(KeepAlive::default()))

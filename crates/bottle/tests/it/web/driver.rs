@@ -6,8 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use base64ct::{Base64, Encoding};
 use serde_json::{Value, json};
 use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
@@ -116,7 +115,7 @@ impl Browser {
     pub(super) fn picture(&self, path: &Path) {
         let whole = json!({ "format": "png", "captureBeyondViewport": true });
         let answer = self.devtools("Page.captureScreenshot", &whole);
-        let bytes = BASE64_STANDARD.decode(answer["data"].as_str().expect("a picture"));
+        let bytes = Base64::decode_vec(answer["data"].as_str().expect("a picture"));
         std::fs::write(path, bytes.expect("base64")).expect("written");
     }
 

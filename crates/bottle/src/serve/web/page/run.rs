@@ -16,7 +16,7 @@ use super::super::facts::log::{Piece, read_tail};
 use super::super::facts::run::{CostSource, FoundRun, RunFacts, facts_of};
 use super::super::facts::timeline;
 use super::super::problem::Problem;
-use super::super::rules::told::Style;
+use super::super::rules::told::{Style, View};
 use super::super::rules::words;
 use super::super::{Shared, Web, ask};
 use super::diff::{self, Patch};
@@ -36,13 +36,14 @@ struct Loaded {
     runs: bool,
     operations: Vec<Value>,
     style: Style,
+    signature: Value,
 }
 
 /// How somebody wants to see it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Wanted {
     #[serde(default)]
-    log: String,
+    log: View,
 }
 
 /// Shows it.
@@ -52,9 +53,9 @@ pub(crate) async fn show(
     Path((slug, run)): Path<(String, String)>,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Response {
-    let raw = wanted.is_ok_and(|Query(wanted)| wanted.log == "raw");
+    let view = wanted.map(|Query(wanted)| wanted.log).unwrap_or_default();
     let loaded = async {
-        let loaded = ask(&web, move |web| load(web, &slug, &run, raw)).await?;
+        let loaded = ask(&web, move |web| load(web, &slug, &run, view)).await?;
         let patch = diff::load(&web, &loaded.found).await?;
         Ok::<_, Problem>((loaded, patch))
     };
@@ -71,7 +72,7 @@ pub(crate) async fn show(
     }
 }
 
-fn load(web: &Web, slug: &str, run: &str, raw: bool) -> Result<Loaded, Problem> {
+fn load(web: &Web, slug: &str, run: &str, view: View) -> Result<Loaded, Problem> {
     let found = FoundRun::open(&web.service.home, slug, run)?;
     let place = found.place()?;
     let runs = match launch::look(&place).or_general()? {
@@ -86,7 +87,8 @@ fn load(web: &Web, slug: &str, run: &str, raw: bool) -> Result<Loaded, Problem> 
         errors: read_tail(&place.stderr(), ERRORS_MAX_BYTES).or_general()?,
         runs,
         operations: found.operations()?,
-        style: Style::of(&found.meta.manifest.provider, raw),
+        signature: found.signature(&web.service.home),
+        style: Style::of(&found.meta.manifest.provider, view),
         found,
     })
 }
@@ -114,7 +116,7 @@ fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
         @if facts.watchdog_fired {
             p.notice.bad { "The agent did not report for itself; this record may be incomplete." }
         }
-        (details(facts, meta, now))
+        (details(loaded, now))
         (log(loaded))
         @if let Some(answer) = meta.said.as_ref().and_then(|said| said.answer.as_ref()) {
             section { h2 { "The agent's last words" } blockquote { (lines(answer)) } }
@@ -127,7 +129,8 @@ fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
     }
 }
 
-fn details(facts: &RunFacts, meta: &Metadata, now: Timestamp) -> Markup {
+fn details(loaded: &Loaded, now: Timestamp) -> Markup {
+    let (facts, meta) = (&loaded.facts, &loaded.found.meta);
     let record = meta.agent_box.as_ref();
     let said = meta.said.as_ref();
     let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
@@ -162,6 +165,9 @@ fn details(facts: &RunFacts, meta: &Metadata, now: Timestamp) -> Markup {
             @for scan in &meta.scans {
                 (fact(&format!("secrets, {}", scan.engine), &html! { (line(&scan_words(scan))) }))
             }
+            @if let Some(state) = loaded.signature["state"].as_str() {
+                (fact("signature", &html! { (line(state)) }))
+            }
             (fact("as JSON", &html! {
                 a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) "/provenance" } { "provenance" } ", "
                 a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) } { "run" }
@@ -185,10 +191,10 @@ fn log(loaded: &Loaded) -> Markup {
     let Loaded { facts, output, errors, runs, style, .. } = loaded;
     let page = format!("/runs/{}/{}", facts.slug, facts.run);
     let told = matches!(style, Style::Told(_));
-    let could_be_told = matches!(Style::of(&facts.provider, false), Style::Told(_));
+    let could_be_told = matches!(Style::of(&facts.provider, View::Words), Style::Told(_));
     let live = runs.then(|| {
-        let raw = could_be_told && !told;
-        format!("{page}/live?after={}&raw={raw}", output.next)
+        let view = if told { "words" } else { "raw" };
+        format!("{page}/live?after={}&log={view}", output.next)
     });
     html! {
         section {

@@ -1,6 +1,7 @@
 //! A log as a person reads it: what an agent says and does, in the place of the events that it prints.
 
 use agent::{EventReader, Progress, Provider};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// How a log is shown.
@@ -12,11 +13,22 @@ pub(crate) enum Style {
     Raw,
 }
 
+/// What somebody wants to see of a log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum View {
+    /// Words, where there are any.
+    #[default]
+    Words,
+    /// What was printed.
+    Raw,
+}
+
 impl Style {
     /// Agents that print events are told in words, unless somebody wants to see the events.
-    pub(crate) fn of(provider: &str, wants_raw: bool) -> Self {
+    pub(crate) fn of(provider: &str, view: View) -> Self {
         match Provider::parse(provider) {
-            Ok(known) if !wants_raw => match known {
+            Ok(known) if view == View::Words => match known {
                 Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Pi => {
                     Self::Told(known)
                 }
@@ -68,7 +80,7 @@ mod tests {
 
     #[test]
     fn events_are_told_in_words_and_other_lines_stay() {
-        let told = Style::of("claude", false).render(LINES);
+        let told = Style::of("claude", View::Words).render(LINES);
         assert!(!told.contains('{'), "{told}");
         for words in ["plain words\n", "I look at the code.", "\u{2192} Bash", "cargo test"] {
             assert!(told.contains(words), "{words:?} is not in {told:?}");
@@ -77,8 +89,8 @@ mod tests {
 
     #[test]
     fn whoever_wants_the_events_gets_them() {
-        assert_eq!(Style::of("claude", true).render(LINES), LINES);
-        assert_eq!(Style::of("scripted", false), Style::Raw);
-        assert_eq!(Style::of("unheard-of", false), Style::Raw);
+        assert_eq!(Style::of("claude", View::Raw).render(LINES), LINES);
+        assert_eq!(Style::of("scripted", View::Words), Style::Raw);
+        assert_eq!(Style::of("unheard-of", View::Words), Style::Raw);
     }
 }

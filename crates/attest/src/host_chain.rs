@@ -1,0 +1,339 @@
+//! The runs of one host, linked: each line carries the digest of the line before it, and each run's signed statement
+//! carries the place and that digest. A run that was deleted is missed, and so is its line.
+//!
+//! The file is JSON lines. The first names the host. Lines that are dropped from the end leave a shorter chain that is
+//! whole; the bottles' own records still name those runs.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::random::RandomError;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::bottle_run::{EventLog, HostPlace};
+use crate::digest::{hex, sha256};
+
+/// The version of the file's shape.
+const VERSION: u32 = 1;
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Ten seconds.
+const LOOKS: u32 = 500;
+
+/// The chain, open for writing. There is one writer at a time, in all processes; another one waits a while.
+#[derive(Debug)]
+pub struct HostChain {
+    path: PathBuf,
+    file: File,
+    chain: Chain,
+    /// Bytes up to the end of the last whole line.
+    len: u64,
+}
+
+/// A chain that was read and found whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// The host.
+    pub host: String,
+    /// Its runs, in order.
+    pub links: Vec<Link>,
+    /// SHA-256 of the last line.
+    pub head: String,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Its number, from 1.
+    pub seq: u64,
+    /// SHA-256 of the line before it.
+    pub prev: String,
+    /// When it was linked.
+    pub ts: Timestamp,
+    /// The bottle.
+    pub bottle: String,
+    /// The run.
+    pub run: String,
+    /// The end of its operation log.
+    pub events: EventLog,
+    /// SHA-256 of the payloads of its statements.
+    pub statements: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    version: u32,
+    host: String,
+    made_at: Timestamp,
+}
+
+/// The chain could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HostChainError {
+    /// The file.
+    #[error("could not {doing} {path}", path = path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// Somebody else has been writing for too long.
+    #[error("somebody else is writing to {path}; try again in a moment", path = path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Somebody changed it.
+    #[error("{path}: line {line}: {what}", path = path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// No name for the host could be made.
+    #[error(transparent)]
+    Random(#[from] RandomError),
+    /// A line has no JSON.
+    #[error("a line could not be written: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl HostChain {
+    /// Opens the chain for writing, and begins it if there is none. Waits a while for another writer. Half a line at the end is
+    /// what a crash leaves: it is cut off by the next line.
+    pub fn open(path: &Path, now: Timestamp) -> Result<Self, HostChainError> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(io("open", path))?;
+        lock(&file, path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io("read", path))?;
+        let whole = whole_lines(&bytes);
+        if whole.is_empty() {
+            let host = hex(&host::random::bytes::<16>()?);
+            let line = serde_json::to_string(&Header {
+                version: VERSION,
+                host: host.clone(),
+                made_at: now,
+            })?;
+            let chain = Chain { host, links: Vec::new(), head: sha256(line.as_bytes()) };
+            let mut begun = Self { path: path.to_path_buf(), file, chain, len: 0 };
+            begun.write(&line)?;
+            // A new file is on disk only when its folder is.
+            let folder = path.parent().unwrap_or(Path::new("."));
+            File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .map_err(io("bring to disk", folder))?;
+            return Ok(begun);
+        }
+        let len = whole.len() as u64;
+        Ok(Self { path: path.to_path_buf(), chain: read(whole, path)?, file, len })
+    }
+
+    /// The place that the next run gets.
+    pub fn next_place(&self) -> HostPlace {
+        let chain = &self.chain;
+        let seq = chain.links.last().map_or(1, |link| link.seq + 1);
+        HostPlace { host: chain.host.clone(), seq, prev: chain.head.clone() }
+    }
+
+    /// What is linked already.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Links a run at the next place, and waits until the line is on disk.
+    pub fn append(
+        &mut self,
+        now: Timestamp,
+        (bottle, run): (&str, &str),
+        events: EventLog,
+        statements: Vec<String>,
+    ) -> Result<(), HostChainError> {
+        let place = self.next_place();
+        let link = Link {
+            seq: place.seq,
+            prev: place.prev,
+            ts: now,
+            bottle: bottle.to_owned(),
+            run: run.to_owned(),
+            events,
+            statements,
+        };
+        let line = serde_json::to_string(&link)?;
+        self.write(&line)?;
+        self.chain.head = sha256(line.as_bytes());
+        self.chain.links.push(link);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &str) -> Result<(), HostChainError> {
+        let bytes = format!("{line}\n");
+        self.file
+            .set_len(self.len)
+            .and_then(|()| self.file.seek(SeekFrom::End(0)))
+            .and_then(|_| self.file.write_all(bytes.as_bytes()))
+            .and_then(|()| self.file.sync_data())
+            .map_err(io("append to", &self.path))?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Chain {
+    /// Reads a chain and checks every link; nothing if there is none.
+    pub fn load(path: &Path) -> Result<Option<Self>, HostChainError> {
+        match fs::read(path) {
+            Ok(bytes) if whole_lines(&bytes).is_empty() => Ok(None),
+            Ok(bytes) => read(whole_lines(&bytes), path).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io("read", path)(error)),
+        }
+    }
+
+    /// The line of a run.
+    pub fn find(&self, run: &str) -> Option<&Link> {
+        self.links.iter().find(|link| link.run == run)
+    }
+}
+
+/// A writer needs moments. One that holds on for longer is stuck, and nobody shall be stuck with it.
+fn lock(file: &File, path: &Path) -> Result<(), HostChainError> {
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_LOOKS),
+            Err(TryLockError::Error(source)) => return Err(io("lock", path)(source)),
+        }
+    }
+    Err(HostChainError::Busy { path: path.to_path_buf() })
+}
+
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    &bytes[..end]
+}
+
+fn read(whole: &[u8], path: &Path) -> Result<Chain, HostChainError> {
+    let broken =
+        |line: usize, what: String| HostChainError::Broken { path: path.to_path_buf(), line, what };
+    let mut lines =
+        whole.split_inclusive(|byte| *byte == b'\n').map(|line| &line[..line.len() - 1]);
+    let first = lines.next().unwrap_or_default();
+    let header: Header = serde_json::from_slice(first)
+        .map_err(|error| broken(1, format!("it does not name the host: {error}")))?;
+    if header.version != VERSION {
+        return Err(broken(
+            1,
+            format!("its version is {}; this program knows {VERSION}", header.version),
+        ));
+    }
+    let mut chain = Chain { host: header.host, links: Vec::new(), head: sha256(first) };
+    for (index, line) in lines.enumerate() {
+        let number = index + 2;
+        let link: Link = serde_json::from_slice(line)
+            .map_err(|error| broken(number, format!("it is no link: {error}")))?;
+        if link.seq != index as u64 + 1 {
+            let what = format!("it has number {}; lines were removed, added or moved", link.seq);
+            return Err(broken(number, what));
+        }
+        if link.prev != chain.head {
+            let what = "it does not follow the line before it, which was changed, removed or moved";
+            return Err(broken(number, what.to_owned()));
+        }
+        chain.head = sha256(line);
+        chain.links.push(link);
+    }
+    Ok(chain)
+}
+
+fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> HostChainError {
+    let path = path.to_path_buf();
+    move |source| HostChainError::Io { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noon() -> Timestamp {
+        "2025-01-15T12:00:00Z".parse().unwrap()
+    }
+
+    fn events() -> EventLog {
+        EventLog { file: "operations.jsonl".to_owned(), head: "00".to_owned(), count: 3 }
+    }
+
+    fn of_three(dir: &Path) -> PathBuf {
+        let path = dir.join("runs.jsonl");
+        for run in ["one", "two", "three"] {
+            let mut chain = HostChain::open(&path, noon()).unwrap();
+            chain.append(noon(), ("bottle", run), events(), vec!["ab".to_owned()]).unwrap();
+        }
+        path
+    }
+
+    #[test]
+    fn runs_are_numbered_and_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let chain = Chain::load(&of_three(dir.path())).unwrap().unwrap();
+        assert_eq!(chain.links.len(), 3);
+        assert_eq!(chain.find("two").map(|link| link.seq), Some(2));
+        assert_eq!(chain.find("four"), None);
+        let open = HostChain::open(&dir.path().join("runs.jsonl"), noon()).unwrap();
+        let place = open.next_place();
+        assert_eq!((place.seq, place.prev), (4, chain.head));
+    }
+
+    #[test]
+    fn a_line_that_was_changed_moved_or_removed_is_noticed_by_its_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = of_three(dir.path());
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (changed, line) in [
+            (vec![lines[0], lines[1], lines[3]], "line 3"),
+            (vec![lines[0], lines[2], lines[1], lines[3]], "line 2"),
+            (vec![lines[0], &lines[1].replace("one", "uno"), lines[2], lines[3]], "line 3"),
+            (vec![lines[1], lines[2]], "line 1"),
+        ] {
+            fs::write(&path, changed.join("\n") + "\n").unwrap();
+            let words = Chain::load(&path).unwrap_err().to_string();
+            assert!(words.contains(line), "{words}");
+            assert!(HostChain::open(&path, noon()).is_err());
+        }
+    }
+
+    #[test]
+    fn half_a_line_of_a_crash_is_cut_off_by_the_next_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = of_three(dir.path());
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"seq\":4,").unwrap();
+        let mut chain = HostChain::open(&path, noon()).unwrap();
+        chain.append(noon(), ("bottle", "four"), events(), Vec::new()).unwrap();
+        drop(chain);
+        assert_eq!(Chain::load(&path).unwrap().unwrap().links.len(), 4);
+    }
+
+    #[test]
+    fn no_chain_is_no_fault() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Chain::load(&dir.path().join("none")).unwrap(), None);
+    }
+}

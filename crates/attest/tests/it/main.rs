@@ -1,0 +1,6 @@
+//! Promises about statements, keys and bundles, from outside.
+
+mod bundle;
+mod openssl;
+mod sample;
+mod schema;

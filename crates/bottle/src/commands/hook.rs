@@ -1,0 +1,87 @@
+//! `bot-bottle hook`: the webhooks by which a forge tells `bot-bottle serve` what happened.
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use serde_json::{Value, json};
+
+use super::block_on;
+use crate::cli::HookAction;
+use crate::exit::{Outcome, SUCCESS};
+use crate::flow::home::Home;
+use crate::flow::hooks::{HookSite, hook_secrets, installed_hooks};
+use crate::ui::Ui;
+
+/// Installs, lists or removes.
+pub(crate) fn run(ui: &Ui, action: &HookAction) -> Outcome {
+    let home = Home::from_env()?;
+    match action {
+        HookAction::Install { repo, url } => install(ui, &home, repo, url),
+        HookAction::List => list(ui, &home),
+        HookAction::Remove { repo } => remove(ui, &home, repo),
+    }
+}
+
+fn install(ui: &Ui, home: &Home, repo: &str, url: &str) -> Outcome {
+    let (made, site, fresh) = block_on(async {
+        let site = HookSite::open(home, repo).await?;
+        let fresh = hook_secrets(home, site.place.kind, &site.place.repo)?.is_empty();
+        Ok((site.install(home, url).await?, site, fresh))
+    })?;
+    let place = &site.place;
+    ui.result(
+        if fresh { "installed" } else { "replaced" },
+        &format!("{} on {}", place.repo, place.host),
+    );
+    ui.result("url", &made.url);
+    if !made.active {
+        ui.result("inactive", "the forge says that it does not deliver; look at it there");
+    }
+    if made.url.starts_with("http://") {
+        ui.note("the address has no TLS: what is delivered can be read and held back on the way");
+    }
+    ui.event(
+        "hook",
+        &json!({
+            "repo": place.repo, "host": place.host, "url": made.url, "id": made.id, "active": made.active,
+            "replaced": !fresh,
+        }),
+    );
+    Ok(SUCCESS)
+}
+
+fn list(ui: &Ui, home: &Home) -> Outcome {
+    let hooks = installed_hooks(home)?;
+    let row = |hook: &crate::flow::hooks::InstalledHook| {
+        json!({
+            "kind": hook.kind, "host": hook.host, "repo": hook.repo, "url": hook.url,
+            "confirmed": hook.confirmed,
+        })
+    };
+    let rows: Vec<Value> = hooks.iter().map(row).collect();
+    if ui.is_json() {
+        ui.document(&rows);
+        return Ok(SUCCESS);
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(["REPOSITORY", "FORGE", "STATE", "POSTS TO"]);
+    for hook in &hooks {
+        let state = if hook.confirmed { "installed" } else { "not confirmed; install again" };
+        table.add_row([&hook.repo, &format!("{} ({})", hook.host, hook.kind), state, &hook.url]);
+    }
+    ui.page(&format!("{table}\n"));
+    Ok(SUCCESS)
+}
+
+fn remove(ui: &Ui, home: &Home, repo: &str) -> Outcome {
+    let (removed, site) = block_on(async {
+        let site = HookSite::open(home, repo).await?;
+        Ok((site.remove(home).await?, site))
+    })?;
+    let words = match removed {
+        0 => "its secret; the forge had no such webhook any more".to_owned(),
+        _ => "the webhook and its secret".to_owned(),
+    };
+    ui.result("removed", &format!("{}: {words}", site.place.repo));
+    ui.event("hook", &json!({ "repo": site.place.repo, "removed": removed }));
+    Ok(SUCCESS)
+}

@@ -1,0 +1,57 @@
+//! `bot-bottle key`: the key that statements about runs are signed with.
+
+use attest::host_chain::HostChain;
+use attest::key::PublicKey;
+use attest::keyring::Keyring;
+use model::verdict::BottleStatus;
+use serde_json::json;
+
+use crate::cli::KeyAction;
+use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
+use crate::flow::attestation::settle_statements;
+use crate::flow::home::Home;
+use crate::ui::Ui;
+
+/// Makes, shows or replaces it. Where there is a key at last, whatever waited for one is signed.
+pub(crate) fn run(ui: &Ui, action: &KeyAction) -> Outcome {
+    let home = Home::from_env()?;
+    let ring = home.keyring();
+    match action {
+        KeyAction::Create => {
+            let key = ring.create().or_exit(BottleStatus::NotFound)?.public();
+            settle_statements(ui, &home);
+            show(ui, &ring, &key)
+        }
+        KeyAction::Show => {
+            settle_statements(ui, &home);
+            show(ui, &ring, &load(&ring)?)
+        }
+        KeyAction::Rotate => {
+            let old = load(&ring)?;
+            // Whoever signs holds the chain too, so no run that ended after this moment is signed by the old key.
+            let chain = HostChain::open(&home.host_chain(), host::clock::now()).or_general()?;
+            let new = ring.rotate(host::clock::now()).or_general()?.public();
+            drop(chain);
+            ui.note(&format!("{} is replaced; what it signed still verifies", old.id()));
+            settle_statements(ui, &home);
+            show(ui, &ring, &new)
+        }
+    }
+}
+
+fn load(ring: &Keyring) -> Result<PublicKey, Failure> {
+    Ok(ring.load().or_exit(BottleStatus::NotFound)?.public())
+}
+
+fn show(ui: &Ui, ring: &Keyring, key: &PublicKey) -> Outcome {
+    let pem = key.pem().or_exit(BottleStatus::Internal)?;
+    match ui.is_json() {
+        true => ui.document(&json!({ "keyid": key.id(), "pem": pem, "file": ring.key_file() })),
+        false => {
+            ui.result("keyid", key.id().as_str());
+            ui.result("file", &ring.key_file().display().to_string());
+            ui.page(&pem);
+        }
+    }
+    Ok(SUCCESS)
+}

@@ -1,0 +1,183 @@
+//! The webhooks that this home installed, as files: `hooks/<host>/<owner>/<repo>.json`, mode 0600. Whoever receives webhooks finds
+//! the secrets here.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use attest::digest::hex;
+use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewWebhook, Remote, WebBase, Webhook};
+use host::lock::{FileLock, LockKind};
+use model::secret::Secret;
+use model::verdict::BottleStatus;
+
+use super::access::need_token;
+use super::home::Home;
+use crate::exit::{Failure, OrExit};
+use crate::rules::hook::{HookFile, HookPlace, kind_word, parse_repository, receiver_of};
+
+const PRIVATE: u32 = 0o600;
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+/// A repository on a forge, opened to look after its webhooks.
+pub(crate) struct HookSite {
+    pub(crate) forge: Forge,
+    pub(crate) place: HookPlace,
+}
+
+impl HookSite {
+    /// Opens the repository that a person means, with the token that forge runs use.
+    pub(crate) async fn open(home: &Home, repo: &str) -> Result<Self, Failure> {
+        let api = host::env::var("FORGE_GITEA_API").filter(|api| !api.trim().is_empty());
+        let meant = parse_repository(repo, api.as_deref()).map_err(Failure::usage)?;
+        let remote = &meant.remote;
+        let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(remote) else {
+            return Err(Failure::usage(format!("{remote} names no repository on a forge")));
+        };
+        let setting = ForgeSetting {
+            kind: meant.gitea.as_ref().map(|_| ForgeKind::Gitea),
+            web: meant.gitea.as_deref().and_then(WebBase::parse),
+            ..ForgeSetting::default()
+        };
+        let forge = Forge::open(&address, need_token(home)?, &setting).await.or_general()?;
+        let kind = forge.kind().ok_or_else(|| Failure::usage(format!("{remote} is a folder")))?;
+        let host = match address.port {
+            Some(port) => format!("{}:{port}", address.host),
+            None => address.host.clone(),
+        };
+        let repo = match kind {
+            // What stands before the owner is a group there, and the sub-path of an installation elsewhere.
+            ForgeKind::GitLab => address.full_name(),
+            ForgeKind::Gitea | ForgeKind::GitHub => format!("{}/{}", address.owner, address.repo),
+        };
+        Ok(Self { forge, place: HookPlace { kind, host, repo } })
+    }
+
+    /// Makes the webhook with a fresh secret, in the place of one that is there. The secret is kept before the forge has it,
+    /// and the old one is forgotten after.
+    pub(crate) async fn install(&self, home: &Home, url: &str) -> Result<Webhook, Failure> {
+        let url = receiver_of(url, self.place.kind).map_err(Failure::usage)?;
+        let path = self.file(home)?;
+        let lock = lock(home).await?;
+        let before = load(&path)?;
+        let secret = hex(&host::random::bytes::<32>().or_general()?);
+        let file = HookFile::begin(&self.place, &url, &secret, before.as_ref());
+        save(&path, &file)?;
+        let hook = NewWebhook { url: url.clone(), secret: Secret::new(secret) };
+        let made = self.forge.set_webhook(&hook).await.or_general()?;
+        if let Some(before) = before.filter(|before| before.url != url) {
+            self.forge.remove_webhooks(&before.url).await.or_general()?;
+        }
+        save(&path, &file.confirmed(host::clock::now()))?;
+        drop(lock);
+        Ok(made)
+    }
+
+    /// Removes the webhook from the forge, then its secret from here. Says how many there were on the forge.
+    pub(crate) async fn remove(&self, home: &Home) -> Result<usize, Failure> {
+        let path = self.file(home)?;
+        let lock = lock(home).await?;
+        let file = load(&path)?.ok_or_else(|| {
+            Failure::not_found(format!(
+                "no webhook was installed for {} from here; see: bot-bottle hook list",
+                self.place.repo
+            ))
+        })?;
+        let removed = self.forge.remove_webhooks(&file.url).await.or_general()?;
+        std::fs::remove_file(&path).or_general()?;
+        drop(lock);
+        Ok(removed)
+    }
+
+    fn file(&self, home: &Home) -> Result<PathBuf, Failure> {
+        let odd = || Failure::usage(format!("'{}' cannot be the name of a file", self.place.repo));
+        Ok(home.hooks().join(self.place.file().ok_or_else(odd)?))
+    }
+}
+
+/// A webhook that was installed from here, with all that may have signed what it delivers.
+#[derive(Debug, Clone)]
+pub(crate) struct InstalledHook {
+    /// gitea, github or gitlab.
+    pub(crate) kind: String,
+    pub(crate) host: String,
+    pub(crate) repo: String,
+    pub(crate) url: String,
+    /// Newest first; a delivery counts if any of them signed it.
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) confirmed: bool,
+}
+
+/// Everything that was installed from here, by file. What cannot be read is an error: a receiver that does not know a secret
+/// would turn true deliveries away.
+pub(crate) fn installed_hooks(home: &Home) -> Result<Vec<InstalledHook>, Failure> {
+    let mut hooks = Vec::new();
+    let mut folders = vec![home.hooks()];
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error).or_general(),
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "json") {
+                hooks.extend(load(&path)?.map(shown));
+            }
+        }
+    }
+    hooks.sort_by(|one, two| (&one.host, &one.repo).cmp(&(&two.host, &two.repo)));
+    Ok(hooks)
+}
+
+/// The secrets for one repository of one kind of forge, newest first; none where nothing was installed.
+pub(crate) fn hook_secrets(
+    home: &Home,
+    kind: ForgeKind,
+    repo: &str,
+) -> Result<Vec<Secret>, Failure> {
+    let mut hooks = installed_hooks(home)?;
+    hooks.retain(|hook| hook.kind == kind_word(kind) && hook.repo.eq_ignore_ascii_case(repo));
+    Ok(hooks.into_iter().flat_map(|hook| hook.secrets).collect())
+}
+
+fn shown(file: HookFile) -> InstalledHook {
+    InstalledHook {
+        kind: file.kind,
+        host: file.host,
+        repo: file.repo,
+        url: file.url,
+        secrets: file.secrets.into_iter().map(Secret::new).collect(),
+        confirmed: file.installed_at.is_some(),
+    }
+}
+
+async fn lock(home: &Home) -> Result<FileLock, Failure> {
+    make_folder(&home.hooks())?;
+    let kind = LockKind::Exclusive { note: "bot-bottle hook" };
+    FileLock::acquire(&home.hooks().join("lock"), kind, LOCK_WAIT).await.or_general()
+}
+
+fn load(path: &Path) -> Result<Option<HookFile>, Failure> {
+    let bytes = match host::file::read_private(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error).or_exit(BottleStatus::Usage),
+    };
+    let odd = |error| Failure::usage(format!("{} is no webhook's file: {error}", path.display()));
+    serde_json::from_slice(&bytes).map(Some).map_err(odd)
+}
+
+fn save(path: &Path, file: &HookFile) -> Result<(), Failure> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let bytes = serde_json::to_vec_pretty(file).or_exit(BottleStatus::Internal)?;
+    host::file::write_atomic(path, &bytes, PRIVATE).or_general()
+}
+
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).or_general()
+}

@@ -1,0 +1,65 @@
+//! What the agent's box is made of, as digests: looked up just before the box is started, because a later look might find
+//! something else.
+
+use std::path::Path;
+
+use agent::Provider;
+use attest::digest::{sha256, sha256_file};
+use model::verdict::BottleStatus;
+use sandbox::backend::BackendKind;
+use sandbox::docker::Engine;
+use sandbox::seccomp;
+use sandbox::spec::Root;
+
+use super::metadata::{ImageSeal, ProgramSeal, Seal};
+use super::run::Run;
+use crate::exit::{Failure, OrExit};
+
+/// Where npm writes down what it installed, with the digest of every package.
+const NPM_LOCK: &str = "node_modules/.package-lock.json";
+
+impl Run<'_> {
+    /// Looks it up.
+    pub(super) async fn seal(&self) -> Result<Seal, Failure> {
+        let spec = self.errand()?.spec();
+        let json = |bytes: serde_json::Result<Vec<u8>>| {
+            bytes.map(|bytes| sha256(&bytes)).or_exit(BottleStatus::Internal)
+        };
+        let policy = self.plan.egress.as_ref().map(|egress| serde_json::to_vec(&egress.policy));
+        Ok(Seal {
+            orchestrator: env!("CARGO_PKG_VERSION").to_owned(),
+            profile_sha256: json(serde_json::to_vec(&spec))?,
+            seccomp_sha256: seccomp_digest(self.meta.backend),
+            egress_policy_sha256: policy.map(json).transpose()?,
+            guest_sha256: sha256(sandbox::guest_program()),
+            image: image_seal(&spec.root).await,
+            program: program_seal(&self.meta.manifest.provider, &self.keeper.home.programs),
+        })
+    }
+}
+
+fn seccomp_digest(backend: BackendKind) -> Option<String> {
+    match backend {
+        BackendKind::Bwrap => Some(sha256(&seccomp::bwrap_programs().ok()?.concat())),
+        BackendKind::Docker => Some(sha256(seccomp::engine_profile().to_string().as_bytes())),
+    }
+}
+
+async fn image_seal(root: &Root) -> Option<ImageSeal> {
+    let Root::Image(name) = root else { return None };
+    let id = match Engine::find().await {
+        Ok(engine) => engine.image_id(name).await,
+        Err(_) => None,
+    };
+    Some(ImageSeal { name: name.clone(), id })
+}
+
+fn program_seal(provider: &str, agents: &Path) -> Option<ProgramSeal> {
+    let program = Provider::parse(provider).ok()?.program()?;
+    let lock = engine::install::folder_of(agents, &program).join(NPM_LOCK);
+    Some(ProgramSeal {
+        package: program.package.to_owned(),
+        version: program.version.to_owned(),
+        lock_sha256: sha256_file(&lock).ok().map(|(digest, _)| digest),
+    })
+}

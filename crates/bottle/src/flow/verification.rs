@@ -1,0 +1,201 @@
+//! Gathering what the statements about a run are held against: the key, the log, the files beside them and the chain of
+//! the home. Offline, and without changing anything.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use attest::bottle_run::EventLog;
+use attest::bundle::{BUNDLE_FILE, Bundle, BundleFault, VerifiedBundle};
+use attest::digest::sha256_file;
+use attest::host_chain::Chain;
+use attest::keyring::load_public;
+use attest::rotation::Trust;
+use attest::statement::Resource;
+use model::verdict::BottleStatus;
+use store::operation_log;
+use store::run_dir::RunDir;
+
+use super::attestation::{load_bundle, parse_bundle};
+use super::bottle::{Bottle, find_run};
+use super::home::Home;
+use crate::exit::{Failure, OrExit};
+use crate::rules::verification::{
+    Check, HomeFacts, Kept, Report, judge_events, judge_files, judge_host_chain, judge_signature,
+    no_key, not_checked,
+};
+
+/// Statements, and where they were found.
+struct Found {
+    bundle: Bundle,
+    /// The run directory around them, if they are in one.
+    dir: Option<RunDir>,
+}
+
+/// Verifies the statements of a file, of a bottle's newest run, or of a run.
+pub(crate) fn verify(home: &Home, name: &str, key: Option<&Path>) -> Result<Report, Failure> {
+    let found = find(home, name)?;
+    let pinned = key.map(load_public).transpose().or_exit(BottleStatus::Usage)?;
+    // Those of the bundle lead forwards from a key that was pinned long ago, those of this home back from a new one.
+    let mut rotations = found.bundle.rotations.clone();
+    rotations.extend(home.keyring().rotations().or_general()?);
+    let trust = match pinned {
+        Some(key) => Ok((Trust::from_root(key, &rotations), "the one that was named")),
+        None => home.keyring().trust().map(|trust| (trust, "this home's")),
+    };
+    let mut report = Report { run: found.bundle.run.clone(), keyid: None, checks: Vec::new() };
+    let (trust, whose) = match trust {
+        Ok(trust) => trust,
+        // That nobody signed can be told without a key.
+        Err(error) => {
+            let unsigned = found.bundle.envelopes.iter().all(|it| it.signatures.is_empty());
+            report.checks.push(match unsigned {
+                true => judge_signature(&Err(pending(&found.bundle)), ""),
+                false => no_key(&model::told(&error)),
+            });
+            return Ok(report);
+        }
+    };
+    let verified = found.bundle.verify(&trust);
+    report.checks.push(judge_signature(&verified, whose));
+    if let Ok(verified) = verified {
+        report.keyid = Some(verified.keyid.to_string());
+        report.checks.extend(check_records(home, found.dir.as_ref(), &verified)?);
+    }
+    Ok(report)
+}
+
+fn pending(bundle: &Bundle) -> BundleFault {
+    let reason = bundle.pending.clone().unwrap_or_else(|| "no reason is given".to_owned());
+    BundleFault::Pending { reason }
+}
+
+/// Only what was verified is held against the records.
+fn check_records(
+    home: &Home,
+    dir: Option<&RunDir>,
+    verified: &VerifiedBundle,
+) -> Result<[Check; 3], Failure> {
+    let Some(dir) = dir else {
+        let words = "the file is not in a run directory";
+        return Ok(["events", "files", "host chain"].map(|name| not_checked(name, words)));
+    };
+    let run = &verified.run.predicate;
+    let log = match dir.id().as_str() == run.run {
+        true => operation_log::verify(&dir.operations(), dir.id())
+            .map(|end| EventLog { file: run.events.file.clone(), head: end.head, count: end.seq })
+            .map_err(|fault| fault.to_string()),
+        false => Err(format!("the directory is the one of {}", dir.id())),
+    };
+    let files = signed_files(verified);
+    let digests = observe_digests(dir, &files)?;
+    Ok([
+        judge_events(&run.events, &log),
+        judge_files(&files, &digests),
+        check_host_chain(home, dir, verified)?,
+    ])
+}
+
+/// Everything with a digest by SHA-256 that is a file of the run.
+fn signed_files(verified: &VerifiedBundle) -> Vec<Resource> {
+    let mut files = verified.provenance.predicate.run_details.byproducts.clone();
+    let in_file = |it: &Resource| {
+        let file = it.annotations.get("file")?.as_str()?.to_owned();
+        Some(Resource { name: Some(file), ..it.clone() })
+    };
+    files.extend(verified.run.subject.iter().filter_map(in_file));
+    files
+}
+
+fn observe_digests(
+    dir: &RunDir,
+    files: &[Resource],
+) -> Result<BTreeMap<String, Option<String>>, Failure> {
+    let mut digests = BTreeMap::new();
+    for name in files.iter().filter_map(|file| file.name.clone()) {
+        let plain = Path::new(&name).components().all(|part| matches!(part, Component::Normal(_)));
+        let digest = match plain.then(|| sha256_file(&dir.path().join(&name))) {
+            Some(Ok((digest, _))) => Some(digest),
+            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).or_general();
+            }
+            Some(Err(_)) | None => None,
+        };
+        digests.insert(name, digest);
+    }
+    Ok(digests)
+}
+
+fn check_host_chain(
+    home: &Home,
+    dir: &RunDir,
+    verified: &VerifiedBundle,
+) -> Result<Check, Failure> {
+    let inside = |path: &Path| path.canonicalize().ok();
+    match (inside(dir.path()), inside(&home.cellar())) {
+        (Some(dir), Some(cellar)) if dir.starts_with(&cellar) => {}
+        _ => return Ok(not_checked("host chain", "the run is not in this home's cellar")),
+    }
+    let chain = Chain::load(&home.host_chain()).map_err(|error| model::told(&error));
+    let links = chain.as_ref().ok().and_then(Option::as_ref).map(|chain| chain.links.clone());
+    let links = links.unwrap_or_default();
+    let kept = links
+        .iter()
+        .map(|link| observe_kept(&home.cellar().join(&link.bottle).join("runs").join(&link.run)))
+        .collect();
+    let (mut missing, mut unlinked) = (Vec::new(), Vec::new());
+    for (slug, record) in Bottle::all(home)? {
+        // A record that cannot be read says nothing about runs; the chain still does.
+        let Ok(record) = record else { continue };
+        for run in record.runs {
+            match observe_kept(&home.cellar().join(&slug).join("runs").join(run.as_str())) {
+                Kept::Gone => missing.push(run.to_string()),
+                Kept::Statements(_) if !links.iter().any(|link| link.run == run.as_str()) => {
+                    unlinked.push(run.to_string());
+                }
+                Kept::Statements(_) | Kept::NoStatements => {}
+            }
+        }
+    }
+    Ok(judge_host_chain(verified, &chain, &HomeFacts { kept, missing, unlinked }))
+}
+
+fn observe_kept(path: &Path) -> Kept {
+    let Ok(dir) = RunDir::open(path) else { return Kept::Gone };
+    let digests = load_bundle(&dir).ok().flatten().and_then(|it| it.payload_digests().ok());
+    digests.map_or(Kept::NoStatements, Kept::Statements)
+}
+
+fn find(home: &Home, name: &str) -> Result<Found, Failure> {
+    let path = Path::new(name);
+    if name.contains('/') || path.is_file() {
+        return find_file(&if path.is_dir() { path.join(BUNDLE_FILE) } else { path.to_path_buf() });
+    }
+    let dir = run_of(home, name)?;
+    let bundle = load_bundle(&dir)?.ok_or_else(|| {
+        let closed = match dir.is_closed() {
+            true => "an older bot-bottle closed it, nothing that could sign has run since, or the file was removed",
+            false => "the run is not closed",
+        };
+        Failure::not_found(format!("{} has no {BUNDLE_FILE}: {closed}", dir.id()))
+    })?;
+    Ok(Found { bundle, dir: Some(dir) })
+}
+
+fn find_file(path: &Path) -> Result<Found, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        Failure::not_found(format!("could not read {}: {error}", path.display()))
+    })?;
+    let folder: Option<PathBuf> =
+        path.canonicalize().ok().and_then(|it| Some(it.parent()?.to_owned()));
+    let dir = folder.and_then(|folder| RunDir::open(&folder).ok());
+    Ok(Found { bundle: parse_bundle(&bytes, path)?, dir })
+}
+
+/// The newest run of a bottle, or the run of this name.
+pub(crate) fn run_of(home: &Home, name: &str) -> Result<RunDir, Failure> {
+    let dir = match Bottle::open(home, name) {
+        Ok((bottle, record)) => bottle.last_run(&record)?,
+        Err(_) => find_run(home, name)?,
+    };
+    dir.ok_or_else(|| Failure::not_found(format!("there is no bottle and no run '{name}'")))
+}

@@ -1,0 +1,236 @@
+//! Webhooks that this home installed: which repository is meant, where the forge shall post to, and what is kept of it.
+
+use forge::ForgeKind;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::forge_env::web_of_api;
+
+/// The version of the file's shape.
+const VERSION: u32 = 1;
+
+/// A webhook as it is kept, secrets and all. The file is its owner's alone.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HookFile {
+    pub(crate) version: u32,
+    /// gitea, github or gitlab.
+    pub(crate) kind: String,
+    /// The forge's server, with its port where that is not the usual one.
+    pub(crate) host: String,
+    /// The repository with everything that stands before its name.
+    pub(crate) repo: String,
+    /// Where the forge posts to.
+    pub(crate) url: String,
+    /// What may have signed, newest first. More than one only until the forge has confirmed the newest.
+    pub(crate) secrets: Vec<String>,
+    /// When the forge confirmed it.
+    pub(crate) installed_at: Option<Timestamp>,
+}
+
+impl HookFile {
+    /// One that the forge has not confirmed yet. Until it has, whatever was signed before counts too.
+    pub(crate) fn begin(place: &HookPlace, url: &str, secret: &str, before: Option<&Self>) -> Self {
+        let known = before.map(|file| file.secrets.clone()).unwrap_or_default();
+        Self {
+            version: VERSION,
+            kind: kind_word(place.kind).to_owned(),
+            host: place.host.clone(),
+            repo: place.repo.clone(),
+            url: url.to_owned(),
+            secrets: [secret.to_owned()].into_iter().chain(known).collect(),
+            installed_at: None,
+        }
+    }
+
+    /// The same once the forge has it: from now on one secret counts.
+    pub(crate) fn confirmed(mut self, now: Timestamp) -> Self {
+        self.secrets.truncate(1);
+        self.installed_at = Some(now);
+        self
+    }
+}
+
+/// Which repository of which forge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HookPlace {
+    pub(crate) kind: ForgeKind,
+    pub(crate) host: String,
+    pub(crate) repo: String,
+}
+
+impl HookPlace {
+    /// The file below the folder of hooks: `<host>/<owner>/<repo>.json`. Names that would lead elsewhere have none.
+    pub(crate) fn file(&self) -> Option<String> {
+        let host = self.host.replace(':', "_");
+        let plain = |part: &str| {
+            let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
+        };
+        let parts_fit = plain(&host) && self.repo.split('/').all(plain);
+        (parts_fit && self.repo.contains('/')).then(|| format!("{host}/{}.json", self.repo))
+    }
+}
+
+/// The word for a kind in paths and files: Forgejo is one with Gitea.
+pub(crate) fn kind_word(kind: ForgeKind) -> &'static str {
+    match kind {
+        ForgeKind::Gitea => "gitea",
+        ForgeKind::GitHub => "github",
+        ForgeKind::GitLab => "gitlab",
+    }
+}
+
+/// The repository that a person means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Meant {
+    /// Its address.
+    pub(crate) remote: String,
+    /// The front page of its forge, where the forge is the one of `FORGE_GITEA_API`.
+    pub(crate) gitea: Option<String>,
+}
+
+/// Reads the whole address of a repository, or `owner/name` on the forge of `FORGE_GITEA_API`.
+pub(crate) fn parse_repository(word: &str, api: Option<&str>) -> Result<Meant, String> {
+    if word.contains("://") {
+        return Ok(Meant { remote: word.to_owned(), gitea: None });
+    }
+    let parts: Vec<&str> = word.split('/').collect();
+    if parts.len() != 2 || parts.iter().any(|part| part.is_empty()) {
+        return Err(format!(
+            "'{}' names no repository: give owner/name, or its whole address",
+            word.escape_debug()
+        ));
+    }
+    let api = api.ok_or_else(|| {
+        format!(
+            "the forge of {word} is not known: set FORGE_GITEA_API, or give the repository's whole address"
+        )
+    })?;
+    let web = web_of_api(api.trim())
+        .ok_or("FORGE_GITEA_API must be http(s)://host[:port][/path]/api/v1")?;
+    Ok(Meant { remote: format!("{web}/{word}.git"), gitea: Some(web.to_owned()) })
+}
+
+/// Where the forge shall post to: as given, or, where only a server was given, at the place where `bot-bottle serve` listens for
+/// this kind of forge.
+pub(crate) fn receiver_of(url: &str, kind: ForgeKind) -> Result<String, String> {
+    let wrong = || {
+        format!(
+            "'{}' is no address for a webhook: give http(s)://host[:port][/path]",
+            url.escape_debug()
+        )
+    };
+    let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
+    let plain = |c: char| c.is_ascii_graphic() && !"@\"<>\\^`{}|#".contains(c);
+    if !matches!(scheme, "http" | "https") || rest.is_empty() || !rest.chars().all(plain) {
+        return Err(wrong());
+    }
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    match (host.is_empty(), path.is_empty()) {
+        (true, _) => Err(wrong()),
+        (false, true) => Ok(format!("{scheme}://{host}/webhooks/{}", kind_word(kind))),
+        (false, false) => Ok(url.to_owned()),
+    }
+}
+
+/// The server of an address, and its port.
+pub(crate) fn server_of(url: &str) -> Option<(String, u16)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let usual = match scheme {
+        "https" => 443,
+        "http" => 80,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next().filter(|it| !it.is_empty())?;
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, "")) => Some((address.to_owned(), usual)),
+        Some((address, port)) => Some((address.to_owned(), port.strip_prefix(':')?.parse().ok()?)),
+        None => match authority.rsplit_once(':') {
+            Some((host, port)) => Some((host.to_owned(), port.parse().ok()?)),
+            None => Some((authority.to_owned(), usual)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_of_an_address_has_a_port() {
+        let at = |url| server_of(url).map(|(host, port)| format!("{host} {port}"));
+        assert_eq!(at("https://b.example/webhooks").as_deref(), Some("b.example 443"));
+        assert_eq!(at("http://127.0.0.1:8080").as_deref(), Some("127.0.0.1 8080"));
+        assert_eq!(at("http://[::1]:8080/x").as_deref(), Some("::1 8080"));
+        assert_eq!(at("https://[::1]/x").as_deref(), Some("::1 443"));
+        for odd in ["b.example", "ftp://b", "https://", "https://b:x"] {
+            assert_eq!(at(odd), None, "{odd}");
+        }
+    }
+
+    fn place(host: &str, repo: &str) -> HookPlace {
+        HookPlace { kind: ForgeKind::Gitea, host: host.to_owned(), repo: repo.to_owned() }
+    }
+
+    #[test]
+    fn a_repository_is_named_in_short_or_in_full() {
+        let api = Some("https://git.example/sub/api/v1/");
+        let remote = |word, api| parse_repository(word, api).map(|meant| meant.remote);
+        assert_eq!(remote("me/app", api).as_deref(), Ok("https://git.example/sub/me/app.git"));
+        let whole = "https://github.com/me/app";
+        assert_eq!(remote(whole, None).as_deref(), Ok(whole));
+        assert!(remote("me/app", None).expect_err("refused").contains("FORGE_GITEA_API"));
+        for odd in ["app", "a/b/c", "/app", "me/", ""] {
+            assert!(remote(odd, api).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_bare_server_becomes_the_place_where_serve_listens() {
+        let at = |url| receiver_of(url, ForgeKind::GitLab);
+        assert_eq!(at("https://b.example").as_deref(), Ok("https://b.example/webhooks/gitlab"));
+        assert_eq!(
+            at("http://b.example:8080/").as_deref(),
+            Ok("http://b.example:8080/webhooks/gitlab")
+        );
+        assert_eq!(at("https://b.example/x/y").as_deref(), Ok("https://b.example/x/y"));
+        for odd in [
+            "b.example",
+            "ftp://b",
+            "https://",
+            "https:///x",
+            "https://u:p@b",
+            "https://b/ x",
+            "https://b/\u{202e}",
+        ] {
+            assert!(at(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_repository_has_a_file_and_no_name_leads_elsewhere() {
+        let file = |host: &str, repo: &str| place(host, repo).file();
+        assert_eq!(
+            file("git.example:3000", "me/app").as_deref(),
+            Some("git.example_3000/me/app.json")
+        );
+        assert_eq!(file("gitlab.com", "a/b/app").as_deref(), Some("gitlab.com/a/b/app.json"));
+        for (host, repo) in
+            [("h", "../x"), ("h", "a/.."), ("..", "a/b"), ("h", "a"), ("h", "a//b"), ("", "a/b")]
+        {
+            assert_eq!(file(host, repo), None, "{host} {repo}");
+        }
+    }
+
+    #[test]
+    fn old_secrets_count_until_the_forge_has_the_new_one() {
+        let first =
+            HookFile::begin(&place("h", "a/b"), "u", "one", None).confirmed(Timestamp::UNIX_EPOCH);
+        let second = HookFile::begin(&place("h", "a/b"), "u", "two", Some(&first));
+        assert_eq!(second.secrets, ["two", "one"]);
+        let third = HookFile::begin(&place("h", "a/b"), "u", "three", Some(&second));
+        assert_eq!(third.secrets, ["three", "two", "one"]);
+        assert_eq!(third.confirmed(Timestamp::UNIX_EPOCH).secrets, ["three"]);
+    }
+}
