@@ -200,3 +200,27 @@ fn every_step_is_an_event_with_its_reason() {
     assert_eq!(store.events_since(events[1].seq, 9).unwrap(), events[2..]);
     assert_eq!(store.work(&work.key).unwrap().unwrap().slug.as_deref(), Some("fix-3"));
 }
+
+#[test]
+fn what_came_in_is_read_in_order_and_counted() {
+    let (_dir, store) = store();
+    store.keep_deliveries(&["a", "b", "c"].map(delivery)).unwrap();
+    let ids = |seq| -> Vec<String> {
+        store.deliveries_since(seq, 2).unwrap().into_iter().map(|one| one.id).collect()
+    };
+    assert_eq!(ids(0), ["a", "b"]);
+    let second = store.deliveries_since(0, 2).unwrap()[1].seq;
+    assert_eq!(ids(second), ["c"]);
+    assert_eq!(store.count_unhandled().unwrap(), 3);
+    store.mark_handled(&[second]).unwrap();
+    assert_eq!(store.count_unhandled().unwrap(), 2);
+}
+
+#[test]
+fn the_last_event_is_known_by_its_number() {
+    let (_dir, store) = store();
+    assert_eq!(store.last_event().unwrap(), 0);
+    add(&store, 3);
+    let events = store.events_since(0, 10).unwrap();
+    assert_eq!(Some(store.last_event().unwrap()), events.last().map(|event| event.seq));
+}

@@ -149,8 +149,8 @@ impl Door {
 
     /// Who asks; `None` if that is not known and must be.
     fn recognise(&self, headers: &HeaderMap) -> Option<Visitor> {
-        if let Some(given) = headers.get(AUTHORIZATION) {
-            let given = given.to_str().ok()?.strip_prefix("Bearer ")?;
+        // Other schemes are between the browser and the reverse proxy.
+        if let Some(given) = bearer(headers) {
             return self.accepts(given).map(|_| Visitor::Bearer);
         }
         if let Some(name) = self.user_header.as_ref().and_then(|header| text(headers, header)) {
@@ -243,6 +243,11 @@ fn send_to_door(web: &Shared, request: &Request) -> Response {
         false => "the reverse proxy did not say who you are; ask for this page through it",
     };
     answer_for(path, web, Problem::new(StatusCode::UNAUTHORIZED, words))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, given) = text(headers, AUTHORIZATION.as_str())?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(given)
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -22,13 +22,14 @@ use super::api::query::Asked;
 use super::facts::log::{Cut, Piece, read_piece};
 use super::facts::run::FoundRun;
 use super::problem::Problem;
-use super::{Shared, ask};
+use super::rules::told::{Style, View};
+use super::{Shared, Web, ask};
 use crate::exit::OrExit;
 
 /// How often a log and the state are looked at.
 const PAUSE: Duration = Duration::from_millis(500);
-/// As much as one event carries.
-const PIECE_MAX_BYTES: usize = 64 * 1024;
+/// As much as one event carries: the longest line that an agent's events may have.
+const PIECE_MAX_BYTES: usize = agent::reader::LINE_LIMIT;
 /// SQLite counts no further.
 const SEQ_MAX: u64 = i64::MAX as u64;
 
@@ -38,6 +39,9 @@ const SEQ_MAX: u64 = i64::MAX as u64;
 pub(crate) struct From {
     #[serde(default)]
     after: u64,
+    /// What to show of a log.
+    #[serde(default)]
+    log: View,
 }
 
 /// What comes next, and from whom.
@@ -46,6 +50,7 @@ struct Log {
     slug: String,
     run: String,
     next: u64,
+    style: Style,
     is_over: bool,
     _place: OwnedSemaphorePermit,
 }
@@ -65,9 +70,10 @@ pub(crate) async fn follow_log(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let place = take_place(&web)?;
     let (asked_slug, asked_run) = (slug.clone(), run.clone());
-    ask(&web, move |web| Ok(FoundRun::open(&web.service.home, &asked_slug, &asked_run)?)).await?;
+    let open = move |web: &Web| Ok(FoundRun::open(&web.service.home, &asked_slug, &asked_run)?);
+    let style = Style::of(&ask(&web, open).await?.meta.manifest.provider, from.log);
     let next = last_seen(&headers).unwrap_or(from.after);
-    let log = Log { web, slug, run, next, is_over: false, _place: place };
+    let log = Log { web, slug, run, next, style, is_over: false, _place: place };
     Ok(Sse::new(stream::unfold(log, next_piece)).keep_alive(KeepAlive::default()))
 }
 
@@ -87,7 +93,7 @@ async fn next_piece(mut log: Log) -> Option<(Result<Event, Infallible>, Log)> {
         };
         if piece.next > from {
             log.next = piece.next;
-            let text = escape_terminal(&piece.text).into_owned();
+            let text = escape_terminal(&log.style.render(&piece.text)).into_owned();
             let event = Event::default().id(piece.next.to_string());
             return Some((Ok(event.data(serde_json::json!(text).to_string())), log));
         }

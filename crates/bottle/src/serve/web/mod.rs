@@ -41,7 +41,7 @@ use crate::serve::Service;
 /// No form and no question is larger; a prompt of the longest kind fits, percent-encoded.
 const BODY_MAX_BYTES: usize = 256 * 1024;
 /// A form must be here by then, and what it asks for on disk.
-const SEND_LIMIT: Duration = Duration::from_secs(20);
+const SEND_LIMIT: Duration = Duration::from_secs(10);
 /// So many logs are followed at the same time.
 const STREAMS_MAX: usize = 64;
 /// So many patches are made at the same time.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use host::random::RandomError;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -40,11 +41,7 @@ pub(crate) struct Tries {
 
 impl Sessions {
     /// Opens one and returns its id, which is kept nowhere else.
-    pub(crate) fn open(
-        &self,
-        token: Fingerprint,
-        now: Instant,
-    ) -> Result<String, getrandom::Error> {
+    pub(crate) fn open(&self, token: Fingerprint, now: Instant) -> Result<String, RandomError> {
         let id = fresh_id()?;
         let mut list = lock(&self.list);
         list.retain(|session| now.duration_since(session.opened) < AGE_MAX);
@@ -90,10 +87,8 @@ impl Tries {
 }
 
 /// 32 random bytes as text.
-pub(crate) fn fresh_id() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)?;
-    Ok(hex(&bytes))
+pub(crate) fn fresh_id() -> Result<String, RandomError> {
+    Ok(hex(&host::random::bytes::<32>()?))
 }
 
 /// The fingerprint of a text.

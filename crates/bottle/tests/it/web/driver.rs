@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use base64ct::{Base64, Encoding};
 use serde_json::{Value, json};
+use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
 
 use crate::support::wait_for;
@@ -20,7 +21,7 @@ pub(super) struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    _profile: tempfile::TempDir,
+    _hermetic: Hermetic,
 }
 
 /// How a page is looked at.
@@ -35,17 +36,17 @@ impl Browser {
     pub(super) fn start() -> Option<Self> {
         let chromium = require(Part::Chromium)?;
         let driver = require(Part::Chromedriver)?;
-        let profile = tempfile::tempdir().expect("a folder");
-        let mut driver = Command::new(driver)
+        let hermetic = Hermetic::new();
+        let mut driver = hermetic
+            .command(driver)
             .arg("--port=0")
-            .env("HOME", profile.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("the driver starts");
         let port = port_of(&mut driver);
-        let mut browser = Self { driver, port, session: String::new(), _profile: profile };
+        let mut browser = Self { driver, port, session: String::new(), _hermetic: hermetic };
         // Started by root, as in a container, it has no sandbox of its own.
         let args = [
             "--headless=new",

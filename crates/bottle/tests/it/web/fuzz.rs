@@ -1,12 +1,12 @@
 //! A fuzzer that has read the API's document asks the real server everything that the document allows and forbids.
 
-use std::process::Command;
-
 use testkit::part::require_setting;
 
 use super::client::ask;
+use super::real::run_of;
 use super::{TOKEN, serving};
-use crate::support::{COMMIT, DONE};
+use crate::serving::Serving;
+use crate::support::{COMMIT, DONE, SLUG};
 
 #[test]
 fn schemathesis_finds_nothing() {
@@ -19,17 +19,28 @@ fn schemathesis_finds_nothing() {
     let Some(serving) = serving(&format!("{COMMIT}{DONE}")) else { return };
     serving.label();
     serving.wait("frozen");
+    // Names as they come to a fuzzer's mind, and then those that are there, so that it gets further.
+    fuzz(&program, &serving, "");
+    let there = format!("[parameters]\nslug = \"{SLUG}\"\nrun = \"{}\"\n", run_of(&serving));
+    fuzz(&program, &serving, &there);
+    assert_eq!(ask(serving.address, "GET", "/readyz", "").status, 200, "it still stands");
+}
+
+fn fuzz(program: &str, serving: &Serving, config: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(program)
+    std::fs::write(folder.path().join("schemathesis.toml"), config).expect("written");
+    let address = serving.address;
+    let hermetic = &serving.scene.person.hermetic;
+    let output = hermetic
+        .command(program)
         .current_dir(&folder)
-        .args(["run", &format!("http://{}/api/v1/openapi.json", serving.address)])
+        .args(["run", &format!("http://{address}/api/v1/openapi.json")])
         .args(["--header", &format!("Authorization: Bearer {TOKEN}")])
-        .args(["--checks", "all", "--mode", "all", "--max-examples", "60", "--seed", "7"])
+        .args(["--checks", "all", "--mode", "all", "--max-examples", "40", "--seed", "7"])
         .args(["--no-shrink", "--suppress-health-check", "all"])
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("No issues found"), "{said}");
-    assert_eq!(ask(serving.address, "GET", "/readyz", "").status, 200, "it still stands");
+    assert!(said.contains(" generated, "), "it asked nothing: {said}");
 }

@@ -145,6 +145,21 @@ fn a_stranger_who_asks_under_another_name_is_not_answered() {
 }
 
 #[test]
+fn a_form_that_trickles_in_is_cut_off() {
+    let Some(serving) = serving(COMMIT) else { return };
+    let mut stream = TcpStream::connect(serving.address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
+    let head = format!(
+        "POST /login HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\nadmin_",
+        serving.address
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).expect("an answer");
+    assert_eq!(&first, b"HTTP/1.1 408");
+}
+
+#[test]
 fn nothing_is_served_to_everybody_without_a_login() {
     let Some(person) = Person::new() else { return };
     let path = person.home().join("open.toml");

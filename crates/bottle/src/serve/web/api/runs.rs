@@ -202,7 +202,7 @@ pub(crate) async fn provenance(
     Asked(Nothing {}): Asked<Nothing>,
 ) -> Result<impl IntoResponse, Problem> {
     let found = find(&web, names).await?;
-    let document = ask(&web, move |_| Ok(found.provenance()?)).await?;
+    let document = ask(&web, move |web| Ok(found.provenance(&web.service.home)?)).await?;
     Ok(super::json(serde_json::to_string_pretty(&document).unwrap_or_default()))
 }
 

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use super::super::rules::link::safe_href;
 use super::super::rules::words::after;
 use crate::exit::{Failure, OrExit};
+use crate::flow::attestation::{load_operations, signature_state};
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::home::Home;
 use crate::flow::metadata::Metadata;
@@ -143,14 +144,22 @@ impl FoundRun {
 
     /// The operation log, as far as it is whole.
     pub(crate) fn operations(&self) -> Result<Vec<Value>, Failure> {
-        crate::flow::attestation::load_operations(&self.dir)
+        load_operations(&self.dir)
     }
 
-    /// The provenance of the run as one document.
-    pub(crate) fn provenance(&self) -> Result<Value, Failure> {
+    /// The provenance of the run as one document, and whether it is signed.
+    pub(crate) fn provenance(&self, home: &Home) -> Result<Value, Failure> {
         let chain = crate::commands::provenance::check_chain(&self.dir, &self.meta);
         let operations = self.operations()?;
-        Ok(crate::rules::provenance::render_provenance(&self.meta, &operations, &chain))
+        let mut document =
+            crate::rules::provenance::render_provenance(&self.meta, &operations, &chain);
+        document["signature"] = self.signature(home);
+        Ok(document)
+    }
+
+    /// Whether the statements about the run are signed, and by which key.
+    pub(crate) fn signature(&self, home: &Home) -> Value {
+        signature_state(home, &self.dir)
     }
 }
 

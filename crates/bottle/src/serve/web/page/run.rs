@@ -1,12 +1,14 @@
 //! `/runs/<slug>/<run>`: one run: how it ended, what it printed, what it changed, what it reached and what it did.
 
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use engine::launch::{self, Sighting};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use sandbox::spec::Output;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::door::Visitor;
@@ -14,6 +16,7 @@ use super::super::facts::log::{Piece, read_tail};
 use super::super::facts::run::{CostSource, FoundRun, RunFacts, facts_of};
 use super::super::facts::timeline;
 use super::super::problem::Problem;
+use super::super::rules::told::{Style, View};
 use super::super::rules::words;
 use super::super::{Shared, Web, ask};
 use super::diff::{self, Patch};
@@ -22,7 +25,7 @@ use crate::exit::OrExit;
 use crate::flow::metadata::Metadata;
 
 /// As much of a log as the page begins with.
-const TAIL_MAX_BYTES: usize = 64 << 10;
+const TAIL_MAX_BYTES: usize = 256 << 10;
 const ERRORS_MAX_BYTES: usize = 16 << 10;
 
 struct Loaded {
@@ -32,6 +35,15 @@ struct Loaded {
     errors: Piece,
     runs: bool,
     operations: Vec<Value>,
+    style: Style,
+    signature: Value,
+}
+
+/// How somebody wants to see it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wanted {
+    #[serde(default)]
+    log: View,
 }
 
 /// Shows it.
@@ -39,9 +51,11 @@ pub(crate) async fn show(
     State(web): State<Shared>,
     Extension(visitor): Extension<Visitor>,
     Path((slug, run)): Path<(String, String)>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Response {
+    let view = wanted.map(|Query(wanted)| wanted.log).unwrap_or_default();
     let loaded = async {
-        let loaded = ask(&web, move |web| load(web, &slug, &run)).await?;
+        let loaded = ask(&web, move |web| load(web, &slug, &run, view)).await?;
         let patch = diff::load(&web, &loaded.found).await?;
         Ok::<_, Problem>((loaded, patch))
     };
@@ -58,7 +72,7 @@ pub(crate) async fn show(
     }
 }
 
-fn load(web: &Web, slug: &str, run: &str) -> Result<Loaded, Problem> {
+fn load(web: &Web, slug: &str, run: &str, view: View) -> Result<Loaded, Problem> {
     let found = FoundRun::open(&web.service.home, slug, run)?;
     let place = found.place()?;
     let runs = match launch::look(&place).or_general()? {
@@ -73,6 +87,8 @@ fn load(web: &Web, slug: &str, run: &str) -> Result<Loaded, Problem> {
         errors: read_tail(&place.stderr(), ERRORS_MAX_BYTES).or_general()?,
         runs,
         operations: found.operations()?,
+        signature: found.signature(&web.service.home),
+        style: Style::of(&found.meta.manifest.provider, view),
         found,
     })
 }
@@ -100,7 +116,7 @@ fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
         @if facts.watchdog_fired {
             p.notice.bad { "The agent did not report for itself; this record may be incomplete." }
         }
-        (details(facts, meta, now))
+        (details(loaded, now))
         (log(loaded))
         @if let Some(answer) = meta.said.as_ref().and_then(|said| said.answer.as_ref()) {
             section { h2 { "The agent's last words" } blockquote { (lines(answer)) } }
@@ -113,7 +129,8 @@ fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
     }
 }
 
-fn details(facts: &RunFacts, meta: &Metadata, now: Timestamp) -> Markup {
+fn details(loaded: &Loaded, now: Timestamp) -> Markup {
+    let (facts, meta) = (&loaded.facts, &loaded.found.meta);
     let record = meta.agent_box.as_ref();
     let said = meta.said.as_ref();
     let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
@@ -148,6 +165,9 @@ fn details(facts: &RunFacts, meta: &Metadata, now: Timestamp) -> Markup {
             @for scan in &meta.scans {
                 (fact(&format!("secrets, {}", scan.engine), &html! { (line(&scan_words(scan))) }))
             }
+            @if let Some(state) = loaded.signature["state"].as_str() {
+                (fact("signature", &html! { (line(state)) }))
+            }
             (fact("as JSON", &html! {
                 a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) "/provenance" } { "provenance" } ", "
                 a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) } { "run" }
@@ -168,19 +188,31 @@ fn scan_words(scan: &crate::rules::leak::ScanReport) -> String {
 }
 
 fn log(loaded: &Loaded) -> Markup {
-    let Loaded { facts, output, errors, runs, .. } = loaded;
-    let live =
-        runs.then(|| format!("/runs/{}/{}/live?after={}", facts.slug, facts.run, output.next));
+    let Loaded { facts, output, errors, runs, style, .. } = loaded;
+    let page = format!("/runs/{}/{}", facts.slug, facts.run);
+    let told = matches!(style, Style::Told(_));
+    let could_be_told = matches!(Style::of(&facts.provider, View::Words), Style::Told(_));
+    let live = runs.then(|| {
+        let view = if told { "words" } else { "raw" };
+        format!("{page}/live?after={}&log={view}", output.next)
+    });
     html! {
         section {
             h2 { "Log " @if *runs { span.badge.running data-log-state { "live" } } }
-            @if output.from > 0 {
-                p.hint { "The end of it. " a href={ "/api/v1/runs/" (facts.slug) "/" (facts.run) "/log" } { "From the start" } "." }
-            }
             pre.log tabindex="0" role="log" aria-label="What the agent printed" data-log=[live] {
-                (lines(&output.text))
+                (lines(&style.render(&output.text)))
             }
             @if output.text.is_empty() && !runs { p.hint { "The agent printed nothing." } }
+            @if output.from > 0 || could_be_told {
+                p.hint {
+                    @if told { "Its events, in words. " a href={ (page) "?log=raw" } { "As they were printed" } ". " }
+                    @else if could_be_told { "As it was printed. " a href=(page) { "In words" } ". " }
+                    @if output.from > 0 {
+                        "This is the end of it. "
+                        a href={ "/api/v1" (page) "/log" } { "From the start" } "."
+                    }
+                }
+            }
             @if !errors.text.is_empty() {
                 details { summary { "Standard error" } pre.log tabindex="0" { (lines(&errors.text)) } }
             }

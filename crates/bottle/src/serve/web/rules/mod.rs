@@ -4,5 +4,6 @@ pub(crate) mod diff;
 pub(crate) mod link;
 pub(crate) mod origin;
 pub(crate) mod standing;
+pub(crate) mod told;
 pub(crate) mod wish;
 pub(crate) mod words;

@@ -194,6 +194,10 @@ async fn the_proxys_word_counts_only_where_it_is_configured() {
         async move { tower::ServiceExt::oneshot(router, request).await.expect("an answer").status() }
     };
     let behind = Stage::new("user_header = \"X-Forwarded-User\"\n").furnished();
+    let asked =
+        request("GET", "/").header("x-forwarded-user", "ann").header(AUTHORIZATION, "Basic YTpi");
+    let asked = behind.ask(asked.body(Body::empty()).expect("a request")).await;
+    assert_eq!(asked.status, StatusCode::OK, "what the proxy asked for is no token of ours");
     assert_eq!(user(&behind, "ann").await, StatusCode::OK);
     assert_eq!(user(&behind, " ").await, StatusCode::UNAUTHORIZED);
     assert_eq!(behind.get("/").await.status, StatusCode::UNAUTHORIZED);
