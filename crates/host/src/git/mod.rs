@@ -30,6 +30,7 @@ mod replay;
 mod scratch;
 mod seal;
 mod sealed;
+mod settings;
 mod tree;
 mod user;
 mod version;

@@ -8,6 +8,7 @@ use model::id::{BranchName, Sha};
 
 use super::call::{Answer, Call, Git, args};
 use super::seal::{ObjectFormat, push_env, push_flags};
+use super::settings::Settings;
 use super::{GitError, UserEnv, person};
 
 /// What became of a push.
@@ -38,7 +39,8 @@ pub(super) async fn push(
     for (name, value) in push_env(format) {
         git.set_env(name, value);
     }
-    person::close_prompts(&mut git).await?;
+    let settings = Settings::observe(&git).await?;
+    person::close_prompts(&mut git, &settings);
     let call = Call::new(argv_push(request)).within(request.timeout);
     read_push(&git.ask(call).await?, request.branch)
 }
