@@ -9,7 +9,7 @@ use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
 use model::verdict::BottleStatus;
 use sha2::{Digest, Sha256};
-use store::env_snapshot::{observe_env, save_env_snapshot};
+use store::env_snapshot::LaterSnapshot;
 use store::metadata::save_metadata;
 use store::run_dir::RunDir;
 
@@ -70,8 +70,6 @@ impl Opening<'_> {
         meta.resumes_session = session.is_some();
         save_plan(&plan, &dir)?;
         save_metadata(&dir, &redactor, &meta).or_general()?;
-        let facts = observe_env(host::clock::now()).await;
-        save_env_snapshot(&dir, &redactor, &facts).or_general()?;
         self.record.runs.push(dir.id().clone());
         self.record.state = BottleState::Running;
         self.record.backend = meta.backend;
@@ -92,6 +90,7 @@ impl Opening<'_> {
             secrets,
             cancel,
             used_before,
+            snapshot: LaterSnapshot::default(),
         };
         let outcome = run.advance().await;
         drop(lock);

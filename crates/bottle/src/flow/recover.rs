@@ -7,6 +7,7 @@ use host::signal::cancel_on_signals;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
 use state::Step;
+use store::env_snapshot::LaterSnapshot;
 use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
@@ -54,6 +55,7 @@ pub(crate) async fn recover(
         secrets,
         cancel,
         used_before,
+        snapshot: LaterSnapshot::default(),
     };
     run.advance().await.map(drop)
 }

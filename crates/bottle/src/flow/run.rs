@@ -20,6 +20,7 @@ use model::verdict::{BottleStatus, Ended};
 use serde_json::json;
 use state::Step;
 use store::commands_log::CommandsLog;
+use store::env_snapshot::LaterSnapshot;
 use store::metadata::save_metadata;
 use store::operation_log::{Operation, Outcome as Done};
 use store::run_dir::RunDir;
@@ -57,6 +58,8 @@ pub(crate) struct Run<'a> {
     pub(crate) cancel: Cancel,
     /// What the conversation had used before, if this run goes on with one.
     pub(crate) used_before: Usage,
+    /// What programs this machine has: asked while the agent works, because some take their time to answer.
+    pub(crate) snapshot: LaterSnapshot,
 }
 
 impl Run<'_> {
@@ -82,7 +85,7 @@ impl Run<'_> {
             save_metadata(&self.dir, &redactor, &self.meta).or_general()?;
             host::failpoint::hit(&format!("{next:?}").to_lowercase());
         }
-        self.close(&redactor)
+        self.close(&redactor).await
     }
 
     /// Makes the workspace of a new bottle, or brings what is new into that of a frozen one.
@@ -168,6 +171,7 @@ impl Run<'_> {
             }
         }
         errand.start(&self.launcher()?).or_general()?;
+        self.snapshot.begin();
         Ok(Phase::Launched)
     }
 
@@ -305,7 +309,7 @@ impl Run<'_> {
     }
 
     /// Freezes the bottle, writes the last word and shows it.
-    fn close(mut self, redactor: &Arc<Redactor>) -> Outcome {
+    async fn close(mut self, redactor: &Arc<Redactor>) -> Outcome {
         let done = self.meta.done.as_ref().map(|event| event.status);
         let ended = self.meta.agent_box.as_ref().map(|record| record.ended.clone());
         let failed = self.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
@@ -320,6 +324,7 @@ impl Run<'_> {
         self.meta.finished_at = Some(host::clock::now());
         self.meta.exit_status = Some(status);
         self.meta.operations_head = Some(open_log(&self.dir, redactor)?.head().head);
+        self.snapshot.save(&self.dir, redactor).await.or_general()?;
         self.dir.close(redactor, &self.meta).or_general()?;
         show_end(self.ui, &self.dir, &self.meta);
         Ok(status)

@@ -22,7 +22,7 @@ const PLAN_FILE: &str = "plan.json";
 /// Keeps the plan with the run.
 pub(crate) fn save_plan(plan: &AgentPlan, dir: &RunDir) -> Result<(), Failure> {
     let bytes = serde_json::to_vec_pretty(plan).or_exit(ForkliftStatus::Internal)?;
-    host::file::write_atomic(&dir.path().join(PLAN_FILE), &bytes, 0o600)
+    host::file::write_transient(&dir.path().join(PLAN_FILE), &bytes, 0o600)
         .or_exit(ForkliftStatus::Machine)
 }
 

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use host::file::FileError;
+use host::file::{FileError, write_atomic};
 use jiff::Timestamp;
 use model::id::{BoxName, ProjectName, RunId};
 use model::redact::Redactor;
@@ -148,7 +148,7 @@ impl RunDir {
     /// The metadata comes first because it is the mark: a crash after it leaves a closed run whose
     /// other records are still writable by mode, and every writer here asks for the mark.
     pub fn close<T: Serialize>(&self, redactor: &Redactor, last: &T) -> Result<(), StoreError> {
-        metadata::write(self, redactor, last, FINAL)?;
+        metadata::write(self, redactor, last, FINAL, write_atomic)?;
         for record in [self.operations(), self.commands_log(), self.env_snapshot()] {
             match fs::set_permissions(&record, Permissions::from_mode(FINAL)) {
                 Ok(()) => {}
