@@ -6,6 +6,7 @@
 //! - [`model_server`] a model that plays scripts, for real agents to talk to
 //! - [`fake_gitea`], [`fake_github`], [`fake_gitlab`] forges that keep a repository in memory and fail when they are
 //!   told to; [`fake_forge`] is what they have in common
+//! - [`tree`] whole trees, and whether something is hidden in them
 //! - [`part`] tests that need a program or an engine say so by name
 //!
 //! Everything here panics when it fails: a fixture that could not be built is a failed test.
@@ -22,6 +23,7 @@ pub mod model_server;
 pub mod part;
 mod program;
 pub mod repo;
+pub mod tree;
 
 pub use hermetic::{Hermetic, Output, redact_snapshot};
 pub use model_server::{ModelScript, ModelServer, Turn};
