@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge::{NewPull, PullRequest, neutralise};
-use host::git::{GitError, PushOutcome, SealedRepo};
+use host::git::{SealedRepo, push_problem};
 use model::id::Sha;
 use model::redact::Redactor;
 use store::operation_log::{Operation, OperationLog, Outcome};
@@ -45,8 +45,9 @@ impl Publisher<'_> {
         let target = format!("{} {commit}", sent.branch);
         self.note("push", &target, Outcome::Intended)?;
         let env = self.access.git_env();
-        sent.problem = problem_of(repo.push(self.url, commit, &sent.branch, env, PUSH_LIMIT).await)
-            .map(|text| self.redactor.redact(&text).into_owned());
+        sent.problem =
+            push_problem(repo.push(self.url, commit, &sent.branch, env, PUSH_LIMIT).await)
+                .map(|text| self.redactor.redact(&text).into_owned());
         sent.pushed = sent.problem.is_none();
         self.note("push", &target, if sent.pushed { Outcome::Done } else { Outcome::Failed })?;
         if sent.pushed {
@@ -104,15 +105,5 @@ impl Publisher<'_> {
 
     fn note(&self, op: &str, target: &str, outcome: Outcome) -> Result<(), Failure> {
         self.log.append(&Operation::new(op, target, outcome)).or_general().map(drop)
-    }
-}
-
-fn problem_of(pushed: Result<PushOutcome, GitError>) -> Option<String> {
-    match pushed {
-        Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,
-        Ok(PushOutcome::Rejected { reason }) => {
-            Some(format!("origin rejected the branch: {reason}"))
-        }
-        Err(error) => Some(error.to_string()),
     }
 }

@@ -17,6 +17,7 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::{BottleStatus, Ended};
+use sandbox::spec::BoxUser;
 use serde_json::json;
 use state::Step;
 use store::commands_log::CommandsLog;
@@ -34,7 +35,6 @@ use super::leaks::scan_outgoing;
 use super::metadata::{Metadata, Phase};
 use super::observe::Source;
 use super::publish::Publisher;
-use super::sealed::box_user;
 use super::show::show_end;
 use super::sidecar::SidecarPlace;
 use super::standing;
@@ -109,14 +109,14 @@ impl Run<'_> {
             branch: pins.branch.clone(),
             base: pins.base.clone(),
             others: vec![(format!("origin/{}", pins.base_branch), pins.base.clone())],
-            owner: box_user(),
+            owner: BoxUser::of_caller(),
             merge: None,
         };
         let (workspace, mirror) = (self.bottle.workspace(), self.mirror());
         let made =
             make_workspace(&self.source.repo, &wish, &workspace, &mirror, Some(Arc::clone(log)));
         self.meta.workspace = Some(made.await.or_general()?);
-        make_harness_state(&self.bottle.harness_state(), box_user()).or_general()?;
+        make_harness_state(&self.bottle.harness_state(), BoxUser::of_caller()).or_general()?;
         self.record.workspace = WorkspaceState::Made;
         self.bottle.save(&self.record)?;
         Ok(Phase::Prepared)
@@ -128,7 +128,7 @@ impl Run<'_> {
         if let (WorkspaceState::Made, Some(line)) = (self.record.workspace, line) {
             self.ui.phase("setup", "running the bottle's set-up in a box");
             let site = self.site(
-                &format!("setup-{}", self.next_box("setup")),
+                &format!("setup-{}", self.dir.next_box("setup")),
                 self.meta.bottle.setup_secs(),
             )?;
             let mut chore = Chore::shell(site, &line);
@@ -218,8 +218,9 @@ impl Run<'_> {
             branch: &pins.branch,
             known: &[pins.start.clone(), pins.base.clone()],
         };
-        let exported =
-            export(&self.launcher()?, &wish, &repo, self.next_box("export")).await.or_general()?;
+        let exported = export(&self.launcher()?, &wish, &repo, self.dir.next_box("export"))
+            .await
+            .or_general()?;
         match exported {
             Exported::Tip(tip) => {
                 let ends = Pins { base: pins.start.clone(), upstream: pins.base.clone() };

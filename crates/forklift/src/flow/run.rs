@@ -29,6 +29,7 @@ use model::id::{RunId, Sha};
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::{Ended, ForkliftStatus};
+use sandbox::spec::BoxUser;
 use serde_json::json;
 use store::commands_log::CommandsLog;
 use store::env_snapshot::LaterSnapshot;
@@ -143,7 +144,7 @@ impl Run<'_> {
             },
         };
         self.ui.phase("prepare", "copying the fork into a workspace of its own");
-        let owner = self.owner();
+        let owner = BoxUser::of_caller();
         let (pins, branch) = (&self.meta.pins, &self.meta.fork.branch);
         let wish = WorkspaceWish {
             branch: branch.clone(),
@@ -396,7 +397,7 @@ impl Run<'_> {
             branch: &self.meta.fork.branch,
             known: &[pins.base.clone(), pins.upstream.clone()],
         };
-        let attempt = self.next_export();
+        let attempt = self.dir.next_box("export");
         let exported = export(&self.launcher()?, &wish, &repo, attempt).await;
         match exported.or_exit(ForkliftStatus::Machine)? {
             Exported::Tip(tip) => self.take_result(&repo, &tip, AGENT_IDENTITY).await?,

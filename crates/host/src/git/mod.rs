@@ -56,7 +56,7 @@ pub use merge::{ConflictStage, MergeNote, MergedTree, NewCommit};
 pub use patch::{CommitPatch, CommitPaths};
 pub use person::UserEnv;
 pub use product::{DirtyPath, ProductRepo, RemoteBranch, WorktreeEntry};
-pub use push::PushOutcome;
+pub use push::{PushOutcome, push_problem};
 pub use refname::RefName;
 pub use remote::RemoteRef;
 pub use replay::CommitParts;
