@@ -17,6 +17,7 @@ pub(crate) mod profile;
 pub(crate) mod project;
 pub(crate) mod prompt;
 pub(crate) mod protected;
+pub(crate) mod prune;
 pub(crate) mod pull;
 pub(crate) mod qa;
 pub(crate) mod reply;

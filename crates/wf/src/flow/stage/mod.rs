@@ -26,7 +26,7 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::verdict::Ended;
 
-pub(crate) use leftover::{WorkFate, stop_boxes};
+pub(crate) use leftover::{WorkFate, has_copy, remove_copy, stop_boxes};
 pub(crate) use workshop::Workshop;
 
 use crate::disk::workstream::Workstream;
