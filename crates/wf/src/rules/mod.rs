@@ -2,6 +2,7 @@
 
 pub(crate) mod active;
 pub(crate) mod agent_choice;
+pub(crate) mod approval;
 pub(crate) mod breakdown;
 pub(crate) mod choose;
 pub(crate) mod clarification;

@@ -121,6 +121,7 @@ impl RunContext {
             Report::Blocked { by } | Report::NotAccepted { by } => {
                 (StageStatus::Blocked, by.join(","))
             }
+            Report::Unapproved { words } => (StageStatus::Blocked, words.clone()),
             Report::ChangesRequested { words }
             | Report::Failed { words, .. }
             | Report::Stopped { words } => (StageStatus::Failed, words.clone()),
