@@ -46,7 +46,7 @@ fn main() {
 /// From the launch to the guest's word that it starts the agent.
 async fn sealed(backend: BackendKind, root: Root) -> Duration {
     let dir = tempfile::tempdir().expect("a folder");
-    let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
+    let user = BoxUser::of_caller();
     let spec = spec(dir.path(), root, user);
     std::fs::create_dir(&spec.workspace).expect("made");
     give(&spec.workspace, user).expect("given");

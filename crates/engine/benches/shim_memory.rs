@@ -69,7 +69,7 @@ fn print(name: &str, ours: &[i32], yardstick: &str, theirs: &[i32], of: fn(i32) 
 }
 
 fn launch(dir: &Path) -> Place {
-    let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
+    let user = BoxUser::of_caller();
     let spec = spec(dir, user);
     std::fs::create_dir_all(&spec.workspace).expect("made");
     give(&spec.workspace, user).expect("given");

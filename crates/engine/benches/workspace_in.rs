@@ -58,7 +58,7 @@ async fn workspace(source: &Path, mirror: &Path, out: &Path) {
         branch: BranchName::parse("main").expect("legal"),
         others: vec![("upstream/main".to_owned(), Sha::clone(&base))],
         base,
-        owner: BoxUser::for_caller(host::env::uid(), host::env::gid()),
+        owner: BoxUser::of_caller(),
         merge: None,
     };
     make_workspace(&repo, &wish, out, mirror, None).await.expect("a workspace");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use egress::EgressConfig;
+use host::env::EnvError;
 use host::lock::{FileLock, LockError, LockKind};
 use host::process::{ProcessError, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
@@ -14,7 +15,7 @@ use sandbox::spec::BoxSpec;
 
 use crate::place::{Order, Place, PlaceError};
 use crate::record::ExitRecord;
-use crate::shim::REDACT_VARIABLE;
+use crate::shim::{REDACT_VARIABLE, SHIM_WORD};
 
 /// Variables of the caller that the shim needs to find programs and engines. Nothing else goes along.
 const SHIM_VARIABLES: [&str; 5] = ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR", "TMPDIR"];
@@ -34,6 +35,9 @@ pub enum LaunchError {
     /// The shim could not be started or reached.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// The program that runs now cannot be told, so it cannot be started as a shim.
+    #[error(transparent)]
+    Program(#[from] EnvError),
     /// There was a box in this folder before.
     #[error("the box in {path} was started before; a box is never run twice", path = path.display())]
     NotNew {
@@ -87,6 +91,15 @@ pub enum Sighting {
 }
 
 impl Launcher {
+    /// Shims that are the program that runs now: every product is its own.
+    pub fn of_this_program(
+        backend: BackendKind,
+        secrets: Vec<Secret>,
+    ) -> Result<Self, LaunchError> {
+        let program = host::env::current_exe()?;
+        Ok(Self { program, words: vec![SHIM_WORD.to_owned()], backend, secrets })
+    }
+
     /// Starts a box without a way out. It goes on when the caller ends.
     pub fn launch(&self, spec: &BoxSpec) -> Result<Place, LaunchError> {
         self.start(spec, None)

@@ -128,10 +128,11 @@ async fn usable_pins(
     if pins.is_empty() || count_packs(path) > MOST_PACKS {
         return Ok(None);
     }
+    if !repo.has_commits(&pins).await? {
+        return Ok(None);
+    }
     for pin in &pins {
-        if repo.resolve_commit(pin.as_str()).await?.is_none()
-            || !reached(source, pin, wants).await?
-        {
+        if !reached(source, pin, wants).await? {
             return Ok(None);
         }
     }

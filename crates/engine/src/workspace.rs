@@ -119,11 +119,11 @@ pub async fn make_workspace(
     mirror: &Path,
     log: Option<GitLog>,
 ) -> Result<WorkspaceNotes, WorkspaceError> {
-    refuse_incomplete(source).await?;
+    refuse_incomplete(source)?;
     let mut wants = vec![wish.base.clone()];
     wants.extend(wish.others.iter().map(|(_, sha)| sha.clone()).filter(|sha| *sha != wish.base));
     let format = source.object_format();
-    let repo = WorkspaceRepo::init(path, &wish.branch, format, AGENT_IDENTITY, log.clone()).await?;
+    let repo = WorkspaceRepo::init(path, &wish.branch, format, AGENT_IDENTITY, log.clone())?;
     let packs = repo.pack_dir();
     let history =
         async { Mirror::update(mirror, source, &wants, log).await?.copy_packs(&packs).await };
@@ -136,17 +136,17 @@ pub async fn make_workspace(
     let (copied, written) = tokio::join!(history, repo.checkout(shown, &lent));
     copied?;
     written?;
-    repo.set_refs(&refs(wish)?).await?;
+    let refs = refs(wish)?;
+    let (named, lacking) = tokio::join!(repo.set_refs(&refs), repo.lacks(&wants));
+    if let Some(commit) = lacking?.into_iter().next() {
+        return Err(WorkspaceError::Incomplete { commit, path: path.into() });
+    }
+    named?;
     if let Some(merge) = &wish.merge {
         let host = SealedRepo::open(&merge.repo, format);
         host.pack_into(&packs, std::slice::from_ref(&merge.prepared), &wants).await?;
         repo.leave_conflicts(&merge.stages).await?;
         repo.begin_merge(&merge.theirs, &merge.message)?;
-    }
-    for want in &wants {
-        if !repo.has(want).await? {
-            return Err(WorkspaceError::Incomplete { commit: want.clone(), path: path.into() });
-        }
     }
     let notes = observe_notes(path);
     give(path, wish.owner)?;
@@ -163,7 +163,7 @@ pub async fn make_checkout(
     owner: BoxUser,
 ) -> Result<(), WorkspaceError> {
     let format = repo.object_format();
-    let made = WorkspaceRepo::init(path, branch, format, AGENT_IDENTITY, None).await?;
+    let made = WorkspaceRepo::init(path, branch, format, AGENT_IDENTITY, None)?;
     repo.pack_into(&made.pack_dir(), std::slice::from_ref(commit), &[]).await?;
     made.checkout(commit, &repo.path().join("objects")).await?;
     made.set_refs(&[(RefName::of_branch(branch), commit.clone())]).await?;
@@ -191,12 +191,12 @@ pub fn give(path: &Path, owner: BoxUser) -> Result<(), FileError> {
 }
 
 /// Refuses a repository that has not all of its history and objects.
-pub async fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
+pub fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
     let path = || source.common_dir().to_path_buf();
     if source.is_shallow() {
         return Err(WorkspaceError::Shallow { path: path() });
     }
-    if source.is_partial_clone().await? {
+    if source.is_partial_clone() {
         return Err(WorkspaceError::Partial { path: path() });
     }
     Ok(())

@@ -122,8 +122,13 @@ impl BoxUser {
     /// The uid that images and specifications agree on.
     pub const DEFAULT: Self = Self { uid: 1000, gid: 1000 };
 
-    /// The caller itself, or 1000:1000 when the caller is root: a box is never backed by root.
-    pub fn for_caller(uid: u32, gid: u32) -> Self {
+    /// Who is behind the boxes of this process: its own user, or 1000:1000 when that is root. A box is never backed by
+    /// root.
+    pub fn of_caller() -> Self {
+        Self::for_caller(host::env::uid(), host::env::gid())
+    }
+
+    fn for_caller(uid: u32, gid: u32) -> Self {
         if uid == 0 { Self::DEFAULT } else { Self { uid, gid } }
     }
 }

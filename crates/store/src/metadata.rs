@@ -4,7 +4,9 @@
 //! break at the end. It is replaced whole, so a reader never sees half of it.
 
 use std::fs;
+use std::path::Path;
 
+use host::file::{FileError, write_atomic, write_transient};
 use model::redact::Redactor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,7 +26,17 @@ pub fn save_metadata<T: Serialize>(
     redactor: &Redactor,
     metadata: &T,
 ) -> Result<(), StoreError> {
-    write(run, redactor, metadata, MODE)
+    write(run, redactor, metadata, MODE, write_atomic)
+}
+
+/// The same without waiting for the disk: for marks on the way to the agent's start. Whoever follows a process that was
+/// killed finds them; after a power failure there is no agent, and no work, that they could tell of.
+pub fn save_mark<T: Serialize>(
+    run: &RunDir,
+    redactor: &Redactor,
+    metadata: &T,
+) -> Result<(), StoreError> {
+    write(run, redactor, metadata, MODE, write_transient)
 }
 
 /// Reads the metadata of a run.
@@ -40,6 +52,7 @@ pub(crate) fn write<T: Serialize>(
     redactor: &Redactor,
     metadata: &T,
     mode: u32,
+    replace: fn(&Path, &[u8], u32) -> Result<(), FileError>,
 ) -> Result<(), StoreError> {
     run.ensure_open()?;
     let path = run.metadata_path();
@@ -47,7 +60,7 @@ pub(crate) fn write<T: Serialize>(
         .and_then(|plain| redact_json(redactor, &plain))
         .map_err(StoreError::json(&path))?;
     text.push('\n');
-    host::file::write_atomic(&path, text.as_bytes(), mode)?;
+    replace(&path, text.as_bytes(), mode)?;
     Ok(())
 }
 

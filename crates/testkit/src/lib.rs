@@ -7,6 +7,7 @@
 //! - [`fake_gitea`], [`fake_github`], [`fake_gitlab`] forges that keep a repository in memory and fail when they are
 //!   told to; [`fake_forge`] is what they have in common
 //! - [`screen`] a terminal to look at and to type into
+//! - [`tree`] whole trees, and whether something is hidden in them
 //! - [`part`] tests that need a program or an engine say so by name
 //!
 //! Everything here panics when it fails: a fixture that could not be built is a failed test.
@@ -24,6 +25,7 @@ pub mod part;
 mod program;
 pub mod repo;
 pub mod screen;
+pub mod tree;
 
 pub use hermetic::{Hermetic, Output, redact_snapshot};
 pub use model_server::{ModelScript, ModelServer, Turn};

@@ -204,6 +204,12 @@ enum Command {
     },
     /// Show what a run changed
     Diff(RunArg),
+    /// Remove the copies that failed runs left, once their micro-commit is accepted; without --apply only name them
+    Prune {
+        /// Really remove them
+        #[arg(long)]
+        apply: bool,
+    },
     /// Watch all workstreams, answer, approve and reject on one screen
     Watch,
     /// Say what this machine offers and whether the project is in order
@@ -480,6 +486,7 @@ async fn dispatch(app: &App, command: Command) -> Outcome {
         Command::Show(run) => commands::show::run(app, &run),
         Command::Log { which, limit } => commands::log::run(app, &which, limit),
         Command::Diff(run) => commands::diff::run(app, &run),
+        Command::Prune { apply } => commands::prune::run(app, apply).await,
         Command::Watch => commands::watch::run(app).await,
         Command::Doctor => commands::doctor::run(app).await,
         Command::Completions { shell } => commands::complete::print(app, &shell),

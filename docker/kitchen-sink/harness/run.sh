@@ -7,37 +7,44 @@ run=/harness-state/run/harness
 state=/harness-state
 umask 077
 
+# Adds a text to what is shown before the agent starts. Bash reads it by itself: each program that is started here keeps
+# the agent waiting. A zero byte is shown as a blank.
+page=
 show() {
-    printf '===== %s =====\n' "$1"
-    cat -- "$2"
-    printf '\n'
+    local text
+    mapfile -d '' -t text < "$2"
+    printf -v page '%s===== %s =====\n%s\n' "$page" "$1" "${text[*]-}"
+}
+
+# Removes what an earlier agent may have left, also a link that leads nowhere.
+forget() {
+    if [ -e "$1" ] || [ -L "$1" ]; then rm -f -- "$1" 2> /dev/null; fi
 }
 
 # The agent's own settings go into its home as its own files: the host never writes where an agent has been.
 [ -d "$run/home" ] && cp -R -- "$run/home/." "$HOME/"
 
 # Nobody else is here yet: a lock that an earlier agent was killed with is nobody's.
-rm -f -- /workspace/.git/index.lock 2> /dev/null
+forget /workspace/.git/index.lock
 
-mkdir -p -- "$state/logs"
-rm -f -- "$state/instructions.txt" "$state/fork-context.md"
-cp -- "$run/instructions.txt" "$state/instructions.txt"
+[ -d "$state/logs" ] || mkdir -p -- "$state/logs"
+forget "$state/instructions.txt"
+forget "$state/fork-context.md"
+texts=("$run/instructions.txt")
+show "instructions" "$run/instructions.txt"
+if [ -f "$run/fork-context.md" ]; then
+    texts+=("$run/fork-context.md")
+    show "fork context" "$run/fork-context.md"
+fi
+cp -- "${texts[@]}" "$state/"
 mapfile -d '' -t argv < "$run/agent.argv"
 
 # Somebody sits at a terminal: it is the agent's alone, and the host keeps the log of what it shows.
-if [ -t 0 ]; then
-    [ -f "$run/fork-context.md" ] && cp -- "$run/fork-context.md" "$state/fork-context.md"
-    exec "${argv[@]}"
-fi
+[ -t 0 ] && exec "${argv[@]}"
 
-{
-    show "instructions" "$run/instructions.txt"
-    if [ -f "$run/fork-context.md" ]; then
-        cp -- "$run/fork-context.md" "$state/fork-context.md"
-        show "fork context" "$run/fork-context.md"
-    fi
-    printf '===== agent =====\n'
-} | tee -- "$state/logs/harness.log" >&2
+page+=$'===== agent =====\n'
+printf '%s' "$page" > "$state/logs/harness.log"
+printf '%s' "$page" >&2
 
 exec 3> >(exec tee -- "$state/logs/agent.log")
 keeper=$!

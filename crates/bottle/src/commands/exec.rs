@@ -3,11 +3,10 @@
 use engine::chore::Chore;
 use engine::errand::Site;
 use engine::launch::Launcher;
-use engine::shim::SHIM_WORD;
 use host::signal::cancel_on_signals;
 use model::id::{BoxName, ProjectName};
 use model::verdict::BottleStatus;
-use sandbox::spec::Access;
+use sandbox::spec::{Access, BoxUser};
 use store::run_dir::RunDir;
 
 use super::block_on;
@@ -15,7 +14,7 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, WorkspaceState};
 use crate::flow::hire::box_limits;
 use crate::flow::home::Home;
-use crate::flow::sealed::{box_user, root_of};
+use crate::flow::sealed::root_of;
 use crate::rules::judge::headless_status;
 use crate::ui::Ui;
 
@@ -46,20 +45,13 @@ pub(crate) fn run(ui: &Ui, slug: &str, argv: Vec<String>) -> Outcome {
             workspace: bottle.workspace(),
             access: if lock.is_some() { Access::ReadWrite } else { Access::ReadOnly },
             harness_state: bottle.harness_state(),
-            user: box_user(),
+            user: BoxUser::of_caller(),
             limits: box_limits(&manifest.limits),
             deadline_secs: LIMIT_SECS,
         };
-        let launcher = Launcher {
-            program: host::env::current_exe().or_general()?,
-            words: vec![SHIM_WORD.to_owned()],
-            backend: record.backend,
-            secrets: Vec::new(),
-        };
+        let launcher = Launcher::of_this_program(record.backend, Vec::new()).or_general()?;
         let cancel = cancel_on_signals().or_general()?;
-        let chore =
-            Chore { site, argv, env: Default::default(), policy: None, programs: Vec::new() };
-        let end = chore.run(&launcher, &cancel).await.or_general()?;
+        let end = Chore::new(site, argv).run(&launcher, &cancel).await.or_general()?;
         for path in [&end.stdout, &end.stderr] {
             ui.page(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()));
         }

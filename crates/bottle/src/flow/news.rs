@@ -24,7 +24,7 @@ impl Run<'_> {
             return Ok(None);
         }
         self.keeper.ui.phase("rehydrate", "bringing in what happened at origin since");
-        let site = self.site(&format!("bring-{}", self.next_box("bring")), BRING_SECS)?;
+        let site = self.site(&format!("bring-{}", self.dir.next_box("bring")), BRING_SECS)?;
         let folder = site.place.join("guest/news");
         fs::create_dir_all(&folder).or_general()?;
         let wants = [pins.base.clone(), pins.start.clone()];

@@ -8,7 +8,7 @@ use host::lock::FileLock;
 use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
 use model::verdict::BottleStatus;
-use store::env_snapshot::{observe_env, save_env_snapshot};
+use store::env_snapshot::LaterSnapshot;
 use store::metadata::save_metadata;
 use store::run_dir::RunDir;
 
@@ -73,8 +73,6 @@ impl Opening<'_> {
         meta.resumes_session = session.is_some();
         save_plan(&plan, &dir)?;
         save_metadata(&dir, &redactor, &meta).or_general()?;
-        let facts = observe_env(host::clock::now()).await;
-        save_env_snapshot(&dir, &redactor, &facts).or_general()?;
         self.record.runs.push(dir.id().clone());
         if let Some(assignment) = &self.assignment {
             self.record.heard.clone_from(&assignment.heard);
@@ -96,6 +94,7 @@ impl Opening<'_> {
             secrets,
             used_before,
             seat: None,
+            snapshot: LaterSnapshot::default(),
         };
         let outcome = run.advance().await;
         drop(lock);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use engine::evidence::NewCommit;
 use forge::{NewPull, PullRequest, closes_issue, neutralise};
-use host::git::{GitError, PushOutcome, SealedRepo};
+use host::git::{SealedRepo, push_problem};
 use model::id::{BranchName, Sha};
 use model::redact::Redactor;
 use store::operation_log::{Operation, OperationLog, Outcome};
@@ -57,7 +57,7 @@ impl Publisher<'_> {
         host::failpoint::hit("pushed");
         let trouble =
             pushed.as_ref().is_err().then(|| Failure::passing("origin could not be reached"));
-        sent.problem = problem_of(pushed).map(|text| self.redactor.redact(&text).into_owned());
+        sent.problem = push_problem(pushed).map(|text| self.redactor.redact(&text).into_owned());
         sent.pushed = sent.problem.is_none();
         self.note("push", &target, if sent.pushed { Outcome::Done } else { Outcome::Failed })?;
         match sent.pushed {
@@ -164,15 +164,5 @@ impl PullText {
             base: self.base.clone(),
             labels: Vec::new(),
         }
-    }
-}
-
-fn problem_of(pushed: Result<PushOutcome, GitError>) -> Option<String> {
-    match pushed {
-        Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,
-        Ok(PushOutcome::Rejected { reason }) => {
-            Some(format!("origin rejected the branch: {reason}"))
-        }
-        Err(error) => Some(error.to_string()),
     }
 }

@@ -6,6 +6,7 @@ use engine::place::Place;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
 use state::Step;
+use store::env_snapshot::LaterSnapshot;
 use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
@@ -53,6 +54,7 @@ pub(crate) async fn recover(
         secrets,
         used_before,
         seat: None,
+        snapshot: LaterSnapshot::default(),
     };
     run.advance().await.map(drop)
 }

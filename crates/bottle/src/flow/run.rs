@@ -18,9 +18,11 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::{BottleStatus, Ended};
+use sandbox::spec::BoxUser;
 use serde_json::json;
 use state::Step;
 use store::commands_log::CommandsLog;
+use store::env_snapshot::LaterSnapshot;
 use store::metadata::save_metadata;
 use store::operation_log::{Operation, Outcome as Done};
 use store::run_dir::RunDir;
@@ -35,7 +37,6 @@ use super::leaks::scan_outgoing;
 use super::metadata::{Metadata, Phase};
 use super::observe::Source;
 use super::publish::Publisher;
-use super::sealed::box_user;
 use super::show::show_end;
 use super::sidecar::SidecarPlace;
 use super::standing;
@@ -59,6 +60,8 @@ pub(crate) struct Run<'a> {
     pub(crate) used_before: Usage,
     /// Where a person sits, once the box of such a run is about to be started.
     pub(crate) seat: Option<Seat>,
+    /// What programs this machine has: asked while the agent works, because some take their time to answer.
+    pub(crate) snapshot: LaterSnapshot,
 }
 
 impl Run<'_> {
@@ -84,7 +87,7 @@ impl Run<'_> {
             save_metadata(&self.dir, &redactor, &self.meta).or_general()?;
             host::failpoint::hit(&format!("{next:?}").to_lowercase());
         }
-        self.close(&redactor)
+        self.close(&redactor).await
     }
 
     /// Makes the workspace of a new bottle, or brings what is new into that of a frozen one.
@@ -108,14 +111,14 @@ impl Run<'_> {
             branch: pins.branch.clone(),
             base: pins.base.clone(),
             others: vec![(format!("origin/{}", pins.base_branch), pins.base.clone())],
-            owner: box_user(),
+            owner: BoxUser::of_caller(),
             merge: None,
         };
         let (workspace, mirror) = (self.bottle.workspace(), self.mirror());
         let made =
             make_workspace(&self.source.repo, &wish, &workspace, &mirror, Some(Arc::clone(log)));
         self.meta.workspace = Some(made.await.or_general()?);
-        make_harness_state(&self.bottle.harness_state(), box_user()).or_general()?;
+        make_harness_state(&self.bottle.harness_state(), BoxUser::of_caller()).or_general()?;
         self.record.workspace = WorkspaceState::Made;
         self.bottle.save(&self.record)?;
         Ok(Phase::Prepared)
@@ -127,7 +130,7 @@ impl Run<'_> {
         if let (WorkspaceState::Made, Some(line)) = (self.record.workspace, line) {
             self.keeper.ui.phase("setup", "running the bottle's set-up in a box");
             let site = self.site(
-                &format!("setup-{}", self.next_box("setup")),
+                &format!("setup-{}", self.dir.next_box("setup")),
                 self.meta.bottle.setup_secs(),
             )?;
             let mut chore = Chore::shell(site, &line);
@@ -176,6 +179,7 @@ impl Run<'_> {
         };
         errand.start(&self.launcher()?).or_general()?;
         self.seat = seat;
+        self.snapshot.begin();
         Ok(Phase::Launched)
     }
 
@@ -232,8 +236,9 @@ impl Run<'_> {
             branch: &pins.branch,
             known: &[pins.start.clone(), pins.base.clone()],
         };
-        let exported =
-            export(&self.launcher()?, &wish, &repo, self.next_box("export")).await.or_general()?;
+        let exported = export(&self.launcher()?, &wish, &repo, self.dir.next_box("export"))
+            .await
+            .or_general()?;
         match exported {
             Exported::Tip(tip) => {
                 let ends = Pins { base: pins.start.clone(), upstream: pins.base.clone() };
@@ -334,7 +339,7 @@ impl Run<'_> {
     }
 
     /// Freezes the bottle, writes the last word and shows it.
-    fn close(mut self, redactor: &Arc<Redactor>) -> Outcome {
+    async fn close(mut self, redactor: &Arc<Redactor>) -> Outcome {
         let done = self.meta.done.as_ref().map(|event| event.status);
         let ended = self.meta.agent_box.as_ref().map(|record| record.ended.clone());
         let failed = self.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
@@ -351,6 +356,7 @@ impl Run<'_> {
         self.meta.operations_head = Some(open_log(&self.dir, redactor)?.head().head);
         // Owed first, closed second, signed third: whoever is killed in between leaves a run that the next command signs.
         owe(self.keeper.ui, self.keeper.home, &self.bottle, &self.dir);
+        self.snapshot.save(&self.dir, redactor).await.or_general()?;
         self.dir.close(redactor, &self.meta).or_general()?;
         host::failpoint::hit("closed");
         settle_statements(self.keeper.ui, self.keeper.home);

@@ -6,7 +6,6 @@ use engine::chore::Chore;
 use engine::errand::{Errand, Site};
 use engine::hire::AgentPlan;
 use engine::launch::Launcher;
-use engine::shim::SHIM_WORD;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
 use sandbox::backend::BackendKind;
@@ -48,11 +47,6 @@ pub(crate) fn root_of(backend: BackendKind, bottle: &BottleManifest) -> Root {
     }
 }
 
-/// Who is behind a box.
-pub(crate) fn box_user() -> BoxUser {
-    BoxUser::for_caller(host::env::uid(), host::env::gid())
-}
-
 impl Run<'_> {
     /// The agent's errand.
     pub(super) fn errand(&self) -> Result<Errand<'_>, Failure> {
@@ -71,25 +65,14 @@ impl Run<'_> {
             workspace: self.bottle.workspace(),
             access: Access::ReadWrite,
             harness_state: self.bottle.harness_state(),
-            user: box_user(),
+            user: BoxUser::of_caller(),
             limits: box_limits(&self.meta.manifest.limits),
             deadline_secs,
         })
     }
 
     pub(super) fn launcher(&self) -> Result<Launcher, Failure> {
-        Ok(Launcher {
-            program: host::env::current_exe().or_general()?,
-            words: vec![SHIM_WORD.to_owned()],
-            backend: self.meta.backend,
-            secrets: self.secrets.clone(),
-        })
-    }
-
-    /// A box is never run twice: what was interrupted is done again in the next one.
-    pub(super) fn next_box(&self, prefix: &str) -> u32 {
-        let taken = |n: &u32| self.dir.path().join("boxes").join(format!("{prefix}-{n}")).exists();
-        (1..).find(|n| !taken(n)).unwrap_or(1)
+        Launcher::of_this_program(self.meta.backend, self.secrets.clone()).or_general()
     }
 
     /// Runs a line in a box of its own and says how it went.

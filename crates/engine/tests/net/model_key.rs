@@ -8,13 +8,12 @@ use std::time::Duration;
 use egress::model_route::{KeySource, ModelRouteSpec};
 use egress::record::Verdict;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
+use testkit::tree::holding;
 
 use crate::model_route::{asking, route};
 use crate::outing::Outing;
 use crate::server::{Server, whole};
-use crate::support::{
-    Rig, environs_with, eventually, holds_bytes, on_every_backend, token, words_with,
-};
+use crate::support::{Rig, environs_with, eventually, on_every_backend, token, words_with};
 
 on_every_backend! {
     nothing_in_the_box_knows_the_key,
@@ -78,7 +77,7 @@ async fn nothing_in_the_box_knows_the_key(rig: &Rig) {
     assert_eq!(answers[1..4], [(200, "found: "), (200, "looked"), (200, "shims: 0")], "{back:#?}");
     assert_eq!((answers[0].0, answers[4].0), (200, 200), "{back:#?}");
     check_asked_with(&server, &key);
-    assert_eq!(holds_bytes(rig.dir(), &key), [""; 0].map(std::path::PathBuf::from));
+    assert_eq!(holding(rig.dir(), &key), [""; 0].map(std::path::PathBuf::from));
 }
 
 /// While a call is under way, the host has the key in one process's environment and on no command line; no file has it
@@ -92,12 +91,12 @@ async fn the_key_is_the_shims_alone(rig: &Rig) {
     let shim = out.place.load_shim().expect("a record").expect("a shim").process.pid;
     assert_eq!(environs_with(&key), [shim]);
     assert_eq!(words_with(&key), [""; 0]);
-    assert!(holds_bytes(rig.dir(), &key).is_empty(), "{:?}", holds_bytes(rig.dir(), &key));
+    assert!(holding(rig.dir(), &key).is_empty(), "{:?}", holding(rig.dir(), &key));
     fs::write(rig.workspace().join("go"), "").expect("a file");
     let back = out.end().await.ok();
     assert_eq!(back.answer().0, 200);
     check_asked_with(&server, &key);
-    assert!(holds_bytes(rig.dir(), &key).is_empty(), "{:?}", holds_bytes(rig.dir(), &key));
+    assert!(holding(rig.dir(), &key).is_empty(), "{:?}", holding(rig.dir(), &key));
 }
 
 /// A box that asks with a key from this source, which the shim is not given as a variable.
@@ -115,7 +114,7 @@ async fn a_key_in_a_file_is_read_by_the_shim(rig: &Rig) {
     let back = asking_from(rig, &server, KeySource::File(file)).run_ok().await;
     assert_eq!(back.answer().0, 200);
     check_asked_with(&server, &key);
-    assert!(holds_bytes(rig.dir(), &key).is_empty());
+    assert!(holding(rig.dir(), &key).is_empty());
 }
 
 async fn a_key_from_a_command_is_fetched_by_the_shim(rig: &Rig) {
@@ -127,7 +126,7 @@ async fn a_key_from_a_command_is_fetched_by_the_shim(rig: &Rig) {
     let back = asking_from(rig, &server, KeySource::Command(command)).run_ok().await;
     assert_eq!(back.answer().0, 200);
     check_asked_with(&server, &key);
-    assert!(holds_bytes(rig.dir(), &key).is_empty());
+    assert!(holding(rig.dir(), &key).is_empty());
 }
 
 async fn a_key_that_is_missing_is_told(rig: &Rig) {
@@ -152,5 +151,5 @@ async fn a_key_that_the_server_repeats_is_struck_out_of_the_log(rig: &Rig) {
     let script = r#"my @heard = model("dummy-of-this-box", $chat); show(@heard); warn $heard[1]"#;
     let back = asking(rig, spec, script, &key).run_ok().await;
     assert_eq!(back.answer(), (400, "unknown: Bearer ***"), "{back:#?}");
-    assert!(holds_bytes(rig.dir(), &key).is_empty(), "{:?}", holds_bytes(rig.dir(), &key));
+    assert!(holding(rig.dir(), &key).is_empty(), "{:?}", holding(rig.dir(), &key));
 }

@@ -15,10 +15,11 @@ use model::verdict::Ended;
 use sandbox::spec::{BoxSpec, MIB, Output};
 use testkit::model_server::{ModelServer, RequestLog};
 use testkit::part::require_folder;
+use testkit::tree::holding;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::outing::{Back, Outing, PROXY};
-use crate::support::{Rig, holds_bytes};
+use crate::support::Rig;
 
 /// The folder below which the programs were installed, as XDG_DATA_HOME.
 const AGENTS_VARIABLE: &str = "BOTTLEWORKS_TEST_AGENTS";
@@ -168,11 +169,7 @@ impl<'a> Worker<'a> {
         let real =
             |request: &RequestLog| request.auth.as_deref().unwrap_or_default().ends_with(REAL);
         assert!(!asked.is_empty() && asked.iter().all(real), "{asked:?}");
-        assert!(
-            holds_bytes(self.rig.dir(), REAL).is_empty(),
-            "{:?}",
-            holds_bytes(self.rig.dir(), REAL)
-        );
+        assert!(holding(self.rig.dir(), REAL).is_empty(), "{:?}", holding(self.rig.dir(), REAL));
     }
 }
 

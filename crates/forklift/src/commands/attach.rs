@@ -3,6 +3,7 @@
 use agent::Usage;
 use host::signal::cancel_on_signals;
 use model::verdict::ForkliftStatus;
+use store::env_snapshot::LaterSnapshot;
 use store::metadata::load_metadata;
 use store::run_dir;
 
@@ -58,7 +59,7 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
             cancel,
             cache,
             used_before,
-            snapshot: None,
+            snapshot: LaterSnapshot::default(),
         };
         let outcome = run.advance().await;
         drop(turn);

@@ -3,7 +3,6 @@
 use engine::chore::Chore;
 use engine::errand::Site;
 use engine::launch::Launcher;
-use engine::shim::SHIM_WORD;
 use engine::workspace::make_harness_state;
 use host::signal::cancel_on_signals;
 use model::id::{BoxName, ProjectName, RunId};
@@ -106,7 +105,7 @@ pub(crate) fn check(ui: &Ui, image: &str) -> Outcome {
 async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
     let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
     let folder = tempfile::tempdir().or_exit(ForkliftStatus::Machine)?;
-    let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
+    let user = BoxUser::of_caller();
     let (workspace, state) = (folder.path().join("workspace"), folder.path().join("state"));
     std::fs::create_dir(&workspace).or_exit(ForkliftStatus::Machine)?;
     engine::workspace::give(&workspace, user).or_exit(ForkliftStatus::Machine)?;
@@ -125,12 +124,8 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
         limits: Limits::default(),
         deadline_secs: CHECK_SECS,
     };
-    let launcher = Launcher {
-        program: host::env::current_exe().or_exit(ForkliftStatus::Machine)?,
-        words: vec![SHIM_WORD.to_owned()],
-        backend: BackendKind::Docker,
-        secrets: Vec::new(),
-    };
+    let launcher = Launcher::of_this_program(BackendKind::Docker, Vec::new())
+        .or_exit(ForkliftStatus::Machine)?;
     let end = Chore::shell(site, &tools_script()).run(&launcher, &cancel).await;
     let end = end.or_exit(ForkliftStatus::Machine)?;
     if end.record.ended != (Ended::Exited { code: 0 }) {

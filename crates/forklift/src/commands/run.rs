@@ -10,7 +10,8 @@ use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
 use sandbox::docker::{Engine, sweep};
-use store::metadata::save_metadata;
+use store::env_snapshot::LaterSnapshot;
+use store::metadata::save_mark;
 use store::run_dir::RunDir;
 
 use super::request::Request;
@@ -100,7 +101,7 @@ pub(super) async fn begin<'a>(
     let plan = request.hired.plan(task).or_exit(ForkliftStatus::Usage)?;
     save_plan(&plan, &dir)?;
     save_args(args, &dir)?;
-    save_metadata(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
+    save_mark(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
     host::failpoint::hit("pinned");
     let run = Run {
         ui,
@@ -113,7 +114,7 @@ pub(super) async fn begin<'a>(
         cancel,
         cache: places.cache.clone(),
         used_before: earlier.map_or_else(Usage::default, |earlier| earlier.used()),
-        snapshot: None,
+        snapshot: LaterSnapshot::default(),
     };
     Ok((run, turn))
 }

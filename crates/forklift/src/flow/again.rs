@@ -21,7 +21,7 @@ const ARGS_FILE: &str = "request.json";
 /// Keeps what was asked.
 pub(crate) fn save_args(args: &RunArgs, dir: &RunDir) -> Result<(), Failure> {
     let bytes = serde_json::to_vec_pretty(args).or_exit(ForkliftStatus::Internal)?;
-    host::file::write_atomic(&dir.path().join(ARGS_FILE), &bytes, 0o600)
+    host::file::write_transient(&dir.path().join(ARGS_FILE), &bytes, 0o600)
         .or_exit(ForkliftStatus::Machine)
 }
 

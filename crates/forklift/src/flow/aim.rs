@@ -5,7 +5,7 @@ use host::git::{RemoteRef, UserRepo};
 use model::id::{BranchName, RemoteName, Sha};
 use model::verdict::ForkliftStatus;
 
-use super::observe::{FETCH_LIMIT, pin};
+use super::observe::{FETCH_LIMIT, no_branch};
 use crate::exit::{Failure, OrExit};
 use crate::rules::target::{Tag, Target, choose_latest};
 
@@ -15,16 +15,17 @@ pub(crate) struct Aim {
     pub(crate) name: String,
 }
 
-/// Finds the commit.
+/// Finds the commit; `tip` is where upstream's own branch is.
 pub(crate) async fn aim(
     repo: &UserRepo,
     upstream: &RemoteName,
     branch: &BranchName,
     target: &Target,
+    tip: Option<&Sha>,
 ) -> Result<Aim, Failure> {
     match target {
         Target::Tip => {
-            let commit = pin(repo, upstream, branch).await?;
+            let commit = tip.cloned().ok_or_else(|| no_branch(upstream, branch))?;
             Ok(Aim { commit, name: format!("tip of {branch}") })
         }
         Target::LatestTag => {

@@ -6,6 +6,7 @@ use engine::workspace::{make_checkout, make_harness_state};
 use host::git::SealedRepo;
 use model::id::Sha;
 use model::verdict::ForkliftStatus;
+use sandbox::spec::BoxUser;
 use serde_json::json;
 
 use super::metadata::{ChoreSummary, Phase};
@@ -82,10 +83,11 @@ impl Run<'_> {
             host::file::remove_tree_safely(folder).or_exit(ForkliftStatus::Machine)?;
         }
         let repo = SealedRepo::open(&self.dir.repo(), self.repo.object_format());
-        make_checkout(&repo, &self.meta.fork.branch, tip, &workspace, self.owner())
+        let owner = BoxUser::of_caller();
+        make_checkout(&repo, &self.meta.fork.branch, tip, &workspace, owner)
             .await
             .or_exit(ForkliftStatus::Machine)?;
-        make_harness_state(&state, self.owner()).or_exit(ForkliftStatus::Machine)
+        make_harness_state(&state, owner).or_exit(ForkliftStatus::Machine)
     }
 
     fn check_site(&self, name: &str, command: &Command) -> Result<engine::errand::Site, Failure> {

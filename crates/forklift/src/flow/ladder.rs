@@ -1,7 +1,7 @@
 //! Conflicts that need nobody: the ladder, let loose on a merge as far as it is trusted in this fork, and what it leaves for
 //! the agent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use engine::workspace::MergeBegun;
@@ -138,14 +138,10 @@ impl Run<'_> {
             .chain(ladder.rest.iter().map(ToString::to_string))
             .collect();
         let made = self.meta.evidence.iter().flat_map(|evidence| &evidence.files_made);
-        let alone = self.merged_alone_paths(repo).await?;
+        let by_git = self.made_by_git(repo).await?;
         let outside: Vec<TreePath> = made
-            .filter(|path| !known.contains(*path))
+            .filter(|path| !known.contains(*path) && !by_git.contains(path.as_bytes()))
             .map(|path| TreePath::new(path.as_bytes()))
-            .filter(|path| {
-                let tip_id = alone.1.get(path.as_bytes());
-                tip_id.is_none() || alone.0.get(path.as_bytes()) != tip_id
-            })
             .collect();
         if let Some(ladder) = &mut self.meta.ladder {
             ladder.changed_after = changed_after;
@@ -154,25 +150,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What git alone makes of the files that are as neither side has them, and what they are in the result: a file that
-    /// both sides changed in different places is nobody's doing.
-    async fn merged_alone_paths(
-        &self,
-        repo: &SealedRepo,
-    ) -> Result<(BTreeMap<Vec<u8>, Sha>, BTreeMap<Vec<u8>, Sha>), Failure> {
-        let Some(evidence) = &self.meta.evidence else { return Ok(Default::default()) };
-        let Some(tip) = &evidence.tip else { return Ok(Default::default()) };
+    /// The files that are as neither side has them and as git alone makes them: what both sides changed in different
+    /// places is nobody's doing.
+    async fn made_by_git(&self, repo: &SealedRepo) -> Result<BTreeSet<Vec<u8>>, Failure> {
+        let Some(evidence) = &self.meta.evidence else { return Ok(BTreeSet::new()) };
+        let Some(tip) = &evidence.tip else { return Ok(BTreeSet::new()) };
         let pins = &self.meta.pins;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
-        let tree = merged.or_exit(ForkliftStatus::Machine)?.tree;
+        let merged = merged.or_exit(ForkliftStatus::Machine)?.tree;
         let paths: Vec<&[u8]> = evidence.files_made.iter().map(String::as_bytes).collect();
-        let mut found = Vec::new();
-        for tree in [&tree, tip] {
-            let entries = repo.entries_at(tree, &paths).await.or_exit(ForkliftStatus::Machine)?;
-            found.push(entries.into_iter().map(|(path, entry)| (path, entry.id)).collect());
-        }
-        let tips = found.pop().unwrap_or_default();
-        Ok((found.pop().unwrap_or_default(), tips))
+        let by_git = repo.entries_at(&merged, &paths).await.or_exit(ForkliftStatus::Machine)?;
+        let mut made = repo.entries_at(tip, &paths).await.or_exit(ForkliftStatus::Machine)?;
+        made.retain(|path, entry| by_git.get(path).is_some_and(|other| other.id == entry.id));
+        Ok(made.into_keys().collect())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::evidence::Pins;
 use engine::workspace::refuse_incomplete;
-use host::git::{GitError, UserRepo};
+use host::git::{GitError, RefName, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
 use model::verdict::ForkliftStatus;
@@ -59,27 +59,36 @@ pub(crate) async fn observe(
     sight: Sight<'_>,
 ) -> Result<Observation, Failure> {
     let Sight { branch, forge, cache, .. } = sight;
-    let (origin, upstream, whole) = tokio::join!(
-        remote(&repo, "origin", "your fork"),
-        remote(&repo, "upstream", "the project it was forked from"),
-        refuse_incomplete(&repo),
-    );
-    let ((origin, origin_url), (upstream, upstream_url)) = (origin?, upstream?);
+    let origin = remote(&repo, "origin", "your fork")?;
+    let upstream = remote(&repo, "upstream", "the project it was forked from")?;
     // Also a merge that needs no workspace has to be proved by the whole history.
-    whole.map_err(workspace_failure)?;
+    refuse_incomplete(&repo).map_err(workspace_failure)?;
     ui.phase("observe", "fetching origin and upstream");
     let lock = lock_fetch(&repo, cache).await?;
     // Each has refs of its own, so both can be asked at once: the slower one is all that there is to wait for.
-    let (ours, theirs) =
-        tokio::join!(repo.fetch(&origin, FETCH_LIMIT), repo.fetch(&upstream, FETCH_LIMIT));
+    let (ours, theirs, origin_url, upstream_url) = tokio::join!(
+        repo.fetch(&origin, FETCH_LIMIT),
+        repo.fetch(&upstream, FETCH_LIMIT),
+        url(&repo, &origin),
+        url(&repo, &upstream),
+    );
     ours.and(theirs).or_exit(ForkliftStatus::Machine)?;
+    let (origin_url, upstream_url) = (origin_url?, upstream_url?);
     drop(lock);
-    let base = pin(&repo, &origin, branch).await?;
-    let fork_file = read_fork_file(&repo, &base).await?;
+    let (base, tip) = tips(&repo, branch, [&origin, &upstream]).await?;
+    let base = base.ok_or_else(|| no_branch(&origin, branch))?;
+    // Upstream's tip is what is nearly always wanted, so it is compared while the fork's own words are read.
+    let (fork_file, has_tip) =
+        tokio::join!(read_fork_file(&repo, &base), contains(&repo, &base, tip.as_ref()));
+    let fork_file = fork_file?;
     let ruled = fork_file.as_ref().and_then(|file| file.rules.target.as_ref());
     let target = sight.target.or(ruled).cloned().unwrap_or_default();
-    let Aim { commit, name } = aim(&repo, &upstream, branch, &target).await?;
-    let up_to_date = repo.is_ancestor(&commit, &base).await.or_exit(ForkliftStatus::Machine)?;
+    let Aim { commit, name } = aim(&repo, &upstream, branch, &target, tip.as_ref()).await?;
+    let up_to_date = if tip.as_ref() == Some(&commit) {
+        has_tip?
+    } else {
+        contains(&repo, &base, Some(&commit)).await?
+    };
     let root = repo.toplevel().unwrap_or(repo.common_dir()).to_path_buf();
     let folder = root.file_name().map(|name| name.to_string_lossy().into_owned());
     Ok(Observation {
@@ -102,17 +111,12 @@ pub(crate) async fn observe(
 
 /// The fork's own words and rules, as they stand on its main branch: what lies in the checkout does not count.
 async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>, Failure> {
-    for name in FORK_FILES {
-        let read = repo.read_blob(base, name, FORK_FILE_CAP).await;
-        if let Some(blob) = read.or_exit(ForkliftStatus::Machine)? {
-            let text = String::from_utf8_lossy(&blob.bytes);
-            let file = parse_fork_file(&text).map_err(|fault| {
-                Failure::usage(format!("{name} on the fork's main branch: {fault}"))
-            })?;
-            return Ok(Some(file));
-        }
-    }
-    Ok(None)
+    let read = repo.read_first_blob(base, &FORK_FILES, FORK_FILE_CAP).await;
+    let Some((name, blob)) = read.or_exit(ForkliftStatus::Machine)? else { return Ok(None) };
+    let text = String::from_utf8_lossy(&blob.bytes);
+    let file = parse_fork_file(&text)
+        .map_err(|fault| Failure::usage(format!("{name} on the fork's main branch: {fault}")))?;
+    Ok(Some(file))
 }
 
 /// Finds the repository around `dir`.
@@ -144,25 +148,50 @@ pub(crate) fn fork_key(repo: &UserRepo) -> String {
     digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 }
 
-async fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<(RemoteName, String), Failure> {
+/// A remote that the repository must have.
+fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<RemoteName, Failure> {
     let remote = RemoteName::parse(name).or_exit(ForkliftStatus::Internal)?;
-    match repo.remote_url(&remote).await.or_exit(ForkliftStatus::Machine)? {
-        Some(url) => Ok((remote, url)),
-        None => Err(Failure::usage(format!(
-            "this repository has no remote '{name}' ({what}); add it with: git remote add {name} <url>"
-        ))),
+    if repo.has_remote(&remote) {
+        return Ok(remote);
+    }
+    Err(Failure::usage(format!(
+        "this repository has no remote '{name}' ({what}); add it with: git remote add {name} <url>"
+    )))
+}
+
+/// Where a remote leads, after the person's rules for addresses.
+async fn url(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
+    let url = repo.remote_url(remote).await.or_exit(ForkliftStatus::Machine)?;
+    url.ok_or_else(|| {
+        Failure::usage(format!(
+            "the remote '{remote}' leads nowhere; say where with: git remote set-url {remote} <url>"
+        ))
+    })
+}
+
+/// Where a branch is at two remotes.
+async fn tips(
+    repo: &UserRepo,
+    branch: &BranchName,
+    remotes: [&RemoteName; 2],
+) -> Result<(Option<Sha>, Option<Sha>), Failure> {
+    let name = |remote| RefName::parse(&format!("refs/remotes/{remote}/{branch}"));
+    let names: Result<Vec<_>, _> = remotes.into_iter().map(name).collect();
+    let found = repo.resolve_refs(&names.or_exit(ForkliftStatus::Internal)?).await;
+    let mut found = found.or_exit(ForkliftStatus::Machine)?.into_iter();
+    Ok((found.next().flatten(), found.next().flatten()))
+}
+
+/// Whether a commit of upstream's is part of the fork already; one that is not there is not.
+async fn contains(repo: &UserRepo, base: &Sha, theirs: Option<&Sha>) -> Result<bool, Failure> {
+    match theirs {
+        Some(theirs) => repo.is_ancestor(theirs, base).await.or_exit(ForkliftStatus::Machine),
+        None => Ok(false),
     }
 }
 
-pub(super) async fn pin(
-    repo: &UserRepo,
-    remote: &RemoteName,
-    branch: &BranchName,
-) -> Result<Sha, Failure> {
-    let name = format!("refs/remotes/{remote}/{branch}");
-    repo.resolve_commit(&name).await.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| {
-        Failure::usage(format!(
-            "the remote '{remote}' has no branch '{branch}'; name another with --main-branch"
-        ))
-    })
+pub(super) fn no_branch(remote: &RemoteName, branch: &BranchName) -> Failure {
+    Failure::usage(format!(
+        "the remote '{remote}' has no branch '{branch}'; name another with --main-branch"
+    ))
 }

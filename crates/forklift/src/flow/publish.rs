@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use host::git::{GitError, PushOutcome, SealedRepo, UserEnv};
+use host::git::{SealedRepo, UserEnv, push_problem};
 use model::id::{BranchName, RunId, Sha};
 use store::operation_log::{Operation, OperationLog, Outcome};
 
@@ -31,7 +31,7 @@ pub(crate) async fn publish(
     let note = |outcome| Operation::new("push", format!("{branch} {commit}"), outcome);
     log.append(&note(Outcome::Intended)).or_exit(ForkliftStatus::Machine)?;
     let pushed = repo.push(url, commit, &branch, UserEnv::from_env(), PUSH_LIMIT).await;
-    let problem = problem_of(pushed);
+    let problem = push_problem(pushed);
     let outcome = if problem.is_none() { Outcome::Done } else { Outcome::Failed };
     log.append(&note(outcome)).or_exit(ForkliftStatus::Machine)?;
     Ok(Publication {
@@ -43,14 +43,4 @@ pub(crate) async fn publish(
         pull_text: None,
         note: None,
     })
-}
-
-fn problem_of(pushed: Result<PushOutcome, GitError>) -> Option<String> {
-    match pushed {
-        Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,
-        Ok(PushOutcome::Rejected { reason }) => {
-            Some(format!("origin rejected the branch: {reason}"))
-        }
-        Err(error) => Some(error.to_string()),
-    }
 }

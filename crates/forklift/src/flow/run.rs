@@ -29,13 +29,13 @@ use model::id::{RunId, Sha};
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::{Ended, ForkliftStatus};
+use sandbox::spec::BoxUser;
 use serde_json::json;
 use store::commands_log::CommandsLog;
-use store::env_snapshot::{EnvFacts, observe_env, save_env_snapshot};
-use store::metadata::save_metadata;
+use store::env_snapshot::LaterSnapshot;
+use store::metadata::{save_mark, save_metadata};
 use store::operation_log::{Operation, OperationLog, Outcome as Done};
 use store::run_dir::RunDir;
-use tokio::task::JoinHandle;
 
 use super::ladder::Handover;
 use super::metadata::{Metadata, Phase, Publication};
@@ -90,7 +90,7 @@ pub(crate) struct Run<'a> {
     /// What the conversation had used before, if this run goes on with one.
     pub(crate) used_before: Usage,
     /// What programs this machine has: asked while the agent works, because some take their time to answer.
-    pub(crate) snapshot: Option<JoinHandle<EnvFacts>>,
+    pub(crate) snapshot: LaterSnapshot,
 }
 
 impl Run<'_> {
@@ -120,7 +120,9 @@ impl Run<'_> {
                 }
             };
             self.meta.phase = next;
-            save_metadata(&self.dir, &redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
+            // Before the agent works there is nothing that a power failure could take away.
+            let save = if next < Phase::Launched { save_mark } else { save_metadata };
+            save(&self.dir, &redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
             host::failpoint::hit(&format!("{next:?}").to_lowercase());
         }
         Ok(ForkliftStatus::Success)
@@ -142,7 +144,7 @@ impl Run<'_> {
             },
         };
         self.ui.phase("prepare", "copying the fork into a workspace of its own");
-        let owner = self.owner();
+        let owner = BoxUser::of_caller();
         let (pins, branch) = (&self.meta.pins, &self.meta.fork.branch);
         let wish = WorkspaceWish {
             branch: branch.clone(),
@@ -354,7 +356,7 @@ impl Run<'_> {
         let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
         operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
         errand.start(&self.launcher()?).or_exit(ForkliftStatus::Machine)?;
-        self.snapshot = Some(tokio::spawn(observe_env(host::clock::now())));
+        self.snapshot.begin();
         Ok(Phase::Launched)
     }
 
@@ -395,7 +397,7 @@ impl Run<'_> {
             branch: &self.meta.fork.branch,
             known: &[pins.base.clone(), pins.upstream.clone()],
         };
-        let attempt = self.next_export();
+        let attempt = self.dir.next_box("export");
         let exported = export(&self.launcher()?, &wish, &repo, attempt).await;
         match exported.or_exit(ForkliftStatus::Machine)? {
             Exported::Tip(tip) => self.take_result(&repo, &tip, AGENT_IDENTITY).await?,
@@ -482,27 +484,11 @@ impl Run<'_> {
         self.meta.finished_at = Some(host::clock::now());
         self.meta.exit_status = Some(status.code());
         self.meta.operations_head = Some(operations.head().head);
-        self.save_snapshot(redactor).await?;
+        self.snapshot.save(&self.dir, redactor).await.or_exit(ForkliftStatus::Machine)?;
         self.dir.close(redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
         show_end(self.ui, &self.dir, &self.meta, &verdict);
         notify(self.ui, &self.dir, &self.meta).await;
         Ok(status)
-    }
-
-    /// A forklift that follows one that was killed may find the snapshot there.
-    async fn save_snapshot(&mut self, redactor: &Redactor) -> Result<(), Failure> {
-        if self.dir.env_snapshot().exists() {
-            return Ok(());
-        }
-        let asked = match self.snapshot.take() {
-            Some(asked) => asked.await.ok(),
-            None => None,
-        };
-        let facts = match asked {
-            Some(facts) => facts,
-            None => observe_env(host::clock::now()).await,
-        };
-        save_env_snapshot(&self.dir, redactor, &facts).or_exit(ForkliftStatus::Machine)
     }
 
     /// The agent's note, read as what it is: a file of somebody who may have wanted to fool us. A note that the fork

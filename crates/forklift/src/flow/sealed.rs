@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use engine::errand::{Errand, Site};
 use engine::hire::AgentPlan;
 use engine::launch::Launcher;
-use engine::shim::SHIM_WORD;
 use model::id::BoxName;
 use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
@@ -22,7 +21,7 @@ const PLAN_FILE: &str = "plan.json";
 /// Keeps the plan with the run.
 pub(crate) fn save_plan(plan: &AgentPlan, dir: &RunDir) -> Result<(), Failure> {
     let bytes = serde_json::to_vec_pretty(plan).or_exit(ForkliftStatus::Internal)?;
-    host::file::write_atomic(&dir.path().join(PLAN_FILE), &bytes, 0o600)
+    host::file::write_transient(&dir.path().join(PLAN_FILE), &bytes, 0o600)
         .or_exit(ForkliftStatus::Machine)
 }
 
@@ -57,29 +56,15 @@ impl Run<'_> {
             workspace: self.dir.workspace(),
             access: Access::ReadWrite,
             harness_state: self.dir.harness_state(),
-            user: self.owner(),
+            user: BoxUser::of_caller(),
             limits: Limits::default(),
             deadline_secs,
         })
     }
 
     pub(super) fn launcher(&self) -> Result<Launcher, Failure> {
-        Ok(Launcher {
-            program: host::env::current_exe().or_exit(ForkliftStatus::Machine)?,
-            words: vec![SHIM_WORD.to_owned()],
-            backend: self.meta.settings.backend,
-            secrets: self.secrets.clone(),
-        })
-    }
-
-    /// A box is never run twice: an import that was interrupted is done again in the next one.
-    pub(super) fn next_export(&self) -> u32 {
-        let taken = |n: &u32| self.dir.path().join("boxes").join(format!("export-{n}")).exists();
-        (1..).find(|n| !taken(n)).unwrap_or(1)
-    }
-
-    pub(super) fn owner(&self) -> BoxUser {
-        BoxUser::for_caller(host::env::uid(), host::env::gid())
+        let backend = self.meta.settings.backend;
+        Launcher::of_this_program(backend, self.secrets.clone()).or_exit(ForkliftStatus::Machine)
     }
 
     pub(super) fn mirror(&self) -> PathBuf {

@@ -7,6 +7,7 @@ use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, RequestLog, Turn};
 use testkit::part::{Part, require, require_folder};
 use testkit::repo::Fork;
+use testkit::tree::holding;
 
 use crate::support::Person;
 
@@ -157,19 +158,8 @@ pub(crate) fn resolves_the_conflict_of(scene: &Scene, agent: &Agent, more: &[&st
 
 /// No file of the run holds the key.
 fn key_is_nowhere(scene: &Scene) {
-    let mut waiting = vec![scene.person.only_run()];
-    while let Some(folder) = waiting.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
-            let kind = entry.file_type().expect("a kind");
-            if kind.is_dir() {
-                waiting.push(entry.path());
-            } else if kind.is_file() {
-                let bytes = std::fs::read(entry.path()).expect("readable");
-                let found = bytes.windows(REAL_KEY.len()).any(|part| part == REAL_KEY.as_bytes());
-                assert!(!found, "the key is in {}", entry.path().display());
-            }
-        }
-    }
+    let found = holding(&scene.person.only_run(), REAL_KEY);
+    assert!(found.is_empty(), "the key is in {found:?}");
 }
 
 /// A failing tool is the agent's business, and it goes on.

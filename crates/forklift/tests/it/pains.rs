@@ -11,25 +11,11 @@ use std::path::{Path, PathBuf};
 
 use testkit::part::{Part, missing, require};
 use testkit::repo::{Fork, Repo};
+use testkit::tree::files;
 
 use crate::support::{MERGE, Person};
 
 /// Every regular file below a folder.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut waiting) = (Vec::new(), vec![folder.to_path_buf()]);
-    while let Some(folder) = waiting.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
-            let kind = entry.file_type().expect("a kind");
-            if kind.is_dir() {
-                waiting.push(entry.path());
-            } else if kind.is_file() {
-                found.push(entry.path());
-            }
-        }
-    }
-    found
-}
-
 /// P4: success changed the person's checkout, and the next run failed on it.
 #[test]
 fn p04_a_second_run_in_the_same_checkout_works_like_the_first() {
@@ -62,9 +48,9 @@ fn p05_the_workspace_shares_no_file_with_the_persons_repository() {
     assert_eq!(person.run(MERGE, &[]).status, Some(0));
     let inode =
         |path: &PathBuf| path.metadata().map(|facts| (facts.dev(), facts.ino())).expect("there");
-    let theirs: BTreeSet<_> = files_below(&checkout.git_dir()).iter().map(inode).collect();
+    let theirs: BTreeSet<_> = files(&checkout.git_dir()).iter().map(inode).collect();
     let git = person.only_run().join("workspace/.git");
-    let ours = files_below(&git);
+    let ours = files(&git);
     assert!(ours.len() > 3, "{ours:?}");
     for file in &ours {
         assert!(!theirs.contains(&inode(file)), "{} is the person's own", file.display());
@@ -249,7 +235,7 @@ fn p17_the_transcript_is_on_disk() {
     let Some(person) = Person::new() else { return };
     person.run(&format!("[[step]]\nprint = \"I looked at it\\n\"\n{MERGE}"), &[]);
     let run = person.only_run();
-    let logs = files_below(&run.join("harness-state/logs"));
+    let logs = files(&run.join("harness-state/logs"));
     let holds = |path: &PathBuf| {
         String::from_utf8_lossy(&std::fs::read(path).expect("readable")).contains("I looked at it")
     };

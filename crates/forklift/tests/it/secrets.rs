@@ -1,11 +1,14 @@
 //! The token for the forge is found nowhere: not in the box, not in the run, not in a log, not in the list of processes. Every
 //! search is shown to find something that is there.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use testkit::fake_gitea::{FakeGitea, TOKEN};
+use testkit::tree::holding;
 
 use crate::support::{MERGE, Person};
+
+const NOWHERE: [PathBuf; 0] = [];
 
 /// A word that is put where the searches look, so that a search that finds nothing has looked.
 const CONTROL: &str = "control-that-is-there-to-be-found";
@@ -19,25 +22,6 @@ echo 'control-that-is-there-to-be-''found' > /tmp/control
 look '[0]123456789abcdef0123456789abcdef' && echo TOKEN FOUND || echo token absent
 look 'control-that-is-there-to-be-[f]ound' && echo control found || echo CONTROL ABSENT
 "#;
-
-/// Whether any file below a folder holds a text.
-fn holds(folder: &Path, text: &str) -> Option<String> {
-    let mut waiting = vec![folder.to_path_buf()];
-    while let Some(folder) = waiting.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
-            let kind = entry.file_type().expect("a kind");
-            if kind.is_dir() {
-                waiting.push(entry.path());
-            } else if kind.is_file() {
-                let bytes = std::fs::read(entry.path()).unwrap_or_default();
-                if bytes.windows(text.len()).any(|part| part == text.as_bytes()) {
-                    return Some(entry.path().display().to_string());
-                }
-            }
-        }
-    }
-    None
-}
 
 /// The command lines of all processes of this machine that hold a text.
 fn command_lines_with(text: &str) -> Vec<String> {
@@ -78,9 +62,9 @@ fn the_token_is_nowhere_while_the_agent_works_and_nowhere_after() {
     let name = run.file_name().expect("a name").to_string_lossy().into_owned();
     let log = person.hermetic.run(&mut person.forklift(&["log", &name])).stdout;
     assert!(log.contains("token absent") && log.contains("control found"), "{log}");
-    assert!(holds(&run, CONTROL).is_some(), "the search finds nothing");
-    assert_eq!(holds(&run, TOKEN), None);
-    assert_eq!(holds(&person.hermetic.home(), TOKEN), None, "beside the run");
+    assert!(!holding(&run, CONTROL).is_empty(), "the search finds nothing");
+    assert_eq!(holding(&run, TOKEN), NOWHERE);
+    assert_eq!(holding(&person.hermetic.home(), TOKEN), NOWHERE, "beside the run");
 }
 
 #[test]
@@ -95,7 +79,7 @@ fn a_token_from_the_file_is_in_that_file_alone() {
     let output = person.run(MERGE, &["--forge-url", &forge.remote_url()]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(forge.pulls().len(), 1);
-    assert_eq!(holds(&person.hermetic.home(), TOKEN), Some(file.display().to_string()));
+    assert_eq!(holding(&person.hermetic.home(), TOKEN), [file.as_path()]);
     std::fs::remove_file(&file).expect("removed");
-    assert_eq!(holds(person.hermetic.root(), TOKEN), None);
+    assert_eq!(holding(person.hermetic.root(), TOKEN), NOWHERE);
 }

@@ -1,6 +1,7 @@
 //! Which commit a name means, and how two commits are related.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 
 use model::id::Sha;
 
@@ -11,6 +12,33 @@ impl Git {
     pub(super) async fn resolve_commit(&self, rev: &str) -> Result<Option<Sha>, GitError> {
         let answer = self.ask(Call::new(argv_resolve(rev))).await?;
         read_commit(&answer)
+    }
+
+    /// Many names with one question, in the order asked. Names are whole refs or ids, so none of them can be two lines.
+    pub(super) async fn resolve_all(
+        &self,
+        names: &[impl Display],
+    ) -> Result<Vec<Option<Sha>>, GitError> {
+        self.find_all(names, "commit").await
+    }
+
+    /// The commits whose own tree is not here, of many.
+    pub(super) async fn without_tree(&self, commits: &[Sha]) -> Result<Vec<Sha>, GitError> {
+        let found = self.find_all(commits, "tree").await?;
+        let lost = commits.iter().zip(found).filter(|(_, tree)| tree.is_none());
+        Ok(lost.map(|(commit, _)| commit.clone()).collect())
+    }
+
+    /// What names mean when something of one kind is wanted.
+    async fn find_all(
+        &self,
+        names: &[impl Display],
+        kind: &str,
+    ) -> Result<Vec<Option<Sha>>, GitError> {
+        let input: String = names.iter().map(|name| format!("{name}^{{{kind}}}\n")).collect();
+        let call = Call::new(args(["cat-file", "--batch-check=%(objectname)"]));
+        let answer = self.ask(call.reading(input.as_bytes())).await?.success()?;
+        read_found(&answer, names.len())
     }
 
     pub(super) async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
@@ -44,6 +72,20 @@ fn read_commit(answer: &Answer) -> Result<Option<Sha>, GitError> {
         1 => Ok(None),
         _ => Err(answer.failure()),
     }
+}
+
+/// An id on each line, or the name again and `missing`.
+fn read_found(answer: &Answer, count: usize) -> Result<Vec<Option<Sha>>, GitError> {
+    let text = String::from_utf8_lossy(&answer.stdout);
+    let read = |line: &str| match line.strip_suffix(" missing") {
+        Some(_) => Ok(None),
+        None => Sha::parse(line).map(Some).map_err(|error| answer.unreadable(error)),
+    };
+    let found: Vec<_> = text.lines().map(read).collect::<Result<_, _>>()?;
+    if found.len() != count {
+        return Err(answer.unreadable(format!("{} answers to {count} questions", found.len())));
+    }
+    Ok(found)
 }
 
 fn read_yes_no(answer: &Answer) -> Result<bool, GitError> {
@@ -95,5 +137,15 @@ mod tests {
         assert_eq!(read_commit(&answer(1, "")).unwrap(), None);
         assert!(matches!(read_commit(&answer(0, "abc")), Err(GitError::Parse { .. })));
         assert!(matches!(read_commit(&answer(128, "")), Err(GitError::Failed { .. })));
+    }
+
+    #[test]
+    fn names_are_found_or_missing_in_the_order_asked() {
+        let sha = "a".repeat(40);
+        let text = format!("refs/heads/gone^{{commit}} missing\n{sha}\n");
+        let found = read_found(&answer(0, &text), 2).unwrap();
+        assert_eq!(found, [None, Some(Sha::parse(&sha).unwrap())]);
+        assert!(matches!(read_found(&answer(0, &text), 3), Err(GitError::Parse { .. })));
+        assert!(matches!(read_found(&answer(0, "what?\n"), 1), Err(GitError::Parse { .. })));
     }
 }

@@ -37,9 +37,24 @@ impl Git {
         path: &str,
         cap: usize,
     ) -> Result<Option<Capped>, GitError> {
-        let answer = self.ask(Call::new(argv_find(commit, path))).await?.success()?;
-        let Some(blob) = read_regular_file(&answer, path)? else { return Ok(None) };
-        self.read_start(&blob, cap).await.map(Some)
+        let found = self.read_first_blob(commit, &[path], cap).await?;
+        Ok(found.map(|(_, content)| content))
+    }
+
+    /// The first of several paths that is a regular file, and its content.
+    pub(super) async fn read_first_blob<'a>(
+        &self,
+        commit: &Sha,
+        paths: &[&'a str],
+        cap: usize,
+    ) -> Result<Option<(&'a str, Capped)>, GitError> {
+        let answer = self.ask(Call::new(argv_find(commit, paths))).await?.success()?;
+        for path in paths {
+            if let Some(blob) = read_regular_file(&answer, path)? {
+                return Ok(Some((path, self.read_start(&blob, cap).await?)));
+            }
+        }
+        Ok(None)
     }
 
     /// In the order asked; an object that is not there, or is no blob, has no size.
@@ -121,8 +136,10 @@ fn lines_of(ids: &[Sha]) -> String {
     ids.iter().map(|id| format!("{id}\n")).collect()
 }
 
-fn argv_find(commit: &Sha, path: &str) -> Vec<OsString> {
-    args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path])
+fn argv_find(commit: &Sha, paths: &[&str]) -> Vec<OsString> {
+    let mut argv = args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--"]);
+    argv.extend(args(paths));
+    argv
 }
 
 /// Each entry is `mode type id`, tab, path, NUL. A directory asked for with a slash at its end is
@@ -228,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_path_is_asked_for_literally() {
-        let argv = argv_find(&Sha::parse(A).unwrap(), "-FORK.md").join(" ".as_ref());
+        let argv = argv_find(&Sha::parse(A).unwrap(), &["-FORK.md"]).join(" ".as_ref());
         insta::assert_snapshot!(argv.into_string().unwrap(), @"ls-tree -z --full-tree aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -- -FORK.md");
     }
 

@@ -6,8 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use super::GitError;
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, args};
+use super::settings::Settings;
 use crate::env;
 
 const ASKPASS: &str = "GIT_ASKPASS";
@@ -91,32 +91,15 @@ pub(super) fn user_flags() -> Vec<OsString> {
 }
 
 /// Closes the ways of asking that the person has not set up an answer for.
-pub(super) async fn close_prompts(git: &mut Git) -> Result<(), GitError> {
-    let answer = git.ask(Call::new(argv_prompt_settings())).await?;
-    let set = read_setting_names(&answer)?;
+pub(super) fn close_prompts(git: &mut Git, settings: &Settings) {
     let env = UserEnv { vars: git.env.clone() };
-    if !env.has(ASKPASS) && !set.iter().any(|name| name == "core.askpass") {
+    if !env.has(ASKPASS) && !settings.has_askpass() {
         git.set_env(ASKPASS, "/bin/false");
     }
     let has_ssh = env.has(SSH_COMMAND) || env.has("GIT_SSH");
-    if !has_ssh && !set.iter().any(|name| name == "core.sshcommand") {
+    if !has_ssh && !settings.has_ssh_command() {
         git.set_env(SSH_COMMAND, "ssh -oBatchMode=yes");
     }
-    Ok(())
-}
-
-fn argv_prompt_settings() -> Vec<OsString> {
-    args(["config", "-z", "--name-only", "--get-regexp", r"^core\.(askpass|sshcommand)$"])
-}
-
-/// Git answers with status 1 when no setting matches.
-fn read_setting_names(answer: &Answer) -> Result<Vec<String>, GitError> {
-    match answer.status {
-        0 | 1 => {}
-        _ => return Err(answer.failure()),
-    }
-    let names = answer.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use model::id::{BranchName, Sha};
 
 use super::call::{Answer, Call, Git, args};
 use super::seal::{ObjectFormat, push_env, push_flags};
+use super::settings::Settings;
 use super::{GitError, UserEnv, person};
 
 /// What became of a push.
@@ -26,6 +27,18 @@ pub enum PushOutcome {
     },
 }
 
+/// Why a push did not arrive, in words for people; nothing if it did.
+#[must_use]
+pub fn push_problem(pushed: Result<PushOutcome, GitError>) -> Option<String> {
+    match pushed {
+        Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,
+        Ok(PushOutcome::Rejected { reason }) => {
+            Some(format!("origin rejected the branch: {reason}"))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 /// A sealed call with the person's environment in place of the empty one.
 pub(super) async fn push(
     sealed: &Git,
@@ -38,7 +51,8 @@ pub(super) async fn push(
     for (name, value) in push_env(format) {
         git.set_env(name, value);
     }
-    person::close_prompts(&mut git).await?;
+    let settings = Settings::observe(&git).await?;
+    person::close_prompts(&mut git, &settings);
     let call = Call::new(argv_push(request)).within(request.timeout);
     read_push(&git.ask(call).await?, request.branch)
 }
@@ -123,6 +137,16 @@ mod tests {
         assert_eq!(outcome(0, &said("=", "[up to date]")).unwrap(), PushOutcome::UpToDate);
         let reason = "[rejected] (fetch first)".to_owned();
         assert_eq!(outcome(1, &said("!", &reason)).unwrap(), PushOutcome::Rejected { reason });
+    }
+
+    #[test]
+    fn only_a_push_that_did_not_arrive_is_a_problem() {
+        assert_eq!(push_problem(Ok(PushOutcome::UpToDate)), None);
+        let rejected = PushOutcome::Rejected { reason: "hook declined".to_owned() };
+        let problem = push_problem(Ok(rejected));
+        assert_eq!(problem.as_deref(), Some("origin rejected the branch: hook declined"));
+        let unreadable = GitError::Parse { args: "push".to_owned(), problem: "odd".to_owned() };
+        assert!(push_problem(Err(unreadable)).is_some_and(|words| words.contains("odd")));
     }
 
     #[test]

@@ -18,20 +18,9 @@ pub struct RemoteRef {
 }
 
 impl Git {
-    /// Remotes with names that are no single part of a ref are passed over.
-    pub(super) async fn remotes(&self) -> Result<Vec<RemoteName>, GitError> {
-        let answer = self.ask(Call::new(args(["remote"]))).await?.success()?;
-        let text = String::from_utf8_lossy(&answer.stdout);
-        Ok(text.lines().filter_map(|line| RemoteName::parse(line).ok()).collect())
-    }
-
     pub(super) async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
-        if !self.remotes().await?.contains(remote) {
-            return Ok(None);
-        }
         let argv = args(["remote", "get-url", "--", remote.as_str()]);
-        let answer = self.ask(Call::new(argv)).await?.success()?;
-        read_line(&answer).map(Some)
+        read_url(&self.ask(Call::new(argv)).await?)
     }
 
     pub(super) async fn fetch(
@@ -89,12 +78,14 @@ impl Git {
         let answer = self.ask(Call::new(args(["config", "-z", "--get", key]))).await?;
         read_setting(&answer)
     }
+}
 
-    /// A clone that left objects behind says so in either of two places, by the age of its git.
-    pub(super) async fn is_partial_clone(&self) -> Result<bool, GitError> {
-        let pattern = r"^(extensions\.partialclone|remote\..*\.(promisor|partialclonefilter))$";
-        let argv = args(["config", "-z", "--name-only", "--get-regexp", pattern]);
-        read_setting(&self.ask(Call::new(argv)).await?).map(|found| found.is_some())
+/// Status 2 means that there is no such remote.
+fn read_url(answer: &Answer) -> Result<Option<String>, GitError> {
+    match answer.status {
+        0 => read_line(answer).map(Some),
+        2 => Ok(None),
+        _ => Err(answer.failure()),
     }
 }
 

@@ -121,6 +121,11 @@ impl SealedRepo {
         self.git.resolve_commit(rev).await
     }
 
+    /// Whether all of these commits are here.
+    pub async fn has_commits(&self, commits: &[Sha]) -> Result<bool, GitError> {
+        Ok(self.git.resolve_all(commits).await?.iter().all(Option::is_some))
+    }
+
     /// Whether `older` is `newer` or one of its ancestors, by the commits alone: neither replacement
     /// refs nor grafts nor a commit-graph file are believed.
     pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {

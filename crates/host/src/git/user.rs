@@ -9,7 +9,8 @@ use model::id::{BranchName, RemoteName, Sha};
 
 use super::call::{Answer, Call, Git, args, program};
 use super::person::{close_prompts, user_flags};
-use super::{Capped, GitError, GitLog, ObjectFormat, RemoteRef, UserEnv};
+use super::settings::Settings;
+use super::{Capped, GitError, GitLog, ObjectFormat, RefName, RemoteRef, UserEnv};
 use crate::signal::Cancel;
 
 /// A repository that belongs to a person.
@@ -17,6 +18,7 @@ use crate::signal::Cancel;
 pub struct UserRepo {
     layout: Layout,
     toplevel: Option<PathBuf>,
+    settings: Settings,
     pub(super) git: Git,
 }
 
@@ -45,12 +47,18 @@ impl UserRepo {
             log: None,
             cancel: Cancel::new(),
         };
-        let answer = git.ask(Call::new(argv_layout())).await?;
-        let layout = read_layout(&answer, dir)?;
-        let toplevel = if layout.is_bare { None } else { toplevel_of(&git).await? };
-        close_prompts(&mut git).await?;
+        let (answer, toplevel, settings) = tokio::join!(
+            git.ask(Call::new(argv_layout())),
+            toplevel_of(&git),
+            Settings::observe(&git),
+        );
+        // The layout first: whoever is in no repository should be told just that.
+        let layout = read_layout(&answer?, dir)?;
+        let toplevel = toplevel?.filter(|_| !layout.is_bare);
+        let settings = settings?;
+        close_prompts(&mut git, &settings);
         git.cwd = toplevel.clone().unwrap_or_else(|| layout.common_dir.clone());
-        Ok(Self { layout, toplevel, git })
+        Ok(Self { layout, toplevel, settings, git })
     }
 
     /// Tells `log` about every command from now on.
@@ -104,13 +112,15 @@ impl UserRepo {
     }
 
     /// Whether some of its objects were left at a remote.
-    pub async fn is_partial_clone(&self) -> Result<bool, GitError> {
-        self.git.is_partial_clone().await
+    #[must_use]
+    pub fn is_partial_clone(&self) -> bool {
+        self.settings.is_partial_clone()
     }
 
-    /// The names of its remotes.
-    pub async fn remotes(&self) -> Result<Vec<RemoteName>, GitError> {
-        self.git.remotes().await
+    /// Whether it has a remote of this name that leads somewhere.
+    #[must_use]
+    pub fn has_remote(&self, remote: &RemoteName) -> bool {
+        self.settings.has_remote(remote)
     }
 
     /// Where a remote leads, after the person's rules for addresses; none if there is no such remote.
@@ -165,6 +175,11 @@ impl UserRepo {
         self.git.resolve_commit(rev).await
     }
 
+    /// The commits that refs stand for, in the order asked; none for a ref that is not there or is no commit.
+    pub async fn resolve_refs(&self, names: &[RefName]) -> Result<Vec<Option<Sha>>, GitError> {
+        self.git.resolve_all(names).await
+    }
+
     /// Whether `older` is `newer` or one of its ancestors.
     pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
         self.git.is_ancestor(older, newer).await
@@ -178,6 +193,16 @@ impl UserRepo {
         cap: usize,
     ) -> Result<Option<Capped>, GitError> {
         self.git.read_blob(commit, path, cap).await
+    }
+
+    /// The first `cap` bytes of the first of several paths that is a regular file in a commit, with its path.
+    pub async fn read_first_blob<'a>(
+        &self,
+        commit: &Sha,
+        paths: &[&'a str],
+        cap: usize,
+    ) -> Result<Option<(&'a str, Capped)>, GitError> {
+        self.git.read_first_blob(commit, paths, cap).await
     }
 
     /// The value of a setting, if it has one.

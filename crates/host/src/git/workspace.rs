@@ -2,6 +2,7 @@
 //! before anybody else sees it. After the run it is data, and none of this touches it again.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use model::id::{BranchName, Sha};
 use super::call::{Call, Git, args, program};
 use super::seal::{init_env, sealed_flags};
 use super::{ConflictStage, GitError, GitLog, ObjectFormat, RefName};
+use crate::file::{FileError, write_transient};
 use crate::signal::Cancel;
 
 /// A checkout of a large tree on a slow disk.
@@ -43,32 +45,32 @@ pub struct WorkspaceRepo {
 }
 
 impl WorkspaceRepo {
-    /// Makes an empty repository with a configuration of ours and nothing else: no template, no hooks, no remotes.
-    pub async fn init(
+    /// Makes an empty repository with a configuration of ours and nothing else: no template, no hooks, no remotes. These
+    /// few folders and two files are all that git would make, and making them takes no process.
+    pub fn init(
         path: &Path,
         branch: &BranchName,
         format: ObjectFormat,
         identity: (&str, &str),
         log: Option<GitLog>,
     ) -> Result<Self, GitError> {
-        let mut git = Git {
+        let git_dir = path.join(".git");
+        make_skeleton(&git_dir, branch, &render_config(format, identity))
+            .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
+        let mut flags = sealed_flags(Some(&git_dir));
+        flags.extend(args(["-c", "core.symlinks=true"]));
+        let mut tree = OsString::from("--work-tree=");
+        tree.push(path);
+        flags.push(tree);
+        let git = Git {
             program: program(),
             cwd: PathBuf::from("/"),
             env: init_env(),
-            flags: sealed_flags(None),
+            flags,
             log,
             cancel: Cancel::new(),
         };
-        git.ask(Call::new(args_init(path, branch, format))).await?.success()?;
-        git.flags = sealed_flags(Some(&path.join(".git")));
-        git.flags.push("-c".into());
-        git.flags.push("core.symlinks=true".into());
-        let mut tree = OsString::from("--work-tree=");
-        tree.push(path);
-        git.flags.push(tree);
-        let repo = Self { path: path.to_path_buf(), git };
-        repo.write_config(format, identity)?;
-        Ok(repo)
+        Ok(Self { path: path.to_path_buf(), git })
     }
 
     /// Where its packs go.
@@ -111,30 +113,27 @@ impl WorkspaceRepo {
             ("MERGE_MODE", String::new()),
         ];
         for (name, text) in texts {
-            crate::file::write_atomic(&self.path.join(".git").join(name), text.as_bytes(), 0o644)
+            write_transient(&self.path.join(".git").join(name), text.as_bytes(), 0o644)
                 .map_err(|source| GitError::Prepare { path: self.path.clone(), source })?;
         }
         Ok(())
     }
 
-    /// Whether the repository has all of a commit by itself: its history down to the roots and the tree.
-    pub async fn has(&self, commit: &Sha) -> Result<bool, GitError> {
-        let tree = format!("{commit}^{{tree}}");
-        Ok(self.git.ask(Call::new(args(["cat-file", "-e", &tree]))).await?.status == 0)
-    }
-
-    fn write_config(&self, format: ObjectFormat, identity: (&str, &str)) -> Result<(), GitError> {
-        let text = render_config(format, identity);
-        crate::file::write_atomic(&self.path.join(".git/config"), text.as_bytes(), 0o644)
-            .map_err(|source| GitError::Prepare { path: self.path.clone(), source })
+    /// The commits, of these, whose files the repository cannot show by itself.
+    pub async fn lacks(&self, commits: &[Sha]) -> Result<Vec<Sha>, GitError> {
+        self.git.without_tree(commits).await
     }
 }
 
-fn args_init(path: &Path, branch: &BranchName, format: ObjectFormat) -> Vec<OsString> {
-    let mut words = args(["init", "--quiet", "--template=", "--initial-branch", branch.as_str()]);
-    words.push(format!("--object-format={}", format.as_str()).into());
-    words.extend(["--".into(), path.into()]);
-    words
+/// Nobody needs half a repository after a power failure, so none of this waits for the disk.
+fn make_skeleton(git_dir: &Path, branch: &BranchName, config: &str) -> Result<(), FileError> {
+    for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {
+        let folder = git_dir.join(folder);
+        fs::create_dir_all(&folder).map_err(FileError::io("make the directory", &folder))?;
+    }
+    let head = format!("ref: {}\n", branch.full_ref());
+    write_transient(&git_dir.join("HEAD"), head.as_bytes(), 0o644)?;
+    write_transient(&git_dir.join("config"), config.as_bytes(), 0o644)
 }
 
 fn args_checkout(commit: &Sha) -> Vec<OsString> {

@@ -36,7 +36,7 @@ async fn a_repository_is_found_from_a_directory_inside_it() {
     assert_eq!(repo.objects_dir(), world.path("fork/.git/objects"));
     assert_eq!(repo.object_format(), ObjectFormat::Sha1);
     assert!(!repo.is_bare() && !repo.is_shallow());
-    assert!(!repo.is_partial_clone().await.unwrap());
+    assert!(!repo.is_partial_clone());
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn bare_and_shallow_repositories_say_so() {
     assert!(world.user_repo("shallow").await.is_shallow());
     world.git("upstream", &["config", "uploadpack.allowFilter", "true"]).await;
     world.git(".", &["clone", "--quiet", "--filter=blob:none", &url, "partial"]).await;
-    assert!(world.user_repo("partial").await.is_partial_clone().await.unwrap());
+    assert!(world.user_repo("partial").await.is_partial_clone());
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn remotes_have_names_addresses_and_default_branches() {
     let world = fork_and_upstream().await;
     world.git("fork", &["remote", "set-head", "--delete", "upstream"]).await;
     let repo = world.user_repo("fork").await;
-    assert_eq!(repo.remotes().await.unwrap(), [remote("upstream")]);
+    assert!(repo.has_remote(&remote("upstream")) && !repo.has_remote(&remote("none")));
     let url = repo.remote_url(&remote("upstream")).await.unwrap().unwrap();
     assert_eq!(url, world.path("upstream").display().to_string());
     assert_eq!(repo.remote_url(&remote("none")).await.unwrap(), None);

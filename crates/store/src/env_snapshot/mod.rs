@@ -3,6 +3,7 @@
 //! It holds what helps to explain a run later and nothing else: of the environment only the names
 //! listed here are shown, since any other variable may hold a secret.
 
+mod later;
 mod observe;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use model::redact::Redactor;
 use crate::error::StoreError;
 use crate::run_dir::RunDir;
 
+pub use later::LaterSnapshot;
 pub use observe::observe_env;
 
 /// The snapshot in a run directory.

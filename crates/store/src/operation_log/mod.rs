@@ -69,10 +69,6 @@ impl OperationLog {
             Err(error) => return Err(StoreError::io("make", &path)(error)),
         };
         lock(&file, &path)?;
-        // A new file is on disk only when its directory is.
-        File::open(run.path())
-            .and_then(|dir| dir.sync_all())
-            .map_err(StoreError::io("bring to disk", run.path()))?;
         let tail = Tail { file, len: 0, head: ChainHead::genesis(run.id()) };
         Ok(Self { run: run.clone(), path, redactor, tail: Mutex::new(tail) })
     }
@@ -129,6 +125,9 @@ impl OperationLog {
             .write_all(bytes.as_bytes())
             .and_then(|()| tail.file.sync_data())
             .map_err(StoreError::io("append to", &self.path))?;
+        if tail.head == ChainHead::genesis(self.run.id()) {
+            self.run.settle()?;
+        }
         tail.len += bytes.len() as u64;
         tail.head = ChainHead { seq, head: chain::digest(line.as_bytes()) };
         Ok(())

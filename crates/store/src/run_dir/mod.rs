@@ -6,12 +6,12 @@
 
 mod find;
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use host::file::FileError;
+use host::file::write_atomic;
 use jiff::Timestamp;
 use model::id::{BoxName, ProjectName, RunId};
 use model::redact::Redactor;
@@ -65,10 +65,10 @@ impl RunDir {
         for attempt in 1..=MAX_ATTEMPTS {
             let id = RunId::new(project, &stamp, attempt)?;
             let path = runs_root.join(id.as_str());
-            match host::file::create_dir_exclusive(&path) {
+            match DirBuilder::new().mode(PRIVATE).create(&path) {
                 Ok(()) => return Ok(Self { id, path }),
-                Err(FileError::Exists { .. }) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(StoreError::io("make the directory", &path)(error)),
             }
         }
         let first = RunId::new(project, &stamp, 1)?.to_string();
@@ -143,12 +143,19 @@ impl RunDir {
         self.path.join(BOXES).join(name.as_str())
     }
 
+    /// The number of the next box called `<prefix>-<number>`. A box is never run twice: what was interrupted is done again
+    /// in another one.
+    pub fn next_box(&self, prefix: &str) -> u32 {
+        let is_taken = |n: &u32| self.path.join(BOXES).join(format!("{prefix}-{n}")).exists();
+        (1..).find(|n| !is_taken(n)).unwrap_or(1)
+    }
+
     /// Writes the final metadata and makes all records read-only. Closing twice is an error.
     ///
     /// The metadata comes first because it is the mark: a crash after it leaves a closed run whose
     /// other records are still writable by mode, and every writer here asks for the mark.
     pub fn close<T: Serialize>(&self, redactor: &Redactor, last: &T) -> Result<(), StoreError> {
-        metadata::write(self, redactor, last, FINAL)?;
+        metadata::write(self, redactor, last, FINAL, write_atomic)?;
         for record in [self.operations(), self.commands_log(), self.env_snapshot()] {
             match fs::set_permissions(&record, Permissions::from_mode(FINAL)) {
                 Ok(()) => {}
@@ -163,6 +170,17 @@ impl RunDir {
     /// Whether the run is over. The mode is read, not tried: root may write to anything.
     pub fn is_closed(&self) -> bool {
         fs::symlink_metadata(self.metadata_path()).is_ok_and(|facts| facts.mode() & WRITE_BITS == 0)
+    }
+
+    /// Waits until the directory and the names in it are on disk. A run is made without this, because whatever it does to
+    /// the world begins with a line in its operation log, and the first line does it.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        for dir in [Some(self.path.as_path()), self.path.parent()].into_iter().flatten() {
+            File::open(dir)
+                .and_then(|dir| dir.sync_all())
+                .map_err(StoreError::io("bring to disk", dir))?;
+        }
+        Ok(())
     }
 
     /// Passes while records may still be written.

@@ -183,3 +183,14 @@ fn a_closed_run_cannot_be_closed_again() {
     );
     assert_eq!(fs::read_to_string(run.metadata_path()).unwrap(), "\"the end\"\n");
 }
+
+#[test]
+fn a_box_gets_a_number_that_no_box_had() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), "app", NOON);
+    assert_eq!(run.next_box("export"), 1);
+    for name in ["export-1", "setup-1", "setup-2"] {
+        fs::create_dir_all(run.box_place(&BoxName::parse(name).unwrap())).unwrap();
+    }
+    assert_eq!((run.next_box("export"), run.next_box("setup"), run.next_box("bring")), (2, 3, 1));
+}

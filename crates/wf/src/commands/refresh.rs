@@ -9,7 +9,7 @@ use crate::disk::registry::is_active;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::product::open_product;
-use crate::flow::refresh::{Notice, Refreshed, Tips, refresh_all};
+use crate::flow::refresh::{Refreshed, Tips, refresh_all};
 
 /// Refreshes one workstream, or all. What is not committed is looked for in the one that was named; for all of them it
 /// would cost a look at every file of every worktree.
@@ -23,8 +23,7 @@ pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
     };
     workstreams.retain(|workstream| id.is_some() || is_active(workstream));
     let tips = Tips::observe(&product).await?;
-    let notice = if id.is_some() { Notice::Always } else { Notice::Changes };
-    let found = refresh_all(&product, &tips, &mut workstreams, notice).await;
+    let found = refresh_all(&product, &tips, &mut workstreams).await;
     let mut rows = Vec::new();
     for (workstream, refreshed) in workstreams.iter().zip(found) {
         let refreshed = refreshed?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{App, person};
 use crate::cli::Which;
 use crate::disk::rejection::{Rejection, add_rejection};
-use crate::disk::run_dir::load_result;
+use crate::disk::run_dir::{list_runs, load_result};
 use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::disk::{DiskError, save};
@@ -70,17 +70,24 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     Ok(WfStatus::Success)
 }
 
-/// The micro-commit of the last run, which must have passed.
+/// The micro-commit that was accepted last, and its commit. Runs that accepted nothing may have followed.
 fn last_accepted(site: &Site, workstream: &Workstream) -> Result<(MicroCommitId, String), Failure> {
     let id = &workstream.meta.id;
-    let nothing = || Failure::config(format!("the last run of {id} accepted no micro-commit"));
-    let name = workstream.meta.last_run_id.as_ref().ok_or_else(nothing)?;
-    let result = load_result(&site.runs_dir().join(name))?.ok_or_else(nothing)?;
-    let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?;
-    match result.microcommit {
-        Some(commit) if result.status == RunOutcome::Passed => Ok((commit, sha.to_string())),
-        _ => Err(nothing()),
+    let nothing = || Failure::config(format!("{id} has accepted no micro-commit yet"));
+    let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?.to_string();
+    let root = site.runs_dir();
+    for name in list_runs(&root)? {
+        // A run whose result cannot be read has accepted nothing that could be shown.
+        let Ok(Some(result)) = load_result(&root.join(name)) else { continue };
+        let is_it = result.project == site.project.name.as_str()
+            && result.workstream == id.as_str()
+            && result.status == RunOutcome::Passed
+            && result.commit_sha.as_ref() == Some(&sha);
+        if let Some(commit) = result.microcommit.filter(|_| is_it) {
+            return Ok((commit, sha));
+        }
     }
+    Err(nothing())
 }
 
 fn take_back(workstream: &Workstream, commit: &MicroCommitId) -> Result<(), Failure> {

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use host::file::FileError;
+use host::lock::{FileLock, LockKind, holder_of, is_held};
+use jiff::Timestamp;
 
 use super::{DiskError, make_dir, names_in, read_optional};
 use crate::rules::result::RunResult;
@@ -19,6 +21,9 @@ pub(crate) const MANIFEST: &str = "test_manifest.json";
 pub(crate) const IMPLEMENT_LOG: &str = "implement.log";
 pub(crate) const REVIEW_LOG: &str = "review.log";
 pub(crate) const EVENTS: &str = "run.jsonl";
+
+/// Held by the process of a run as long as it lives; it says whose run it is.
+const RUN_LOCK: &str = "run.lock";
 
 /// More runs of one workstream in one second than any machine manages.
 const MAX_ATTEMPTS: u32 = 1000;
@@ -52,6 +57,12 @@ impl RunDir {
     /// One that is there already.
     pub(crate) fn reopen(root: &Path, stem: &str, name: &str) -> Self {
         Self { root: root.to_path_buf(), stem: stem.to_owned(), name: name.to_owned() }
+    }
+
+    /// Says that this process is at work on it, for `owner`.
+    pub(crate) fn hold(&self, owner: &str) -> Result<FileLock, DiskError> {
+        let kind = LockKind::Exclusive { note: owner };
+        Ok(FileLock::try_acquire(&self.file(RUN_LOCK), kind)?)
     }
 
     /// Whether it still has no name of its own.
@@ -94,6 +105,27 @@ pub(crate) fn list_runs(root: &Path) -> Result<Vec<String>, DiskError> {
     names.retain(|name| root.join(name).is_dir());
     names.reverse();
     Ok(names)
+}
+
+/// Runs of `owner` whose process died before they got a name of their own, and when they began.
+pub(crate) fn list_abandoned(
+    root: &Path,
+    owner: &str,
+) -> Result<Vec<(RunDir, Timestamp)>, DiskError> {
+    let mut found = Vec::new();
+    for name in list_runs(root)? {
+        let Some((stem, _)) = name.rsplit_once("_pending") else { continue };
+        let run = RunDir::reopen(root, stem, &name);
+        let lock = run.file(RUN_LOCK);
+        let is_ours = holder_of(&lock).is_some_and(|holder| holder.note == owner);
+        if is_ours && !run.file(RESULT).exists() && !is_held(&lock)? {
+            let begun = lock.metadata().and_then(|facts| facts.modified());
+            let begun = begun.map_err(DiskError::io("look at", &lock))?;
+            let begun = Timestamp::try_from(begun);
+            found.push((run, begun.map_err(|error| DiskError::invalid(&lock, error))?));
+        }
+    }
+    Ok(found)
 }
 
 /// The run of that name, or the only one whose name begins so.

@@ -133,7 +133,7 @@ pub(crate) async fn observe_remote(
     workstream: &Workstream,
 ) -> Result<RemoteSight, Failure> {
     let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
-    if !product.user().remotes().await.or_exit(WfStatus::General)?.contains(&origin) {
+    if !product.user().has_remote(&origin) {
         return Ok(RemoteSight::Absent);
     }
     let meta = &workstream.meta;

@@ -12,9 +12,9 @@ use crate::disk::registry::is_active;
 use crate::disk::site::{PROFILE_ENV, Site};
 use crate::disk::workstream::{META, PLAN, Workstream};
 use crate::disk::{DiskError, names_in};
+use crate::flow::gate::waits_for_a_word;
 use crate::rules::clarification::ClarificationStatus;
 use crate::rules::profile::Pause;
-use crate::rules::status::WorkstreamStatus;
 use crate::rules::watch::{AtWork, Seen, Waiting};
 
 /// When everything that is shown was last changed. Two that are equal mean that nothing is new.
@@ -61,11 +61,7 @@ pub(crate) fn observe_board(site: &Site) -> Result<(Vec<Seen>, Vec<DiskError>), 
 fn observe_one(site: &Site, workstream: &Workstream, pause: Pause) -> Result<Seen, DiskError> {
     let meta = &workstream.meta;
     let plan = workstream.load_plan().ok();
-    let awaits_approval = pause == Pause::EveryCommit
-        && meta.status == WorkstreamStatus::Implement
-        && meta.last_result.as_deref() == Some("passed")
-        && meta.last_commit_sha.is_some()
-        && meta.approved_sha != meta.last_commit_sha;
+    let awaits_approval = waits_for_a_word(workstream, pause)?;
     Ok(Seen {
         id: meta.id.clone(),
         title: meta.title.clone(),

@@ -96,8 +96,7 @@ async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Or
 /// One question to one remote, without fetching or pruning anything (D100).
 async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
     let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
-    let remotes = product.user().remotes().await.or_exit(WfStatus::General)?;
-    if !remotes.contains(&origin) {
+    if !product.user().has_remote(&origin) {
         return Ok(Vec::new());
     }
     match product.remote_branch(&origin, branch, REMOTE_LIMIT).await {

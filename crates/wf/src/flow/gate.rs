@@ -5,9 +5,12 @@ use model::verdict::WfStatus;
 use crate::disk::DiskError;
 use crate::disk::question::blocking_questions;
 use crate::disk::queue::Entry;
+use crate::disk::rejection::load_rejections;
 use crate::disk::uat::load_uats;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::Failure;
+use crate::rules::approval::awaits_approval;
+use crate::rules::profile::Pause;
 use crate::rules::status::{GateFacts, WorkstreamStatus, next_after_person};
 use crate::rules::uat::UatStatus;
 
@@ -44,6 +47,13 @@ fn blocked_by(workstream: &Workstream, status: WorkstreamStatus) -> Result<Strin
         _ => Vec::new(),
     };
     Ok(ids.join(","))
+}
+
+/// Whether the last micro-commit waits to be approved or rejected (D41).
+pub(crate) fn waits_for_a_word(workstream: &Workstream, pause: Pause) -> Result<bool, DiskError> {
+    let rejections = load_rejections(&workstream.dir)?;
+    let last = rejections.last().map(|rejection| rejection.sha.as_str());
+    Ok(awaits_approval(pause, &workstream.meta, last))
 }
 
 /// Takes an entry that can be read, or says what is wrong with it.

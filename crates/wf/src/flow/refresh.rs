@@ -77,15 +77,6 @@ impl Tips {
     }
 }
 
-/// When a refresh is noted in meta.env.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// Each time: somebody asked for this one.
-    Always,
-    /// When something was found: a thousand files rewritten for a time of day are of use to nobody.
-    Changes,
-}
-
 /// Refreshes one workstream. Its meta.env is changed; the caller holds whatever lock that needs.
 pub(crate) async fn refresh(
     product: &ProductRepo,
@@ -93,7 +84,7 @@ pub(crate) async fn refresh(
     workstream: &mut Workstream,
 ) -> Result<Refreshed, Failure> {
     *workstream = Workstream::load_dir(&workstream.dir)?;
-    let found = refresh_all(product, tips, std::slice::from_mut(workstream), Notice::Always).await;
+    let found = refresh_all(product, tips, std::slice::from_mut(workstream)).await;
     found.into_iter().next().unwrap_or(Ok(Refreshed::Missing))
 }
 
@@ -149,7 +140,6 @@ pub(crate) async fn refresh_all(
     product: &ProductRepo,
     tips: &Tips,
     workstreams: &mut [Workstream],
-    notice: Notice,
 ) -> Vec<Result<Refreshed, Failure>> {
     let needs = workstreams.iter().map(|workstream| observe_need(product, tips, workstream));
     let needs: Vec<Result<Need, Failure>> =
@@ -166,7 +156,7 @@ pub(crate) async fn refresh_all(
     }
     spread(work, |(workstream, need, list)| {
         let paths = list.transpose()?.unwrap_or_default();
-        apply(tips, workstream, need?, &paths, &now, notice)
+        apply(tips, workstream, need?, &paths, &now)
     })
 }
 
@@ -177,14 +167,11 @@ fn apply(
     need: Need,
     paths: &[Vec<u8>],
     now: &str,
-    notice: Notice,
 ) -> Result<Refreshed, Failure> {
     let head = match need {
         Need::Missing => return Ok(Refreshed::Missing),
         Need::Nothing => {
-            if notice == Notice::Always {
-                workstream.change_known(&[("LAST_REFRESHED", now)], Durability::Quick)?;
-            }
+            workstream.change_known(&[("LAST_REFRESHED", now)], Durability::Quick)?;
             return Ok(Refreshed::Same);
         }
         Need::List { head, .. } => head,

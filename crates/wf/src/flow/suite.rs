@@ -59,6 +59,7 @@ pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteR
         timeout: bench.scene.profile.test_timeout,
         log: &log,
         results: &kept,
+        redactor: bench.redactor,
     };
     let end = match bench.scene.profile.test_in {
         TestIn::Host => run_on_host(order, bench).await?,

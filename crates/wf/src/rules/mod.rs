@@ -2,6 +2,7 @@
 
 pub(crate) mod active;
 pub(crate) mod agent_choice;
+pub(crate) mod approval;
 pub(crate) mod breakdown;
 pub(crate) mod choose;
 pub(crate) mod clarification;
@@ -17,6 +18,7 @@ pub(crate) mod profile;
 pub(crate) mod project;
 pub(crate) mod prompt;
 pub(crate) mod protected;
+pub(crate) mod prune;
 pub(crate) mod pull;
 pub(crate) mod qa;
 pub(crate) mod reply;

@@ -93,6 +93,8 @@ pub(crate) enum Report {
     Blocked { by: Vec<String> },
     /// UAT_GATE: a person did not accept it.
     NotAccepted { by: Vec<String> },
+    /// CLARIFICATION_CHECK: nobody has said a word on the last micro-commit (D41).
+    Unapproved { words: String },
     /// REVIEW: changes are requested.
     ChangesRequested { words: String },
     /// It failed; the status may differ from the stage's usual one (D61).
@@ -100,6 +102,9 @@ pub(crate) enum Report {
     /// Somebody told us to stop.
     Stopped { words: String },
 }
+
+/// What a loop is blocked by that waits for a person's word.
+const APPROVAL: &str = "approval";
 
 impl Report {
     /// A failure of the usual status.
@@ -194,6 +199,12 @@ impl Cycle {
             Report::NotAccepted { by } => {
                 Step::Finish(self.blocked(by, WorkstreamStatus::UatFailed))
             }
+            // The status stays: what it waits for is no question, and any other command may go on.
+            Report::Unapproved { words } => Step::Finish(Ending {
+                becomes: None,
+                words,
+                ..self.blocked(vec![APPROVAL.to_owned()], WorkstreamStatus::Implement)
+            }),
             Report::ChangesRequested { words } => {
                 let becomes = Some(WorkstreamStatus::BlockedReview);
                 Step::Finish(self.failed(WfStatus::Review, becomes, words))
@@ -340,6 +351,18 @@ mod tests {
 
     fn passes(count: usize) -> Vec<Report> {
         vec![Report::Passed; count]
+    }
+
+    #[test]
+    fn a_loop_without_a_word_is_blocked_and_leaves_the_status_alone_d41() {
+        let words = "wf approve tf".to_owned();
+        let reports = passes(3).into_iter().chain([Report::Unapproved { words }]);
+        let (stages, ending) = play(reports);
+        let ending = ending.unwrap();
+        assert_eq!(stages.last(), Some(&"clarification"));
+        assert_eq!((ending.outcome, ending.exit), (Outcome::Blocked, WfStatus::Blocked));
+        assert_eq!((ending.becomes, ending.words.as_str()), (None, "wf approve tf"));
+        assert_eq!(ending.blocked_by, [APPROVAL]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 use testkit::part::require_folder;
+use testkit::tree::holding;
 
 use crate::play;
 use crate::support::{ONE, Person, read, result, write};
@@ -138,14 +139,6 @@ fn a_conversation_that_is_gone_is_begun_anew() {
 
 /// No file below the folder holds the key.
 fn key_is_nowhere(folder: &Path) {
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        let (path, kind) = (entry.path(), entry.file_type().expect("a kind"));
-        if kind.is_dir() {
-            key_is_nowhere(&path);
-        } else if kind.is_file() {
-            let bytes = std::fs::read(&path).expect("readable");
-            let found = bytes.windows(REAL_KEY.len()).any(|part| part == REAL_KEY.as_bytes());
-            assert!(!found, "the key is in {}", path.display());
-        }
-    }
+    let found = holding(folder, REAL_KEY);
+    assert!(found.is_empty(), "the key is in {found:?}");
 }

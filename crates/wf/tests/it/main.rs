@@ -21,6 +21,7 @@ mod test_locking;
 mod test_merge;
 mod test_merge_forge;
 mod test_planparse;
+mod test_prune;
 mod test_schemas;
 mod test_secrets;
 mod test_wf_clarification;

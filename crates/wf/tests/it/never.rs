@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use testkit::repo::Repo;
+use testkit::tree::holding;
 
 use crate::play::{APPROVE, GOOD, person_with_one};
 use crate::support::{Person, read, write};
@@ -82,15 +83,9 @@ fn prints_secrets() {
 
 /// No file below the folder holds the words, but for what the agent was told to play.
 fn nowhere(folder: &Path, words: &str) {
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        let (path, kind) = (entry.path(), entry.file_type().expect("a kind"));
-        if kind.is_dir() {
-            nowhere(&path, words);
-        } else if kind.is_file() && entry.file_name() != "script.json" {
-            let bytes = std::fs::read(&path).expect("readable");
-            assert!(!String::from_utf8_lossy(&bytes).contains(words), "{words} is in {path:?}");
-        }
-    }
+    let mut found = holding(folder, words);
+    found.retain(|path| !path.ends_with("script.json"));
+    assert!(found.is_empty(), "{words} is in {found:?}");
 }
 
 #[test]

@@ -85,3 +85,16 @@ fn one_bad_meta_file_does_not_hide_the_others_d107() {
     person.refused(&["list"], 2, &["two", "STATUS is not one of"]);
     person.refused(&["refresh"], 2, &["one/meta.env"]);
 }
+
+#[test]
+fn a_refresh_of_all_stamps_each_workstream_also_when_nothing_changed() {
+    let person = two();
+    person.ok(&["refresh"]);
+    for id in ["one", "two"] {
+        person.set_meta(id, "LAST_REFRESHED", "2025-01-15T10:00:00Z");
+    }
+    assert!(person.ok(&["refresh"]).contains("Refreshed 2 workstreams, 0 changed"));
+    for id in ["one", "two"] {
+        assert_ne!(person.meta(id, "LAST_REFRESHED"), "2025-01-15T10:00:00Z", "{id}");
+    }
+}

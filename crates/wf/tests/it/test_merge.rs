@@ -79,6 +79,37 @@ fn a_merge_that_died_is_finished_by_the_next() {
 }
 
 #[test]
+fn a_merge_commit_of_a_merge_that_died_is_made_once() {
+    for point in ["merge-before-move", "merge-after-move"] {
+        let person = ready();
+        person.repo.write("other", "y\n").commit("on main");
+        let before = person.repo.sha("main");
+        person.repo.git(&["switch", "-q", "--detach"]);
+        let mut command = person.command(&["merge", "tf"]);
+        let output = person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", point));
+        assert_eq!(output.signal, Some(9), "not killed at {point}: {}", output.snapshot());
+        person.ok(&["merge", "tf"]);
+        assert_eq!(person.meta("tf", "STATUS"), "done", "{point}");
+        let parents = person.repo.git(&["log", "-1", "--format=%P", "main"]);
+        assert_eq!(parents, format!("{before} {}", person.worktree("tf").head()), "{point}");
+    }
+}
+
+#[test]
+fn a_base_branch_that_moved_after_a_crash_is_merged_with_and_not_overwritten() {
+    let person = ready();
+    person.repo.git(&["switch", "-q", "--detach"]);
+    let mut command = person.command(&["merge", "tf"]);
+    person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", "merge-before-move"));
+    person.repo.git(&["switch", "-q", "main"]);
+    person.repo.write("other", "y\n").commit("somebody else was faster");
+    let theirs = person.repo.sha("main");
+    person.ok(&["merge", "tf"]);
+    let parents = person.repo.git(&["log", "-1", "--format=%P", "main"]);
+    assert_eq!(parents, format!("{theirs} {}", person.worktree("tf").head()));
+}
+
+#[test]
 fn an_unknown_mode_is_refused_d42() {
     let person = ready();
     person.profile("MERGE_MODE=svn\n");

@@ -3,6 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use testkit::part::{Part, require};
+use testkit::tree::holding;
+
 use crate::support::{ONE_DONE, Person, read, write};
 
 const SECRET: &str = "hunter2-correct-horse";
@@ -42,6 +45,26 @@ fn a_secret_is_struck_out_of_logs_and_artifacts_of_tests_d7() {
     let mut grep = person.hermetic.command("grep");
     let found = person.hermetic.run(grep.args(["-rl", SECRET]).arg(person.ops().join("runs")));
     assert_eq!(found.status, Some(1), "the secret is in {}", found.stdout);
+}
+
+#[test]
+fn a_secret_is_struck_out_of_what_comes_out_of_a_box_d7() {
+    if require(Part::Bwrap).is_none() {
+        return;
+    }
+    let left = "test-results/app/merge-gate";
+    let recipe = format!(
+        "mkdir -p {left}/deep; echo key {SECRET} | tee {left}/junit.xml {left}/deep/notes.txt"
+    );
+    let person = gated(&recipe, "");
+    person.profile("TEST_IN=box\nBOX_BACKEND=bwrap\nMERGE_MODE=local\n");
+    person.wf(&["merge", "tf"]);
+    let kept = merge_run(&person).join("tests/merge-gate");
+    for name in ["junit.xml", "deep/notes.txt"] {
+        assert_eq!(read(&kept.join(name)), "key ***\n", "{name}");
+    }
+    let found = holding(&person.ops().join("runs"), SECRET);
+    assert!(found.is_empty(), "the secret is in {found:?}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::play::{APPROVE, GOOD, PROFILE, person_with_one};
-use crate::support::{Person, read, result, write};
+use crate::play::{APPROVE, GOOD, PROFILE, person, person_with_one};
+use crate::support::{ONE, Person, read, result, write};
 
 /// An agent that runs a line in the workspace and claims success.
 fn agent(line: &str) -> String {
@@ -224,6 +224,54 @@ fn supervision_pauses_and_a_rejection_reaches_the_agent_d41() {
     person.run_once(0);
     assert!(person.worktree("tf").read("mk/told.txt").contains("wrong folder"));
     person.refused(&["reject", "nope", "-m", "x"], 2, &["there is no workstream"]);
+}
+
+#[test]
+fn a_supervised_loop_waits_for_a_word_on_every_micro_commit_d41() {
+    let two = format!("{ONE}\n### COMMIT-TF-002: And more\n\nDone: [ ]\n");
+    let Some(person) = person(&two) else { return };
+    person.profile(&format!("{PROFILE}HITL_MODE=strict\n"));
+    let output = person.wf(&["run", "tf", "--loop"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("wf approve tf"), "{}", output.snapshot());
+
+    // Nobody has said a word: nothing is made, and nothing about the workstream changes.
+    person.refused(&["run", "tf", "--loop"], 8, &["waits for your word", "wf approve tf"]);
+    let blocked = result(&person.last_run());
+    assert_eq!(
+        (&blocked["status"], &blocked["blocked_reason"]),
+        (&"blocked".into(), &"approval".into())
+    );
+    assert_eq!(person.meta("tf", "STATUS"), "implement");
+
+    person.ok(&["approve", "tf"]);
+    let second = GOOD.replace("COMMIT-TF-001", "COMMIT-TF-002");
+    person.cast(&second, APPROVE);
+    let output = person.wf(&["run", "tf", "--loop"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(person.subjects()[0].starts_with("COMMIT-TF-002:"));
+}
+
+#[test]
+fn a_rejected_micro_commit_is_done_again_by_a_supervised_loop_d41() {
+    let two = format!("{ONE}\n### COMMIT-TF-002: And more\n\nDone: [ ]\n");
+    let Some(person) = person(&two) else { return };
+    person.profile(&format!("{PROFILE}SUPERVISED_MODE=true\n"));
+    person.run_once(0);
+    person.ok(&["reject", "tf", "-m", "wrong folder"]);
+    let output = person.wf(&["run", "tf", "--loop"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let made = person.subjects().into_iter().filter(|line| line.starts_with("COMMIT-TF-001:"));
+    assert_eq!(made.count(), 2);
+}
+
+#[test]
+fn stages_alone_do_not_stop_a_loop_d41() {
+    let Some(person) = person_with_one() else { return };
+    person.profile(&format!("{PROFILE}HITL_MODE=stage-only\n"));
+    let output = person.wf(&["run", "tf", "--loop"]);
+    assert_eq!(output.status, Some(8), "the acceptance test stops it: {}", output.snapshot());
+    assert_eq!(person.meta("tf", "STATUS"), "uat:pending");
 }
 
 #[test]

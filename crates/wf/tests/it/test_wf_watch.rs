@@ -1,5 +1,6 @@
 //! `wf watch` in a real terminal of 80 by 24: it shows what a run does, and its keys act.
 
+use crate::play::{PROFILE, person_with_one};
 use crate::support::{ONE, Person, read, write};
 use crate::terminal;
 
@@ -61,6 +62,33 @@ fn the_log_of_the_last_run_opens_in_the_pager_and_leads_back() {
     terminal.shows("> tf");
     terminal.press(&["C-c"]);
     terminal.ends();
+}
+
+#[test]
+fn the_diff_opens_and_a_micro_commit_is_approved_or_rejected_by_a_key() {
+    let Some(person) = person_with_one() else { return };
+    person.profile(&format!("{PROFILE}SUPERVISED_MODE=true\n"));
+    person.run_once(0);
+    let Some(terminal) = terminal::start(&person, &["watch"]) else { return };
+    terminal.shows("> tf");
+    terminal.press(&["d"]);
+    terminal.shows("+harness");
+    terminal.press(&["q"]);
+    terminal.shows("> tf");
+
+    terminal.press(&["y"]);
+    terminal.shows("Approved; go on: wf run tf");
+    assert_eq!(person.meta("tf", "APPROVED_SHA"), person.worktree("tf").head());
+
+    terminal.press(&["n"]);
+    terminal.shows("Why is tf rejected");
+    terminal.press(&["Escape"]);
+    terminal.press(&["n"]);
+    terminal.shows("Why is tf rejected");
+    terminal.press(&["wrong", "Space", "folder", "Enter"]);
+    terminal.shows("Rejected; have it done again: wf run tf");
+    assert!(read(&person.workstream_dir("tf").join("plan.md")).contains("Done: [ ]"));
+    assert!(read(&person.workstream_dir("tf").join("rejections.json")).contains("wrong folder"));
 }
 
 #[test]

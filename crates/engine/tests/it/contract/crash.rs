@@ -11,10 +11,10 @@ use host::process::{ProcessHandle, Signal, send_signal};
 use model::verdict::Ended;
 use sandbox::spec::BoxSpec;
 use testkit::Hermetic;
+use testkit::tree::{Picture, picture};
 
 use crate::support::{
-    DAEMONS, Picture, Rig, Running, beats, eventually, on_backend, on_every_backend, picture,
-    token, words_with,
+    DAEMONS, Rig, Running, beats, eventually, on_backend, on_every_backend, token, words_with,
 };
 
 on_every_backend! {

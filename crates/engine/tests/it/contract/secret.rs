@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::support::{Rig, environs_with, holds_bytes, on_every_backend, token, words_with};
+use testkit::tree::holding;
+
+use crate::support::{Rig, environs_with, on_every_backend, token, words_with};
 
 on_every_backend! {
     a_secret_is_struck_out_of_both_logs,
@@ -48,7 +50,7 @@ async fn a_secret_is_on_no_command_line_and_in_no_file(rig: &Rig) {
     assert!(environs_with(&secret).iter().all(|pid| *pid == shim.pid), "more than the shim");
     fs::write(rig.workspace().join("go"), "").expect("a file");
     running.end().await;
-    assert!(holds_bytes(rig.dir(), &secret).is_empty(), "{:?}", holds_bytes(rig.dir(), &secret));
+    assert!(holding(rig.dir(), &secret).is_empty(), "{:?}", holding(rig.dir(), &secret));
 }
 
 async fn nothing_in_the_box_knows_a_secret(rig: &Rig) {

@@ -6,13 +6,11 @@ mod part;
 mod process;
 mod project;
 mod rig;
-mod tree;
 
 pub(crate) use beat::{DAEMONS, beats, beats_of};
 pub(crate) use process::{environs_with, words_with};
 pub(crate) use project::{Imported, Project, next_export, user_env};
 pub(crate) use rig::{Ran, Rig, Running, Sh};
-pub(crate) use tree::{Picture, entries, holds_bytes, picture};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

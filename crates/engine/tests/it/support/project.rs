@@ -57,7 +57,7 @@ impl Project {
             branch: Self::branch(),
             base: self.pins.base.clone(),
             others: vec![("upstream/main".to_owned(), self.pins.upstream.clone())],
-            owner: BoxUser::for_caller(host::env::uid(), host::env::gid()),
+            owner: BoxUser::of_caller(),
             merge: None,
         };
         make_workspace(&self.repo, &wish, path, &self.mirror(), None).await

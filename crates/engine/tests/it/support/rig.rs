@@ -106,7 +106,7 @@ impl Rig {
 
     /// Who the boxes run as on this host.
     pub(crate) fn user(&self) -> BoxUser {
-        BoxUser::for_caller(host::env::uid(), host::env::gid())
+        BoxUser::of_caller()
     }
 
     /// Who they run as inside. Bubblewrap maps the user, an engine does not.

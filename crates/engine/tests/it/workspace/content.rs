@@ -8,10 +8,11 @@ use std::path::Path;
 use engine::workspace::AGENT_IDENTITY;
 use sandbox::spec::BoxUser;
 use testkit::repo::{ForkPlan, ObjectFormat};
+use testkit::tree::{entries, holding};
 use testkit::{Fork, Hermetic};
 
 use super::{make, make_of};
-use crate::support::{Project, Rig, entries, holds_bytes, on_every_backend};
+use crate::support::{Project, Rig, on_every_backend};
 
 #[tokio::test]
 async fn the_branch_is_checked_out_and_upstream_has_its_name() {
@@ -77,7 +78,7 @@ async fn no_path_of_this_host_is_told() {
     let hermetic = made.project.hermetic.root().to_string_lossy().into_owned();
     let folder = made.project.hermetic.root().file_name().expect("a name").to_string_lossy();
     for text in [hermetic.as_str(), &folder, "/forge/", "upstream.git", "origin.git"] {
-        assert!(holds_bytes(&made.path, text).is_empty(), "{text}");
+        assert!(holding(&made.path, text).is_empty(), "{text}");
     }
 }
 
@@ -107,7 +108,7 @@ async fn links_stay_links_wherever_they_lead() {
     let target = |name| fs::read_link(made.path.join(name)).expect("a link");
     assert_eq!(target("dangling"), Path::new("no/such/file"));
     assert_eq!(target("outside"), Path::new("../../.."));
-    let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
+    let user = BoxUser::of_caller();
     assert_eq!(fs::symlink_metadata(made.path.join("outside")).expect("meta").uid(), user.uid);
     let outside = fs::metadata(made.project.hermetic.root()).expect("meta");
     assert_eq!(outside.uid(), host::env::uid(), "given away through a link");
@@ -116,7 +117,7 @@ async fn links_stay_links_wherever_they_lead() {
 #[tokio::test]
 async fn every_file_belongs_to_the_user_of_the_box() {
     let made = make(|hermetic| clean(hermetic).dangling_symlink()).await;
-    let user = BoxUser::for_caller(host::env::uid(), host::env::gid());
+    let user = BoxUser::of_caller();
     for path in entries(&made.path).into_iter().chain([made.path.clone()]) {
         let meta = fs::symlink_metadata(&path).expect("meta");
         assert_eq!((meta.uid(), meta.gid()), (user.uid, user.gid), "{}", path.display());

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use testkit::tree::picture;
 use testkit::{Fork, Hermetic};
 
 use super::{make, make_of};
-use crate::support::{Project, picture};
+use crate::support::Project;
 
 #[tokio::test]
 async fn a_checkout_on_another_branch_stays_as_it_is() {

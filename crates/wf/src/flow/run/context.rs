@@ -41,6 +41,8 @@ pub(crate) struct RunContext {
     pub(super) git_log: GitLog,
     pub(super) started: Timestamp,
     pub(super) lock: Option<FileLock>,
+    /// As long as it is held, nobody takes this run for one that died.
+    _alive: FileLock,
     pub(super) product: Option<ProductRepo>,
     pub(super) profile: Option<Profile>,
     pub(super) workstream: Option<Workstream>,
@@ -58,6 +60,11 @@ pub(crate) struct RunContext {
     stage_started: Instant,
 }
 
+/// Whose run it is: ops directories may be shared by projects (D9).
+pub(super) fn owner_of(site: &Site, id: &WorkstreamId) -> String {
+    format!("{}.{id}", site.project.name)
+}
+
 impl RunContext {
     /// Makes the directory before anything else: every run has one (12.2, D59).
     pub(super) fn begin(order: &RunOrder<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
@@ -66,6 +73,7 @@ impl RunContext {
         let redactor = Arc::new(Redactor::new(load_secrets(&site)?));
         let run =
             RunDir::create(&site.runs_dir(), &run_stem(started, &site.project.name, order.id))?;
+        let alive = run.hold(&owner_of(&site, order.id))?;
         let log =
             CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfStatus::General)?;
         let log = Arc::new(log);
@@ -78,6 +86,7 @@ impl RunContext {
             log,
             started,
             lock,
+            _alive: alive,
             product: None,
             profile: None,
             workstream: None,
@@ -121,6 +130,7 @@ impl RunContext {
             Report::Blocked { by } | Report::NotAccepted { by } => {
                 (StageStatus::Blocked, by.join(","))
             }
+            Report::Unapproved { words } => (StageStatus::Blocked, words.clone()),
             Report::ChangesRequested { words }
             | Report::Failed { words, .. }
             | Report::Stopped { words } => (StageStatus::Failed, words.clone()),

@@ -111,7 +111,9 @@ async fn write_result(context: &RunContext, ending: &Ending) -> Result<(), Failu
         workstream: context.id.clone(),
         micro_commit: context.commit.as_ref().map(|commit| commit.id.clone()),
         base_sha: context.workstream.as_ref().map(|workstream| workstream.meta.base_sha.clone()),
-        commit_sha: context.head.clone().filter(|head| context.head_before.as_ref() != Some(head)),
+        commit_sha: context.accepted.clone().or_else(|| {
+            context.head.clone().filter(|head| context.head_before.as_ref() != Some(head))
+        }),
         touched_files: context.touched,
         started: context.started,
         ended: host::clock::now(),

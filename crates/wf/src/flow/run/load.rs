@@ -8,8 +8,9 @@ use super::reconcile::reconcile;
 use crate::disk::question::blocking_questions;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
+use crate::flow::gate::waits_for_a_word;
 use crate::flow::product::{check_worktree, open_product};
-use crate::rules::pipeline::{Report, Stage};
+use crate::rules::pipeline::{Report, Rounds, Stage};
 use crate::rules::plan::parse_plan;
 use crate::rules::run_id::RunTopic;
 use crate::rules::status::WorkstreamStatus;
@@ -99,8 +100,21 @@ pub(super) fn select(context: &mut RunContext) -> Result<Report, Failure> {
     }
 }
 
-/// Stops while a blocking question waits.
-pub(super) fn check_questions(context: &mut RunContext) -> Result<Report, Failure> {
-    let by = blocking_questions(&context.loaded()?.dir)?;
-    Ok(if by.is_empty() { Report::Passed } else { Report::Blocked { by } })
+/// Stops while a blocking question waits. A loop also stops while people who want to see every micro-commit have said
+/// nothing about the last one (D41); a single cycle is somebody's own step.
+pub(super) fn check_people(context: &mut RunContext, rounds: Rounds) -> Result<Report, Failure> {
+    let workstream = context.loaded()?;
+    let by = blocking_questions(&workstream.dir)?;
+    if !by.is_empty() {
+        return Ok(Report::Blocked { by });
+    }
+    let is_next = context.commit.is_some() && rounds == Rounds::Loop;
+    if is_next && waits_for_a_word(workstream, context.profile()?.pause)? {
+        let id = &context.id;
+        let words = format!(
+            "the last micro-commit waits for your word: wf approve {id}, or wf reject {id} -m WORDS"
+        );
+        return Ok(Report::Unapproved { words });
+    }
+    Ok(Report::Passed)
 }

@@ -57,7 +57,7 @@ pub(crate) async fn run(order: &RunOrder<'_>) -> Result<WfStatus, Failure> {
             Onward::Again => {}
             Onward::Stop => return Ok(ending.exit),
             Onward::Pause => {
-                order.ui.note("Paused after this micro-commit, as HITL_MODE or SUPERVISED_MODE wants; go on: wf run --loop");
+                order.ui.note(&format!("Paused after this micro-commit, as HITL_MODE or SUPERVISED_MODE wants. Content? wf approve {id}, then go on: wf run {id} --loop", id = order.id));
                 return Ok(ending.exit);
             }
         }
@@ -107,7 +107,7 @@ async fn run_stage(context: &mut RunContext, order: &RunOrder<'_>, stage: Stage)
         Stage::Lock => load::lock(context, order.cancel).await,
         Stage::Load => load::load(context, order.cancel).await,
         Stage::Select => load::select(context),
-        Stage::ClarificationCheck => load::check_questions(context),
+        Stage::ClarificationCheck => load::check_people(context, order.rounds),
         Stage::Implement => make::implement(context, order).await,
         Stage::Test => make::test(context, order).await,
         Stage::Review => make::review(context, order).await,

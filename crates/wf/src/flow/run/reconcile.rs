@@ -7,8 +7,9 @@ use model::verdict::WfStatus;
 
 use super::RunContext;
 use super::accept::accept_commit;
+use super::context::owner_of;
 use crate::disk::journal::OpenRun;
-use crate::disk::run_dir::{RESULT, RunDir, SUMMARY, list_runs};
+use crate::disk::run_dir::{RESULT, RunDir, SUMMARY, list_abandoned, list_runs};
 use crate::disk::save;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::{Failure, OrExit};
@@ -18,8 +19,33 @@ use crate::rules::result::{INTERNAL, RunFacts, render_summary, result_of};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 
-/// Finishes the run that was left open, if there is one.
+/// Finishes the runs of this workstream that were left open.
 pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
+    finish_journalled(context).await?;
+    finish_abandoned(context)
+}
+
+/// Runs that died while they waited for the lock: only their own directories tell of them.
+fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
+    let owner = owner_of(&context.site, &context.id);
+    for (mut run, started) in list_abandoned(&context.site.runs_dir(), &owner)? {
+        let left = OpenRun {
+            stem: run.stem().to_owned(),
+            directory: run.name().to_owned(),
+            stage: Stage::Lock.key().to_owned(),
+            started,
+            micro_commit: None,
+            accepted: None,
+        };
+        run.settle(RunTopic::None)?;
+        write_result(context, &left, &ending_of(&left), &run)?;
+        context.notes.push(format!("closed the run {}, whose process died early", run.name()));
+    }
+    Ok(())
+}
+
+/// Finishes the run that the journal tells of, if there is one.
+async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
     let Some(left) = context.journal.load()? else { return Ok(()) };
     let mut workstream = Workstream::load_dir(&context.site.workstream_dir(&context.id))?;
     let mut run = find_dir(context, &left)?;

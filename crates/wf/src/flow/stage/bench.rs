@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use engine::chore::{Chore, ChoreEnd};
 use host::beneath::read_beneath;
+use model::redact::Redactor;
 use model::verdict::Ended;
 use sandbox::spec::Access;
 
@@ -57,7 +58,7 @@ impl Workshop {
         let printed = keep_output(&end, order.log).map_err(StageError::failed)?;
         scene.record(order.argv, &end.record, &printed);
         let exit_code = code_of(&end, order)?;
-        copy_out(&workspace, order.left, order.results, started).map_err(StageError::failed)?;
+        copy_out(&workspace, order, started).map_err(StageError::failed)?;
         Ok(SuiteEnd { exit_code, duration: Duration::from_millis(end.record.wall_ms) })
     }
 }
@@ -92,18 +93,17 @@ fn keep_output(end: &ChoreEnd, log: &Path) -> Result<Vec<u8>, DiskError> {
     Ok(printed)
 }
 
-/// Copies what the suite left and nothing older (D56). The workspace is data of somebody who may have wanted to fool us:
+/// Copies what the suite left and nothing older (D56), with secrets struck out (D7). The workspace is data of somebody who may have wanted to fool us:
 /// links are neither followed nor copied, and nobody is at work in it any more.
 fn copy_out(
     workspace: &Path,
-    left: &str,
-    to: &Path,
+    order: SuiteOrder<'_>,
     started: Option<SystemTime>,
 ) -> Result<(), DiskError> {
-    if !is_plain_folder(workspace, left) {
+    if !is_plain_folder(workspace, order.left) {
         return Ok(());
     }
-    let mut waiting = vec![(left.to_owned(), to.to_path_buf())];
+    let mut waiting = vec![(order.left.to_owned(), order.results.to_path_buf())];
     let mut count = 0;
     while let Some((folder, target)) = waiting.pop() {
         for name in names_in(&workspace.join(&folder))? {
@@ -115,7 +115,7 @@ fn copy_out(
             if facts.is_dir() {
                 waiting.push((relative, target.join(&name)));
             } else if facts.is_file() && is_fresh && count < MAX_FILES {
-                copy_one(workspace, &relative, &target, &name)?;
+                copy_one(workspace, &relative, &target.join(&name), order.redactor)?;
                 count += 1;
             }
         }
@@ -133,12 +133,11 @@ fn is_plain_folder(workspace: &Path, left: &str) -> bool {
 }
 
 /// A file that is too long or cannot be read is no evidence.
-fn copy_one(workspace: &Path, from: &str, to: &Path, name: &str) -> Result<(), DiskError> {
+fn copy_one(workspace: &Path, from: &str, to: &Path, redactor: &Redactor) -> Result<(), DiskError> {
     let Ok(Some(file)) = read_beneath(workspace, from, FILE_CAP) else { return Ok(()) };
     if file.truncated {
         return Ok(());
     }
-    make_dir(to)?;
-    let target = to.join(name);
-    fs::write(&target, &file.bytes).map_err(DiskError::io("write", &target))
+    make_dir(to.parent().unwrap_or(to))?;
+    fs::write(to, redactor.redact_bytes(&file.bytes)).map_err(DiskError::io("write", to))
 }

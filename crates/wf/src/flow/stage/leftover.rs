@@ -10,7 +10,10 @@ use super::StageError;
 use super::workshop::{
     BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, TEST_WORKSPACE, WORKSPACE, Workshop,
 };
-use crate::disk::names_in;
+use crate::disk::{DiskError, names_in};
+
+/// What holds an agent's work until it is on the branch.
+const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 
 /// Ends every box of a run that is still at work, and waits for it. A box whose shim died has died with it.
 pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageError> {
@@ -34,12 +37,25 @@ pub(crate) enum WorkFate {
     Unknown,
 }
 
+/// Whether a run still has the copy in which its agent worked, or what was brought out of it.
+pub(crate) fn has_copy(run_dir: &Path) -> bool {
+    AGENTS_OWN.iter().any(|folder| run_dir.join(folder).exists())
+}
+
+/// Removes the copy in which the agent of a run worked, and what was brought out of it.
+pub(crate) fn remove_copy(run_dir: &Path) -> Result<(), DiskError> {
+    for folder in AGENTS_OWN {
+        remove_tree_safely(&run_dir.join(folder))?;
+    }
+    Ok(())
+}
+
 impl Workshop {
     /// Removes the copies of a run, and from its boxes what every box has. The agent's own is kept unless all of its work is on the branch.
     pub(crate) fn tidy(&self, run_dir: &Path, fate: WorkFate) {
         let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
         if fate == WorkFate::Landed {
-            folders.extend([WORKSPACE, IMPORT_REPO]);
+            folders.extend(AGENTS_OWN);
         }
         for folder in folders {
             let path = run_dir.join(folder);

@@ -23,9 +23,10 @@ use host::git::{GitLog, ProductRepo, RefName, SealedRepo};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandRecord};
 use model::id::Sha;
+use model::redact::Redactor;
 use model::verdict::Ended;
 
-pub(crate) use leftover::{WorkFate, stop_boxes};
+pub(crate) use leftover::{WorkFate, has_copy, remove_copy, stop_boxes};
 pub(crate) use workshop::Workshop;
 
 use crate::disk::workstream::Workstream;
@@ -86,6 +87,8 @@ pub(crate) struct SuiteOrder<'a> {
     /// What the suite leaves, from the workspace, and where fresh files of it are copied to (D56).
     pub(crate) left: &'a str,
     pub(crate) results: &'a Path,
+    /// Stands before every byte that is kept (D7).
+    pub(crate) redactor: &'a Redactor,
 }
 
 /// What an agent left.

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use agent::{AgentReport, Provider, SessionWish, Usage};
+use sandbox::spec::BoxUser;
 use serde::{Deserialize, Serialize};
 
 use super::StageError;
-use super::workshop::owner;
 use crate::disk::{make_dir, read_optional};
 use crate::rules::schema::render_json;
 
@@ -33,7 +33,7 @@ impl Memory {
         let dir = agents_dir.join(provider.name());
         make_dir(&dir).map_err(StageError::failed)?;
         let memory = Self { dir, session: None };
-        engine::workspace::make_harness_state(&memory.state(), owner())
+        engine::workspace::make_harness_state(&memory.state(), BoxUser::of_caller())
             .map_err(StageError::failed)?;
         let bytes = read_optional(&memory.file()).map_err(StageError::failed)?;
         let session = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());

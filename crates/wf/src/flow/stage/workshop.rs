@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::errand::Site as Seat;
 use engine::launch::Launcher;
-use engine::shim::SHIM_WORD;
 use engine::workspace::{WorkspaceWish, make_harness_state, make_workspace};
 use host::dirs::Dirs;
 use model::id::{BoxName, RunId, Sha};
@@ -107,7 +106,7 @@ impl Workshop {
             workspace: wish.workspace,
             access: wish.access,
             harness_state: wish.state,
-            user: owner(),
+            user: BoxUser::of_caller(),
             limits: Limits::default(),
             deadline_secs: wish.deadline_secs,
         })
@@ -120,12 +119,9 @@ impl Workshop {
         more: Vec<Secret>,
     ) -> Result<Launcher, StageError> {
         scene.refuse_stopped()?;
-        Ok(Launcher {
-            program: host::env::current_exe().map_err(StageError::failed)?,
-            words: vec![SHIM_WORD.to_owned()],
-            backend: self.backend(scene.profile).await?.kind,
-            secrets: self.secrets.iter().cloned().chain(more).collect(),
-        })
+        let backend = self.backend(scene.profile).await?.kind;
+        let secrets = self.secrets.iter().cloned().chain(more).collect();
+        Launcher::of_this_program(backend, secrets).map_err(StageError::failed)
     }
 
     /// Where boxes come from, and why from there.
@@ -164,7 +160,7 @@ impl Workshop {
             branch: meta.branch.clone(),
             base: commit.clone(),
             others: vec![(format!("base/{}", meta.base_branch), meta.base_sha.clone())],
-            owner: owner(),
+            owner: BoxUser::of_caller(),
             merge: None,
         };
         let mirror = self.site.mirror(&meta.id);
@@ -186,14 +182,9 @@ impl Workshop {
     /// A home for a box that has no memory.
     pub(super) fn blank_state(&self, scene: Scene<'_>) -> Result<PathBuf, StageError> {
         let path = scene.run_dir.join(BOX_STATE);
-        make_harness_state(&path, owner()).map_err(StageError::failed)?;
+        make_harness_state(&path, BoxUser::of_caller()).map_err(StageError::failed)?;
         Ok(path)
     }
-}
-
-/// Who is behind every box.
-pub(super) fn owner() -> BoxUser {
-    BoxUser::for_caller(host::env::uid(), host::env::gid())
 }
 
 /// The longest name that a box's run can have, less some room.

@@ -1,0 +1,99 @@
+//! A snapshot that is made while an agent works, because some programs take their time to say who they are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::redact::Redactor;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::{EnvFacts, observe_env, save_env_snapshot};
+use crate::error::StoreError;
+use crate::run_dir::RunDir;
+
+/// The start of the agent comes first: on a small machine the questions would take its processors away.
+const HEAD_START: Duration = Duration::from_millis(500);
+
+/// The snapshot of a run, which may be under way.
+#[derive(Debug, Default)]
+pub struct LaterSnapshot {
+    under_way: Option<UnderWay>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    hurry: Arc<Notify>,
+    facts: JoinHandle<EnvFacts>,
+}
+
+impl LaterSnapshot {
+    /// Begins a little later. Must be called inside a tokio runtime.
+    pub fn begin(&mut self) {
+        let hurry = Arc::new(Notify::new());
+        let asked = Arc::clone(&hurry);
+        let facts = tokio::spawn(async move {
+            // Whichever comes first; that the time was not used up is no error.
+            tokio::time::timeout(HEAD_START, asked.notified()).await.ok();
+            observe_env(host::clock::now()).await
+        });
+        self.under_way = Some(UnderWay { hurry, facts });
+    }
+
+    /// Saves what was found. A snapshot that is there stays: whoever was killed had made it. One that was never begun is
+    /// made now.
+    pub async fn save(&mut self, run: &RunDir, redactor: &Redactor) -> Result<(), StoreError> {
+        if run.env_snapshot().exists() {
+            return Ok(());
+        }
+        let found = match self.under_way.take() {
+            Some(UnderWay { hurry, facts }) => {
+                hurry.notify_one();
+                facts.await.ok()
+            }
+            None => None,
+        };
+        let facts = match found {
+            Some(facts) => facts,
+            None => observe_env(host::clock::now()).await,
+        };
+        save_env_snapshot(run, redactor, &facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use model::id::ProjectName;
+
+    use super::*;
+
+    fn run_in(root: &std::path::Path) -> RunDir {
+        let project = ProjectName::parse("app").unwrap();
+        RunDir::create(root, &project, "2025-01-15T12:00:00Z".parse().unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_is_there_whether_it_was_begun_or_not() {
+        for begun in [true, false] {
+            let root = tempfile::tempdir().unwrap();
+            let run = run_in(root.path());
+            let mut snapshot = LaterSnapshot::default();
+            if begun {
+                snapshot.begin();
+            }
+            snapshot.save(&run, &Redactor::new([])).await.unwrap();
+            let text = fs::read_to_string(run.env_snapshot()).unwrap();
+            assert!(text.starts_with("# Environment Snapshot\n"), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_of_whoever_was_killed_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let run = run_in(root.path());
+        fs::write(run.env_snapshot(), "earlier").unwrap();
+        LaterSnapshot::default().save(&run, &Redactor::new([])).await.unwrap();
+        assert_eq!(fs::read_to_string(run.env_snapshot()).unwrap(), "earlier");
+    }
+}

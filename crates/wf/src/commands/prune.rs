@@ -1,0 +1,80 @@
+//! `wf prune`: the copies in which agents worked and failed, once they are worth nothing. Their records stay.
+
+use model::told;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::disk::implemented::ImplementedFile;
+use crate::disk::run_dir::{list_runs, load_result};
+use crate::disk::site::Site;
+use crate::exit::{Failure, Outcome};
+use crate::flow::stage::{has_copy, remove_copy};
+use crate::rules::prune::{Fate, LeftRun, judge_left};
+use crate::rules::result::RunResult;
+
+/// Removes what a later run has made good, or names it.
+pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
+    let site = app.site()?;
+    let _lock = site.lock_global("prune").await?;
+    let (left, results) = observe(app, &site)?;
+    let mut rows = Vec::new();
+    for run in &left {
+        let fate = judge_left(run, &results);
+        let word = match (fate, apply) {
+            (Fate::Superseded, true) => {
+                remove_copy(&site.runs_dir().join(&run.name))?;
+                "Removed the copy of"
+            }
+            (Fate::Superseded, false) => "Would remove the copy of",
+            (Fate::OnlyCopy | Fate::InUse, _) => "Keeps the copy of",
+        };
+        app.ui.line(&format!("{word} {}: {}", run.name, fate.words()));
+        let removed = apply && fate == Fate::Superseded;
+        rows.push(json!({"run": run.name, "fate": fate, "removed": removed}));
+    }
+    if left.is_empty() {
+        app.ui.line("No run has a copy left.");
+    } else if !apply {
+        app.ui.note("Nothing was changed; remove what can go: --apply");
+    }
+    app.ui.document(&rows);
+    Ok(WfStatus::Success)
+}
+
+/// The runs of this project that have a copy, and the results of all. A result that cannot be read is told, and its run
+/// stays as it is.
+fn observe(app: &App, site: &Site) -> Result<(Vec<LeftRun>, Vec<RunResult>), Failure> {
+    let root = site.runs_dir();
+    let awaited = awaited_runs(site)?;
+    let (mut left, mut results) = (Vec::new(), Vec::new());
+    for name in list_runs(&root)? {
+        let path = root.join(&name);
+        let result = load_result(&path).unwrap_or_else(|fault| {
+            app.ui.warn(&told(&fault));
+            None
+        });
+        // Projects may share an ops directory (D9).
+        let is_ours =
+            result.as_ref().is_none_or(|result| result.project == site.project.name.as_str());
+        if !is_ours {
+            continue;
+        }
+        if has_copy(&path) {
+            let is_awaited = awaited.contains(&name);
+            left.push(LeftRun { name, result: result.clone(), is_awaited });
+        }
+        results.extend(result);
+    }
+    Ok((left, results))
+}
+
+fn awaited_runs(site: &Site) -> Result<Vec<String>, Failure> {
+    let (workstreams, _) = site.load_workstreams()?;
+    let mut runs = Vec::new();
+    for workstream in workstreams {
+        let waiting = ImplementedFile::of(site, &workstream.meta.id)?.load()?;
+        runs.extend(waiting.map(|implemented| implemented.run));
+    }
+    Ok(runs)
+}

@@ -1,0 +1,94 @@
+//! Which copies of runs can go: those of attempts that a later run of the same micro-commit has made good.
+
+use super::pipeline::Outcome;
+use super::result::RunResult;
+
+/// A run that still has the copy in which its agent worked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LeftRun {
+    pub(crate) name: String,
+    /// None while it is under way, or when its process died and no run has put that in order.
+    pub(crate) result: Option<RunResult>,
+    /// Its commit is yet to be tested, and is taken out of the copy.
+    pub(crate) is_awaited: bool,
+}
+
+/// What becomes of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fate {
+    /// A later run had the same micro-commit accepted.
+    Superseded,
+    /// What the agent made may exist nowhere else.
+    OnlyCopy,
+    /// Somebody is, or will be, at work on it.
+    InUse,
+}
+
+impl Fate {
+    /// The reason, for people.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Superseded => "a later run had its micro-commit accepted",
+            Self::OnlyCopy => {
+                "its micro-commit was not accepted since, so this may be the only copy of the work"
+            }
+            Self::InUse => "it is still needed",
+        }
+    }
+}
+
+/// Judges a run by all results that there are.
+pub(crate) fn judge_left(left: &LeftRun, results: &[RunResult]) -> Fate {
+    let Some(own) = left.result.as_ref().filter(|_| !left.is_awaited) else { return Fate::InUse };
+    // Times are written alike and in UTC, so they compare as text.
+    let made_good = results.iter().any(|other| {
+        other.status == Outcome::Passed
+            && other.microcommit.is_some()
+            && (&other.project, &other.workstream, &other.microcommit)
+                == (&own.project, &own.workstream, &own.microcommit)
+            && other.timestamps.ended > own.timestamps.ended
+    });
+    if made_good { Fate::Superseded } else { Fate::OnlyCopy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(commit: &str, status: &str, ended: &str) -> RunResult {
+        serde_json::from_value(serde_json::json!({
+            "version": 1, "project": "app", "workstream": "tf", "microcommit": commit,
+            "status": status,
+            "timestamps": {"started": "2025-01-15T10:00:00Z", "ended": ended, "duration_seconds": 1.0},
+        }))
+        .expect("a result")
+    }
+
+    fn check(own: Option<RunResult>, others: &[RunResult], expected: Fate) {
+        let left = LeftRun { name: "run".to_owned(), result: own, is_awaited: false };
+        assert_eq!(judge_left(&left, others), expected);
+    }
+
+    #[test]
+    fn only_a_later_acceptance_of_the_same_micro_commit_makes_a_copy_worthless() {
+        let own = || Some(result("COMMIT-TF-001", "failed", "2025-01-15T11:00:00Z"));
+        let passed = |commit, hour| result(commit, "passed", &format!("2025-01-15T{hour}:00:00Z"));
+        check(own(), &[passed("COMMIT-TF-001", 12)], Fate::Superseded);
+        check(own(), &[passed("COMMIT-TF-001", 10)], Fate::OnlyCopy);
+        check(own(), &[passed("COMMIT-TF-002", 12)], Fate::OnlyCopy);
+        let failed = result("COMMIT-TF-001", "failed", "2025-01-15T12:00:00Z");
+        check(own(), &[failed], Fate::OnlyCopy);
+        let elsewhere = RunResult { workstream: "other".to_owned(), ..passed("COMMIT-TF-001", 12) };
+        check(own(), &[elsewhere], Fate::OnlyCopy);
+    }
+
+    #[test]
+    fn a_run_without_a_result_or_whose_commit_is_awaited_is_in_use() {
+        let accepted = [result("COMMIT-TF-001", "passed", "2025-01-15T12:00:00Z")];
+        check(None, &accepted, Fate::InUse);
+        let own = Some(result("COMMIT-TF-001", "failed", "2025-01-15T11:00:00Z"));
+        let left = LeftRun { name: "run".to_owned(), result: own, is_awaited: true };
+        assert_eq!(judge_left(&left, &accepted), Fate::InUse);
+    }
+}
