@@ -18,6 +18,8 @@ pub enum Part {
     Docker,
     /// The git program.
     Git,
+    /// mergiraf, a merger that knows languages.
+    Mergiraf,
     /// Node, new enough for agents that are written for it.
     Node,
     /// Perl, by which the abuse kit makes system calls.
@@ -87,6 +89,7 @@ impl Part {
             Self::Bwrap => "bwrap",
             Self::Docker => "docker",
             Self::Git => "git",
+            Self::Mergiraf => "mergiraf",
             Self::Node => "node",
             Self::Perl => "perl",
             Self::Setpriv => "setpriv",
@@ -104,6 +107,7 @@ impl Part {
             Self::Bwrap => "install bubblewrap and allow user namespaces",
             Self::Docker => "set DOCKER_HOST or start an engine",
             Self::Git => "install git",
+            Self::Mergiraf => "install mergiraf, as with: cargo install mergiraf",
             Self::Node => "install Node.js 20.6 or newer",
             Self::Perl => "install perl",
             Self::Setpriv => "install util-linux",
@@ -119,7 +123,9 @@ impl Part {
                 engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
             }
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
-            Self::Git | Self::Perl | Self::Setpriv | Self::Tmux => program::find(self.name()),
+            Self::Git | Self::Mergiraf | Self::Perl | Self::Setpriv | Self::Tmux => {
+                program::find(self.name())
+            }
         }
     }
 }

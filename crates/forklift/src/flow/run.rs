@@ -201,8 +201,7 @@ impl Run<'_> {
         self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
         let (pins, branch) = (self.meta.pins.clone(), self.meta.fork.branch.clone());
         let repo = self.import_repo(log).await?;
-        let identity =
-            Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() };
+        let identity = host_identity();
         let message = format!(
             "Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n",
             pins.upstream
@@ -245,7 +244,7 @@ impl Run<'_> {
         }
         let climb = self.climb(repo).await?;
         let MergeWish { identity, message, when, name } = wish;
-        if !climb.rest.is_empty() || !climb.regenerate.is_empty() {
+        if !climb.rest.is_empty() {
             let handover = self.hand_over(repo, &climb, identity, message).await?;
             return Ok(Alone::Rest(Some(handover)));
         }
@@ -395,7 +394,7 @@ impl Run<'_> {
             branch: &self.meta.fork.branch,
             known: &[pins.base.clone(), pins.upstream.clone()],
         };
-        let attempt = self.next_export();
+        let attempt = self.next_box("export");
         let exported = export(&self.launcher()?, &wish, &repo, attempt).await;
         match exported.or_exit(ForkliftStatus::Machine)? {
             Exported::Tip(tip) => self.take_result(&repo, &tip, AGENT_IDENTITY).await?,
@@ -546,6 +545,11 @@ impl Run<'_> {
         }
         self.ui.event("egress", &json!({"summary": report.summary, "usage": report.usage}));
     }
+}
+
+/// Who the host's own commits are by.
+pub(super) fn host_identity() -> Identity {
+    Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() }
 }
 
 /// Shallow and partial clones are the person's to mend; everything else is the machine's fault.

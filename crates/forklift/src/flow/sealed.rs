@@ -72,10 +72,18 @@ impl Run<'_> {
         })
     }
 
-    /// A box is never run twice: an import that was interrupted is done again in the next one.
-    pub(super) fn next_export(&self) -> u32 {
-        let taken = |n: &u32| self.dir.path().join("boxes").join(format!("export-{n}")).exists();
+    /// A box is never run twice: what was interrupted is done again in the next one of its kind.
+    pub(super) fn next_box(&self, kind: &str) -> u32 {
+        let taken = |n: &u32| self.dir.path().join("boxes").join(format!("{kind}-{n}")).exists();
         (1..).find(|n| !taken(n)).unwrap_or(1)
+    }
+
+    /// Removes folders of the run directory in which boxes may have been at work.
+    pub(super) fn remove_folders(&self, names: &[&str]) -> Result<(), Failure> {
+        names.iter().try_for_each(|name| {
+            host::file::remove_tree_safely(&self.dir.path().join(name))
+                .or_exit(ForkliftStatus::Machine)
+        })
     }
 
     pub(super) fn owner(&self) -> BoxUser {

@@ -274,7 +274,7 @@ fn voices(candidates: &[Candidate]) -> BTreeMap<Vec<u8>, Voice> {
 
 /// Only what lies at its own path in the merged tree, and is a file on all sides, is settled here. Links, other
 /// repositories and renames that went two ways are for somebody who can look around.
-fn is_settled_here(dispute: &Dispute) -> bool {
+pub(super) fn is_settled_here(dispute: &Dispute) -> bool {
     let versions = [&dispute.base, &dispute.ours, &dispute.theirs];
     let all_files = versions.into_iter().flatten().all(super::dispute::Version::is_file);
     all_files
