@@ -56,6 +56,9 @@ const STUCK_CAP: usize = 64 * 1024;
 /// Commits of upstream that a pull request counts.
 const MOST_INCOMING: usize = 5000;
 
+/// Conflicts that are named while a run goes on; all of them are in its metadata.
+const CONFLICTS_SHOWN: usize = 20;
+
 /// Who merges that needed no agent are by.
 const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
 
@@ -304,8 +307,12 @@ impl Run<'_> {
     fn note_conflicts(&mut self, conflicts: &[Conflict]) {
         let shown = |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
         self.meta.conflicts = conflicts.iter().map(shown).collect();
-        let list = self.meta.conflicts.join(", ");
-        self.ui.note(&format!("conflicts ({}): {list}", conflicts.len()));
+        let more = conflicts.len().saturating_sub(CONFLICTS_SHOWN);
+        let mut list: Vec<&str> =
+            self.meta.conflicts.iter().take(CONFLICTS_SHOWN).map(String::as_str).collect();
+        let rest = format!("and {more} more");
+        list.extend((more > 0).then_some(rest.as_str()));
+        self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), list.join(", ")));
     }
 
     /// What became of everything that was the fork's; nothing for histories that have nothing in common.

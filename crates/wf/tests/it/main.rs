@@ -23,6 +23,7 @@ mod test_merge_forge;
 mod test_planparse;
 mod test_schemas;
 mod test_secrets;
+mod test_update;
 mod test_wf_clarification;
 mod test_wf_implement;
 mod test_wf_new;
