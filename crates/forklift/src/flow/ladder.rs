@@ -102,10 +102,7 @@ impl Run<'_> {
         let first = climb(repo, ends, options).await.or_exit(ForkliftStatus::Machine)?;
         let remade = self.regenerate(repo, &first).await?;
         let run = &*self;
-        let mergiraf = match first.rest.is_empty() {
-            true => None,
-            false => Mergiraf::find(run).await,
-        };
+        let mergiraf = if first.rest.is_empty() { None } else { Mergiraf::find(run).await };
         let record = match &mergiraf {
             Some(mergiraf) => Some(mergiraf.record(repo).await?),
             None => None,

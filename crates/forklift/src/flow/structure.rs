@@ -1,6 +1,7 @@
 //! The rung `structure`: mergiraf, where the person has installed it, in a box of its own. It is somebody else's program
 //! and reads files of people we do not know: it sees three versions of each file, itself, and nothing else.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,8 @@ pub(super) struct Mergiraf<'a> {
     run: &'a Run<'a>,
     program: PathBuf,
     version: String,
+    /// It could not be asked, so that what it did not answer says nothing about it.
+    is_broken: Cell<bool>,
 }
 
 impl<'a> Mergiraf<'a> {
@@ -59,7 +62,7 @@ impl<'a> Mergiraf<'a> {
     pub(super) async fn find(run: &'a Run<'a>) -> Option<Self> {
         let program = host::tool::which(PROGRAM)?;
         let version = host::tool::tool_version(PROGRAM, &["--version"], VERSION_LIMIT).await?;
-        Some(Self { run, program, version })
+        Some(Self { run, program, version, is_broken: Cell::new(false) })
     }
 
     /// What its answers are worth in this fork: learned from the newest merges and kept beside what else is learned.
@@ -71,7 +74,7 @@ impl<'a> Mergiraf<'a> {
         let before = kept.as_ref().map_or(0, |kept| kept.seen.len());
         let learned = learn_structure(repo, ends, kept, self).await;
         let learned = learned.or_exit(ForkliftStatus::Machine)?;
-        if learned.seen.len() != before {
+        if learned.seen.len() != before && !self.is_broken.get() {
             let text = serde_json::to_vec(&learned).or_exit(ForkliftStatus::Internal)?;
             host::file::write_atomic(&file, &text, 0o600).or_exit(ForkliftStatus::Machine)?;
         }
@@ -102,6 +105,7 @@ impl<'a> Mergiraf<'a> {
         let ended = chore.run(&run.launcher()?, &run.cancel).await;
         let ended = ended.or_exit(ForkliftStatus::Machine)?;
         if !ended.passed() {
+            self.is_broken.set(true);
             let how = &ended.record.ended;
             run.ui.note(&format!("{} did not come to its end: {how:?}", self.version));
         }
@@ -122,6 +126,7 @@ impl Structure for Mergiraf<'_> {
                 Ok(answers) => answers,
                 // A rung that cannot be used is told, and the others go on.
                 Err(failure) => {
+                    self.is_broken.set(true);
                     self.run.ui.note(&format!("{} could not be used: {failure}", self.version));
                     vec![None; questions.len()]
                 }

@@ -10,6 +10,7 @@ use host::process::{RunLimits, run};
 use host::signal::Cancel;
 use merge::ladder::dispute::Dispute;
 use merge::ladder::gate::markers;
+use merge::ladder::hunk::hunks;
 use merge::ladder::replay::Score;
 use merge::ladder::structure::agrees;
 use model::command::{CommandExit, CommandSpec};
@@ -36,6 +37,7 @@ const MERGIRAF_MERGES: usize = 20;
 const MERGIRAF_LIMIT: Duration = Duration::from_secs(6);
 
 type Answer = Option<Vec<u8>>;
+type Side = fn(&Dispute) -> Answer;
 
 impl Tried {
     fn add(&mut self, merge: &Past, answers: &[Answer], time: Duration) {
@@ -79,16 +81,15 @@ fn merge_again(repo: &Repo, number: usize, merge: &Past) -> (Vec<Answer>, Durati
     if files.iter().all(Option::is_none) {
         return (vec![None; files.len()], Duration::ZERO);
     }
-    let of = |side: fn(&Dispute) -> Answer| {
+    let of = |side: Side| {
         let disputes = merge.facts.disputes.iter().zip(&files);
         disputes.filter_map(move |((dispute, _), name)| Some((name.clone()?, side(dispute))))
     };
     repo.git(&["checkout", "--quiet", "--force", "--orphan", &format!("base{number}")]);
     commit(repo, of(|dispute| bytes(&dispute.base)));
-    for (branch, side) in [
-        ("ours", (|dispute| bytes(&dispute.ours)) as fn(&Dispute) -> Answer),
-        ("theirs", |dispute| bytes(&dispute.theirs)),
-    ] {
+    let sides: [(&str, Side); 2] =
+        [("ours", |dispute| bytes(&dispute.ours)), ("theirs", |dispute| bytes(&dispute.theirs))];
+    for (branch, side) in sides {
         let name = format!("{branch}{number}");
         repo.git(&["checkout", "--quiet", "--force", "-b", &name, &format!("base{number}")]);
         commit(repo, of(side));
@@ -113,7 +114,8 @@ fn merge_again(repo: &Repo, number: usize, merge: &Past) -> (Vec<Answer>, Durati
 
 /// Texts of both sides get a plain name; rerere does not look at names.
 fn name_in(at: usize, dispute: &Dispute) -> Option<String> {
-    dispute.texts().filter(|_| !dispute.pieces.is_empty()).map(|_| format!("file{at}"))
+    let has_hunks = hunks(&dispute.pieces).next().is_some();
+    dispute.texts().filter(|_| has_hunks).map(|_| format!("file{at}"))
 }
 
 fn bytes(version: &Option<merge::ladder::dispute::Version>) -> Answer {
