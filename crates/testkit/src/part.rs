@@ -24,6 +24,8 @@ pub enum Part {
     Git,
     /// gitleaks, a scanner for secrets.
     Gitleaks,
+    /// mergiraf, a merger that knows languages.
+    Mergiraf,
     /// Node, new enough for agents that are written for it.
     Node,
     /// openssl, which knows nothing of us and verifies our signatures all the same.
@@ -98,6 +100,7 @@ impl Part {
             Self::Docker => "docker",
             Self::Git => "git",
             Self::Gitleaks => "gitleaks",
+            Self::Mergiraf => "mergiraf",
             Self::Node => "node",
             Self::Openssl => "openssl",
             Self::Perl => "perl",
@@ -119,6 +122,7 @@ impl Part {
             Self::Docker => "set DOCKER_HOST or start an engine",
             Self::Git => "install git",
             Self::Gitleaks => "install gitleaks 8.19 or newer",
+            Self::Mergiraf => "install mergiraf, as with: cargo install mergiraf",
             Self::Node => "install Node.js 20.6 or newer",
             Self::Openssl => "install openssl",
             Self::Perl => "install perl",
@@ -139,6 +143,7 @@ impl Part {
             | Self::Chromedriver
             | Self::Git
             | Self::Gitleaks
+            | Self::Mergiraf
             | Self::Openssl
             | Self::Perl
             | Self::Setpriv

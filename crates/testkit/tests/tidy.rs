@@ -23,7 +23,7 @@ const MAP: &[(&str, &[&str])] = &[
         "forklift",
         &["model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine"],
     ),
-    ("wf", &["model", "host", "agent", "sandbox", "egress", "forge", "store", "engine"]),
+    ("wf", &["model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine"]),
     (
         "bottle",
         &[

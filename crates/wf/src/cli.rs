@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
+use merge::ladder::decide::Trust;
 use model::verdict::WfStatus;
 
 use crate::commands::complete::{question_ids, run_names, uat_ids, workstream_ids};
@@ -109,6 +110,14 @@ enum Command {
         /// End with status 1 if there is any overlap
         #[arg(long)]
         exit_code: bool,
+    },
+    /// Bring a workstream's branch up to date with its base branch
+    Update {
+        #[command(flatten)]
+        which: Which,
+        /// How sure an answer to a conflict must be, from 0 to 1; at 1 none is settled
+        #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = Trust::parse)]
+        trust: Trust,
     },
     /// Take the next micro-commit through all stages
     Run {
@@ -461,6 +470,7 @@ async fn dispatch(app: &App, command: Command) -> Outcome {
         Command::Conflicts { which, exit_code } => {
             commands::conflicts::run(app, &which, exit_code).await
         }
+        Command::Update { which, trust } => commands::update::run(app, &which, trust).await,
         Command::Run { which, looped, once: _ } => commands::run::run(app, &which, looped).await,
         Command::Plan { which, args } => commands::plan::run(app, &which, &args).await,
         Command::Approve(which) => commands::verdict::approve(app, &which).await,

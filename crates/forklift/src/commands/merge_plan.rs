@@ -11,7 +11,7 @@ use merge::ladder::decide::Trust;
 use merge::ladder::history::PastEnds;
 use merge::ladder::rule::Rules;
 use merge::ladder::table::Table;
-use merge::ladder::{Climb, ClimbOptions, Ends, climb};
+use merge::ladder::{Climb, ClimbOptions, Ends, Remade, climb};
 use model::id::Sha;
 use model::verdict::ForkliftStatus;
 use serde_json::{Value, json};
@@ -56,6 +56,7 @@ pub(crate) fn run(ui: &Ui, args: &MergePlanArgs) -> Outcome {
             table: Table::shipped(),
             knowledge: &learned.knowledge,
             structure: None,
+            remade: &Remade::new(),
         };
         let ends = Ends { ours: args.ours.clone(), theirs: args.theirs.clone() };
         climb(&repo, &ends, options).await.or_exit(ForkliftStatus::Machine)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use host::git::{SealedRepo, UserRepo};
 use merge::ladder::history::{Learned, PastEnds};
+use merge::ladder::structure::StructureRecord;
 use model::id::{BranchName, Sha};
 use model::verdict::ForkliftStatus;
 use tempfile::TempDir;
@@ -12,6 +13,7 @@ use tempfile::TempDir;
 use crate::exit::{Failure, OrExit};
 use crate::flow::ladder::{learn_kept, save_learned};
 use crate::flow::observe::{find_repo, fork_key};
+use crate::flow::structure::{load_record, record_file};
 
 /// A fork whose past is looked at. Nothing is fetched, and the checkout is not touched.
 pub(super) struct PastFork {
@@ -53,6 +55,11 @@ impl PastFork {
     /// What its past teaches, as far as possible from what was kept.
     pub(super) async fn learned(&self, cache: &Path) -> Result<Learned, Failure> {
         learn_kept(&self.sealed, self.ends(), &self.kept_at(cache)).await
+    }
+
+    /// How a program that knows languages did here, if one was tried in a run.
+    pub(super) fn structure(&self, cache: &Path) -> Option<StructureRecord> {
+        load_record(&record_file(cache, &self.key))
     }
 
     /// Keeps what was learned.

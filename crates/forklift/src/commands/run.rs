@@ -194,6 +194,7 @@ fn first_metadata(
         workspace: None,
         setup: None,
         check: None,
+        regenerate: Vec::new(),
         merged_alone: false,
         ladder: None,
         conflicts: earlier.map(Earlier::conflicts).unwrap_or_default(),

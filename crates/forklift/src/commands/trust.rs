@@ -6,6 +6,8 @@ use clap::Args;
 use comfy_table::Table as Page;
 use comfy_table::presets::NOTHING;
 use merge::ladder::history::Learned;
+use merge::ladder::record::{Record, Tally};
+use merge::ladder::structure::StructureRecord;
 use merge::ladder::table::Table;
 use model::verdict::ForkliftStatus;
 use serde_json::json;
@@ -29,19 +31,22 @@ pub(crate) struct TrustArgs {
 /// Learns what is new and shows the record.
 pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = Places::from_env()?;
-    let learned = block_on(async {
+    let (learned, structure) = block_on(async {
         let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
         ui.phase("learn", "looking at the merges of this fork");
-        fork.learned(&places.cache).await
+        let learned = fork.learned(&places.cache).await?;
+        Ok((learned, fork.structure(&places.cache)))
     })?;
+    let rows = rows(&learned, structure.as_ref());
     if ui.is_json() {
         ui.document(&json!({
             "merges": learned.seen.len(),
             "skipped": learned.skipped,
-            "grades": rows(&learned),
+            "structure": structure.map(|structure| structure.program),
+            "grades": rows,
         }));
     } else {
-        ui.page(&render(&learned));
+        ui.page(&render(&learned, structure.as_ref(), &rows));
     }
     Ok(ForkliftStatus::Success)
 }
@@ -56,27 +61,30 @@ struct Row {
 }
 
 /// The most used first.
-fn rows(learned: &Learned) -> Vec<Row> {
+fn rows(learned: &Learned, structure: Option<&StructureRecord>) -> Vec<Row> {
     let table = Table::shipped();
-    let record = &learned.knowledge.record;
-    let row = |(grade, tally): (&str, &merge::ladder::record::Tally)| Row {
+    let records =
+        [Some(&learned.knowledge.record), structure.map(|it| &it.record)].into_iter().flatten();
+    let row = |record: &Record, grade: &str, tally: &Tally| Row {
         grade: grade.to_owned(),
         cases: tally.cases,
         agreed: tally.agreed,
         here: record.worth(table, grade),
         elsewhere: table.grades.get(grade).copied().unwrap_or(0.5),
     };
-    let mut rows: Vec<Row> = record.grades().map(row).collect();
+    let mut rows: Vec<Row> = records
+        .flat_map(|record| record.grades().map(move |(grade, tally)| row(record, grade, tally)))
+        .collect();
     rows.sort_by(|one, other| other.cases.total_cmp(&one.cases));
     rows
 }
 
-fn render(learned: &Learned) -> String {
+fn render(learned: &Learned, structure: Option<&StructureRecord>, rows: &[Row]) -> String {
     let mut page = Page::new();
     page.load_style(NOTHING).set_header(["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"]);
-    for row in rows(learned) {
+    for row in rows {
         page.add_row([
-            row.grade,
+            row.grade.clone(),
             format!("{:.1}", row.cases),
             format!("{:.1}", row.agreed),
             format!("{:.2}", row.here),
@@ -84,6 +92,9 @@ fn render(learned: &Learned) -> String {
         ]);
     }
     let mut text = format!("Learned from {} merges; old cases fade.\n", learned.seen.len());
+    if let Some(structure) = structure {
+        text += &format!("{} was tried on {} of them.\n", structure.program, structure.seen.len());
+    }
     for skipped in &learned.skipped {
         text += &format!("{} was left out: {}\n", skipped.merge.short(), skipped.why);
     }

@@ -55,10 +55,7 @@ impl Run<'_> {
             self.meta.verdict = Some(Verdict::CheckFailed { how: summary.how() });
         }
         self.meta.check = Some(summary);
-        for folder in [CHECK_WORKSPACE, CHECK_STATE] {
-            host::file::remove_tree_safely(&self.dir.path().join(folder))
-                .or_exit(ForkliftStatus::Machine)?;
-        }
+        self.remove_folders(&[CHECK_WORKSPACE, CHECK_STATE])?;
         Ok(Phase::Checked)
     }
 
@@ -79,9 +76,7 @@ impl Run<'_> {
         }
         let (workspace, state) =
             (self.dir.path().join(CHECK_WORKSPACE), self.dir.path().join(CHECK_STATE));
-        for folder in [&workspace, &state] {
-            host::file::remove_tree_safely(folder).or_exit(ForkliftStatus::Machine)?;
-        }
+        self.remove_folders(&[CHECK_WORKSPACE, CHECK_STATE])?;
         let repo = SealedRepo::open(&self.dir.repo(), self.repo.object_format());
         let owner = BoxUser::of_caller();
         make_checkout(&repo, &self.meta.fork.branch, tip, &workspace, owner)
@@ -97,7 +92,7 @@ impl Run<'_> {
         Ok(site)
     }
 
-    async fn run_chore(
+    pub(super) async fn run_chore(
         &self,
         site: engine::errand::Site,
         command: &Command,

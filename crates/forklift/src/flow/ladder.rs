@@ -7,10 +7,11 @@ use std::path::Path;
 use engine::workspace::MergeBegun;
 use host::git::{ConflictStage, Identity, NewCommit, SealedRepo};
 use merge::ladder::history::{Learned, PastEnds, learn};
+use merge::ladder::knowledge::Knowledge;
 use merge::ladder::receipt::Receipt;
 use merge::ladder::table::Table;
 use merge::ladder::touch::add_touches;
-use merge::ladder::{Brief, Climb, ClimbOptions, Ends, climb};
+use merge::ladder::{Brief, Climb, ClimbOptions, Ends, Remade, climb};
 use merge::path::TreePath;
 use model::id::Sha;
 use model::verdict::ForkliftStatus;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::observe::fork_key;
 use super::run::Run;
+use super::structure::Mergiraf;
 use crate::exit::{Failure, OrExit};
 use crate::rules::brief::render_briefs;
 
@@ -58,15 +60,8 @@ impl Run<'_> {
         let past = PastEnds { tip: &pins.base, upstream: &pins.upstream };
         let file = self.cache.join("forks").join(format!("{}.learned.json", fork_key(&self.repo)));
         let learned = learn_kept(repo, past, &file).await?;
-        let options = ClimbOptions {
-            trust: self.meta.settings.trust(),
-            rules: &self.meta.settings.rules.ladder_rules(),
-            table: Table::shipped(),
-            knowledge: &learned.knowledge,
-            structure: None,
-        };
         let ends = Ends { ours: pins.base, theirs: pins.upstream };
-        let mut done = climb(repo, &ends, options).await.or_exit(ForkliftStatus::Machine)?;
+        let mut done = self.climb_with_programs(repo, &ends, &learned.knowledge).await?;
         if !done.rest.is_empty() {
             let touched = add_touches(repo, &ends, &mut done.rest).await;
             touched.or_exit(ForkliftStatus::Machine)?;
@@ -86,6 +81,41 @@ impl Run<'_> {
         Ok(done)
     }
 
+    /// Climbs without programs first. Only if something is left, or has to be made anew, are they started, and what
+    /// they say goes into a second climb: the gates and the receipts are the same for all answers.
+    async fn climb_with_programs(
+        &mut self,
+        repo: &SealedRepo,
+        ends: &Ends,
+        knowledge: &Knowledge,
+    ) -> Result<Climb, Failure> {
+        let rules = self.meta.settings.rules.ladder_rules();
+        let nothing = Remade::new();
+        let options = ClimbOptions {
+            trust: self.meta.settings.trust(),
+            rules: &rules,
+            table: Table::shipped(),
+            knowledge,
+            structure: None,
+            remade: &nothing,
+        };
+        let first = climb(repo, ends, options).await.or_exit(ForkliftStatus::Machine)?;
+        let remade = self.regenerate(repo, &first).await?;
+        let run = &*self;
+        let mergiraf = if first.rest.is_empty() { None } else { Mergiraf::find(run).await };
+        let record = match &mergiraf {
+            Some(mergiraf) => Some(mergiraf.record(repo).await?),
+            None => None,
+        };
+        if remade.is_empty() && mergiraf.is_none() {
+            return Ok(first);
+        }
+        let structure = mergiraf.as_ref().zip(record.as_ref());
+        let structure = structure.map(|(mergiraf, record)| mergiraf.with(record));
+        let options = ClimbOptions { structure, remade: &remade, ..options };
+        climb(repo, ends, options).await.or_exit(ForkliftStatus::Machine)
+    }
+
     /// What the agent gets: briefs for what is left, and, where something was settled, the merge as far as it is.
     pub(super) async fn hand_over(
         &self,
@@ -94,7 +124,7 @@ impl Run<'_> {
         identity: &Identity,
         message: &str,
     ) -> Result<Handover, Failure> {
-        let briefs = render_briefs(&climb.rest, &climb.regenerate);
+        let briefs = render_briefs(&climb.rest, &climb.receipts);
         if climb.receipts.is_empty() {
             return Ok(Handover { begun: None, briefs });
         }
@@ -203,13 +233,7 @@ async fn settled(repo: &SealedRepo, climb: &Climb) -> Result<Vec<Settled>, Failu
 
 /// Every path that somebody still has to look at.
 fn left(climb: &Climb) -> BTreeSet<TreePath> {
-    let made_anew = climb.regenerate.iter().map(|(path, _)| path.clone());
-    climb
-        .rest
-        .iter()
-        .flat_map(|brief| paths_of(brief).map(TreePath::new))
-        .chain(made_anew)
-        .collect()
+    climb.rest.iter().flat_map(|brief| paths_of(brief).map(TreePath::new)).collect()
 }
 
 fn paths_of(brief: &Brief) -> impl Iterator<Item = &[u8]> {

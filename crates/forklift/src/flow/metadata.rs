@@ -46,6 +46,9 @@ pub(crate) struct Metadata {
     /// How the fork's own check went, on the result.
     #[serde(default)]
     pub(crate) check: Option<ChoreSummary>,
+    /// How the commands went that make files anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) regenerate: Vec<ChoreSummary>,
     /// Git could merge by itself, so no agent was started.
     #[serde(default)]
     pub(crate) merged_alone: bool,

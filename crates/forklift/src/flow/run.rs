@@ -56,6 +56,9 @@ const STUCK_CAP: usize = 64 * 1024;
 /// Commits of upstream that a pull request counts.
 const MOST_INCOMING: usize = 5000;
 
+/// Conflicts that are named while a run goes on; all of them are in its metadata.
+const CONFLICTS_SHOWN: usize = 20;
+
 /// Who merges that needed no agent are by.
 const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
 
@@ -203,8 +206,7 @@ impl Run<'_> {
         self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
         let (pins, branch) = (self.meta.pins.clone(), self.meta.fork.branch.clone());
         let repo = self.import_repo(log).await?;
-        let identity =
-            Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() };
+        let identity = host_identity();
         let message = format!(
             "Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n",
             pins.upstream
@@ -247,7 +249,7 @@ impl Run<'_> {
         }
         let climb = self.climb(repo).await?;
         let MergeWish { identity, message, when, name } = wish;
-        if !climb.rest.is_empty() || !climb.regenerate.is_empty() {
+        if !climb.rest.is_empty() {
             let handover = self.hand_over(repo, &climb, identity, message).await?;
             return Ok(Alone::Rest(Some(handover)));
         }
@@ -307,8 +309,12 @@ impl Run<'_> {
     fn note_conflicts(&mut self, conflicts: &[Conflict]) {
         let shown = |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
         self.meta.conflicts = conflicts.iter().map(shown).collect();
-        let list = self.meta.conflicts.join(", ");
-        self.ui.note(&format!("conflicts ({}): {list}", conflicts.len()));
+        let more = conflicts.len().saturating_sub(CONFLICTS_SHOWN);
+        let mut list: Vec<&str> =
+            self.meta.conflicts.iter().take(CONFLICTS_SHOWN).map(String::as_str).collect();
+        let rest = format!("and {more} more");
+        list.extend((more > 0).then_some(rest.as_str()));
+        self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), list.join(", ")));
     }
 
     /// What became of everything that was the fork's; nothing for histories that have nothing in common.
@@ -532,6 +538,11 @@ impl Run<'_> {
         }
         self.ui.event("egress", &json!({"summary": report.summary, "usage": report.usage}));
     }
+}
+
+/// Who the host's own commits are by.
+pub(super) fn host_identity() -> Identity {
+    Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() }
 }
 
 /// Shallow and partial clones are the person's to mend; everything else is the machine's fault.

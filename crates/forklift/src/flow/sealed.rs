@@ -67,6 +67,14 @@ impl Run<'_> {
         Launcher::of_this_program(backend, self.secrets.clone()).or_exit(ForkliftStatus::Machine)
     }
 
+    /// Removes folders of the run directory in which boxes may have been at work.
+    pub(super) fn remove_folders(&self, names: &[&str]) -> Result<(), Failure> {
+        names.iter().try_for_each(|name| {
+            host::file::remove_tree_safely(&self.dir.path().join(name))
+                .or_exit(ForkliftStatus::Machine)
+        })
+    }
+
     pub(super) fn mirror(&self) -> PathBuf {
         self.cache.join("mirrors").join(format!("{}.git", fork_key(&self.repo)))
     }

@@ -1,25 +1,21 @@
 //! What the agent is told about each conflict that is left.
 
-use merge::ladder::rule::Regenerate;
+use merge::ladder::habit::Choice;
+use merge::ladder::nearby::Earlier;
+use merge::ladder::receipt::{Deed, Receipt};
 use merge::ladder::touch::Touch;
 use merge::ladder::{Brief, HunkBrief};
-use merge::path::TreePath;
 
 /// Bytes of all briefs together: an agent that has to read more than this reads nothing.
 const CAP: usize = 256 * 1024;
 
-/// Renders the briefs as one page.
-pub(crate) fn render_briefs(briefs: &[Brief], regenerate: &[(TreePath, Regenerate)]) -> String {
+/// Renders the briefs as one page, with what the agent may have to run again.
+pub(crate) fn render_briefs(briefs: &[Brief], receipts: &[Receipt]) -> String {
     let mut page = format!(
         "# What is left of the merge\n\n{} conflicts are left. Everything that is not named here is settled: leave it as it is.\n",
-        briefs.len() + regenerate.len()
+        briefs.len()
     );
-    for (path, how) in regenerate {
-        page.push_str(&format!(
-            "\n## {path}\n\nMade by a program. Run this and add the result: `{}`\n",
-            how.command
-        ));
-    }
+    page.push_str(&made_anew(receipts));
     for (index, brief) in briefs.iter().enumerate() {
         let text = render_brief(brief);
         if page.len() + text.len() > CAP {
@@ -31,6 +27,22 @@ pub(crate) fn render_briefs(briefs: &[Brief], regenerate: &[(TreePath, Regenerat
     page
 }
 
+/// Files that were made from what the agent may still change.
+fn made_anew(receipts: &[Receipt]) -> String {
+    let remade = receipts.iter().filter(|receipt| receipt.deed == Deed::Remade);
+    let line = |receipt: &Receipt| {
+        let command = receipt.steps.iter().find_map(|step| step.program.as_deref());
+        format!("- {}: `{}`\n", receipt.path, command.unwrap_or_default())
+    };
+    let lines: String = remade.map(line).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!(
+        "\nMade anew by commands; run them again if you change what they are made from:\n\n{lines}"
+    )
+}
+
 fn render_brief(brief: &Brief) -> String {
     let mut text = format!("\n## {}\n\n- in conflict: {}\n", brief.path, brief.kind.as_str());
     for path in &brief.also {
@@ -39,13 +51,16 @@ fn render_brief(brief: &Brief) -> String {
     text.push_str(&format!("- not settled because: {}\n", brief.why));
     text.push_str(&commits("the fork's commits that touched it", &brief.ours_commits));
     text.push_str(&commits("upstream's commits that touched it", &brief.theirs_commits));
+    text.push_str(&earlier(&brief.nearby));
     for (number, hunk) in brief.hunks.iter().enumerate() {
         text.push_str(&render_hunk(number + 1, hunk));
     }
     if let Some(structure) = &brief.structure {
         text.push_str(&format!(
-            "\nA program that knows the language proposes:\n\n{}",
-            fenced(structure)
+            "\nA program that knows the language ({}, {:.0} %) proposes:\n\n{}",
+            structure.grade,
+            structure.confidence * 100.0,
+            fenced(&structure.text)
         ));
     }
     text
@@ -57,6 +72,60 @@ fn commits(title: &str, touches: &[Touch]) -> String {
     }
     let line = |touch: &Touch| format!("  - {} {}\n", touch.sha.short(), touch.subject);
     format!("- {title}:\n{}", touches.iter().map(line).collect::<String>())
+}
+
+fn earlier(nearby: &[Earlier]) -> String {
+    if nearby.is_empty() {
+        return String::new();
+    }
+    let line = |one: &Earlier| {
+        let hunks: Vec<String> = one
+            .hunks
+            .iter()
+            .map(|(choice, count)| format!("{count} {}", hunk_words(*choice)))
+            .collect();
+        let hunks = if hunks.is_empty() {
+            String::new()
+        } else {
+            format!(" (of its hunks: {})", hunks.join(", "))
+        };
+        format!(
+            "  - {} in merge {}: {}{hunks}\n",
+            one.path,
+            one.merge.short(),
+            file_words(one.choice)
+        )
+    };
+    format!("- what earlier merges did nearby:\n{}", nearby.iter().map(line).collect::<String>())
+}
+
+fn file_words(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Ours => "kept the fork's version",
+        Choice::Theirs => "took upstream's version",
+        Choice::Absent => "left it deleted",
+        Choice::Base => "went back to the common ancestor",
+        Choice::OursTheirs
+        | Choice::TheirsOurs
+        | Choice::Apart
+        | Choice::Touching
+        | Choice::BothOurs
+        | Choice::BothTheirs
+        | Choice::Other => "made a version of both",
+    }
+}
+
+fn hunk_words(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Ours => "as the fork has it",
+        Choice::Theirs => "as upstream has it",
+        Choice::Absent => "left away",
+        Choice::Base => "as before",
+        Choice::OursTheirs | Choice::BothOurs => "both, the fork's first",
+        Choice::TheirsOurs | Choice::BothTheirs => "both, upstream's first",
+        Choice::Apart | Choice::Touching => "both changes in one",
+        Choice::Other => "written anew",
+    }
 }
 
 fn render_hunk(number: usize, hunk: &HunkBrief) -> String {
@@ -92,8 +161,12 @@ fn fenced(text: &str) -> String {
 mod tests {
     use merge::clean::ConflictKind;
     use merge::ladder::Proposal;
+    use merge::path::TreePath;
 
     use super::*;
+
+    const NEARBY: &str =
+        "in merge abababa: made a version of both (of its hunks: 2 as the fork has it)";
 
     fn brief(path: &str, ours: &str) -> Brief {
         Brief {
@@ -113,6 +186,12 @@ mod tests {
                 }],
             }],
             structure: None,
+            nearby: vec![Earlier {
+                merge: model::id::Sha::parse(&"ab".repeat(20)).expect("a commit"),
+                path: TreePath::new(path.as_bytes()),
+                choice: Choice::Other,
+                hunks: [(Choice::Ours, 2)].into(),
+            }],
             ours_commits: Vec::new(),
             theirs_commits: Vec::new(),
         }
@@ -122,7 +201,7 @@ mod tests {
     fn both_sides_and_what_is_known_are_told() {
         let page = render_briefs(&[brief("src/a.rs", "o\n")], &[]);
         for words in
-            ["## src/a.rs", "nobody did this", "The fork:\n\n```\no\n```", "(memory, 50 %)"]
+            ["## src/a.rs", "nobody did this", "The fork:\n\n```\no\n```", "(memory, 50 %)", NEARBY]
         {
             assert!(page.contains(words), "{words}: {page}");
         }

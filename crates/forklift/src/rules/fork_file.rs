@@ -13,8 +13,9 @@ use super::target::Target;
 /// The file, or where it stands if the root is wanted for other things.
 pub(crate) const FORK_FILES: [&str; 2] = ["FORK.md", ".agents/FORK.md"];
 
-/// Five minutes to set up, ten to check.
+/// Five minutes to set up and to make files anew, ten to check.
 const SETUP_SECS: u64 = 300;
+const REGENERATE_SECS: u64 = 300;
 const CHECK_SECS: u64 = 600;
 
 /// A command may take as long as an agent may.
@@ -39,6 +40,9 @@ pub(crate) struct ForkRules {
     /// What shall be done about conflicts at some paths; the first that covers a path counts.
     #[serde(default)]
     pub(crate) resolve: Vec<Resolve>,
+    /// The seconds that a command has which makes a file anew, if the usual ones will not do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) regenerate_timeout: Option<u64>,
 }
 
 /// What shall be done about conflicts at some paths.
@@ -67,6 +71,11 @@ pub(crate) enum Side {
 }
 
 impl ForkRules {
+    /// The seconds that a command has which makes a file anew.
+    pub(crate) fn regenerate_secs(&self) -> u64 {
+        self.regenerate_timeout.unwrap_or(REGENERATE_SECS)
+    }
+
     /// The rulings for the ladder.
     pub(crate) fn ladder_rules(&self) -> Rules {
         self.resolve.iter().fold(Rules::default(), |rules, resolve| {
@@ -141,6 +150,7 @@ struct Written {
     protect: Vec<String>,
     trust: Option<f64>,
     resolve: Vec<Resolve>,
+    regenerate_timeout: Option<u64>,
 }
 
 /// Reads the file. One without rules is all words.
@@ -184,6 +194,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     }
     check_trust("trust", written.trust)?;
     written.resolve.iter().try_for_each(check_resolve)?;
+    check_regenerate_timeout(written.regenerate_timeout, &written.resolve)?;
     Ok(ForkRules {
         setup: setup?,
         check: check?,
@@ -192,7 +203,17 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
         protect: written.protect,
         trust: written.trust,
         resolve: written.resolve,
+        regenerate_timeout: written.regenerate_timeout,
     })
+}
+
+fn check_regenerate_timeout(secs: Option<u64>, resolve: &[Resolve]) -> Result<(), ForkFileFault> {
+    let key = "regenerate-timeout";
+    let Some(secs) = secs else { return Ok(()) };
+    if resolve.iter().all(|resolve| resolve.regenerate.is_none()) {
+        return Err(ForkFileFault::Alone { key, needs: "regenerate" });
+    }
+    if (1..=MOST_SECS).contains(&secs) { Ok(()) } else { Err(ForkFileFault::Time { key }) }
 }
 
 fn check_resolve(resolve: &Resolve) -> Result<(), ForkFileFault> {
@@ -292,6 +313,9 @@ mod tests {
         assert!(fault("---\nsetup: ''\n---\n").contains("'setup' is empty"));
         assert!(fault("---\ncheck: x\ncheck-timeout: 0\n---\n").contains("check-timeout"));
         assert!(fault("---\ncheck-timeout: 5\n---\n").contains("without 'check'"));
+        assert!(fault("---\nregenerate-timeout: 5\n---\n").contains("without 'regenerate'"));
+        let never = "---\nresolve: [{path: a, regenerate: b}]\nregenerate-timeout: 0\n---\n";
+        assert!(fault(never).contains("regenerate-timeout"));
         assert!(fault("---\nstrategy: squash\n---\n").contains("squash"));
         assert!(fault("---\ntarget: -x\n---\n").contains("target"));
         assert!(fault("---\nsetup: a\nsetup: b\n---\n").contains("setup"));

@@ -139,9 +139,16 @@ fn receipt_line(receipt: &Receipt) -> String {
         true => String::new(),
         false => format!(", as in {}", learned.join(", ")),
     };
+    let programs: BTreeSet<String> = receipt
+        .steps
+        .iter()
+        .filter_map(|step| step.program.as_deref())
+        .map(|program| format!(", with `{}`", one_line(program)))
+        .collect();
+    let with: String = programs.into_iter().collect();
     let sure = (receipt.confidence * 100.0).round();
     format!(
-        "- `{}`: {} ({sure} % sure{from})",
+        "- `{}`: {} ({sure} % sure{from}{with})",
         path_text(&receipt.path.to_string()),
         receipt.kind.as_str()
     )

@@ -1,6 +1,10 @@
 //! Agents that mean harm: the host neither runs what they left nor believes what they claim.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use testkit::hermetic::Hermetic;
+use testkit::repo::Fork;
 
 use crate::support::Person;
 
@@ -122,4 +126,78 @@ fn the_name_of_somebody_else_on_a_commit_is_told() {
     let output = person.run(&format!("[[step]]\nrun = \"{act}\"\n"), &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(output.stderr.contains("Linus"), "{}", output.stderr);
+}
+
+/// Sends everything that an upstream can: attributes that name programs of the person's, odd names, swaps, many conflicts.
+fn hostile_upstream(hermetic: &Hermetic, marks: &Path) -> Fork {
+    let fork = Fork::new(hermetic);
+    let odd = "new\nline \u{202e}gpj.exe";
+    fork.upstream_commit("swap", "1\n", "a file of both");
+    fork.upstream_commit(odd, "1\n", "an odd one");
+    fork.checkout.git(&["fetch", "-q", "upstream"]);
+    fork.checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
+    fork.checkout.write("swap", "the fork's\n").write(odd, "the fork's\n");
+    for number in 0..300 {
+        fork.checkout.write(&format!("many/{number}"), "the fork's\n");
+    }
+    fork.fork_commit("the fork's way");
+    fork.upstream_does("everything at once", |author| {
+        author.write(odd, "upstream's\n");
+        author.write(".gitattributes", "* merge=evil filter=evil diff=evil\n");
+        for number in 0..300 {
+            author.write(&format!("many/{number}"), "upstream's\n");
+        }
+        std::fs::remove_file(author.dir().join("swap")).expect("gone");
+        std::os::unix::fs::symlink("/etc/passwd", author.dir().join("swap")).expect("a link");
+    });
+    // The person has such programs for their own use; upstream must not be able to start them.
+    let touch = |name: &str| format!("touch {}/{name}", marks.display());
+    let config = format!(
+        "[merge \"evil\"]\n\tdriver = {}\n[filter \"evil\"]\n\tsmudge = {}\n\tclean = {}\n\trequired = true\n\
+         [diff \"evil\"]\n\ttextconv = {}\n\tcommand = {}\n",
+        touch("merge"),
+        touch("smudge"),
+        touch("clean"),
+        touch("textconv"),
+        touch("diff")
+    );
+    std::fs::write(hermetic.home().join(".gitconfig"), config).expect("written");
+    fork
+}
+
+#[test]
+fn a_hostile_upstream_runs_nothing_and_is_reported_by_name() {
+    let mut marks = None;
+    let person = Person::with(|hermetic| {
+        let folder = hermetic.root().join("marks");
+        std::fs::create_dir(&folder).expect("made");
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).expect("set");
+        let fork = hostile_upstream(hermetic, &folder);
+        marks = Some(folder);
+        fork
+    });
+    let (Some(person), Some(marks)) = (person, marks) else { return };
+    let script = "[[step]]\nexit = 3\n";
+    let path = person.hermetic.root().join("agent.toml");
+    std::fs::write(&path, script).expect("the script");
+    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
+    let output = person.hermetic.run(command.arg("--script").arg(path));
+    assert_eq!(output.status, Some(6), "the agent gave up: {}", output.snapshot());
+    let left: Vec<_> = std::fs::read_dir(&marks).expect("there").flatten().collect();
+    assert!(left.is_empty(), "ran on the host: {left:?}");
+    assert!(output.stderr.contains("conflicts (30"), "{}", output.stderr);
+    assert!(output.stderr.contains("more"), "a list that nobody reads is cut: {}", output.stderr);
+    let conflicts = person.metadata("/conflicts");
+    let conflicts: Vec<&str> =
+        conflicts.as_array().into_iter().flatten().filter_map(|line| line.as_str()).collect();
+    assert!(conflicts.len() > 300, "{}", conflicts.len());
+    for name in ["new\\nline ", "swap"] {
+        assert!(conflicts.iter().any(|line| line.starts_with(name)), "{name}: {conflicts:?}");
+    }
+    for text in [&output.stdout, &output.stderr] {
+        assert!(!text.contains('\u{202e}'), "{text}");
+    }
+    let brief = person.only_run().join("harness-state/conflicts.md");
+    let brief = std::fs::read_to_string(brief).expect("the briefs");
+    assert!(!brief.contains('\u{202e}') && brief.contains("## swap"), "{brief}");
 }

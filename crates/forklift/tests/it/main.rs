@@ -13,6 +13,7 @@ mod packages;
 mod pains;
 mod past;
 mod preview;
+mod programs;
 mod prune;
 mod publish;
 mod publish_elsewhere;

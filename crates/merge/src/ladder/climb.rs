@@ -6,19 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::git::{GitError, NewEntry, SealedRepo, TreeEdit};
 use model::id::Sha;
-use serde::{Deserialize, Serialize};
 
+use super::brief::{Brief, Proposal};
 use super::decide::{Declined, Outcome, Trust, decide, version_for};
 use super::dispute::{Dispute, list_disputes, read_contents};
 use super::gate;
 use super::grade::Rung;
 use super::habit::Choice;
-use super::hunk::hunks;
 use super::knowledge::Knowledge;
 use super::receipt::Receipt;
 use super::rule::{Regenerate, RegenerateFrom, Rules, Ruling};
+use super::structure::{Question, Structural, Structured};
 use super::table::Table;
-use super::touch::Touch;
 use super::weigh::{Scales, Weighed};
 use crate::clean::{Conflict, ConflictKind, conflicts_of};
 use crate::path::TreePath;
@@ -32,11 +31,17 @@ pub struct Ends {
     pub theirs: Sha,
 }
 
-/// A resolver that knows the language of a file: a program that the caller runs in a box.
-pub trait Structure {
-    /// The merged text, if the program has one.
-    fn settle(&self, path: &TreePath, base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>>;
+/// What the program that makes a file made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// This.
+    Text(Vec<u8>),
+    /// Nothing, for this reason.
+    Failed(String),
 }
+
+/// Files that were made anew, after a first climb named them.
+pub type Remade = BTreeMap<TreePath, Made>;
 
 /// How to climb.
 #[derive(Clone, Copy)]
@@ -49,9 +54,11 @@ pub struct ClimbOptions<'a> {
     pub table: &'a Table,
     /// What this fork's past teaches.
     pub knowledge: &'a Knowledge,
-    /// The rung `structure`, where there is a program for it. Its answers are proposals: they are shown to
-    /// whoever settles the rest.
-    pub structure: Option<&'a dyn Structure>,
+    /// The rung `structure`, where there is a program for it. It is asked about what the others left.
+    pub structure: Option<Structured<'a>>,
+    /// Files that were made anew. A ruled file that is not among them is taken from one side and named in
+    /// [`Climb::regenerate`], so that somebody can run its command and climb again.
+    pub remade: &'a Remade,
 }
 
 /// What came of it.
@@ -67,62 +74,8 @@ pub struct Climb {
     pub regenerate: Vec<(TreePath, Regenerate)>,
 }
 
-/// A conflict that somebody has to settle.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Brief {
-    /// The path.
-    pub path: TreePath,
-    /// Why it is in conflict.
-    pub kind: ConflictKind,
-    /// Other paths of the same conflict.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<TreePath>,
-    /// Why the rungs did not settle it.
-    pub why: String,
-    /// The hunks, as far as they can be shown.
-    pub hunks: Vec<HunkBrief>,
-    /// What a program that knows the language makes of the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structure: Option<String>,
-    /// The fork's commits that touched it, newest first; see [`add_touches`](super::touch::add_touches).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ours_commits: Vec<Touch>,
-    /// Upstream's commits that touched it, newest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub theirs_commits: Vec<Touch>,
-}
-
-/// A hunk for somebody to settle.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HunkBrief {
-    /// In the common ancestor.
-    pub base: String,
-    /// In the fork.
-    pub ours: String,
-    /// In upstream.
-    pub theirs: String,
-    /// The surest answers, most sure first.
-    pub proposals: Vec<Proposal>,
-}
-
-/// An answer that was not trusted enough.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Proposal {
-    /// The text.
-    pub text: String,
-    /// What kind of answer it is.
-    pub grade: String,
-    /// What answers of this kind are worth here.
-    pub confidence: f64,
-    /// The merge that it was learned from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub learned_from: Option<Sha>,
-}
-
-/// How many hunks of a file a brief shows, how much of each side, and how many answers.
-const HUNKS_SHOWN: usize = 50;
-const SIDE_SHOWN: usize = 8 << 10;
-const PROPOSALS_SHOWN: usize = 2;
+/// So many files are asked about in the language they are written in.
+const ASKED_CAP: usize = 200;
 /// No more than this is written into a tree at once.
 const EDITS_CAP: usize = 512 << 20;
 
@@ -138,14 +91,15 @@ pub async fn climb(
     let mut done = 0;
     while done < disputes.len() {
         let count = read_contents(repo, &mut disputes[done..]).await?;
-        for dispute in &mut disputes[done..done + count] {
-            ascent.take(dispute);
-            dispute.forget();
-        }
+        let batch = &mut disputes[done..done + count];
+        batch.iter().for_each(|dispute| ascent.take(dispute));
+        ascent.ask_structure(batch).await;
+        batch.iter_mut().for_each(Dispute::forget);
         done += count;
     }
     ascent.name_the_others(conflicts_of(&merged), &disputes);
     ascent.rest.sort_by(|one, other| one.path.cmp(&other.path));
+    ascent.receipts.sort_by(|one, other| one.path.cmp(&other.path));
     let tree = if ascent.edits.is_empty() {
         merged.tree
     } else {
@@ -164,6 +118,8 @@ struct Ascent<'a> {
     receipts: Vec<Receipt>,
     rest: Vec<Brief>,
     regenerate: Vec<(TreePath, Regenerate)>,
+    /// How many files were asked about in their language.
+    asked: usize,
 }
 
 impl<'a> Ascent<'a> {
@@ -176,6 +132,7 @@ impl<'a> Ascent<'a> {
             receipts: Vec::new(),
             rest: Vec::new(),
             regenerate: Vec::new(),
+            asked: 0,
         }
     }
 
@@ -185,49 +142,84 @@ impl<'a> Ascent<'a> {
         {
             return;
         }
-        let ClimbOptions { table, knowledge, rules, trust, .. } = self.options;
-        let weighed = Scales { table, knowledge, conflicts: self.conflicts }.weigh(dispute);
-        let trust = rules.trust_at(dispute.path.as_bytes(), trust);
-        match decide(dispute, &weighed, trust) {
+        let weighed = self.weigh(dispute);
+        match decide(dispute, &weighed, self.trust_at(dispute)) {
             Ok(decision) if self.put(dispute, &decision.outcome) => {
                 self.receipts.push(Receipt::of(dispute, &weighed, &decision));
             }
-            Ok(_) => self.leave(dispute, &weighed, &Declined::NoAnswer),
-            Err(declined) => self.leave(dispute, &weighed, &declined),
+            Ok(_) => self.leave(dispute, &weighed, Declined::NoAnswer.to_string()),
+            Err(declined) => self.leave(dispute, &weighed, declined.to_string()),
         }
+    }
+
+    fn weigh(&self, dispute: &Dispute) -> Weighed {
+        let ClimbOptions { table, knowledge, .. } = self.options;
+        Scales { table, knowledge, conflicts: self.conflicts }.weigh(dispute)
+    }
+
+    fn trust_at(&self, dispute: &Dispute) -> Trust {
+        self.options.rules.trust_at(dispute.path.as_bytes(), self.options.trust)
+    }
+
+    /// Asks the program about what the other rungs left of these. What it is not trusted with becomes a proposal.
+    async fn ask_structure(&mut self, batch: &[Dispute]) {
+        let Some(structured) = self.options.structure else { return };
+        let open: BTreeSet<TreePath> = self.rest.iter().map(|brief| brief.path.clone()).collect();
+        let asked: Vec<(&Dispute, Question)> = batch
+            .iter()
+            .filter(|dispute| open.contains(&dispute.path))
+            .filter_map(|dispute| Some((dispute, Question::about(dispute)?)))
+            .take(ASKED_CAP.saturating_sub(self.asked))
+            .collect();
+        if asked.is_empty() {
+            return;
+        }
+        self.asked += asked.len();
+        let (disputes, questions): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+        let answers = structured.program.settle(&questions).await;
+        for (dispute, answer) in disputes.into_iter().zip(answers) {
+            let weigh = |text| structured.weigh(self.options.table, dispute, text);
+            if let Some(found) = answer.and_then(weigh) {
+                self.follow_structure(structured.program.program(), dispute, found);
+            }
+        }
+    }
+
+    fn follow_structure(&mut self, program: &str, dispute: &Dispute, found: Structural) {
+        let Some(at) = self.rest.iter().position(|brief| brief.path == dispute.path) else {
+            return;
+        };
+        if found.is_trusted(self.trust_at(dispute)) {
+            let (receipt, outcome) = Receipt::of_structure(dispute, found, program);
+            if self.put(dispute, &outcome) {
+                self.rest.remove(at);
+                self.receipts.push(receipt);
+            }
+            return;
+        }
+        self.rest[at].structure = Some(Proposal::of_structure(&found, program));
     }
 
     /// A conflict can have several paths, or be about a folder or a name that has no version of its own.
     fn name_the_others(&mut self, conflicts: Vec<Conflict>, disputes: &[Dispute]) {
         let known: BTreeSet<&TreePath> = disputes.iter().map(|dispute| &dispute.path).collect();
-        let open = self.rest.iter_mut().map(|brief| (brief.path.clone(), brief));
-        let mut open: BTreeMap<TreePath, &mut Brief> = open.collect();
-        let mut others = Vec::new();
+        let numbered = self.rest.iter().enumerate();
+        let open: BTreeMap<TreePath, usize> =
+            numbered.map(|(at, brief)| (brief.path.clone(), at)).collect();
         for Conflict { path, kind, also } in conflicts {
-            match open.get_mut(&path) {
-                Some(brief) => brief.also = also,
+            match open.get(&path) {
+                Some(&at) => self.rest[at].also = also,
                 None if !known.contains(&path) => {
-                    others.push(Brief::without_hunks(path, kind, also));
+                    let nearby = &self.options.knowledge.nearby;
+                    self.rest.push(Brief::without_hunks(path, kind, also, nearby));
                 }
                 None => {}
             }
         }
-        self.rest.extend(others);
     }
 
-    /// A ruling can be followed where the side that it names has the file.
+    /// A ruling can be followed where the conflict is about one path.
     fn follow(&mut self, dispute: &Dispute, ruling: &Ruling) -> bool {
-        let (choice, rung) = match ruling {
-            Ruling::Ours => (Choice::Ours, Rung::Policy),
-            Ruling::Theirs => (Choice::Theirs, Rung::Policy),
-            Ruling::Regenerate(Regenerate { from: RegenerateFrom::Ours, .. }) => {
-                (Choice::Ours, Rung::Regenerate)
-            }
-            Ruling::Regenerate(Regenerate { from: RegenerateFrom::Theirs, .. }) => {
-                (Choice::Theirs, Rung::Regenerate)
-            }
-            Ruling::Trust(_) => return false,
-        };
         let stays_put = !matches!(
             dispute.kind,
             ConflictKind::FileDirectory
@@ -235,22 +227,59 @@ impl<'a> Ascent<'a> {
                 | ConflictKind::RenameCollision
                 | ConflictKind::DirectoryRename
         );
-        let outcome = Outcome::Whole(if version_for(dispute, choice).is_some() {
-            choice
-        } else {
-            Choice::Absent
-        });
-        let needs_file = matches!(ruling, Ruling::Regenerate(_));
-        if !stays_put || (needs_file && outcome == Outcome::Whole(Choice::Absent)) {
-            return false;
-        }
+        let choice = match ruling {
+            _ if !stays_put => return false,
+            Ruling::Ours => Choice::Ours,
+            Ruling::Theirs => Choice::Theirs,
+            Ruling::Regenerate(how) => return self.make_anew(dispute, how),
+            Ruling::Trust(_) => return false,
+        };
+        let outcome = Outcome::Whole(side_or_nothing(dispute, choice));
         if !self.put(dispute, &outcome) {
             return false;
         }
-        self.receipts.push(Receipt::of_ruling(dispute, &outcome, rung));
-        if let Ruling::Regenerate(how) = ruling {
-            self.regenerate.push((dispute.path.clone(), how.clone()));
+        self.receipts.push(Receipt::of_ruling(dispute, &outcome, Rung::Policy));
+        true
+    }
+
+    /// What was made anew is judged like every other result. What has still to be made starts from the side that was
+    /// ruled, which must have the file.
+    fn make_anew(&mut self, dispute: &Dispute, how: &Regenerate) -> bool {
+        let options = self.options;
+        let text = match options.remade.get(&dispute.path) {
+            None => return self.start_from_a_side(dispute, how),
+            Some(Made::Text(text)) => {
+                gate::judge(dispute, text).map(|()| text).map_err(|why| why.to_string())
+            }
+            Some(Made::Failed(why)) => Err(why.clone()),
+        };
+        match text {
+            Ok(text) => {
+                let outcome = Outcome::Text(text.clone());
+                if !self.put(dispute, &outcome) {
+                    return false;
+                }
+                self.receipts.push(Receipt::of_remade(dispute, &outcome, &how.command));
+            }
+            Err(why) => {
+                let why = format!("its command (`{}`) did not make it anew: {why}", how.command);
+                self.leave(dispute, &self.weigh(dispute), why);
+            }
         }
+        true
+    }
+
+    fn start_from_a_side(&mut self, dispute: &Dispute, how: &Regenerate) -> bool {
+        let choice = match how.from {
+            RegenerateFrom::Ours => Choice::Ours,
+            RegenerateFrom::Theirs => Choice::Theirs,
+        };
+        let outcome = Outcome::Whole(side_or_nothing(dispute, choice));
+        if outcome == Outcome::Whole(Choice::Absent) || !self.put(dispute, &outcome) {
+            return false;
+        }
+        self.receipts.push(Receipt::of_ruling(dispute, &outcome, Rung::Regenerate));
+        self.regenerate.push((dispute.path.clone(), how.clone()));
         true
     }
 
@@ -273,18 +302,14 @@ impl<'a> Ascent<'a> {
         true
     }
 
-    fn leave(&mut self, dispute: &Dispute, weighed: &Weighed, why: &Declined) {
-        let structure = dispute.texts().and_then(|[base, ours, theirs]| {
-            let text = self.options.structure?.settle(&dispute.path, base, ours, theirs)?;
-            gate::judge(dispute, &text).is_ok().then(|| shown(&text))
-        });
-        self.rest.push(Brief {
-            why: why.to_string(),
-            hunks: hunk_briefs(dispute, weighed),
-            structure,
-            ..Brief::without_hunks(dispute.path.clone(), dispute.kind, Vec::new())
-        });
+    fn leave(&mut self, dispute: &Dispute, weighed: &Weighed, why: String) {
+        self.rest.push(Brief::of(dispute, weighed, why, &self.options.knowledge.nearby));
     }
+}
+
+/// The side, or that there is nothing, as the side has it.
+fn side_or_nothing(dispute: &Dispute, choice: Choice) -> Choice {
+    if version_for(dispute, choice).is_some() { choice } else { Choice::Absent }
 }
 
 /// A side that changed the mode is followed.
@@ -294,51 +319,6 @@ fn mode_of(dispute: &Dispute) -> u32 {
         (base, Some(ours), Some(theirs)) if base == Some(ours) => theirs,
         (_, Some(ours), _) => ours,
         (_, None, theirs) => theirs.unwrap_or(0o100_644),
-    }
-}
-
-fn hunk_briefs(dispute: &Dispute, weighed: &Weighed) -> Vec<HunkBrief> {
-    let mut weighed = weighed.hunks.iter();
-    let brief = |hunk: &super::hunk::Hunk| HunkBrief {
-        base: shown(&hunk.base),
-        ours: shown(&hunk.ours),
-        theirs: shown(&hunk.theirs),
-        proposals: weighed.next().map(proposals).unwrap_or_default(),
-    };
-    hunks(&dispute.pieces).take(HUNKS_SHOWN).map(brief).collect()
-}
-
-/// The surest ones that say different things.
-fn proposals(hunk: &super::weigh::WeighedHunk) -> Vec<Proposal> {
-    let mut sorted: Vec<_> = hunk.candidates.iter().collect();
-    sorted.sort_by(|one, other| other.worth.total_cmp(&one.worth));
-    let mut seen: BTreeMap<&[u8], ()> = BTreeMap::new();
-    sorted.retain(|candidate| seen.insert(&candidate.text, ()).is_none());
-    let proposal = |candidate: &super::weigh::Candidate| Proposal {
-        text: shown(&candidate.text),
-        grade: candidate.grade.name.clone(),
-        confidence: candidate.worth,
-        learned_from: candidate.learned_from.clone(),
-    };
-    sorted.into_iter().take(PROPOSALS_SHOWN).map(proposal).collect()
-}
-
-fn shown(text: &[u8]) -> String {
-    String::from_utf8_lossy(&text[..text.len().min(SIDE_SHOWN)]).into_owned()
-}
-
-impl Brief {
-    fn without_hunks(path: TreePath, kind: ConflictKind, also: Vec<TreePath>) -> Self {
-        Self {
-            path,
-            kind,
-            also,
-            why: Declined::NoAnswer.to_string(),
-            hunks: Vec::new(),
-            structure: None,
-            ours_commits: Vec::new(),
-            theirs_commits: Vec::new(),
-        }
     }
 }
 

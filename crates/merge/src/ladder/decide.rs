@@ -47,7 +47,9 @@ impl Trust {
         self.0
     }
 
-    fn allows(self, confidence: f64) -> bool {
+    /// Whether an answer of this confidence may be acted upon.
+    #[must_use]
+    pub fn allows(self, confidence: f64) -> bool {
         self < Self::NEVER && confidence >= self.0
     }
 }

@@ -1,5 +1,7 @@
 //! What a fork's past teaches: habits, memory and the record of the rungs. It grows merge by merge.
 
+use std::collections::BTreeMap;
+
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +9,7 @@ use super::dispute::Dispute;
 use super::habit::{Choice, Habits, file_kind, places_of};
 use super::hunk::hunks;
 use super::memory::Memory;
+use super::nearby::{Earlier, Nearby};
 use super::people::People;
 use super::record::{Lesson, Record};
 use super::table::Table;
@@ -22,6 +25,8 @@ pub struct Knowledge {
     pub hunks: Habits,
     /// What they did with hunks that may come again.
     pub memory: Memory,
+    /// What was done where, for people and agents to read.
+    pub nearby: Nearby,
     /// How the rungs did.
     pub record: Record,
     /// How many merges it comes from.
@@ -53,10 +58,16 @@ impl Knowledge {
 
     fn learn_habits(&mut self, settled: &Settled, merge: &Sha) {
         let Settled { dispute, people, weighed } = settled;
+        let path = dispute.path.to_string();
+        self.nearby.learn(&Earlier {
+            merge: merge.clone(),
+            path: dispute.path.clone(),
+            choice: people.choice,
+            hunks: chosen(settled),
+        });
         if weighed.whole.is_none() {
             return;
         }
-        let path = dispute.path.to_string();
         self.files.learn(places_of(&kind_of(dispute), &path), people.choice);
         for ((hunk, weighed), answer) in
             hunks(&dispute.pieces).zip(&weighed.hunks).zip(&people.hunks)
@@ -69,6 +80,18 @@ impl Knowledge {
             }
         }
     }
+}
+
+/// What people chose for the hunks of a file, counted.
+fn chosen(settled: &Settled) -> BTreeMap<Choice, usize> {
+    let Settled { dispute, people, weighed } = settled;
+    let mut counts = BTreeMap::new();
+    for ((hunk, weighed), answer) in hunks(&dispute.pieces).zip(&weighed.hunks).zip(&people.hunks) {
+        if let Some(answer) = answer {
+            *counts.entry(choice_of(hunk, &weighed.plain, answer)).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// What is left in a file when somebody forgot to decide.

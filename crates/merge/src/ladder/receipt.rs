@@ -8,6 +8,7 @@ use super::dispute::{Dispute, Version};
 use super::gate::{Dropped, dropped};
 use super::grade::Rung;
 use super::habit::Choice;
+use super::structure::Structural;
 use super::weigh::{Candidate, Weighed};
 use crate::clean::ConflictKind;
 use crate::path::TreePath;
@@ -43,6 +44,8 @@ pub enum Deed {
     Deleted,
     /// The two versions were merged.
     Merged,
+    /// The program that makes the file made it anew.
+    Remade,
 }
 
 impl Deed {
@@ -54,6 +57,7 @@ impl Deed {
             Self::TookTheirs => "took upstream's version",
             Self::Deleted => "deleted",
             Self::Merged => "merged",
+            Self::Remade => "made anew by its program",
         }
     }
 }
@@ -83,6 +87,9 @@ pub struct Step {
     /// The merge that it was learned from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_from: Option<Sha>,
+    /// The program or command that gave the answer, where it was one, with its version as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 impl Receipt {
@@ -105,9 +112,23 @@ impl Receipt {
     /// The receipt for what the owner ruled.
     #[must_use]
     pub fn of_ruling(dispute: &Dispute, outcome: &Outcome, rung: Rung) -> Self {
-        let (version, grade) = (rung.version(), format!("{rung} ruled by the owner"));
-        let steps = vec![Step { rung, version, grade, confidence: 1.0, learned_from: None }];
-        Self::new(dispute, outcome, 1.0, steps)
+        Self::new(dispute, outcome, 1.0, vec![ruled(rung)])
+    }
+
+    /// The receipt for a file that the owner's command made anew.
+    #[must_use]
+    pub fn of_remade(dispute: &Dispute, outcome: &Outcome, command: &str) -> Self {
+        let step = Step { program: Some(command.to_owned()), ..ruled(Rung::Regenerate) };
+        Self { deed: Deed::Remade, ..Self::new(dispute, outcome, 1.0, vec![step]) }
+    }
+
+    /// The receipt for what a program that knows the language made.
+    #[must_use]
+    pub fn of_structure(dispute: &Dispute, found: Structural, program: &str) -> (Self, Outcome) {
+        let Structural { text, grade, confidence } = found;
+        let step = Step { program: Some(program.to_owned()), ..step(&grade, confidence) };
+        let outcome = Outcome::Text(text);
+        (Self::new(dispute, &outcome, confidence, vec![step]), outcome)
     }
 
     fn new(dispute: &Dispute, outcome: &Outcome, confidence: f64, steps: Vec<Step>) -> Self {
@@ -150,6 +171,17 @@ fn dropped_by(dispute: &Dispute, outcome: &Outcome) -> Dropped {
     dropped(&bytes(&dispute.base), &bytes(&dispute.ours), &bytes(&dispute.theirs), &result)
 }
 
+fn ruled(rung: Rung) -> Step {
+    Step {
+        rung,
+        version: rung.version(),
+        grade: format!("{rung} ruled by the owner"),
+        confidence: 1.0,
+        learned_from: None,
+        program: None,
+    }
+}
+
 fn step_of(candidate: &Candidate) -> Step {
     Step { learned_from: candidate.learned_from.clone(), ..step(&candidate.grade, candidate.worth) }
 }
@@ -161,5 +193,6 @@ fn step(grade: &super::grade::Grade, worth: f64) -> Step {
         grade: grade.name.clone(),
         confidence: worth,
         learned_from: None,
+        program: None,
     }
 }

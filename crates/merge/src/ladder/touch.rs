@@ -8,7 +8,8 @@ use host::git::{GitError, SealedRepo};
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use super::climb::{Brief, Ends};
+use super::brief::Brief;
+use super::climb::Ends;
 
 /// A commit that touched a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use super::hunk::{Hunk, hunks};
 use super::knowledge::Knowledge;
 use super::memory::Likeness;
 use super::plain::{Plain, Whose, look};
+use super::replay::CONFLICTS_CAP;
 use super::table::{HUNK_SIGNS, TOKEN_SIGNS, Table, WHOLE_SIGNS, sign_of_share};
 use crate::clean::ConflictKind;
 use crate::three::text::{bare, is_blank};
@@ -86,6 +87,14 @@ pub struct Scales<'a> {
 }
 
 impl Scales<'_> {
+    /// How many conflicts count. The table was made from merges that had at most so many; what it would say about larger
+    /// ones is no experience but a line drawn on, and it is upstream who decides how many there are.
+    fn crowd(&self) -> usize {
+        self.conflicts.min(CONFLICTS_CAP)
+    }
+}
+
+impl Scales<'_> {
     /// Weighs all answers to a dispute.
     #[must_use]
     pub fn weigh(&self, dispute: &Dispute) -> Weighed {
@@ -108,11 +117,19 @@ impl Scales<'_> {
             (self.knowledge.files.likelihood(&places, choice, anywhere), choice)
         };
         let (likelihood, choice) = first_best(choices_for(dispute).into_iter().map(likely))?;
-        let is_text = dispute.kind == ConflictKind::Content;
         let grade = Grade::new(Rung::Policy, "file", format!("{kind} {}", level(likelihood)))
             .of_family(&kind);
         let worth = self.knowledge.record.confidence(self.table, &grade, file_kind(path));
-        let signs = [1.0, sign_of_share(worth), ln(self.conflicts), flag(is_text)];
+        // People treat deletions otherwise than texts, also where only one file is in conflict.
+        let of_kind = |kind| flag(dispute.kind == kind);
+        let signs = [
+            1.0,
+            sign_of_share(worth),
+            ln(self.crowd()),
+            of_kind(ConflictKind::Content),
+            of_kind(ConflictKind::DeleteModify),
+            of_kind(ConflictKind::ModifyDelete),
+        ];
         let confidence = self.table.confidence_of_whole(&signs);
         Some(Whole { choice, grade, worth, signs, confidence })
     }
@@ -170,7 +187,7 @@ impl Scales<'_> {
             answers.push((grade, contained.text.clone(), None));
         }
         if let Some(text) = plain.apart.as_ref().or(plain.touching.as_ref()) {
-            let promise = self.table.token_promise(&token_signs(plain, count, self.conflicts));
+            let promise = self.table.token_promise(&token_signs(plain, count, self.crowd()));
             let grade = Grade::new(Rung::Token, "words", promise_level(promise));
             answers.push((grade, text.clone(), None));
         }
@@ -245,7 +262,7 @@ impl Scales<'_> {
             flag(support >= 3),
             opposition,
             ln(hunks.len()),
-            ln(self.conflicts),
+            ln(self.crowd()),
         ];
         Some(ByHunks { signs, confidence: self.table.confidence_by_hunks(&signs) })
     }
@@ -274,7 +291,7 @@ fn voices(candidates: &[Candidate]) -> BTreeMap<Vec<u8>, Voice> {
 
 /// Only what lies at its own path in the merged tree, and is a file on all sides, is settled here. Links, other
 /// repositories and renames that went two ways are for somebody who can look around.
-fn is_settled_here(dispute: &Dispute) -> bool {
+pub(super) fn is_settled_here(dispute: &Dispute) -> bool {
     let versions = [&dispute.base, &dispute.ours, &dispute.theirs];
     let all_files = versions.into_iter().flatten().all(super::dispute::Version::is_file);
     all_files
@@ -430,4 +447,31 @@ fn promise_level(promise: f64) -> &'static str {
     const LEVELS: [(f64, &str); 5] =
         [(0.3, "<30"), (0.5, "<50"), (0.65, "<65"), (0.75, "<75"), (0.85, "<85")];
     LEVELS.iter().find(|(limit, _)| promise < *limit).map_or("85+", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::dispute::Version;
+    use crate::path::TreePath;
+
+    fn confidence(conflicts: usize) -> f64 {
+        let id = Sha::parse(&"a".repeat(40)).unwrap();
+        let version = Some(Version { mode: 0o100_644, id, bytes: None });
+        let [base, ours, theirs] = [version.clone(), version.clone(), version];
+        let (path, kind) = (TreePath::new(*b"a"), ConflictKind::Content);
+        let dispute = Dispute { path, kind, base, ours, theirs, pieces: Vec::new() };
+        let (table, knowledge) = (Table::shipped(), &Knowledge::default());
+        let weighed = Scales { table, knowledge, conflicts }.weigh(&dispute);
+        weighed.whole.unwrap().confidence
+    }
+
+    #[test]
+    fn a_merge_larger_than_any_that_was_learned_from_makes_nobody_surer() {
+        let largest = confidence(CONFLICTS_CAP);
+        assert!(largest < 0.5, "{largest}");
+        for conflicts in [CONFLICTS_CAP + 1, 10_000, 100_000_000] {
+            assert!((confidence(conflicts) - largest).abs() < f64::EPSILON, "{conflicts}");
+        }
+    }
 }

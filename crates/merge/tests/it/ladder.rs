@@ -1,41 +1,45 @@
-//! The ladder on real repositories: what is settled, what is left, and that nothing odd gets through.
+//! The ladder on real repositories: what is settled, what is left, and what is said about both.
 
-use std::fmt::Write as _;
-use std::os::unix::fs::symlink;
-
-use host::git::{ObjectFormat, SealedRepo};
 use merge::clean::ConflictKind;
 use merge::ladder::decide::Trust;
+use merge::ladder::grade::Rung;
+use merge::ladder::habit::Choice;
 use merge::ladder::history::{Learned, PastEnds, learn, replay};
 use merge::ladder::knowledge::Knowledge;
 use merge::ladder::receipt::Deed;
 use merge::ladder::rule::{Regenerate, RegenerateFrom, Rules, Ruling};
 use merge::ladder::table::Table;
 use merge::ladder::touch::add_touches;
-use merge::ladder::{Climb, ClimbOptions, Ends, climb};
-use testkit::Hermetic;
+use merge::ladder::{Climb, ClimbOptions, Ends, Made, Remade, climb};
+use merge::path::TreePath;
 
 use crate::world::{FORK, UPSTREAM, World};
 
-async fn climb_with(world: &World, trust: Trust, rules: &Rules, knowledge: &Knowledge) -> Climb {
+pub(crate) async fn climb_with(
+    world: &World,
+    trust: Trust,
+    rules: &Rules,
+    knowledge: &Knowledge,
+) -> Climb {
     let ends = Ends { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
     let table = Table::shipped();
-    let options = ClimbOptions { trust, rules, table, knowledge, structure: None };
+    let remade = Remade::new();
+    let options = ClimbOptions { trust, rules, table, knowledge, structure: None, remade: &remade };
     climb(&world.sealed().await, &ends, options).await.unwrap()
 }
 
-async fn climb_at(world: &World, trust: f64) -> Climb {
+pub(crate) async fn climb_at(world: &World, trust: f64) -> Climb {
     let trust = Trust::new(trust).unwrap();
     climb_with(world, trust, &Rules::default(), &Knowledge::default()).await
 }
 
-async fn learned(world: &World) -> Learned {
+pub(crate) async fn learned(world: &World) -> Learned {
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
     let ends = PastEnds { tip: &tip, upstream: &upstream };
     learn(&world.sealed().await, ends, None).await.unwrap()
 }
 
-async fn read(world: &World, climb: &Climb, path: &str) -> Option<String> {
+pub(crate) async fn read(world: &World, climb: &Climb, path: &str) -> Option<String> {
     let sealed = world.sealed().await;
     let entries = sealed.entries_at(&climb.tree, &[path.as_bytes()]).await.unwrap();
     let entry = entries.get(path.as_bytes())?;
@@ -43,13 +47,13 @@ async fn read(world: &World, climb: &Climb, path: &str) -> Option<String> {
     Some(String::from_utf8(blobs.into_iter().next().unwrap()?.bytes).unwrap())
 }
 
-fn paths(climb: &Climb) -> (Vec<String>, Vec<String>) {
+pub(crate) fn paths(climb: &Climb) -> (Vec<String>, Vec<String>) {
     let settled = climb.receipts.iter().map(|receipt| receipt.path.to_string());
     (settled.collect(), climb.rest.iter().map(|brief| brief.path.to_string()).collect())
 }
 
 /// People merge upstream into the fork, settling conflicts like this.
-fn people_merge(world: &World, files: &[(&str, Option<&str>)]) {
+pub(crate) fn people_merge(world: &World, files: &[(&str, Option<&str>)]) {
     let merged = world.merged_by_hand(files);
     world.on(FORK).git(&["reset", "--quiet", "--hard", merged.as_str()]);
 }
@@ -193,90 +197,59 @@ async fn a_result_that_is_no_json_any_more_is_refused() {
 }
 
 #[tokio::test]
-async fn odd_names_links_and_other_repositories_are_left_and_named() {
-    let world = World::new(&[("swap", "1\n"), ("file", "1\n")]);
-    let odd: &[u8] = b"new\nline \xe2\x80\xae\xff";
-    for (branch, text) in [(FORK, "fork\n"), (UPSTREAM, "upstream\n")] {
-        world.on(branch);
-        std::fs::write(world.odd_file(odd), text).unwrap();
-        std::fs::write(world.odd_file(b".gitattributes"), "* merge=evil filter=evil\n").unwrap();
-        world.repo.commit("odd");
+async fn a_brief_tells_what_earlier_merges_did_nearby() {
+    let world = World::new(&[("src/a", "1\n"), ("src/b", "1\n")]);
+    world.write(FORK, "src/a", "fork\n");
+    world.write(UPSTREAM, "src/a", "2\n");
+    people_merge(&world, &[("src/a", Some("fork\n"))]);
+    let merge = world.sha(FORK);
+    for path in ["src/a", "src/b"] {
+        world.write(FORK, path, "something of the fork's own\n");
+        world.write(UPSTREAM, path, "and something quite different\n");
     }
-    world.write(FORK, "swap", "fork\n");
-    world.on(UPSTREAM);
-    std::fs::remove_file(world.odd_file(b"swap")).unwrap();
-    symlink("/etc/passwd", world.odd_file(b"swap")).unwrap();
-    world.repo.commit("a link");
-    let climb = climb_at(&world, 0.0).await;
-    let (settled, rest) = paths(&climb);
-    assert!(
-        settled.iter().chain(&rest).all(|path| !path.contains('\n') && !path.contains('\u{202e}'))
-    );
-    assert!(rest.iter().any(|path| path.starts_with("swap")), "{rest:?}");
-    assert!(!settled.iter().any(|path| path.starts_with("swap")), "{settled:?}");
-    let all = settled.iter().chain(&rest);
-    assert_eq!(all.filter(|path| path.starts_with("new")).count(), 1);
+    let learned = learned(&world).await;
+    let nearly = Trust::new(0.999).unwrap();
+    let climb = climb_with(&world, nearly, &Rules::default(), &learned.knowledge).await;
+    assert_eq!(climb.rest.len(), 2, "{:?}", climb.receipts);
+    for brief in &climb.rest {
+        let [earlier] = brief.nearby.as_slice() else { panic!("{brief:?}") };
+        assert_eq!((&earlier.merge, earlier.choice), (&merge, Choice::Ours), "{}", brief.path);
+        assert_eq!(earlier.path.to_string(), "src/a");
+        assert_eq!(earlier.hunks, [(Choice::Ours, 1)].into());
+    }
 }
 
 #[tokio::test]
-async fn a_swapped_submodule_is_left_and_named() {
-    let world = World::new(&[("x", "1\n")]);
-    for branch in [FORK, UPSTREAM] {
-        let commit = world.write(branch, &format!("only-{branch}"), "x\n");
-        let link = format!("160000,{commit},sub");
-        world.on(branch).git(&["update-index", "--add", "--cacheinfo", &link]);
-        world.repo.commit_index("a submodule");
+async fn what_its_command_made_is_judged_and_has_a_receipt() {
+    let files = [("good.json", "{}\n"), ("bad.json", "{}\n"), ("failed", "1\n")];
+    let world = World::new(&files);
+    for (path, _) in files {
+        world.write(FORK, path, "{\"a\": 1}\n");
+        world.write(UPSTREAM, path, "{\"b\": 2}\n");
     }
-    let climb = climb_at(&world, 0.0).await;
-    assert!(climb.rest.iter().any(|brief| brief.path.to_string() == "sub"), "{:?}", climb.rest);
-}
-
-#[tokio::test]
-async fn huge_and_binary_files_are_not_looked_into() {
-    let world = World::new(&[("big", "1\n"), ("bin", "\0one")]);
-    let huge = |word: &str| word.repeat(1 << 20);
-    world.write(FORK, "big", huge("fork "));
-    world.write(FORK, "bin", "\0two");
-    world.write(UPSTREAM, "big", huge("upstream "));
-    world.write(UPSTREAM, "bin", "\0three");
-    let climb = climb_at(&world, 0.9).await;
-    let kinds: Vec<_> = climb.rest.iter().map(|brief| (brief.kind, brief.hunks.len())).collect();
-    assert!(kinds.iter().all(|(_, hunks)| *hunks == 0), "{kinds:?}");
-    assert_eq!(climb.receipts.len() + climb.rest.len(), 2);
-}
-
-#[tokio::test]
-async fn thousands_of_conflicts_and_of_hunks_are_all_accounted_for() {
-    const FILES: usize = 2500;
-    let hermetic = Hermetic::new();
-    let path = hermetic.root().join("host.git");
-    let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.unwrap();
-    let mut stream = String::new();
-    for branch in ["first", "fork", "upstream"] {
-        writeln!(stream, "commit refs/heads/{branch}").unwrap();
-        stream.push_str("committer A <a@example.com> 1735689600 +0000\ndata 2\nx\n");
-        if branch != "first" {
-            stream.push_str("from refs/heads/first\n");
-        }
-        for number in 0..FILES {
-            let text = format!("{branch} {number}\n");
-            writeln!(stream, "M 100644 inline dir/file{number}").unwrap();
-            writeln!(stream, "data {}\n{text}", text.len()).unwrap();
-        }
-        let many: String =
-            (0..9000).map(|line| format!("{branch} {line}\nsame {line}\n")).collect();
-        writeln!(stream, "M 100644 inline many\ndata {}\n{many}\n", many.len()).unwrap();
-    }
-    repo.fast_import(&stream).await.unwrap();
-    let tip = async |name: &str| repo.resolve_commit(name).await.unwrap().unwrap();
-    let ends =
-        Ends { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
-    let (rules, knowledge) = (Rules::default(), Knowledge::default());
-    let (trust, table) = (Trust::USUAL, Table::shipped());
+    let how = Regenerate { from: RegenerateFrom::Theirs, command: "make it".to_owned() };
+    let rules = Rules::default().with("**", Ruling::Regenerate(how));
+    let first = climb_with(&world, Trust::USUAL, &rules, &Knowledge::default()).await;
+    assert_eq!((first.regenerate.len(), first.rest.len()), (3, 0));
+    let made = |path: &str, made| (TreePath::new(path.as_bytes()), made);
+    let remade: Remade = [
+        made("good.json", Made::Text(b"{\"a\": 1, \"b\": 2}\n".to_vec())),
+        made("bad.json", Made::Text(b"{\n".to_vec())),
+        made("failed", Made::Failed("status 3: no such target".to_owned())),
+    ]
+    .into();
+    let (trust, table, knowledge) = (Trust::USUAL, Table::shipped(), &Knowledge::default());
     let options =
-        ClimbOptions { trust, rules: &rules, table, knowledge: &knowledge, structure: None };
-    let climb = climb(&repo, &ends, options).await.unwrap();
-    assert_eq!(climb.receipts.len() + climb.rest.len(), FILES + 1);
-    let many = climb.rest.iter().find(|brief| brief.path.to_string() == "many").unwrap();
-    assert!(many.hunks.is_empty());
+        ClimbOptions { trust, rules: &rules, table, knowledge, structure: None, remade: &remade };
+    let ends = Ends { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
+    let climb = climb(&world.sealed().await, &ends, options).await.unwrap();
+    assert_eq!(climb.regenerate, []);
+    let receipt = &climb.receipts[0];
+    assert_eq!((receipt.deed, receipt.steps[0].rung), (Deed::Remade, Rung::Regenerate));
+    assert_eq!(receipt.steps[0].program.as_deref(), Some("make it"));
+    assert_eq!(read(&world, &climb, "good.json").await.unwrap(), "{\"a\": 1, \"b\": 2}\n");
+    let why: Vec<&str> = climb.rest.iter().map(|brief| brief.why.as_str()).collect();
+    assert!(why[0].contains("`make it`") && why[0].contains("valid JSON on both sides"), "{why:?}");
+    assert!(why[1].contains("no such target"), "{why:?}");
+    assert!(read(&world, &climb, "failed").await.unwrap().contains("<<<<<<<"));
 }

@@ -5,9 +5,11 @@
 mod clean;
 mod contract;
 mod forecast;
+mod hostile;
 mod ladder;
 mod own;
 mod property;
 mod rebase;
 mod speed;
+mod structure;
 mod world;

@@ -202,6 +202,14 @@ impl Fork {
         sha
     }
 
+    /// Upstream does whatever `act` does in its checkout, and publishes it.
+    pub fn upstream_does(&self, message: &str, act: impl FnOnce(&Repo)) -> String {
+        act(&self.author);
+        let sha = self.author.commit(message);
+        self.author.git(&["push", "--quiet", "upstream", MAIN]);
+        sha
+    }
+
     /// Upstream has one new commit, in a file that the fork does not touch.
     pub fn clean_merge(self) -> Self {
         self.upstream_commit(UPSTREAM_FILE, "1\n2\n", "second");

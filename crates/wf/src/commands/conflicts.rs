@@ -78,7 +78,7 @@ async fn base_forecast(
 ) -> Result<Option<Forecast>, Failure> {
     match (tips.base_tip(target), tips.branch_tip(target)) {
         (Some(base), Some(tip)) if *base != target.meta.base_sha => {
-            forecast(product, base, tip).await.map(Some)
+            forecast(product, tip, base).await.map(Some)
         }
         (Some(_), Some(_)) => Ok(Some(Forecast::Clean)),
         _ => Ok(None),

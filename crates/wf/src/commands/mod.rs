@@ -24,6 +24,7 @@ pub(crate) mod skip;
 pub(crate) mod status;
 pub(crate) mod switch;
 pub(crate) mod uat;
+pub(crate) mod update;
 pub(crate) mod verdict;
 pub(crate) mod watch;
 

@@ -2,20 +2,24 @@
 //! that touched the same files.
 
 use host::git::ProductRepo;
+use merge::ladder::decide::Trust;
 use model::id::Sha;
 use model::verdict::WfStatus;
 use serde::Serialize;
 
+use super::ladder::{Ladder, open_paths};
 use crate::exit::{Failure, OrExit};
 
-/// What git makes of two branches.
+/// What git, and then the ladder, make of two branches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "merge", rename_all = "snake_case")]
 pub(crate) enum Forecast {
     /// They merge without anybody.
     Clean,
-    /// These paths need somebody.
-    Conflicts { paths: Vec<String> },
+    /// They conflict in these paths, and all of them settle without anybody.
+    Settles { paths: Vec<String> },
+    /// These paths need somebody; the others settle.
+    Conflicts { paths: Vec<String>, settled: Vec<String> },
     /// They cannot be merged at all.
     Impossible { reason: String },
 }
@@ -29,18 +33,13 @@ pub(crate) async fn forecast(
     if product.merge_base(ours, theirs).await.or_exit(WfStatus::General)?.is_none() {
         return Ok(Forecast::Impossible { reason: "they have no commit in common".to_owned() });
     }
-    let merged = product.merge_tree(ours, theirs).await.or_exit(WfStatus::General)?;
-    if merged.is_clean {
-        return Ok(Forecast::Clean);
-    }
-    let mut paths: Vec<String> = merged
-        .stages
-        .iter()
-        .map(|stage| String::from_utf8_lossy(&stage.path).into_owned())
-        .collect();
-    paths.sort();
-    paths.dedup();
-    Ok(Forecast::Conflicts { paths })
+    let climb = Ladder::open(product).await?.climb(ours, theirs, Trust::USUAL).await?;
+    let settled: Vec<String> = climb.receipts.iter().map(|it| it.path.to_string()).collect();
+    Ok(match (climb.rest.is_empty(), settled.is_empty()) {
+        (true, true) => Forecast::Clean,
+        (true, false) => Forecast::Settles { paths: settled },
+        (false, _) => Forecast::Conflicts { paths: open_paths(&climb), settled },
+    })
 }
 
 impl Forecast {
@@ -48,7 +47,15 @@ impl Forecast {
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Clean => "merges cleanly".to_owned(),
-            Self::Conflicts { paths } => format!("conflicts in {}", paths.join(", ")),
+            Self::Settles { paths } => {
+                format!("merges; conflicts that settle without anybody: {}", paths.join(", "))
+            }
+            Self::Conflicts { paths, settled } if settled.is_empty() => {
+                format!("conflicts in {}", paths.join(", "))
+            }
+            Self::Conflicts { paths, settled } => {
+                format!("conflicts in {}; {} more settle", paths.join(", "), settled.len())
+            }
             Self::Impossible { reason } => format!("cannot be merged: {reason}"),
         }
     }

@@ -57,7 +57,11 @@ pub(crate) async fn check_ready(
     refuse_dirty(product, &meta.worktree, "the worktree").await
 }
 
-async fn refuse_dirty(product: &ProductRepo, dir: &Path, what: &str) -> Result<(), Failure> {
+pub(super) async fn refuse_dirty(
+    product: &ProductRepo,
+    dir: &Path,
+    what: &str,
+) -> Result<(), Failure> {
     let dirty = product.dirty_paths(dir).await.or_exit(WfStatus::General)?;
     match dirty.first() {
         None => Ok(()),

@@ -24,6 +24,7 @@ mod test_planparse;
 mod test_prune;
 mod test_schemas;
 mod test_secrets;
+mod test_update;
 mod test_wf_clarification;
 mod test_wf_implement;
 mod test_wf_new;

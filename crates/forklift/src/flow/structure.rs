@@ -1,0 +1,199 @@
+//! The rung `structure`: mergiraf, where the person has installed it, in a box of its own. It is somebody else's program
+//! and reads files of people we do not know: it sees three versions of each file, itself, and nothing else.
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use engine::chore::Chore;
+use engine::workspace::{give, make_harness_state};
+use host::git::SealedRepo;
+use merge::ladder::history::PastEnds;
+use merge::ladder::structure::{
+    Answers, Question, Structure, StructureRecord, Structured, learn_structure,
+};
+use model::verdict::ForkliftStatus;
+use sandbox::spec::{BoxUser, Limits, MIB, ProgramMount};
+
+use super::observe::fork_key;
+use super::run::Run;
+use crate::exit::{Failure, OrExit};
+
+/// The program, as it is found on the host's search path.
+const PROGRAM: &str = "mergiraf";
+/// How long it may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(5);
+/// Where the box sees it.
+const INSIDE: &str = "/opt/structure";
+
+/// Where it works; all are removed afterwards.
+const WORKSPACE: &str = "structure-workspace";
+const STATE: &str = "structure-state";
+const PROGRAM_FOLDER: &str = "structure-program";
+
+/// All files together; a file that is not done by then has no answer.
+const DEADLINE_SECS: u64 = 120;
+const MEMORY_BYTES: u64 = 1024 * MIB;
+/// An answer that is longer than both sides ever are is none.
+const ANSWER_CAP: usize = 4 << 20;
+
+/// One file after the other, each within its time. A file is answered if the program says that no conflict is left.
+const SCRIPT: &str = r#"
+for question in [0-9]*; do
+    timeout 6 /opt/structure/mergiraf merge --timeout 4000 --path-name="$(cat "$question/name")" --output="$question/made" \
+        "$question/base" "$question/ours" "$question/theirs" >/dev/null 2>&1 && mv "$question/made" "$question/answer"
+done
+exit 0
+"#;
+
+/// mergiraf, for one run.
+pub(super) struct Mergiraf<'a> {
+    run: &'a Run<'a>,
+    program: PathBuf,
+    version: String,
+    /// It could not be asked, so that what it did not answer says nothing about it.
+    is_broken: Cell<bool>,
+}
+
+impl<'a> Mergiraf<'a> {
+    /// Finds it, and asks for its version.
+    pub(super) async fn find(run: &'a Run<'a>) -> Option<Self> {
+        let program = host::tool::which(PROGRAM)?;
+        let version = host::tool::tool_version(PROGRAM, &["--version"], VERSION_LIMIT).await?;
+        Some(Self { run, program, version, is_broken: Cell::new(false) })
+    }
+
+    /// What its answers are worth in this fork: learned from the newest merges and kept beside what else is learned.
+    pub(super) async fn record(&self, repo: &SealedRepo) -> Result<StructureRecord, Failure> {
+        let pins = &self.run.meta.pins;
+        let ends = PastEnds { tip: &pins.base, upstream: &pins.upstream };
+        let file = record_file(&self.run.cache, &fork_key(&self.run.repo));
+        let kept = load_record(&file);
+        let before = kept.as_ref().map_or(0, |kept| kept.seen.len());
+        let learned = learn_structure(repo, ends, kept, self).await;
+        let learned = learned.or_exit(ForkliftStatus::Machine)?;
+        if learned.seen.len() != before && !self.is_broken.get() {
+            let text = serde_json::to_vec(&learned).or_exit(ForkliftStatus::Internal)?;
+            host::file::write_atomic(&file, &text, 0o600).or_exit(ForkliftStatus::Machine)?;
+        }
+        Ok(learned)
+    }
+
+    /// With its record, for the ladder.
+    pub(super) fn with<'b>(&'b self, record: &'b StructureRecord) -> Structured<'b> {
+        Structured { program: self, record }
+    }
+
+    async fn ask(&self, questions: &[Question]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let run = self.run;
+        run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
+        let folder = |name: &str| run.dir.path().join(name);
+        lay_out(&folder(WORKSPACE), questions).or_exit(ForkliftStatus::Machine)?;
+        give(&folder(WORKSPACE), BoxUser::of_caller()).or_exit(ForkliftStatus::Machine)?;
+        make_harness_state(&folder(STATE), BoxUser::of_caller())
+            .or_exit(ForkliftStatus::Machine)?;
+        copy_program(&self.program, &folder(PROGRAM_FOLDER)).or_exit(ForkliftStatus::Machine)?;
+        let name = format!("structure-{}", run.dir.next_box("structure"));
+        let mut site = run.site(&name, DEADLINE_SECS)?;
+        site.workspace = folder(WORKSPACE);
+        site.harness_state = folder(STATE);
+        site.limits = Limits { memory_bytes: MEMORY_BYTES, ..site.limits };
+        let mut chore = Chore::shell(site, SCRIPT);
+        let (host, inside) = (folder(PROGRAM_FOLDER), INSIDE.to_owned());
+        chore.programs = vec![ProgramMount { host, inside }];
+        let ended = chore.run(&run.launcher()?, &run.cancel).await;
+        let ended = ended.or_exit(ForkliftStatus::Machine)?;
+        if !ended.passed() {
+            self.is_broken.set(true);
+            let how = &ended.record.ended;
+            run.ui.note(&format!("{} did not come to its end: {how:?}", self.version));
+        }
+        let answers = (0..questions.len()).map(|at| read_answer(&folder(WORKSPACE), at)).collect();
+        run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
+        Ok(answers)
+    }
+}
+
+impl Structure for Mergiraf<'_> {
+    fn program(&self) -> &str {
+        &self.version
+    }
+
+    fn settle<'a>(&'a self, questions: &'a [Question]) -> Answers<'a> {
+        Box::pin(async move {
+            match self.ask(questions).await {
+                Ok(answers) => answers,
+                // A rung that cannot be used is told, and the others go on.
+                Err(failure) => {
+                    self.is_broken.set(true);
+                    self.run.ui.note(&format!("{} could not be used: {failure}", self.version));
+                    vec![None; questions.len()]
+                }
+            }
+        })
+    }
+}
+
+/// Where the record of a fork is kept.
+pub(crate) fn record_file(cache: &Path, fork: &str) -> PathBuf {
+    cache.join("forks").join(format!("{fork}.structure.json"))
+}
+
+/// What is kept of a fork. What cannot be read is learned again.
+pub(crate) fn load_record(file: &Path) -> Option<StructureRecord> {
+    fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok())
+}
+
+/// A folder for each question.
+fn lay_out(workspace: &Path, questions: &[Question]) -> std::io::Result<()> {
+    for (at, question) in questions.iter().enumerate() {
+        let folder = workspace.join(at.to_string());
+        fs::create_dir_all(&folder)?;
+        let name = plain_name(question.path.as_bytes());
+        let sides = [("base", &question.base), ("ours", &question.ours)];
+        for (name, text) in sides.into_iter().chain([("theirs", &question.theirs)]) {
+            fs::write(folder.join(name), text)?;
+        }
+        fs::write(folder.join("name"), name)?;
+    }
+    Ok(())
+}
+
+/// Only the name's end tells the language. A name with anything odd in it is not worth the risk.
+fn plain_name(path: &[u8]) -> String {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-+".contains(byte);
+    match std::str::from_utf8(name) {
+        Ok(name) if name.len() <= 200 && name.as_bytes().iter().all(is_plain) => name.to_owned(),
+        Ok(_) | Err(_) => "file".to_owned(),
+    }
+}
+
+/// The program alone in a folder: what else lies beside it on the host is nobody's business.
+fn copy_program(program: &Path, folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
+    let copy = folder.join(PROGRAM);
+    fs::copy(program, &copy)?;
+    fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))
+}
+
+fn read_answer(workspace: &Path, at: usize) -> Option<Vec<u8>> {
+    let read = host::beneath::read_beneath(workspace, &format!("{at}/answer"), ANSWER_CAP);
+    read.ok().flatten().filter(|file| !file.truncated).map(|file| file.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_odd_tells_no_language() {
+        assert_eq!(plain_name(b"src/a b/main.rs"), "main.rs");
+        for odd in [&b"x\n.rs"[..], b"$(id).rs", b"\xff.rs", "a\u{202e}.rs".as_bytes()] {
+            assert_eq!(plain_name(odd), "file");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What earlier merges did nearby: at the same path, and else in the same folder, for whoever settles what is left.
+
+use std::collections::BTreeMap;
+
+use model::id::Sha;
+use serde::{Deserialize, Serialize};
+
+use super::habit::Choice;
+use crate::path::TreePath;
+
+/// How a file was settled in an earlier merge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    /// The merge.
+    pub merge: Sha,
+    /// Where.
+    pub path: TreePath,
+    /// What became of the file.
+    pub choice: Choice,
+    /// What became of its hunks, counted; nothing where that could not be told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hunks: BTreeMap<Choice, usize>,
+}
+
+/// The newest settlements at each path and in each folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nearby {
+    paths: BTreeMap<String, Vec<Earlier>>,
+    folders: BTreeMap<String, Vec<Earlier>>,
+}
+
+/// So many are kept of each. A merge with a hundred thousand conflicts asks as often, so there is nothing to search.
+const KEPT: usize = 3;
+
+impl Nearby {
+    /// Takes note of a file. Merges come in their order.
+    pub fn learn(&mut self, earlier: &Earlier) {
+        let path = earlier.path.to_string();
+        let folder = folder_of(&path).to_owned();
+        let kept = [self.paths.entry(path).or_default(), self.folders.entry(folder).or_default()];
+        for kept in kept {
+            kept.insert(0, earlier.clone());
+            kept.truncate(KEPT);
+        }
+    }
+
+    /// What was done at a path, newest first; where nothing was, what was done in its folder.
+    #[must_use]
+    pub fn near(&self, path: &str) -> &[Earlier] {
+        let here = self.paths.get(path).or_else(|| self.folders.get(folder_of(path)));
+        here.map_or(&[], Vec::as_slice)
+    }
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merge(turn: usize) -> Sha {
+        Sha::parse(&format!("{turn:040x}")).unwrap()
+    }
+
+    fn near(path: &str) -> Vec<Sha> {
+        let mut nearby = Nearby::default();
+        let merged = ["src/a.rs", "src/a.rs", "src/a.rs", "src/a.rs", "src/b.rs", "src/deep/c.rs"];
+        for (turn, path) in merged.into_iter().chain(["top"]).enumerate() {
+            nearby.learn(&Earlier {
+                merge: merge(turn),
+                path: TreePath::new(path.as_bytes()),
+                choice: Choice::Ours,
+                hunks: BTreeMap::new(),
+            });
+        }
+        nearby.near(path).iter().map(|earlier| earlier.merge.clone()).collect()
+    }
+
+    #[test]
+    fn the_newest_at_the_path_itself_come_first_and_alone() {
+        assert_eq!(near("src/a.rs"), [3, 2, 1].map(merge));
+    }
+
+    #[test]
+    fn a_path_without_a_past_is_told_about_its_folder_and_not_about_what_is_below() {
+        assert_eq!(near("src/new.rs"), [4, 3, 2].map(merge));
+        assert_eq!(near("new"), [merge(6)]);
+        assert!(near("elsewhere/new").is_empty());
+    }
+}

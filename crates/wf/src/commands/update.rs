@@ -1,0 +1,40 @@
+//! `wf update`: brings a workstream's branch up to date with its base branch.
+
+use merge::ladder::decide::Trust;
+use model::verdict::WfStatus;
+use serde_json::json;
+
+use super::App;
+use crate::cli::Which;
+use crate::disk::workstream::Workstream;
+use crate::exit::Outcome;
+use crate::flow::product::open_product;
+use crate::flow::refresh::{Tips, refresh};
+use crate::flow::update::{Updated, render_receipt, update};
+
+/// Updates. A run must not be on.
+pub(crate) async fn run(app: &App, which: &Which, trust: Trust) -> Outcome {
+    let site = app.site()?;
+    let workstream = app.workstream(&site, which)?;
+    let product = open_product(&site).await?;
+    let _run = site.try_lock_workstream(&workstream.meta.id, "update")?;
+    let _lock = site.lock_global(&format!("update {}", workstream.meta.id)).await?;
+    let mut workstream = Workstream::load_dir(&workstream.dir)?;
+    let updated = update(&site, &product, &workstream, trust).await?;
+    // Which files are the workstream's own depends on what it was merged with.
+    refresh(&product, &Tips::observe(&product).await?, &mut workstream).await?;
+    site.write_active()?;
+    let (id, base) = (&workstream.meta.id, &workstream.meta.base_branch);
+    match &updated {
+        Updated::Same => app.ui.line(&format!("{id} contains {base} already")),
+        Updated::Forward { commit } => app.ui.line(&format!("{id} is at {base} now: {commit}")),
+        Updated::Merged { commit, receipts } => {
+            app.ui.line(&format!("Merged {base} into {id} at {commit}"));
+            for receipt in receipts {
+                app.ui.line(&format!("  settled {}", render_receipt(receipt)));
+            }
+        }
+    }
+    app.ui.document(&json!({"workstream": id, "base_branch": base, "updated": updated}));
+    Ok(WfStatus::Success)
+}

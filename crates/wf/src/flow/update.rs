@@ -1,0 +1,132 @@
+//! Bringing a workstream's branch up to date with its base branch.
+//!
+//! The merge is made from objects alone; the worktree is moved forward at the end, files and all, or not at all.
+
+use host::git::{NewCommit, OldValue, ProductRepo, RefName};
+use merge::ladder::decide::Trust;
+use merge::ladder::receipt::Receipt;
+use model::id::Sha;
+use model::verdict::WfStatus;
+use serde::Serialize;
+
+use super::ladder::{Ladder, open_paths};
+use super::merge::refuse_dirty;
+use super::product::{check_worktree, identity};
+use crate::disk::site::Site;
+use crate::disk::workstream::Workstream;
+use crate::exit::{Failure, OrExit};
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub(crate) enum Updated {
+    /// The base branch was contained already.
+    Same,
+    /// The branch had nothing of its own and stands where its base stands.
+    Forward { commit: Sha },
+    /// The base branch was merged, and these conflicts were settled.
+    Merged { commit: Sha, receipts: Vec<Receipt> },
+}
+
+/// Paths that a refusal names.
+const NAMED: usize = 10;
+
+/// Updates; the caller holds the workstream's lock and the global one.
+pub(crate) async fn update(
+    site: &Site,
+    product: &ProductRepo,
+    workstream: &Workstream,
+    trust: Trust,
+) -> Result<Updated, Failure> {
+    let meta = &workstream.meta;
+    check_worktree(site, product, workstream).await?.or_exit(WfStatus::Implement)?;
+    refuse_dirty(product, &meta.worktree, "the worktree").await?;
+    let lost = |name: &str| Failure::new(WfStatus::Implement, format!("there is no branch {name}"));
+    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfStatus::General)?;
+    let base = base.ok_or_else(|| lost(meta.base_branch.as_str()))?;
+    let head = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let head = head.ok_or_else(|| lost(meta.branch.as_str()))?;
+    let user = product.user();
+    if user.is_ancestor(&base, &head).await.or_exit(WfStatus::General)? {
+        return Ok(Updated::Same);
+    }
+    let updated = if user.is_ancestor(&head, &base).await.or_exit(WfStatus::General)? {
+        Updated::Forward { commit: base }
+    } else {
+        merge_base(product, workstream, [&head, &base], trust).await?
+    };
+    if let Updated::Forward { commit } | Updated::Merged { commit, .. } = &updated {
+        product.fast_forward(&meta.worktree, commit).await.or_exit(WfStatus::Blocked)?;
+    }
+    Ok(updated)
+}
+
+async fn merge_base(
+    product: &ProductRepo,
+    workstream: &Workstream,
+    [head, base]: [&Sha; 2],
+    trust: Trust,
+) -> Result<Updated, Failure> {
+    let meta = &workstream.meta;
+    let common = product.merge_base(head, base).await.or_exit(WfStatus::General)?;
+    if common.is_none() {
+        let words = format!("{} and {} have no commit in common", meta.branch, meta.base_branch);
+        return Err(Failure::new(WfStatus::Blocked, words));
+    }
+    let ladder = Ladder::open(product).await?;
+    let climb = ladder.climb(head, base, trust).await?;
+    if !climb.rest.is_empty() {
+        return Err(refusal(workstream, &open_paths(&climb)));
+    }
+    let message = render_message(workstream, &climb.receipts);
+    let wish = NewCommit {
+        tree: &climb.tree,
+        parents: &[head.clone(), base.clone()],
+        identity: &identity(product).await?,
+        when: host::clock::now(),
+        message: &message,
+    };
+    let commit = ladder.repo.commit_tree(wish).await.or_exit(WfStatus::General)?;
+    let name = RefName::parse("refs/wf/update").or_exit(WfStatus::Internal)?;
+    ladder.repo.update_ref(&name, &commit, OldValue::Missing).await.or_exit(WfStatus::General)?;
+    product.take_objects(&ladder.repo, &name).await.or_exit(WfStatus::General)?;
+    Ok(Updated::Merged { commit, receipts: climb.receipts })
+}
+
+fn refusal(workstream: &Workstream, open: &[String]) -> Failure {
+    let meta = &workstream.meta;
+    let more = open.len().saturating_sub(NAMED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Failure::new(
+        WfStatus::Blocked,
+        format!(
+            "{} conflicts with {} in {}{more}, and nothing was changed; merge it by hand: git -C {} merge {}",
+            meta.branch,
+            meta.base_branch,
+            open.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", "),
+            meta.worktree.display(),
+            meta.base_branch
+        ),
+    )
+}
+
+/// What was settled is told in the history itself.
+fn render_message(workstream: &Workstream, receipts: &[Receipt]) -> String {
+    let meta = &workstream.meta;
+    let mut message = format!("Merge {} into workstream {}\n", meta.base_branch, meta.id);
+    if !receipts.is_empty() {
+        message.push_str("\nConflicts that were settled without anybody:\n\n");
+    }
+    for receipt in receipts {
+        message.push_str(&format!("- {}\n", render_receipt(receipt)));
+    }
+    message
+}
+
+/// One conflict: where, what was done, by what, and how sure that was.
+pub(crate) fn render_receipt(receipt: &Receipt) -> String {
+    let mut rungs: Vec<String> = receipt.steps.iter().map(|step| step.rung.to_string()).collect();
+    rungs.dedup();
+    let (deed, sure) = (receipt.deed.as_str(), receipt.confidence * 100.0);
+    format!("{}: {deed} (by {}, {sure:.0} % sure)", receipt.path, rungs.join(", "))
+}
