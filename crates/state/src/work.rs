@@ -14,6 +14,8 @@ pub struct Work {
     pub state: WorkState,
     /// What is to be done when it runs next.
     pub errand: Errand,
+    /// The delivery that it is done for, if one set it off.
+    pub trigger: Option<String>,
     /// The title, for people.
     pub title: String,
     /// The bottle, once there is one.
@@ -66,6 +68,8 @@ pub struct WorkNote {
     pub slug: Option<String>,
     /// What is to be done next.
     pub errand: Option<Errand>,
+    /// The delivery that it is done for.
+    pub trigger: Option<String>,
     /// When it goes on.
     pub not_before: Option<Timestamp>,
     /// How often it failed in a row.

@@ -41,8 +41,17 @@ pub(crate) struct StartWish {
     pub(crate) label: Option<String>,
     pub(crate) backend: Option<String>,
     pub(crate) repo: Option<PathBuf>,
-    /// Which claim of the orchestrator's it is for.
-    pub(crate) claim: Option<u64>,
+    /// What the orchestrator has it for.
+    pub(crate) claim: Option<Claim>,
+}
+
+/// What the orchestrator has a run for.
+#[derive(Debug, Clone)]
+pub(crate) struct Claim {
+    /// Which of its claims.
+    pub(crate) number: u64,
+    /// The delivery that set it off.
+    pub(crate) trigger: Option<String>,
 }
 
 /// What a frozen bottle is asked.
@@ -53,8 +62,8 @@ pub(crate) struct ResumeWish {
     /// The terminal of a person who wants to sit at it.
     pub(crate) terminal: Option<TerminalPlan>,
     pub(crate) backend: Option<String>,
-    /// Which claim of the orchestrator's it is for.
-    pub(crate) claim: Option<u64>,
+    /// What the orchestrator has it for.
+    pub(crate) claim: Option<Claim>,
 }
 
 /// Everything that was checked before anything is made.

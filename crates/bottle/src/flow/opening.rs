@@ -18,7 +18,7 @@ use super::keeper::Keeper;
 use super::metadata::{self, BottlePins, Metadata, Phase};
 use super::mounts::check_mounts;
 use super::observe::Source;
-use super::open::Staff;
+use super::open::{Claim, Staff};
 use super::recover::{settle, used_by};
 use super::run::Run;
 use super::sealed::save_plan;
@@ -40,7 +40,7 @@ pub(super) struct Opening<'a> {
     pub(super) source: Source,
     pub(super) access: Option<ForgeAccess>,
     pub(super) assignment: Option<Assignment>,
-    pub(super) claim: Option<u64>,
+    pub(super) claim: Option<Claim>,
     pub(super) terminal: Option<TerminalPlan>,
 }
 
@@ -185,6 +185,12 @@ impl Opening<'_> {
         Ok(plan)
     }
 
+    /// The forge's delivery that set this run off: the orchestrator knows it, or whoever calls says it.
+    fn delivery(&self) -> Option<String> {
+        let told = || host::env::var(DELIVERY_VARIABLE).filter(|id| !id.trim().is_empty());
+        self.claim.as_ref().map_or_else(told, |claim| claim.trigger.clone())
+    }
+
     fn metadata(&self, dir: &RunDir, staff: Staff, pins: BottlePins, prompt: &str) -> Metadata {
         Metadata {
             version: metadata::VERSION,
@@ -200,12 +206,12 @@ impl Opening<'_> {
             backend: staff.choice.kind,
             backend_reason: staff.choice.reason,
             parent: None,
-            claim: self.claim,
+            claim: self.claim.as_ref().map(|claim| claim.number),
             lineage: self.record.runs.clone(),
             resumes_session: false,
             prompt_sha256: attest::digest::sha256(prompt.as_bytes()),
             forge: self.access.as_ref().map(|access| access.env.clone()),
-            delivery: host::env::var(DELIVERY_VARIABLE).filter(|id| !id.trim().is_empty()),
+            delivery: self.delivery(),
             issue_title: self.assignment.as_ref().map(|it| it.issue.title.clone()),
             pins,
             workspace: None,

@@ -21,11 +21,13 @@ use super::look::{Seen, look};
 use super::repos::agent_labels;
 use super::worker::{self, Ended, Outcome, Task, find_slug};
 use crate::exit::{Failure, OrExit};
+use crate::flow::attestation::settle_statements;
 use crate::flow::bottle::Bottle;
 use crate::flow::end::{End, Loss, tell_agent};
 use crate::rules::ending::Next;
 use crate::rules::lookout::{Move, next_move};
 use crate::serve::PAGE_SOURCE;
+use crate::ui::Ui;
 
 /// So many looks are under way at once.
 const LOOKS_MAX: usize = 8;
@@ -76,6 +78,8 @@ enum Obeyed {
 /// Why an issue is looked at, and from when on.
 struct Wanted {
     deliveries: Vec<u64>,
+    /// The sender's name for the newest of them.
+    trigger: Option<String>,
     due: Instant,
     tries: u32,
 }
@@ -179,7 +183,7 @@ impl Foreman {
             let taken_up = match self.issue_of(&delivery) {
                 Ok(Some(key)) if delivery.source == PAGE_SOURCE => self.obey(&key, &delivery),
                 Ok(Some(key)) => {
-                    self.want(&key, Some(delivery.seq));
+                    self.want(&key, Some(&delivery));
                     Ok(Obeyed::NotYet)
                 }
                 // A pull request of somebody else's, or a repository that is not served any more.
@@ -229,14 +233,16 @@ impl Foreman {
     }
 
     /// Says that an issue should be looked at.
-    fn want(&mut self, key: &IssueKey, delivery: Option<u64>) {
+    fn want(&mut self, key: &IssueKey, delivery: Option<&Delivery>) {
         let wanted = self.wanted.entry(key.clone()).or_insert_with(|| Wanted {
             deliveries: Vec::new(),
+            trigger: None,
             due: Instant::now(),
             tries: 0,
         });
-        wanted.deliveries.extend(delivery);
-        if delivery.is_some() {
+        if let Some(delivery) = delivery {
+            wanted.deliveries.push(delivery.seq);
+            wanted.trigger = Some(delivery.id.clone());
             // News may mean that the forge is there again.
             wanted.due = wanted.due.min(Instant::now() + FIRST_PAUSE);
         }
@@ -306,6 +312,7 @@ impl Foreman {
             self.want(key, None);
             return Ok(());
         }
+        let trigger = self.wanted.get(key).and_then(|wanted| wanted.trigger.clone());
         let next = next_move(&seen.sight);
         if next != Move::Rest {
             tracing::info!(issue = %name(key), decided = ?next, "looked at");
@@ -314,11 +321,13 @@ impl Foreman {
             (Move::Start { agent, bottles }, _) => {
                 let reason = format!("assigned, and labelled for '{agent}'");
                 let errand = Errand::Start { agent, bottles };
-                store.add_work(key, &seen.title, &errand, &reason).or_general()?;
+                let note = WorkNote { trigger, ..WorkNote::because(reason) };
+                store.add_work(key, &seen.title, &errand, &note).or_general()?;
             }
             (Move::Resume { reason }, Some(work)) => {
                 let errand = Some(Errand::Resume { prompt: None });
-                let note = WorkNote { errand, attempts: Some(0), ..WorkNote::because(reason) };
+                let note =
+                    WorkNote { errand, trigger, attempts: Some(0), ..WorkNote::because(reason) };
                 store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
             }
             (Move::EndAgent { reason }, Some(work)) => self.end_agent(&work, &reason)?,
@@ -526,6 +535,7 @@ impl Foreman {
                 self.want(&work.key, None);
             }
         }
+        settle_statements(&Ui::log("statements"), &self.service.home);
         let days = u64::from(self.service.settings.delivery_days);
         let before = host::clock::now() - Duration::from_secs(days * 86_400);
         self.service.store.forget_deliveries(before).or_general()?;

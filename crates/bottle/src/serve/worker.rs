@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::claim::Claim;
+use engine::claim::Claim as Says;
 use host::signal::Cancel;
 use jiff::Timestamp;
 use state::{BottleStatus, Errand, ForgeStateStore, IssueKey, Work};
@@ -21,7 +21,7 @@ use crate::flow::bottle::{Bottle, Record};
 use crate::flow::end::{Loss, destroy};
 use crate::flow::keeper::{Keeper, Trouble};
 use crate::flow::metadata::Metadata;
-use crate::flow::open::{self, ResumeWish, StartWish};
+use crate::flow::open::{self, Claim, ResumeWish, StartWish};
 use crate::flow::recover::{recover, settle};
 use crate::rules::ending::{Closing, Next, judge_closing};
 use crate::ui::Ui;
@@ -167,7 +167,7 @@ async fn start_wish(service: &Service, work: &Work, repo: &Repo) -> Result<Start
         label: None,
         backend: service.settings.backend.clone(),
         repo: Some(repo.source(&service.home).await?),
-        claim: Some(work.claims),
+        claim: Some(Claim { number: work.claims, trigger: work.trigger.clone() }),
     })
 }
 
@@ -181,7 +181,7 @@ fn resume_wish(service: &Service, work: &Work, bottle: &Bottle) -> ResumeWish {
         prompt,
         terminal: None,
         backend: service.settings.backend.clone(),
-        claim: Some(work.claims),
+        claim: Some(Claim { number: work.claims, trigger: work.trigger.clone() }),
     }
 }
 
@@ -203,13 +203,13 @@ fn closing(service: &Service, work: &Work) -> Result<Next, Failure> {
 }
 
 /// When the model will answer again; if it did not say, it is asked after a while.
-fn waiting_until(claim: &Claim) -> Option<Timestamp> {
+fn waiting_until(claim: &Says) -> Option<Timestamp> {
     match claim {
-        Claim::Waiting { until } => {
+        Says::Waiting { until } => {
             let told = until.as_deref().and_then(|text| text.parse().ok());
             Some(told.unwrap_or_else(|| host::clock::now() + UNKNOWN_QUOTA))
         }
-        Claim::Finished | Claim::Failed { .. } => None,
+        Says::Finished | Says::Failed { .. } => None,
     }
 }
 

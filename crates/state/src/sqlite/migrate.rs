@@ -52,6 +52,7 @@ const ORCHESTRATOR: &str = "
         state TEXT NOT NULL CHECK (state IN (
             'queued', 'claimed', 'running', 'frozen', 'waiting', 'needs-attention', 'destroyed')),
         errand TEXT NOT NULL,
+        trigger TEXT,
         title TEXT NOT NULL,
         slug TEXT,
         fence INTEGER NOT NULL,

@@ -11,7 +11,7 @@ use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
 use crate::work::{Errand, Work, WorkEvent, WorkNote};
 
-const COLUMNS: &str = "owner, repo, issue_number, state, errand, title, slug, fence, claims, holder, \
+const COLUMNS: &str = "owner, repo, issue_number, state, errand, trigger, title, slug, fence, claims, holder, \
                        lease_until, not_before, destroy_at, attempts, reason, created_at, updated_at";
 
 /// The database's clock, in seconds. Leases are measured by it alone.
@@ -36,25 +36,26 @@ impl SqliteForgeStateStore {
         key: &IssueKey,
         title: &str,
         errand: &Errand,
-        reason: &str,
+        note: &WorkNote,
     ) -> Result<Work, StateError> {
         let IssueKey { owner, repo, issue_number } = key;
         self.change(|transaction| {
-            let sql = "INSERT INTO work (owner, repo, issue_number, state, errand, title, fence, claims, \
+            let sql = "INSERT INTO work (owner, repo, issue_number, state, errand, title, fence, claims, trigger, \
                  attempts, reason, created_at, updated_at) \
-                 VALUES (?1, ?2, ?3, 'queued', ?4, ?5, 1, 0, 0, ?6, ?7, ?7) \
+                 VALUES (?1, ?2, ?3, 'queued', ?4, ?5, 1, 0, ?8, 0, ?6, ?7, ?7) \
                  ON CONFLICT (owner, repo, issue_number) DO UPDATE SET state = 'queued', \
-                 errand = ?4, title = ?5, slug = NULL, fence = fence + 1, attempts = 0, \
+                 errand = ?4, title = ?5, trigger = ?8, slug = NULL, fence = fence + 1, attempts = 0, \
                  reason = ?6, not_before = NULL, destroy_at = NULL, updated_at = ?7 \
                  WHERE work.state = 'destroyed'";
             let now = host::clock::now().to_string();
             let errand = render_errand(errand);
+            let WorkNote { reason, trigger, .. } = note;
             let changed = transaction
-                .execute(sql, params![owner, repo, issue_number, errand, title, reason, now])
+                .execute(sql, params![owner, repo, issue_number, errand, title, reason, now, trigger])
                 .map_err(self.failed("queue work"))?;
             match changed {
                 0 => Ok(()),
-                _ => self.tell(transaction, key, WorkState::Queued, reason),
+                _ => self.tell(transaction, key, WorkState::Queued, &note.reason),
             }
         })?;
         self.work(key)?.ok_or_else(|| unknown(key))
@@ -76,7 +77,7 @@ impl SqliteForgeStateStore {
             }
             let next = next_work(from, step)?;
             let sql = "UPDATE work SET state = ?4, reason = ?5, slug = COALESCE(?6, slug), \
-                 errand = COALESCE(?7, errand), not_before = ?8, \
+                 errand = COALESCE(?7, errand), trigger = COALESCE(?12, trigger), not_before = ?8, \
                  attempts = COALESCE(?9, attempts), updated_at = ?10, \
                  holder = CASE WHEN ?11 THEN holder END, \
                  lease_until = CASE WHEN ?11 THEN lease_until END \
@@ -97,6 +98,7 @@ impl SqliteForgeStateStore {
                         note.attempts,
                         host::clock::now().to_string(),
                         next.is_held(),
+                        note.trigger,
                     ],
                 )
                 .map_err(self.failed("take a step"))?;
@@ -293,6 +295,7 @@ impl SqliteForgeStateStore {
             state: WorkState::parse(&raw.state).ok_or_else(|| self.odd("state", &raw.state))?,
             errand: parse_errand(&raw.errand).ok_or_else(|| self.odd("errand", &raw.errand))?,
             key: raw.key,
+            trigger: raw.trigger,
             title: raw.title,
             slug: raw.slug,
             fence: raw.fence,
@@ -364,6 +367,7 @@ struct RawWork {
     key: IssueKey,
     state: String,
     errand: String,
+    trigger: Option<String>,
     title: String,
     slug: Option<String>,
     fence: u64,
@@ -385,17 +389,18 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<RawWork> {
         key,
         state: row.get(3)?,
         errand: row.get(4)?,
-        title: row.get(5)?,
-        slug: row.get(6)?,
-        fence: row.get(7)?,
-        claims: row.get(8)?,
-        holder: row.get(9)?,
-        lease_until: row.get(10)?,
-        not_before: row.get(11)?,
-        destroy_at: row.get(12)?,
-        attempts: row.get(13)?,
-        reason: row.get(14)?,
-        created_at: row.get(15)?,
-        updated_at: row.get(16)?,
+        trigger: row.get(5)?,
+        title: row.get(6)?,
+        slug: row.get(7)?,
+        fence: row.get(8)?,
+        claims: row.get(9)?,
+        holder: row.get(10)?,
+        lease_until: row.get(11)?,
+        not_before: row.get(12)?,
+        destroy_at: row.get(13)?,
+        attempts: row.get(14)?,
+        reason: row.get(15)?,
+        created_at: row.get(16)?,
+        updated_at: row.get(17)?,
     })
 }

@@ -39,7 +39,8 @@ fn start() -> Errand {
 }
 
 fn add(store: &SqliteForgeStateStore, number: u64) -> Work {
-    store.add_work(&key("acme", "widget", number), "Mend it", &start(), "labelled").unwrap()
+    let note = WorkNote { trigger: Some("d-1".to_owned()), ..WorkNote::because("labelled") };
+    store.add_work(&key("acme", "widget", number), "Mend it", &start(), &note).unwrap()
 }
 
 fn step(
@@ -100,7 +101,7 @@ fn work_is_claimed_in_the_order_in_which_it_was_queued() {
     assert_eq!((first.key.issue_number, first.state), (9, WorkState::Claimed));
     assert_eq!((first.fence, first.holder.as_deref()), (2, Some("me")));
     assert!(first.lease_until.unwrap() > host::clock::now());
-    assert_eq!(first.errand, start());
+    assert_eq!((first.errand, first.trigger.as_deref()), (start(), Some("d-1")));
     assert_eq!(store.claim_work("me", LEASE).unwrap().unwrap().key.issue_number, 2);
     assert_eq!(store.claim_work("me", LEASE).unwrap(), None);
 }

@@ -113,7 +113,8 @@ impl Stage {
     fn queue(&self, issue: u64, title: &str) -> IssueKey {
         let key = key(issue);
         let errand = Errand::Start { agent: "worker".to_owned(), bottles: Vec::new() };
-        self.service.store.add_work(&key, title, &errand, "assigned to bot1").expect("queued");
+        let note = WorkNote::because("assigned to bot1");
+        self.service.store.add_work(&key, title, &errand, &note).expect("queued");
         key
     }
 
