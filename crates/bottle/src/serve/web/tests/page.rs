@@ -29,6 +29,7 @@ async fn what_needs_a_person_comes_first() {
             "Export the report as CSV",
             "goes on ",
             "Speed up the search",
+            "$0.42",
             "Upgrade the build",
             "Dark mode for the settings page",
             "<details>",
