@@ -165,7 +165,8 @@ fn details(loaded: &Loaded, now: Timestamp) -> Markup {
             @for scan in &meta.scans {
                 (fact(&format!("secrets, {}", scan.engine), &html! { (line(&scan_words(scan))) }))
             }
-            @if let Some(state) = loaded.signature["state"].as_str() {
+            // A run is signed when it is closed.
+            @if let Some(state) = loaded.signature["state"].as_str().filter(|_| facts.finished_at.is_some()) {
                 (fact("signature", &html! { (line(state)) }))
             }
             (fact("as JSON", &html! {

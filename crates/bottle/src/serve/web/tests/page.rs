@@ -3,9 +3,8 @@
 use axum::http::StatusCode;
 use state::About;
 
-use crate::flow::bottle::BottleState;
-
 use super::stage::{OWNER, REPO, Stage};
+use crate::flow::bottle::BottleState;
 
 /// The places of these words on a page, which must all be there and in this order.
 #[track_caller]
