@@ -168,7 +168,7 @@ impl Door {
     fn session_id(&self, headers: &HeaderMap) -> Option<String> {
         let name = self.cookie_name();
         let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs = pairs.flat_map(|value| value.split("; "));
+        let mut pairs = pairs.flat_map(|value| value.split(';').map(str::trim));
         pairs.find_map(|pair| Some(pair.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
     }
 

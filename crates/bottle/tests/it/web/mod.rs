@@ -30,6 +30,6 @@ fn serving(script: &str) -> Option<Serving> {
     std::fs::write(&token, TOKEN).expect("written");
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(&token, private).expect("private");
-    let more = format!("sweep_secs = 3600\nadmin_token_file = {token:?}\n");
+    let more = format!("sweep_secs = 3600\nlog = \"json\"\nadmin_token_file = {token:?}\n");
     Some(Serving::start(Scene { person, forge, issue }, &more))
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::super::facts::log::{Cut, read_piece};
-use super::super::facts::run::{FoundRun, RunFacts, facts_of};
+use super::super::facts::run::{FoundRun, RunFacts};
 use super::super::facts::timeline::{self, Moment};
 use super::super::problem::{Problem, Refusals};
 use super::super::{Shared, ask};
@@ -152,7 +152,7 @@ fn detail_of(found: &FoundRun) -> RunDetail {
     let usage = usage.filter(|usage| usage.requests > 0);
     let said = meta.said.as_ref();
     RunDetail {
-        run: facts_of(meta),
+        run: found.facts(),
         timeline: timeline::of_run(meta),
         new_commits: commits
             .map(|commit| CommitFacts {

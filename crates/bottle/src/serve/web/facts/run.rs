@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use egress::record::Entry;
 use engine::place::Place;
 use jiff::Timestamp;
 use model::id::{BoxName, RunId};
@@ -55,7 +56,7 @@ pub(crate) struct RunFacts {
     pub(crate) watchdog_fired: bool,
     /// New commits that came out of it.
     pub(crate) commits: usize,
-    /// What it cost, in dollars, as far as that is known.
+    /// What it cost, or has cost so far, in dollars, as far as that is known.
     pub(crate) cost_usd: Option<f64>,
     /// Whether that was measured by the host or said by the agent.
     pub(crate) cost_source: Option<CostSource>,
@@ -102,7 +103,7 @@ impl ClosedRuns {
         // Asked before the file is read: a run that is closed in between is read again next time.
         let closed = dir.is_closed();
         let meta: Metadata = load_metadata(dir).or_general()?;
-        let facts = Arc::new(facts_of(&meta));
+        let facts = Arc::new(facts_of(dir, &meta));
         if closed {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(key, Arc::clone(&facts));
@@ -136,6 +137,11 @@ impl FoundRun {
         Ok(Self { dir, meta })
     }
 
+    /// What is known of it, for a list.
+    pub(crate) fn facts(&self) -> RunFacts {
+        facts_of(&self.dir, &self.meta)
+    }
+
     /// The folder of the agent's box.
     pub(crate) fn place(&self) -> Result<Place, Failure> {
         let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
@@ -163,9 +169,9 @@ impl FoundRun {
     }
 }
 
-/// What metadata says, for a list.
-pub(crate) fn facts_of(meta: &Metadata) -> RunFacts {
-    let cost = cost_of(meta);
+/// What is known of a run, for a list.
+fn facts_of(dir: &RunDir, meta: &Metadata) -> RunFacts {
+    let cost = cost_of(dir, meta);
     let pull = meta.publication.as_ref().and_then(|sent| sent.pull.as_ref());
     RunFacts {
         slug: meta.slug.to_string(),
@@ -194,13 +200,24 @@ pub(crate) fn facts_of(meta: &Metadata) -> RunFacts {
 }
 
 /// What the proxy counted outranks what the agent says.
-fn cost_of(meta: &Metadata) -> Option<(f64, CostSource)> {
-    let egress = meta.agent_box.as_ref().and_then(|record| record.egress.as_ref());
-    let measured = egress.map(|report| report.usage.usd).filter(|usd| *usd > 0.0);
+fn cost_of(dir: &RunDir, meta: &Metadata) -> Option<(f64, CostSource)> {
+    let measured = match &meta.agent_box {
+        Some(record) => record.egress.as_ref().map(|report| report.usage.usd),
+        None => spent_so_far(dir),
+    };
     let claimed = meta.said.as_ref().and_then(|said| said.cost_usd);
     measured
+        .filter(|usd| *usd > 0.0)
         .map(|usd| (usd, CostSource::Measured))
         .or_else(|| claimed.map(|usd| (usd, CostSource::Claimed)))
+}
+
+/// What the proxy has counted of a box that still runs. A line that is being written does not count yet.
+fn spent_so_far(dir: &RunDir) -> Option<f64> {
+    let agent = BoxName::parse("agent").ok()?;
+    let text = std::fs::read_to_string(Place::new(dir.box_place(&agent)).egress_log()).ok()?;
+    let entries = text.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok());
+    Some(entries.filter_map(|entry| entry.spend).map(|spend| spend.usd).sum())
 }
 
 fn kind_of(verdict: &Verdict) -> &'static str {

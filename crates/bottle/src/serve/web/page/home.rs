@@ -14,6 +14,9 @@ use super::super::wish::READ_ONLY;
 use super::super::{Shared, ask};
 use super::{Sheet, ago, frame, line, link};
 
+/// So many of one standing; who needs more asks the API.
+const SHOWN_MAX: usize = 100;
+
 /// Shows it.
 pub(crate) async fn show(
     State(web): State<Shared>,
@@ -80,7 +83,12 @@ fn summary(cases: &[Case]) -> Markup {
 fn group(standing: Standing, list: &[&Case], now: Timestamp) -> Markup {
     let (heading, meaning) = standing.heading();
     let body = html! {
-        ul.cases { @for case in list { li { (card(case, now)) } } }
+        ul.cases { @for case in list.iter().take(SHOWN_MAX) { li { (card(case, now)) } } }
+        @if list.len() > SHOWN_MAX {
+            p.hint {
+                "And " (list.len() - SHOWN_MAX) " more: " a href="/api/v1/bottles" { "all bottles" } "."
+            }
+        }
     };
     html! {
         section class={ "group " (standing.name()) } {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::door::Visitor;
 use super::super::facts::log::{Piece, read_tail};
-use super::super::facts::run::{CostSource, FoundRun, RunFacts, facts_of};
+use super::super::facts::run::{CostSource, FoundRun, RunFacts};
 use super::super::facts::timeline;
 use super::super::problem::Problem;
 use super::super::rules::told::{Style, View};
@@ -82,7 +82,7 @@ fn load(web: &Web, slug: &str, run: &str, view: View) -> Result<Loaded, Problem>
     };
     let output = place.stdout(Output::Log { cap: 0 });
     Ok(Loaded {
-        facts: facts_of(&found.meta),
+        facts: found.facts(),
         output: read_tail(&output, TAIL_MAX_BYTES).or_general()?,
         errors: read_tail(&place.stderr(), ERRORS_MAX_BYTES).or_general()?,
         runs,
@@ -165,7 +165,8 @@ fn details(loaded: &Loaded, now: Timestamp) -> Markup {
             @for scan in &meta.scans {
                 (fact(&format!("secrets, {}", scan.engine), &html! { (line(&scan_words(scan))) }))
             }
-            @if let Some(state) = loaded.signature["state"].as_str() {
+            // A run is signed when it is closed.
+            @if let Some(state) = loaded.signature["state"].as_str().filter(|_| facts.finished_at.is_some()) {
                 (fact("signature", &html! { (line(state)) }))
             }
             (fact("as JSON", &html! {

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use state::About;
 
 use super::stage::{OWNER, REPO, Stage};
+use crate::flow::bottle::BottleState;
 
 /// The places of these words on a page, which must all be there and in this order.
 #[track_caller]
@@ -29,6 +30,7 @@ async fn what_needs_a_person_comes_first() {
             "Export the report as CSV",
             "goes on ",
             "Speed up the search",
+            "$0.42",
             "Upgrade the build",
             "Dark mode for the settings page",
             "<details>",
@@ -41,6 +43,17 @@ async fn what_needs_a_person_comes_first() {
         assert!(page.text.contains(&format!("href=\"{link}\"")), "{link}");
     }
     assert!(page.text.contains("$1.27"), "a cost");
+}
+
+#[tokio::test]
+async fn a_long_past_does_not_make_a_long_page() {
+    let stage = Stage::open();
+    for number in 0..103 {
+        stage.bottle(&format!("old-{number}"), BottleState::Destroyed, None);
+    }
+    let page = stage.get("/").await;
+    assert_eq!(page.text.matches("<article").count(), 100);
+    in_order(&page.text, &["<details>", "103", "And 3 more"]);
 }
 
 #[tokio::test]

@@ -258,6 +258,32 @@ async fn a_form_that_is_too_large_is_not_read() {
 }
 
 #[tokio::test]
+async fn open_pages_leave_room_for_others() {
+    let stage = Stage::open().furnished();
+    let follow = || {
+        let asked = request("GET", "/live").body(Body::empty()).expect("a request");
+        tower::ServiceExt::oneshot(stage.router.clone(), asked)
+    };
+    let mut open = Vec::new();
+    loop {
+        let answer = follow().await.expect("an answer");
+        if answer.status() != StatusCode::OK {
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+            break;
+        }
+        open.push(answer);
+    }
+    assert_eq!(open.len(), super::super::STREAMS_MAX);
+    assert_eq!(stage.get("/").await.status, StatusCode::OK, "the page itself is there");
+    open.pop();
+    assert_eq!(
+        follow().await.expect("an answer").status(),
+        StatusCode::OK,
+        "a place is free again"
+    );
+}
+
+#[tokio::test]
 async fn the_wrong_method_and_the_wrong_host_are_refused() {
     let stage = Stage::open().furnished();
     for (method, path) in [

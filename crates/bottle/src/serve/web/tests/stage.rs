@@ -208,6 +208,17 @@ impl Stage {
         let log = format!("reading the code\nrunning cargo test\n{HOSTILE}\n");
         std::fs::write(place.join("stdout.log"), log).expect("written");
         std::fs::write(place.join("stderr.log"), "warning: slow disk\n").expect("written");
+        let spent = |seq: u64, usd: f64| {
+            json!({
+                "run": dir.id(), "seq": seq, "ts": now, "kind": "model", "host": "api.anthropic.com",
+                "port": 443, "address": null, "verdict": "allowed", "reason": null, "bytes_up": 1,
+                "bytes_down": 1, "ms": 1, "prev": "", "spend": {
+                    "input": 1, "output": 1, "cache_read": 0, "cache_write": 0, "usd": usd,
+                },
+            })
+        };
+        let egress = format!("{}\n{}\n{{\"run\":", spent(1, 0.25), spent(2, 0.17));
+        std::fs::write(place.join("egress.jsonl"), egress).expect("written");
         let redactor = Redactor::new([]);
         let operations = OperationLog::create(&dir, Arc::new(Redactor::new([]))).expect("a log");
         for (op, target, outcome) in [
