@@ -173,9 +173,12 @@ impl Run<'_> {
                 place.start(&self.dir, access).await?;
             }
         }
+        // Whoever takes over from a killed keeper may have no terminal; the box says then that nobody sits there.
         let seat = match &self.plan.terminal {
-            Some(_) => Some(Seat::open(&errand.place()).or_general()?),
-            None => None,
+            Some(_) if host::terminal::is_present() => {
+                Some(Seat::open(&errand.place()).or_general()?)
+            }
+            Some(_) | None => None,
         };
         errand.start(&self.launcher()?).or_general()?;
         self.seat = seat;
