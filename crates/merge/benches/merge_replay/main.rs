@@ -47,16 +47,13 @@ fn main() {
     println!("| way | files settled | agree | merges settled | agree | median time of a merge |");
     println!("|---|---|---|---|---|---|");
     alone(&forks);
-    show_other("rerere alone", &others::rerere(&forks));
-    match runtime.block_on(others::mergiraf(&forks)) {
-        Some((name, tried)) => show_other(&name, &tried),
-        None => println!("| mergiraf alone | not installed | | | | |"),
-    }
     if let Some(file) = &wish.table {
         let table = train::learn_table(&forks.iter().collect::<Vec<_>>());
         std::fs::write(file, serde_json::to_string_pretty(&table).unwrap() + "\n").unwrap();
         show("table of these", &judge_all(&forks, &table), &forks);
         blind(&forks);
+    } else {
+        runtime.block_on(neighbours(&forks));
     }
     let scores = judge_all(&forks, Table::shipped());
     show("ours", &scores, &forks);
@@ -74,6 +71,15 @@ fn alone(forks: &[Fork]) {
     let files = merges().map(|merge| merge.facts.disputes.len()).sum();
     let score = Score { files, merges: merges().count(), ..Score::default() };
     line("git alone", &score, others::median(merges().map(|merge| merge.facts.merge_time)));
+}
+
+/// Others on the same merges. They take many times as long as the ladder, and whoever makes a table does not need them.
+async fn neighbours(forks: &[Fork]) {
+    show_other("rerere alone", &others::rerere(forks));
+    match others::mergiraf(forks).await {
+        Some((name, tried)) => show_other(&name, &tried),
+        None => println!("| mergiraf alone | not installed | | | | |"),
+    }
 }
 
 fn show_other(name: &str, tried: &Tried) {

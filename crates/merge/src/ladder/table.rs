@@ -34,9 +34,7 @@ pub const TOKEN_SIGNS: usize = 13;
 /// How many signs a file is judged by that is settled hunk by hunk.
 pub const HUNK_SIGNS: usize = 8;
 /// How many signs a file is judged by that is settled as a whole.
-pub const WHOLE_SIGNS: usize = 6;
-/// Which of those says how many conflicts there are.
-const WHOLE_CROWD: usize = 2;
+pub const WHOLE_SIGNS: usize = 4;
 
 /// A choice that was never seen for something.
 const UNSEEN_FILE: f64 = 0.3;
@@ -102,7 +100,7 @@ impl Table {
     /// The confidence in a file that is settled as a whole.
     #[must_use]
     pub fn confidence_of_whole(&self, signs: &[f64; WHOLE_SIGNS]) -> f64 {
-        stretched(weighed(&self.whole, signs), signs[WHOLE_CROWD])
+        stretched(weighed(&self.whole, signs), signs[WHOLE_SIGNS - 2])
     }
 }
 
@@ -147,9 +145,9 @@ mod tests {
 
     #[test]
     fn more_conflicts_ask_for_more() {
-        let table = Table { whole: vec![0.0, 1.0, 0.0, 0.0, 0.0, 0.0], ..Table::default() };
-        let few = table.confidence_of_whole(&[1.0, 2.0, 0.0, 0.0, 0.0, 0.0]);
-        let many = table.confidence_of_whole(&[1.0, 2.0, 4.0, 0.0, 0.0, 0.0]);
+        let table = Table { whole: vec![0.0, 1.0, 0.0, 0.0], ..Table::default() };
+        let few = table.confidence_of_whole(&[1.0, 2.0, 0.0, 0.0]);
+        let many = table.confidence_of_whole(&[1.0, 2.0, 4.0, 0.0]);
         assert!(few > many, "{few} {many}");
     }
 }

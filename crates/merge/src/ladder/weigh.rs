@@ -117,19 +117,11 @@ impl Scales<'_> {
             (self.knowledge.files.likelihood(&places, choice, anywhere), choice)
         };
         let (likelihood, choice) = first_best(choices_for(dispute).into_iter().map(likely))?;
+        let is_text = dispute.kind == ConflictKind::Content;
         let grade = Grade::new(Rung::Policy, "file", format!("{kind} {}", level(likelihood)))
             .of_family(&kind);
         let worth = self.knowledge.record.confidence(self.table, &grade, file_kind(path));
-        // People treat deletions otherwise than texts, also where only one file is in conflict.
-        let of_kind = |kind| flag(dispute.kind == kind);
-        let signs = [
-            1.0,
-            sign_of_share(worth),
-            ln(self.crowd()),
-            of_kind(ConflictKind::Content),
-            of_kind(ConflictKind::DeleteModify),
-            of_kind(ConflictKind::ModifyDelete),
-        ];
+        let signs = [1.0, sign_of_share(worth), ln(self.crowd()), flag(is_text)];
         let confidence = self.table.confidence_of_whole(&signs);
         Some(Whole { choice, grade, worth, signs, confidence })
     }

@@ -86,7 +86,7 @@ async fn a_file_that_became_another_repository_is_left_and_named() {
 }
 
 /// Far above what it takes: it is there so that a hang is a failure and not a wait.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(1200);
 /// What the whole process may have held at any time, with all other tests beside this one.
 const MEMORY_LIMIT_KIB: u64 = 1536 << 10;
 
