@@ -14,8 +14,8 @@ use testkit::repo::{Size, make_big};
 const SMALL: Size = Size { files: 50, commits: 100 };
 const LARGE: Size = Size { files: 50_000, commits: 20_000 };
 
-/// The agent writes down when it began and fails, so that nothing follows.
-const SCRIPT: &str = "[[step]]\nrun = \"date +%s%N > /harness-state/begun; exit 1\"\n";
+/// The agent writes down when it began and fails, so that nothing follows. It stays a moment, so that the box is seen ready.
+const SCRIPT: &str = "[[step]]\nrun = \"date +%s%N > /harness-state/begun; sleep 0.1; exit 1\"\n";
 
 fn main() {
     for (name, size, rounds) in [("small fork", SMALL, 15), ("50,000 files", LARGE, 3)] {
