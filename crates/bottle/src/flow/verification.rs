@@ -197,5 +197,7 @@ pub(crate) fn run_of(home: &Home, name: &str) -> Result<RunDir, Failure> {
         Ok((bottle, record)) => bottle.last_run(&record)?,
         Err(_) => find_run(home, name)?,
     };
-    dir.ok_or_else(|| Failure::not_found(format!("there is no bottle and no run '{name}'")))
+    dir.ok_or_else(|| {
+        Failure::not_found(format!("there is no bottle and no run '{name}'; see: bot-bottle list"))
+    })
 }

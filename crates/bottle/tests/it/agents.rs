@@ -4,12 +4,14 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use testkit::fake_gitea::Room;
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 use testkit::part::{Part, require, require_folder};
 use testkit::screen::Screen;
 
-use crate::support::{Person, Scene};
+use crate::serving::Serving;
+use crate::support::{Person, Scene, wait_for};
 
 /// The folder below which agents are installed, as XDG_DATA_HOME.
 const AGENTS_VARIABLE: &str = "BOTTLEWORKS_TEST_AGENTS";
@@ -127,6 +129,41 @@ fn claude_goes_on_with_its_own_conversation_after_the_freezer() {
         "{:?}",
         server.requests()
     );
+}
+
+#[test]
+fn claude_from_webhook_to_merge_with_nobody_watching() {
+    let (Some(scene), Some(data)) = (Scene::new(), installed()) else { return };
+    let turns = vec![
+        Turn::tool("read_issue", json!({ "number": 1 })),
+        Turn::shell("echo x > made.txt && git add -A && git commit -qm 'make it'"),
+        Turn::tool("signal_done", json!({ "status": "success", "summary": "made" })),
+        Turn::text("first"),
+        Turn::shell("echo y >> made.txt && git commit -qam 'make it better'"),
+        Turn::tool("signal_done", json!({ "status": "success", "summary": "better" })),
+        Turn::text("second"),
+    ];
+    let _server = hire(&scene.person, &CLAUDE, turns);
+    let data = data.to_str().expect("a path").to_owned();
+    let env = [("XDG_DATA_HOME", data.as_str()), (CLAUDE.key, REAL_KEY)];
+    let serving = Serving::start_with(scene, "sweep_secs = 3600\n", &env);
+    assert_eq!(serving.label(), Some(202));
+    serving.wait("frozen");
+    let session = serving.scene.provenance()["agent_says"]["session"].clone();
+    let (pull, first) = (serving.scene.forge.pulls()[0].number, serving.scene.published());
+    serving.scene.forge.add_comment(Room::Pull, pull, "alice", "Better, please.");
+    serving.tell("pull_request_comment_created", Room::Pull, pull);
+    wait_for("a second commit", || {
+        serving.scene.published().filter(|now| Some(now) != first.as_ref())
+    });
+    serving.wait("frozen");
+    let document = serving.scene.provenance();
+    assert_eq!(document["resumes_session"], true, "{document:#}");
+    assert_eq!(document["agent_says"]["session"], session, "it has its memory");
+    serving.scene.forge.merge_pull(pull);
+    serving.tell("pull_request_merged-closed", Room::Pull, pull);
+    serving.wait("destroyed");
+    assert_eq!(serving.pulls(), 1);
 }
 
 #[test]

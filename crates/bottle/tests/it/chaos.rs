@@ -511,3 +511,68 @@ fn row_25_a_drain_hands_over_what_runs() {
     assert_eq!(serving.pulls(), 1);
     assert_eq!(runs(&serving.scene.person.bottle(SLUG)).len(), 1);
 }
+
+#[test]
+fn row_26_a_database_of_an_older_version_is_brought_up_to_date_in_the_middle_of_a_run() {
+    let Some(scene) = scene() else { return };
+    let mut command = scene.start_command(&work());
+    let output = scene.person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", "launched"));
+    assert_eq!(output.signal, Some(9), "{}", output.snapshot());
+    let home = scene.person.home();
+    let database = rusqlite::Connection::open(home.join("bot-bottle.db")).expect("a database");
+    database
+        .execute_batch(
+            "DROP TABLE delivery; DROP TABLE work; DROP TABLE work_event; PRAGMA user_version = 1;",
+        )
+        .expect("as it was before");
+    drop(database);
+    let serving = Serving::start(scene, SELDOM);
+    serving.label();
+    serving.wait("frozen");
+    check(&serving, "after the migration");
+    assert_eq!(runs(&serving.scene.person.bottle(SLUG)).len(), 1, "the run was finished");
+    let copies = std::fs::read_dir(home).expect("a folder").flatten();
+    let copies = copies.filter(|it| it.file_name().to_string_lossy().contains(".db.v1-")).count();
+    assert_eq!(copies, 1, "a copy was put aside first");
+}
+
+/// Row 13: the disk that holds everything is full for a while. Nothing is acknowledged then, nothing that was is lost, and
+/// it goes on by itself.
+#[test]
+fn row_13_a_full_disk_refuses_what_it_cannot_keep_and_recovers() {
+    let Some(scene) = scene() else { return };
+    let quiet = scene.forge.add_issue("Quiet", "Nobody's.", &[], &[]);
+    let Some(serving) = Serving::start_on_small_disk(scene, "sweep_secs = 3600\n") else { return };
+    let send = || serving.tell("issue_comment_created", Room::Issue, quiet);
+    assert_eq!(send(), Some(202));
+    let ballast = serving.seen_inside(&serving.scene.person.home().join("ballast"));
+    drop(std::fs::write(&ballast, vec![0_u8; 64 * 1024 * 1024]));
+    let mut acknowledged = 1;
+    let refused = (0..400).any(|_| match send() {
+        Some(202) => {
+            acknowledged += 1;
+            false
+        }
+        other => {
+            assert_eq!(other, Some(503), "refused before it was acknowledged");
+            true
+        }
+    });
+    assert!(refused, "the disk was never full");
+    std::fs::remove_file(&ballast).expect("room again");
+    wait_for("it to go on", || (send() == Some(202)).then_some(()));
+    // SQLite follows every link of a path, so it is given copies of what only the orchestrator sees.
+    let copy = serving.scene.person.hermetic.work();
+    let count = |sql: &str| {
+        for name in ["bot-bottle.db", "bot-bottle.db-wal"] {
+            let inside = serving.seen_inside(&serving.scene.person.home().join(name));
+            std::fs::copy(inside, copy.join(name)).expect("a copy");
+        }
+        let database = rusqlite::Connection::open(copy.join("bot-bottle.db")).expect("a database");
+        database.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a number")
+    };
+    assert_eq!(count("SELECT count(*) FROM delivery"), acknowledged + 1, "none is lost");
+    wait_for("the inbox to be empty", || {
+        (count("SELECT count(*) FROM delivery WHERE handled_at IS NULL") == 0).then_some(())
+    });
+}

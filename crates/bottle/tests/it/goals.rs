@@ -23,7 +23,7 @@ fn goal_2_only_an_issue_assigned_to_a_member_and_labelled_with_the_agent_is_work
     let output = scene.start(DONE);
     assert_eq!(output.status, Some(125), "{}", output.snapshot());
     assert!(output.stderr.contains("bot-bottle:worker"), "{}", output.stderr);
-    scene.issue = scene.forge.add_issue("No member", "", &["bot-bottle:worker"], &["alice"]);
+    scene.issue = scene.forge.add_issue("No member", "", &["bot-bottle:worker"], &["carol"]);
     let output = scene.start(DONE);
     assert_eq!(output.status, Some(125), "{}", output.snapshot());
     assert!(output.stderr.contains("member of the organisation"), "{}", output.stderr);

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use testkit::fake_gitea::hooks::{Hook, SECRET};
 use testkit::fake_gitea::{OWNER, REPO, Room, TOKEN};
+use testkit::part::missing;
 
 use crate::support::{Scene, wait_for};
 
@@ -28,16 +29,49 @@ const QUICK: &str =
 impl Serving {
     /// Serves the scene's repository with more lines in the configuration.
     pub(crate) fn start(scene: Scene, more: &str) -> Self {
+        Self::start_with(scene, more, &[])
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn start_with(scene: Scene, more: &str, env: &[(&str, &str)]) -> Self {
         configure(&scene, more);
-        let (child, address) = launch(&scene, &[]);
+        let (child, address) = launch(&scene, env);
         Self { scene, address, child: Some(child) }
+    }
+
+    /// The same with a home on a disk of its own that is soon full; `None` where none can be mounted.
+    pub(crate) fn start_on_small_disk(scene: Scene, more: &str) -> Option<Self> {
+        configure(&scene, more);
+        let home = scene.person.home();
+        let script = "cp -a \"$1\" \"$1.kept\" && mount -t tmpfs -o size=8m,mode=700 none \"$1\" && \
+                      cp -a \"$1.kept/.\" \"$1/\" && shift && exec \"$@\"";
+        let words: &[&str] = match host::env::uid() {
+            0 => &["--mount"],
+            _ => &["--mount", "--user", "--map-root-user"],
+        };
+        let mut probe = scene.person.hermetic.command("unshare");
+        if !probe.args(words).arg("true").status().is_ok_and(|status| status.success()) {
+            missing("unshare", "namespaces for mounts are not allowed");
+            return None;
+        }
+        let mut command = scene.person.hermetic.command("unshare");
+        command.args(words).args(["sh", "-c", script, "sh"]).arg(&home);
+        command.arg(env!("CARGO_BIN_EXE_bot-bottle"));
+        command.args(["serve", "--json", "--config"]).arg(config_path(&scene));
+        let (child, address) = launch_command(&scene, command, &[]);
+        Some(Self { scene, address, child: Some(child) })
+    }
+
+    /// A path as the orchestrator sees it.
+    pub(crate) fn seen_inside(&self, path: &Path) -> PathBuf {
+        let pid = self.child.as_ref().expect("it runs").id();
+        let path = path.strip_prefix("/").expect("a whole path");
+        PathBuf::from(format!("/proc/{pid}/root")).join(path)
     }
 
     /// The same, and it dies at this moment as if by kill -9.
     pub(crate) fn start_to_die_at(scene: Scene, moment: &str, more: &str) -> Self {
-        configure(&scene, more);
-        let (child, address) = launch(&scene, &[("BOTTLEWORKS_FAILPOINT", moment)]);
-        Self { scene, address, child: Some(child) }
+        Self::start_with(scene, more, &[("BOTTLEWORKS_FAILPOINT", moment)])
     }
 
     /// Sends a webhook about an issue or a pull request; the status, if any came back.
@@ -86,7 +120,8 @@ impl Serving {
                 return;
             }
             if begun.elapsed() > Duration::from_secs(180) {
-                let log = std::fs::read_to_string(self.scene.person.home().join("serve.log"));
+                let log =
+                    std::fs::read_to_string(self.scene.person.hermetic.work().join("serve.log"));
                 panic!("not all are frozen: {all:?}\n{}", log.unwrap_or_default());
             }
             std::thread::sleep(Duration::from_millis(100));
@@ -174,9 +209,17 @@ fn configure(scene: &Scene, more: &str) {
 /// Starts it and waits until it listens.
 fn launch(scene: &Scene, env: &[(&str, &str)]) -> (Child, SocketAddr) {
     let config = config_path(scene);
-    let mut command =
+    let command =
         scene.person.command(&["serve", "--json", "--config", config.to_str().expect("a path")]);
-    let log = scene.person.home().join("serve.log");
+    launch_command(scene, command, env)
+}
+
+fn launch_command(
+    scene: &Scene,
+    mut command: Command,
+    env: &[(&str, &str)],
+) -> (Child, SocketAddr) {
+    let log = scene.person.hermetic.work().join("serve.log");
     let log = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log");
     command.envs(env.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
     let mut child = command.spawn().expect("it starts");
@@ -192,7 +235,7 @@ fn launch(scene: &Scene, env: &[(&str, &str)]) -> (Child, SocketAddr) {
         }
     });
     let address = receiver.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| {
-        let said = std::fs::read_to_string(scene.person.home().join("serve.log"));
+        let said = std::fs::read_to_string(scene.person.hermetic.work().join("serve.log"));
         panic!("it does not listen: {}", said.unwrap_or_default())
     });
     (child, address)
