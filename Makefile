@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 FORKLIFT = target/debug/forklift
 
-.PHONY: help demo test test-aos test-real test-rust check fmt lint doc bench bench-merge install
+.PHONY: help demo test test-aos test-real test-rust chaos check fmt lint doc bench bench-merge install
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -25,6 +25,10 @@ test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of 
 test-real: ## Run the suites with real parts: a container engine of our own, and every part required
 	@scripts/packages real
 	scripts/test-real
+
+chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200); prints rounds, faults and losses
+	@scripts/packages test
+	REQUIRE_BWRAP=1 REQUIRE_GIT=1 CHAOS_ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --package bot-bottle --test it -- chaos:: --nocapture
 
 check: fmt lint doc ## Format, lints and documentation, with warnings denied
 

@@ -169,7 +169,9 @@ const FORGE_VARIABLES: &str = "Variables:
   FORGE_ISSUE_NUMBER      the issue; with its pull request, all that the agent may write to
   FORGE_PR_NUMBER         its pull request, if it is not the token's own
   FORGE_ORG               whose members may assign issues [default: bot-bottle]
-  FORGE_WATCHDOG_TIMEOUT  seconds without a word from the agent before it is frozen [default: 1800]
+  FORGE_TRIGGERS          others who may set agents to work, with commas between them
+  FORGE_WATCHDOG_TIMEOUT  seconds without a sign of life before the agent is frozen [default: 1800]
+  FORGE_KIND, FORGE_URL   github or gitlab, and its front page, in the place of FORGE_GITEA_API
   FORGE_TOKEN             the token; or put it into ~/.bot-bottle/forge-token (mode 0600)";
 
 const RESUME_EXAMPLES: &str = "Examples:
