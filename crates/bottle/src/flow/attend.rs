@@ -14,8 +14,11 @@ use super::sidecar::SidecarPlace;
 use super::standing::touch;
 use crate::exit::{Failure, OrExit};
 
-/// How often the sidecar's traces are looked at.
+/// How often the sidecar's traces are looked at: often while much may go wrong, then seldom, because hundreds of agents
+/// at work must not keep a processor busy.
 const PAUSE: Duration = Duration::from_millis(250);
+const LATER_PAUSE: Duration = Duration::from_secs(2);
+const EARLY: Duration = Duration::from_secs(20);
 
 /// How long an agent that said "done" has to leave by itself: its conversation wants to be put away.
 const LEAVE_SECS: i64 = 30;
@@ -44,8 +47,10 @@ impl Run<'_> {
                     None => errand.attend(self.used_before, self.keeper.cancel, hear).await,
                 }
             });
+            let begun = host::clock::monotonic();
             loop {
-                let looked = tokio::time::timeout(PAUSE, &mut attended).await;
+                let pause = if begun.elapsed() < EARLY { PAUSE } else { LATER_PAUSE };
+                let looked = tokio::time::timeout(pause, &mut attended).await;
                 match looked {
                     Ok(done) => break done.or_general()?,
                     Err(_) if self.access.is_some() => self.look(&place, &mut watch)?,

@@ -187,9 +187,15 @@ impl Repo {
             .map(|c| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' })
             .collect();
         let path = home.sources().join(host).join(&self.owner).join(format!("{}.git", self.name));
-        if !path.join("HEAD").exists() {
-            std::fs::create_dir_all(&path).or_general()?;
-            init_source(&path, &self.access(1, None).env.remote_url()).await.or_general()?;
+        if !path.exists() {
+            // Whole or not at all, and whoever comes second takes what the first one made.
+            let chance = u64::from_le_bytes(host::random::bytes::<8>().or_general()?);
+            let half = path.with_extension(format!("half-{chance:x}"));
+            std::fs::create_dir_all(&half).or_general()?;
+            init_source(&half, &self.access(1, None).env.remote_url()).await.or_general()?;
+            if std::fs::rename(&half, &path).is_err() {
+                host::file::remove_tree_safely(&half).or_general()?;
+            }
         }
         Ok(path)
     }

@@ -37,7 +37,8 @@ pub async fn init_source(path: &Path, url: &str) -> Result<(), GitError> {
     let mut init = args(["init", "--quiet", "--bare", "--template=", "--"]);
     init.push(path.into());
     git.ask(Call::new(init)).await?.success()?;
-    git.cwd = path.to_path_buf();
+    // A bare repository is not looked for, it is named.
+    git.flags = sealed_flags(Some(path));
     git.ask(Call::new(args(["remote", "add", "--", "origin", url]))).await?.success()?;
     Ok(())
 }
@@ -50,5 +51,23 @@ fn scratch() -> Git {
         flags: sealed_flags(None),
         log: None,
         cancel: Cancel::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::{UserEnv, UserRepo};
+    use model::id::RemoteName;
+
+    #[tokio::test]
+    async fn a_source_is_bare_and_knows_its_origin() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("widget.git");
+        init_source(&path, "https://git.example/acme/widget.git").await.unwrap();
+        let repo = UserRepo::discover_as(&path, UserEnv::from_env()).await.unwrap();
+        assert!(repo.is_bare());
+        let url = repo.remote_url(&RemoteName::parse("origin").unwrap()).await.unwrap();
+        assert_eq!(url.as_deref(), Some("https://git.example/acme/widget.git"));
     }
 }
