@@ -16,7 +16,7 @@ demo: ## Bring a small fork up to date in a sealed box, with no model and no set
 
 test: ## Run the tests; parts that are missing are reported by name
 	@scripts/packages test
-	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1 $(CARGO) test --workspace --quiet
+	REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1 $(CARGO) test --workspace --quiet
 
 test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of its specification)
 	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_TMUX=1 $(CARGO) test --quiet --package bottleworks-wf
@@ -28,7 +28,7 @@ test-real: ## Run the suites with real parts: a container engine of our own, and
 
 chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200); prints rounds, faults and losses
 	@scripts/packages test
-	REQUIRE_BWRAP=1 REQUIRE_GIT=1 CHAOS_ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --package bot-bottle --test it -- chaos:: --nocapture
+	REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 CHAOS_ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --package bot-bottle --test it -- chaos:: --nocapture
 
 check: fmt lint doc ## Format, lints and documentation, with warnings denied
 

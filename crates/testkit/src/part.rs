@@ -20,6 +20,8 @@ pub enum Part {
     Chromedriver,
     /// A container engine that answers on its socket.
     Docker,
+    /// faketime, which has a program believe in another time.
+    Faketime,
     /// The git program.
     Git,
     /// gitleaks, a scanner for secrets.
@@ -98,6 +100,7 @@ impl Part {
             Self::Chromium => "chromium",
             Self::Chromedriver => "chromedriver",
             Self::Docker => "docker",
+            Self::Faketime => "faketime",
             Self::Git => "git",
             Self::Gitleaks => "gitleaks",
             Self::Mergiraf => "mergiraf",
@@ -120,6 +123,7 @@ impl Part {
             Self::Chromium => "install chromium",
             Self::Chromedriver => "install chromium-driver",
             Self::Docker => "set DOCKER_HOST or start an engine",
+            Self::Faketime => "install faketime",
             Self::Git => "install git",
             Self::Gitleaks => "install gitleaks 8.19 or newer",
             Self::Mergiraf => "install mergiraf, as with: cargo install mergiraf",
@@ -141,6 +145,7 @@ impl Part {
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
             Self::Chromium
             | Self::Chromedriver
+            | Self::Faketime
             | Self::Git
             | Self::Gitleaks
             | Self::Mergiraf

@@ -1,7 +1,7 @@
 //! Waiting for an agent's box, with a watchdog beside it: an agent that said "done" may leave, one that is not heard of
 //! for too long is frozen, and a sidecar that died is noticed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::errand::{Done, Heard};
 use engine::launch;
@@ -21,14 +21,17 @@ const LATER_PAUSE: Duration = Duration::from_secs(2);
 const EARLY: Duration = Duration::from_secs(20);
 
 /// How long an agent that said "done" has to leave by itself: its conversation wants to be put away.
-const LEAVE_SECS: i64 = 30;
+const LEAVE: Duration = Duration::from_secs(30);
 
 /// What the watchdog saw.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     died: Option<Timestamp>,
     timed_out: bool,
-    last_seen: Option<Timestamp>,
+    /// The last sign of life, and when it was noticed here: clocks are put forward and back, time that passes is not.
+    last_sign: Option<(Timestamp, Instant)>,
+    /// When it was noticed that the agent had said "done".
+    done_since: Option<Instant>,
     frozen: bool,
 }
 
@@ -73,17 +76,21 @@ impl Run<'_> {
                 self.keeper.ui.note("the forge sidecar died: the agent goes on without a forge");
             }
         }
-        let seen = self.last_sign()?;
-        if watch.last_seen.is_none_or(|last| seen > last) {
-            watch.last_seen = Some(seen);
-            touch(self.keeper.home, &self.record)?;
-        }
-        let now = host::clock::now();
-        let quiet = |since: Timestamp| now.duration_since(since).as_secs();
+        let (sign, now) = (self.last_sign()?, host::clock::monotonic());
+        let since = match watch.last_sign {
+            Some((known, since)) if known == sign => since,
+            _ => {
+                watch.last_sign = Some((sign, now));
+                touch(self.keeper.home, &self.record)?;
+                now
+            }
+        };
         let limit = self.meta.forge.as_ref().map_or(u64::MAX, |env| env.watchdog_secs);
-        let said = place.done()?;
-        let leaves = said.as_ref().is_some_and(|event| quiet(event.at) >= LEAVE_SECS);
-        let silent = said.is_none() && quiet(seen) >= i64::try_from(limit).unwrap_or(i64::MAX);
+        if place.done()?.is_some() {
+            watch.done_since.get_or_insert(now);
+        }
+        let leaves = watch.done_since.is_some_and(|since| since.elapsed() >= LEAVE);
+        let silent = watch.done_since.is_none() && since.elapsed() >= Duration::from_secs(limit);
         // A person at the terminal decides when it is over.
         if (leaves || silent) && !watch.frozen && !is_seated {
             watch.frozen = true;

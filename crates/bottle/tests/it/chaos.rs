@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use testkit::fake_gitea::hooks::{Hook, SECRET};
 use testkit::fake_gitea::{Mishap, Room};
+use testkit::part::{Part, require};
 
 use crate::serving::Serving;
 use crate::support::{COMMIT, DONE, FIRST_STEP_DONE, SLUG, Scene, wait_for};
@@ -428,6 +429,31 @@ fn row_14_a_database_that_is_none_stops_everything_and_is_left_alone() {
     assert_eq!(output.status, Some(1), "{}", output.snapshot());
     assert!(output.stderr.contains("bot-bottle.db"), "{}", output.stderr);
     assert_eq!(std::fs::read(&path).expect("it is there"), rubbish);
+}
+
+/// Row 15: the clock is put forward or back while an agent works.
+#[track_caller]
+fn does_not_mind_a_clock_that_jumps(jump: &str) {
+    let (Some(scene), Some(faketime)) = (scene(), require(Part::Faketime)) else { return };
+    scene.person.script(&format!("[[step]]\nrun = \"true\"\n[[step]]\nsleep = 5\n{COMMIT}{DONE}"));
+    let mut serving = Serving::start(scene, &format!("{SELDOM}watchdog_secs = 600\n"));
+    serving.label();
+    wait_until_it_works(&serving);
+    serving.restart_with_clock(&faketime, jump);
+    let reason = serving.wait("frozen");
+    assert!(reason.contains("up for review"), "{jump}: {reason}");
+    assert_eq!(runs(&serving.scene.person.bottle(SLUG)).len(), 1, "{jump}");
+    check_house(&serving, jump);
+}
+
+#[test]
+fn row_15_a_clock_put_forward_ends_nobody() {
+    does_not_mind_a_clock_that_jumps("+1h");
+}
+
+#[test]
+fn row_15_a_clock_put_back_keeps_nobody() {
+    does_not_mind_a_clock_that_jumps("-1h");
 }
 
 #[test]

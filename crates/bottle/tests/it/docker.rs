@@ -63,7 +63,7 @@ fn a_bottle_in_a_container_is_started_frozen_resumed_and_destroyed() {
         "{document:#}"
     );
 
-    scene.forge.add_comment(Room::Issue, 1, "carol", "and quickly");
+    scene.forge.add_comment(Room::Issue, 1, "alice", "and quickly");
     scene.person.script(&format!(
         "[[step]]\nrun = \"test -f work.txt && grep -q quickly /harness-state/instructions.txt && ! env | grep -q FORGE_\"\n{COMMIT}{DONE}"
     ));

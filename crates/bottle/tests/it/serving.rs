@@ -163,6 +163,16 @@ impl Serving {
         (self.child, self.address) = (Some(child), address);
     }
 
+    /// Starts it again with its clock put forward or back, such as `+1h`.
+    pub(crate) fn restart_with_clock(&mut self, faketime: &Path, jump: &str) {
+        self.kill();
+        let mut command = self.scene.person.hermetic.command(faketime);
+        command.args(["-f", jump, env!("CARGO_BIN_EXE_bot-bottle"), "serve", "--json", "--config"]);
+        command.arg(config_path(&self.scene));
+        let (child, address) = launch_command(&self.scene, command, &[]);
+        (self.child, self.address) = (Some(child), address);
+    }
+
     /// Starts it again, to die at this moment.
     pub(crate) fn restart_to_die_at(&mut self, moment: &str) {
         self.kill();
