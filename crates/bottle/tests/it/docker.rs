@@ -1,12 +1,19 @@
 //! The same bottle in a container: the forge's socket, the freezer and the terminal work there as they do anywhere.
 
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use testkit::fake_forge::Room;
 use testkit::fake_gitea::TOKEN;
 use testkit::part::{Part, require, require_setting};
 use testkit::screen::Screen;
 
+use crate::serving::Serving;
 use crate::support::{COMMIT, DONE, FIRST_STEP_DONE, Person, SLUG, Scene, wait_for};
 
 /// Where the engine answers, and the image that it holds.
@@ -102,4 +109,118 @@ fn a_container_has_a_terminal_as_well() {
     screen.press(&["Enter"]);
     screen.shows("it was 5");
     assert!(person.log("shell").contains("42 24 80 screen"), "{}", person.log("shell"));
+}
+
+/// A way to the engine that can be cut, and be silent, as an engine is that is started again or hangs.
+struct Line {
+    socket: PathBuf,
+    calls: Arc<Mutex<Vec<UnixStream>>>,
+    silent: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn open(folder: &Path, engine: &Path) -> Self {
+        let socket = folder.join("engine.sock");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let line = Self { socket, calls: Arc::default(), silent: Arc::default() };
+        let (calls, silent, engine) =
+            (Arc::clone(&line.calls), Arc::clone(&line.silent), engine.to_path_buf());
+        std::thread::spawn(move || {
+            for caller in listener.incoming().map_while(Result::ok) {
+                let Ok(engine) = UnixStream::connect(&engine) else { continue };
+                let twin = |stream: &UnixStream| stream.try_clone().expect("a second handle");
+                calls.lock().expect("the list").extend([twin(&caller), twin(&engine)]);
+                for (from, to) in [(twin(&caller), twin(&engine)), (engine, caller)] {
+                    let silent = Arc::clone(&silent);
+                    std::thread::spawn(move || carry(from, to, &silent));
+                }
+            }
+        });
+        line
+    }
+
+    /// Ends all calls, as an engine does that is started again.
+    fn cut(&self) {
+        for call in self.calls.lock().expect("the list").drain(..) {
+            drop(call.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+fn carry(mut from: UnixStream, mut to: UnixStream, silent: &AtomicBool) {
+    let mut bytes = [0; 16 * 1024];
+    while let Ok(count) = from.read(&mut bytes) {
+        while silent.load(Ordering::Relaxed) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        if count == 0 || to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    drop(to.shutdown(Shutdown::Both));
+    drop(from.shutdown(Shutdown::Both));
+}
+
+/// The containers of a run that are left.
+fn left_over(scene: &Scene, engine: &Engine, run: &str) -> String {
+    let mut command = scene.person.hermetic.command("docker");
+    let label = format!("label=bottle.run={run}");
+    let listed = scene.person.hermetic.run(command.args([
+        "-H",
+        &engine.host,
+        "ps",
+        "-aq",
+        "--filter",
+        &label,
+    ]));
+    assert_eq!(listed.status, Some(0), "{}", listed.snapshot());
+    listed.stdout
+}
+
+#[test]
+fn row_16_an_engine_that_is_started_again_is_the_machines_failure_and_leaves_nothing() {
+    let Some(scene) = Scene::new() else { return };
+    let Some(engine) = Engine::find(&scene.person) else { return };
+    let line =
+        Line::open(&scene.person.hermetic.work(), Path::new(&engine.host["unix://".len()..]));
+    scene.person.agent("worker", "bottle = \"boxed\"\n");
+    scene.person.script("[[step]]\nrun = \"true\"\n[[step]]\nsleep = 600\n");
+    let host = format!("unix://{}", line.socket.display());
+    let serving =
+        Serving::start_in_engine(scene, "sweep_secs = 3600\nbackend = \"docker\"\n", &host);
+    serving.label();
+    wait_for("the agent", || {
+        let runs = serving.scene.person.bottle(SLUG).join("runs");
+        (runs.exists() && serving.scene.log().contains(FIRST_STEP_DONE)).then_some(())
+    });
+    let first = serving.scene.person.last_run(SLUG);
+    serving.scene.person.script(&format!("{COMMIT}{DONE}"));
+    line.cut();
+    serving.wait("waiting");
+    let name = first.file_name().expect("a name").to_string_lossy().into_owned();
+    let document = serving.scene.person.provenance(&name);
+    assert_eq!(document["exit"]["class"], "infra", "{document:#}");
+    serving.wait("frozen");
+    assert_eq!(serving.pulls(), 1);
+    assert_eq!(left_over(&serving.scene, &engine, &name), "");
+}
+
+#[test]
+fn row_16_an_engine_that_hangs_holds_up_nobody_else() {
+    let Some(scene) = Scene::new() else { return };
+    let Some(engine) = Engine::find(&scene.person) else { return };
+    let line =
+        Line::open(&scene.person.hermetic.work(), Path::new(&engine.host["unix://".len()..]));
+    line.silent.store(true, Ordering::Relaxed);
+    scene.person.agent("worker", "bottle = \"boxed\"\n");
+    scene.person.agent("other", "");
+    let script = scene.person.home().join("agents/other-script.txt");
+    std::fs::write(script, format!("{COMMIT}{DONE}")).expect("written");
+    scene.forge.add_label("bot-bottle:other");
+    let other = scene.forge.add_issue("In bubblewrap", "", &["bot-bottle:other"], &["bot1"]);
+    let host = format!("unix://{}", line.socket.display());
+    let serving = Serving::start_in_engine(scene, "sweep_secs = 2\n", &host);
+    serving.wait_for_all(&[other]);
+    assert_eq!(serving.pulls(), 1, "the other one is done");
+    line.silent.store(false, Ordering::Relaxed);
 }

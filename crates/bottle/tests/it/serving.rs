@@ -39,6 +39,16 @@ impl Serving {
         Self { scene, address, child: Some(child) }
     }
 
+    /// The same with an engine, and with no backend but what the lines say.
+    pub(crate) fn start_in_engine(scene: Scene, more: &str, host: &str) -> Self {
+        configure(&scene, more);
+        let path = config_path(&scene);
+        let text = std::fs::read_to_string(&path).expect("the configuration");
+        std::fs::write(&path, text.replacen("backend = \"bwrap\"\n", "", 1)).expect("written");
+        let (child, address) = launch(&scene, &[("DOCKER_HOST", host)]);
+        Self { scene, address, child: Some(child) }
+    }
+
     /// The same with a home on a disk of its own that is soon full; `None` where none can be mounted.
     pub(crate) fn start_on_small_disk(scene: Scene, more: &str) -> Option<Self> {
         configure(&scene, more);
