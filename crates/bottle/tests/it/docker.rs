@@ -59,7 +59,8 @@ fn a_bottle_in_a_container_is_started_frozen_resumed_and_destroyed() {
     let mut running = engine.reach(&mut scene.command(&START)).spawn().expect("it starts");
     wait_for("the comment", || scene.forge.comments().pop());
     wait_for("the first step", || scene.log().contains(FIRST_STEP_DONE).then_some(()));
-    wait_for("the commit", || scene.log().contains("\"index\":1").then_some(()));
+    let committed = "\"type\":\"step-done\",\"index\":1";
+    wait_for("the commit", || scene.log().contains(committed).then_some(()));
     let frozen = hermetic.run(engine.reach(&mut scene.command(&["freeze", SLUG])));
     assert_eq!(frozen.status, Some(0), "{}", frozen.snapshot());
     assert_eq!(running.wait().expect("it ends").code(), Some(143), "{}", scene.log());
