@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
-use testkit::part::require_folder;
+use testkit::part::{Part, require, require_folder, require_setting};
 use testkit::tree::holding;
 
 use crate::play;
@@ -135,6 +135,52 @@ fn a_conversation_that_is_gone_is_begun_anew() {
     let output = scene.run(0);
     assert!(output.stderr.contains("beginning a new one"), "{}", output.snapshot());
     assert!(!read(&session).contains("0198c0de-0000-7000-8000-000000000000"));
+}
+
+/// Golden scenario 10.1 with another implementer.
+fn implements(provider: &str) {
+    let make = vec![commit("echo harness > mk/test.mk"), Turn::text(SUCCESS)];
+    let Some(scene) = Scene::new(make, vec![Turn::text(APPROVE)]) else { return };
+    let usual = "AGENT_IMPLEMENT=codex\nAGENT_IMPLEMENT_MODEL=gpt-5.5\n";
+    let other = format!(
+        "AGENT_IMPLEMENT={provider}\nAGENT_IMPLEMENT_MODEL=scripted\nAGENT_IMPLEMENT_KEY_VAR=OPENAI_API_KEY\n"
+    );
+    let profile = scene.profile();
+    assert!(profile.contains(usual), "{profile}");
+    scene.person.profile(&profile.replace(usual, &other));
+    scene.run(0);
+    let person = &scene.person;
+    assert_eq!(result(&person.last_run())["status"], "passed");
+    assert!(person.subjects()[0].starts_with("COMMIT-TF-001:"));
+    key_is_nowhere(&person.last_run());
+}
+
+#[test]
+fn pi_implements_as_well() {
+    if require(Part::Node).is_some() {
+        implements("pi");
+    }
+}
+
+#[test]
+fn opencode_implements_as_well() {
+    implements("opencode");
+}
+
+#[test]
+fn a_cycle_in_containers() {
+    let Some(socket) = require(Part::Docker) else { return };
+    let remedy = "run scripts/test-engine start";
+    let Some(image) = require_setting("image", "BOTTLEWORKS_TEST_IMAGE", remedy) else { return };
+    let Some(person) = play::person_with_one() else { return };
+    let boxes = format!("BOX_BACKEND=docker\nBOX_IMAGE={image}\n");
+    person.profile(&play::PROFILE.replace("BOX_BACKEND=bwrap\n", &boxes));
+    let mut command = person.command(&["run", "tf", "--once"]);
+    command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
+    let output = person.hermetic.run(&mut command);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(result(&person.last_run())["status"], "passed");
+    assert_eq!(person.meta("tf", "STATUS"), "uat:pending");
 }
 
 /// No file below the folder holds the key.

@@ -52,8 +52,8 @@ fn a_real_run_is_shown_with_its_changes_and_wishes_are_done() {
     serving.wait("destroyed");
     let again = ask(at, "POST", &format!("/api/v1/bottles/{SLUG}/destroy"), "");
     assert_eq!(again.status, 409);
-    let log =
-        std::fs::read_to_string(serving.scene.person.home().join("serve.log")).expect("a log");
+    let log = std::fs::read_to_string(serving.scene.person.hermetic.work().join("serve.log"))
+        .expect("a log");
     let wishes = log.lines().filter(|line| {
         let line: serde_json::Value = serde_json::from_str(line).expect("every line is JSON");
         line["message"] == "a person wishes"

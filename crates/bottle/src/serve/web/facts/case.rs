@@ -137,7 +137,10 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record
         Some(env) => store.work(&crate::flow::standing::key_of(env))?,
         None => None,
     };
-    let case = match work.filter(|work| work.slug.as_deref() == Some(slug)) {
+    // Work that was claimed this moment does not know its bottle's name yet.
+    let is_ours =
+        |work: &Work| work.slug.as_deref().map_or(work.state.is_held(), |known| known == slug);
+    let case = match work.filter(is_ours) {
         Some(work) => {
             let state = store.get(&work.key)?;
             case_of_work(web, &work, Some(&record), state.as_ref())
