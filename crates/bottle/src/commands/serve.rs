@@ -14,7 +14,7 @@ use crate::ui::Ui;
 pub(crate) fn run(ui: &Ui, config: &Path) -> Outcome {
     let home = Home::from_env()?;
     let settings = Settings::load(config)?;
-    log::start(&settings);
+    log::start(&settings, &home);
     block_on(serve(ui, home, settings))?;
     Ok(SUCCESS)
 }

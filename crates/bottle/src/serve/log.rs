@@ -16,23 +16,33 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::settings::{LogFormat, Settings, read_secret};
+use crate::flow::home::Home;
+use crate::flow::hooks::installed_hooks;
 
 /// Starts the log of this process. What others than we have to say is said if it is a warning.
-pub(crate) fn start(settings: &Settings) {
-    let layer = Lines::new(settings.log, secrets_of(settings), |line: &str| {
+pub(crate) fn start(settings: &Settings, home: &Home) {
+    let layer = Lines::new(settings.log, secrets_of(settings, home), |line: &str| {
         // Nobody can be told that nobody can be told.
         drop(writeln!(std::io::stderr().lock(), "{line}"));
     });
+    let log = tracing_subscriber::registry().with(layer);
+    #[cfg(feature = "otlp")]
+    let log = log.with(settings.otlp_url.as_deref().and_then(super::otlp::layer));
     // A second start in one process changes nothing; there is one log.
-    drop(tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)));
+    drop(tracing::subscriber::set_global_default(log));
 }
 
 /// What must never be in a line. A file that cannot be read has said so where it is needed.
-fn secrets_of(settings: &Settings) -> Vec<Secret> {
-    let own = settings.admin_token_file.iter();
+fn secrets_of(settings: &Settings, home: &Home) -> Vec<Secret> {
+    let usual = home.token_file();
+    let own = settings.admin_token_file.iter().chain([&usual]);
     let of_forges =
         settings.forges.iter().flat_map(|forge| [&forge.token_file, &forge.secret_file]);
-    own.chain(of_forges.flatten()).filter_map(|path| read_secret(path, "a secret").ok()).collect()
+    let files = own.chain(of_forges.flatten());
+    let mut secrets: Vec<Secret> =
+        files.filter_map(|path| read_secret(path, "a secret").ok()).collect();
+    secrets.extend(installed_hooks(home).into_iter().flatten().flat_map(|hook| hook.secrets));
+    secrets
 }
 
 /// Writes each event as one line.

@@ -7,6 +7,8 @@ pub(crate) mod inbox;
 mod listen;
 pub(crate) mod log;
 mod look;
+#[cfg(feature = "otlp")]
+mod otlp;
 pub(crate) mod repos;
 pub(crate) mod settings;
 pub(crate) mod web;

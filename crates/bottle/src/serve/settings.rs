@@ -33,6 +33,7 @@ pub(crate) struct Settings {
     pub(crate) admin_token_file: Option<PathBuf>,
     pub(crate) user_header: Option<String>,
     pub(crate) log: LogFormat,
+    pub(crate) otlp_url: Option<String>,
     #[serde(rename = "forge")]
     pub(crate) forges: Vec<ForgeSettings>,
 }
@@ -88,6 +89,7 @@ impl Default for Settings {
             admin_token_file: None,
             user_header: None,
             log: LogFormat::Text,
+            otlp_url: None,
             forges: Vec::new(),
         }
     }
@@ -120,6 +122,11 @@ impl Settings {
             if value == 0 {
                 return Err(format!("{name} cannot be 0"));
             }
+        }
+        if settings.otlp_url.is_some() && !cfg!(feature = "otlp") {
+            return Err(
+                "otlp_url needs a bot-bottle that was built with --features otlp".to_owned()
+            );
         }
         let mut known = Vec::new();
         for forge in &settings.forges {
@@ -195,6 +202,7 @@ mod tests {
     fn every_key_is_explained() {
         let text: String = EXPLAINED
             .lines()
+            .filter(|line| cfg!(feature = "otlp") || !line.starts_with("#: otlp_url"))
             .map(|line| line.strip_prefix("#: ").unwrap_or(line).to_owned() + "\n")
             .collect();
         let all = Settings::parse(&text).expect("the examples read too");
@@ -216,6 +224,9 @@ mod tests {
     fn what_is_wrong_is_named() {
         refuse("max_bottels = 3", "max_bottels");
         refuse("max_bottles = 0", "max_bottles cannot be 0");
+        if !cfg!(feature = "otlp") {
+            refuse("otlp_url = \"http://127.0.0.1:4318\"", "--features otlp");
+        }
         refuse("listen = \"here\"", "listen");
         let forge = |kind: &str, url: &str, repos: &str| {
             format!("[[forge]]\nkind = \"{kind}\"\nurl = \"{url}\"\nrepos = [{repos}]\n")

@@ -72,6 +72,10 @@ pub(crate) fn start(service: &Arc<Service>, task: Task, endings: mpsc::Unbounded
         let work = match &task {
             Task::Run(work) | Task::Destroy { work, .. } => work.clone(),
         };
+        let IssueKey { owner, repo, issue_number } = &work.key;
+        let span =
+            tracing::info_span!("work", owner, repo, issue = issue_number, claim = work.claims);
+        let _inside = span.entered();
         // A panic must not leave the issue claimed for ever.
         let done =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&service, task)));

@@ -12,6 +12,8 @@ mod goals;
 mod hooks;
 mod lifecycle;
 mod manifest;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod publish;
 mod readme;
 mod rehydrate;

@@ -1,0 +1,28 @@
+//! Spans of runs to an OpenTelemetry collector. A collector that is not there costs nothing but its spans.
+
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::Subscriber;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::registry::LookupSpan;
+
+/// Where a collector takes traces, below its address.
+const TRACES: &str = "/v1/traces";
+
+/// What sends our spans, and nobody else's, to the collector at `url`; nothing if that cannot be prepared.
+pub(crate) fn layer<S>(url: &str) -> Option<impl Layer<S>>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let endpoint = format!("{}{TRACES}", url.trim_end_matches('/'));
+    let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build().ok()?;
+    let resource = Resource::builder().with_service_name("bot-bottle").build();
+    let provider =
+        SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+    let tracer = provider.tracer("bot-bottle");
+    let ours = filter_fn(|meta| meta.target().starts_with("bot_bottle"));
+    Some(tracing_opentelemetry::layer().with_tracer(tracer).with_filter(ours))
+}
