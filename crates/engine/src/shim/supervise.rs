@@ -45,6 +45,9 @@ enum Cause {
 pub(super) struct Orders {
     stop: Signal,
     freeze: Signal,
+    /// Whoever started us may have ignored these (nohup, a shell's background), and what is ignored stays ignored in every
+    /// program that is started from here. What is caught does not: so keys at a terminal reach the agent in the box.
+    _unheeded: [Signal; 3],
 }
 
 impl Orders {
@@ -53,6 +56,11 @@ impl Orders {
         Ok(Self {
             stop: signal(SignalKind::terminate())?,
             freeze: signal(SignalKind::user_defined1())?,
+            _unheeded: [
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::hangup())?,
+                signal(SignalKind::quit())?,
+            ],
         })
     }
 }
