@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     const NEARBY: &str =
-        "in merge abababa: made a version of both (of its hunks: 2 as the fork has it)";
+        "in merge abababababab: made a version of both (of its hunks: 2 as the fork has it)";
 
     fn brief(path: &str, ours: &str) -> Brief {
         Brief {
