@@ -318,7 +318,7 @@ pub(crate) enum HookAction {
     Install {
         /// owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
         repo: String,
-        /// Where the forge posts to; a server alone stands for its /webhooks/<kind of forge>
+        /// Where the forge posts to; a server alone stands for `/webhooks/` with the kind of forge behind it
         #[arg(long, value_name = "URL")]
         url: String,
     },
