@@ -434,12 +434,12 @@ fn row_14_a_database_that_is_none_stops_everything_and_is_left_alone() {
 /// Row 15: the clock is put forward or back while an agent works.
 #[track_caller]
 fn does_not_mind_a_clock_that_jumps(jump: &str) {
-    let (Some(scene), Some(faketime)) = (scene(), require(Part::Faketime)) else { return };
+    let (Some(scene), Some(_)) = (scene(), require(Part::Faketime)) else { return };
     scene.person.script(&format!("[[step]]\nrun = \"true\"\n[[step]]\nsleep = 5\n{COMMIT}{DONE}"));
     let mut serving = Serving::start(scene, &format!("{SELDOM}watchdog_secs = 600\n"));
     serving.label();
     wait_until_it_works(&serving);
-    serving.restart_with_clock(&faketime, jump);
+    serving.restart_with_clock(jump);
     let reason = serving.wait("frozen");
     assert!(reason.contains("up for review"), "{jump}: {reason}");
     assert_eq!(runs(&serving.scene.person.bottle(SLUG)).len(), 1, "{jump}");
