@@ -18,9 +18,7 @@ pub(crate) struct Seen {
 
 /// Looks. An issue that is not there, or not any more, is nobody's.
 pub(crate) async fn look(service: &Service, key: &IssueKey) -> Result<Seen, Failure> {
-    let repo = service.repos.find(&key.owner, &key.repo).ok_or_else(|| {
-        Failure::not_found(format!("{}/{} is not served any more", key.owner, key.repo))
-    })?;
+    let repo = service.repos.of(key)?;
     let work = service.store.work(key).or_general()?;
     let record = work
         .as_ref()
@@ -29,6 +27,7 @@ pub(crate) async fn look(service: &Service, key: &IssueKey) -> Result<Seen, Fail
         .map(|(_, record)| record);
     let known_pull = record.as_ref().and_then(|record| record.pull);
     let access = repo.access(key.issue_number, known_pull);
+    let forge = access.open().await?;
     let heard = record.as_ref().map(|record| &record.heard);
     // Until there is a bottle nobody's comments matter, and most issues never get one.
     let (issue, pull, news) = match heard {
@@ -39,13 +38,11 @@ pub(crate) async fn look(service: &Service, key: &IssueKey) -> Result<Seen, Fail
             (seen.issue, seen.pull, news)
         }
         None => {
-            let forge = access.open().await?;
             let read = forge.read_issue(key.issue_number).await.or_general();
             let Some(issue) = found(read)? else { return Ok(gone(work.as_ref())) };
             (issue, None, 0)
         }
     };
-    let forge = access.open().await?;
     let labels = parse_labels(&issue.labels);
     let has_member = match labels.agents.is_empty() {
         true => false,

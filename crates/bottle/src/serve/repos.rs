@@ -59,10 +59,15 @@ impl Repos {
         }
     }
 
-    /// The repository of an issue. Forges do not regard case, so neither do we.
+    /// The repository of this name. Forges do not regard case, so neither do we.
     pub(crate) fn find(&self, owner: &str, name: &str) -> Option<&Repo> {
-        self.list.values().find(|repo| {
-            repo.owner.eq_ignore_ascii_case(owner) && repo.name.eq_ignore_ascii_case(name)
+        self.list.values().find(|repo| repo.is(owner, name))
+    }
+
+    /// The repository of an issue that is known here, which may have been taken out of the configuration since.
+    pub(crate) fn of(&self, key: &IssueKey) -> Result<&Repo, Failure> {
+        self.find(&key.owner, &key.repo).ok_or_else(|| {
+            Failure::not_found(format!("{}/{} is not served any more", key.owner, key.repo))
         })
     }
 

@@ -45,6 +45,15 @@ pub(crate) enum Task {
     Destroy { work: Box<Work>, loss: Loss },
 }
 
+impl Task {
+    /// The work that it is about.
+    pub(crate) fn work(&self) -> &Work {
+        match self {
+            Self::Run(work) | Self::Destroy { work, .. } => work,
+        }
+    }
+}
+
 /// How it went.
 pub(crate) struct Ended {
     pub(crate) key: IssueKey,
@@ -69,9 +78,7 @@ pub(crate) enum Outcome {
 pub(crate) fn start(service: &Arc<Service>, task: Task, endings: mpsc::UnboundedSender<Ended>) {
     let service = Arc::clone(service);
     thread::spawn(move || {
-        let work = match &task {
-            Task::Run(work) | Task::Destroy { work, .. } => work.clone(),
-        };
+        let work = task.work().clone();
         let IssueKey { owner, repo, issue_number } = &work.key;
         let span =
             tracing::info_span!("work", owner, repo, issue = issue_number, claim = work.claims);
@@ -106,7 +113,7 @@ fn perform(service: &Service, task: Task) -> Outcome {
 
 /// Does what the work asks for, or finishes what was begun.
 fn run(service: &Service, work: &Work) -> Result<Next, Failure> {
-    let repo = repo_of(service, work)?;
+    let repo = service.repos.of(&work.key)?;
     let slug = find_slug(service, work)?;
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
     // Never uttered: when everything ends, the box goes on under its own clock and is found again.
@@ -171,7 +178,7 @@ async fn start_wish(service: &Service, work: &Work, repo: &Repo) -> Result<Start
         label: None,
         backend: service.settings.backend.clone(),
         repo: Some(repo.source(&service.home).await?),
-        claim: Some(Claim { number: work.claims, trigger: work.trigger.clone() }),
+        claim: Some(claim_of(work)),
     })
 }
 
@@ -185,8 +192,12 @@ fn resume_wish(service: &Service, work: &Work, bottle: &Bottle) -> ResumeWish {
         prompt,
         terminal: None,
         backend: service.settings.backend.clone(),
-        claim: Some(Claim { number: work.claims, trigger: work.trigger.clone() }),
+        claim: Some(claim_of(work)),
     }
+}
+
+fn claim_of(work: &Work) -> Claim {
+    Claim { number: work.claims, trigger: work.trigger.clone() }
 }
 
 /// What the run that was closed last means.
@@ -235,16 +246,10 @@ pub(super) fn find_slug(service: &Service, work: &Work) -> Result<Option<String>
 
 fn remove(service: &Service, work: &Work, loss: Loss) -> Result<(), Failure> {
     let Some(slug) = &work.slug else { return Ok(()) };
-    let repo = repo_of(service, work)?;
+    let repo = service.repos.of(&work.key)?;
     let ui = Ui::log(slug);
     let cancel = Cancel::new();
     let keeper = Keeper { ui: &ui, home: &service.home, cancel: &cancel, trouble: Trouble::Close };
     let access = repo.access(work.key.issue_number, None);
     block_on(destroy(keeper, slug, Some(access), loss))
-}
-
-fn repo_of<'a>(service: &'a Service, work: &Work) -> Result<&'a Repo, Failure> {
-    let IssueKey { owner, repo, .. } = &work.key;
-    let unknown = || Failure::not_found(format!("{owner}/{repo} is not served any more"));
-    service.repos.find(owner, repo).ok_or_else(unknown)
 }

@@ -15,7 +15,7 @@ use crate::flow::end::{End, Loss, tell_agent};
 use crate::rules::lookout::{Move, next_move};
 use crate::serve::PAGE_SOURCE;
 use crate::serve::look::Seen;
-use crate::serve::worker::{self, Task, find_slug};
+use crate::serve::worker::{Task, find_slug};
 
 /// So much of the inbox is read at once.
 const INBOX_PAGE: usize = 500;
@@ -203,9 +203,9 @@ impl Foreman {
                 return Ok(Obeyed::Later);
             }
             "destroy" => {
-                let task = Task::Destroy { work: Box::new(work.clone()), loss: Loss::Accepted };
-                self.busy.insert(key.clone(), work);
-                worker::start(&self.service, task, self.ended.clone());
+                // Whoever comes after a crash still knows that it is to go.
+                store.set_destroy_at(key, Some(host::clock::now())).or_general()?;
+                self.hand_out(Task::Destroy { work: Box::new(work), loss: Loss::Accepted });
             }
             _ => {}
         }

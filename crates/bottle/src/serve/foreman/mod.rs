@@ -136,7 +136,7 @@ impl Foreman {
         let lease = self.lease();
         for work in self.service.store.take_over_work(&self.holder, lease).or_general()? {
             tracing::info!(issue = %name(&work.key), state = %work.state, "taken over");
-            self.hand_out(work);
+            self.hand_out(Task::Run(Box::new(work)));
         }
         for work in self.service.store.works().or_general()? {
             self.rounds.want(&work.key, None);
@@ -158,14 +158,15 @@ impl Foreman {
             let claimed = self.service.store.claim_work(&self.holder, self.lease()).or_general()?;
             let Some(work) = claimed else { return Ok(()) };
             host::failpoint::hit("claimed");
-            self.hand_out(work);
+            self.hand_out(Task::Run(Box::new(work)));
         }
         Ok(())
     }
 
-    fn hand_out(&mut self, work: Work) {
+    fn hand_out(&mut self, task: Task) {
+        let work = task.work();
         self.busy.insert(work.key.clone(), work.clone());
-        worker::start(&self.service, Task::Run(Box::new(work)), self.ended.clone());
+        worker::start(&self.service, task, self.ended.clone());
     }
 
     /// Notes which bottles are there by now, and removes those whose time has come. What could not be written down before
@@ -191,15 +192,13 @@ impl Foreman {
         let works = store.works().or_general()?;
         for work in works {
             if work.holder.as_deref() == Some(&self.holder) && !self.busy.contains_key(&work.key) {
-                self.hand_out(work);
+                self.hand_out(Task::Run(Box::new(work)));
                 continue;
             }
             let is_due = work.destroy_at.is_some_and(|at| at <= now);
             let is_free = !work.state.is_held() && !self.busy.contains_key(&work.key);
             if is_due && is_free && work.state != WorkState::Destroyed {
-                self.busy.insert(work.key.clone(), work.clone());
-                let task = Task::Destroy { work: Box::new(work), loss: Loss::Refused };
-                worker::start(&self.service, task, self.ended.clone());
+                self.hand_out(Task::Destroy { work: Box::new(work), loss: Loss::Refused });
             }
         }
         Ok(())
