@@ -1,6 +1,6 @@
 //! `forklift merge-plan`: one merge as far as the ladder is trusted, as data for other programs.
 //!
-//! New objects go where `GIT_OBJECT_DIRECTORY` says, as with git itself.
+//! New objects go where `GIT_OBJECT_DIRECTORY` says, as with git itself. The plan is JSON with or without `--json`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use host::git::{ObjectFormat, SealedRepo};
 use merge::ladder::decide::Trust;
-use merge::ladder::history::PastEnds;
+use merge::ladder::history::{PastEnds, learn};
 use merge::ladder::rule::Rules;
 use merge::ladder::table::Table;
 use merge::ladder::{Climb, ClimbOptions, Ends, Remade, climb};
@@ -38,9 +38,9 @@ pub(crate) struct MergePlanArgs {
     trust: Trust,
     /// A folder that keeps what was learned from this fork's merges, from call to call
     #[arg(long, value_name = "DIR")]
-    state: PathBuf,
+    state: Option<PathBuf>,
     /// Write the plan here instead of to standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
@@ -49,7 +49,10 @@ pub(crate) fn run(ui: &Ui, args: &MergePlanArgs) -> Outcome {
     let plan = block_on(async {
         let repo = open(args);
         let ends = PastEnds { tip: &args.ours, upstream: &args.theirs };
-        let learned = learn_kept(&repo, ends, &args.state.join("learned.json")).await?;
+        let learned = match &args.state {
+            Some(folder) => learn_kept(&repo, ends, &folder.join("learned.json")).await?,
+            None => learn(&repo, ends, None).await.or_exit(ForkliftStatus::Machine)?,
+        };
         let options = ClimbOptions {
             trust: args.trust,
             rules: &Rules::default(),

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::past::PastFork;
 use super::{Places, block_on};
 use crate::exit::Outcome;
+use crate::rules::words::counted;
 use crate::ui::Ui;
 
 /// What to look at.
@@ -33,7 +34,9 @@ pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = Places::from_env()?;
     let (learned, structure) = block_on(async {
         let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
-        ui.phase("learn", "looking at the merges of this fork");
+        if !ui.is_json() {
+            ui.phase("learn", "looking at the merges of this fork");
+        }
         let learned = fork.learned(&places.cache).await?;
         Ok((learned, fork.structure(&places.cache)))
     })?;
@@ -91,7 +94,8 @@ fn render(learned: &Learned, structure: Option<&StructureRecord>, rows: &[Row]) 
             format!("{:.2}", row.elsewhere),
         ]);
     }
-    let mut text = format!("Learned from {} merges; old cases fade.\n", learned.seen.len());
+    let mut text =
+        format!("Learned from {}; old cases fade.\n", counted(learned.seen.len(), "merge"));
     if let Some(structure) = structure {
         text += &format!("{} was tried on {} of them.\n", structure.program, structure.seen.len());
     }

@@ -5,6 +5,8 @@ use merge::ladder::replay::Score;
 use model::escape::escape_line;
 use serde::Serialize;
 
+use super::words::counted;
+
 /// A replay, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Replayed {
@@ -107,8 +109,9 @@ pub(crate) fn render_text(replayed: &Replayed) -> String {
         return "No merge of upstream was found in this fork's history.\n".to_owned();
     }
     let mut text = format!(
-        "{} merges of upstream, replayed in order at trust {}\n\n",
-        replayed.merges, replayed.trust
+        "{} of upstream, replayed in order at trust {}\n\n",
+        counted(replayed.merges, "merge"),
+        replayed.trust
     );
     for fate in Fate::ALL {
         let count = replayed.count(fate);
@@ -189,8 +192,8 @@ pub(crate) fn render_html(replayed: &Replayed) -> String {
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Replay of this fork's merges</title>\n\
          <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}}\
          i{{display:inline-block;width:12px;height:12px;margin:1px;border-radius:2px}}ul{{list-style:none;padding:0}}</style>\n\
-         <h1>{} merges of upstream at trust {}</h1>\n<div>{cells}</div>\n<ul>{legend}</ul>\n{facts}\n{}</html>\n",
-        replayed.merges,
+         <h1>{} of upstream at trust {}</h1>\n<div>{cells}</div>\n<ul>{legend}</ul>\n{facts}\n{}</html>\n",
+        counted(replayed.merges, "merge"),
         replayed.trust,
         skipped.collect::<String>()
     )

@@ -37,12 +37,10 @@ fn a_merge_of_the_past_is_replayed_and_shown() {
     let flags = ["replay", "--html", page.to_str().expect("UTF-8")];
     let output = forklift(&hermetic, &fork, &flags);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stdout.contains("1 merges of upstream"), "{}", output.stdout);
+    assert!(output.stdout.contains("1 merge of upstream"), "{}", output.stdout);
     assert!(std::fs::read_to_string(page).expect("a page").contains("git alone: 1"));
     let output = forklift(&hermetic, &fork, &["replay", "--json"]);
-    let told: serde_json::Value =
-        serde_json::from_str(&output.stdout[output.stdout.find("{\n").expect("JSON")..])
-            .expect("JSON");
+    let told: serde_json::Value = serde_json::from_str(&output.stdout).expect("nothing but JSON");
     assert_eq!(told["summary"]["clean"], 1);
 }
 
@@ -52,7 +50,7 @@ fn trust_says_from_what_it_was_learned() {
     let fork = merged_once(&hermetic);
     let output = forklift(&hermetic, &fork, &["trust"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stdout.contains("Learned from 1 merges"), "{}", output.stdout);
+    assert!(output.stdout.contains("Learned from 1 merge;"), "{}", output.stdout);
 }
 
 #[test]
@@ -62,4 +60,33 @@ fn a_trust_that_is_no_share_is_refused() {
     let output = forklift(&hermetic, &fork, &["replay", "--trust", "2"]);
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     assert!(output.stderr.contains("from 0 to 1"), "{}", output.stderr);
+}
+
+/// The form in which programs that compare mergers call one.
+#[test]
+fn a_merge_is_planned_for_other_programs() {
+    let hermetic = Hermetic::new();
+    let fork = Fork::new(&hermetic).conflicting_merge();
+    fork.checkout.git(&["fetch", "--quiet", "--all"]);
+    let [ours, theirs] = ["origin/main", "upstream/main"].map(|name| fork.checkout.sha(name));
+    let git_dir = fork.checkout.git_dir();
+    let [state, file] = ["state", "plan.json"].map(|name| hermetic.root().join(name));
+    let [git_dir, state, out] =
+        [&git_dir, &state, &file].map(|path| path.to_str().expect("UTF-8").to_owned());
+    let asked = ["merge-plan", "--git-dir", &git_dir, &ours, &theirs];
+    let flags = [&asked[..], &["--state", &state, "--json", &out]].concat();
+    let output = forklift(&hermetic, &fork, &flags);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(output.stdout, "");
+    let written = std::fs::read_to_string(file).expect("a plan");
+    let plan: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(plan["unresolved"], serde_json::json!(["shared.txt"]));
+    assert_eq!(plan["by"], serde_json::json!({}));
+    let tree = plan["tree"].as_str().expect("a tree");
+    assert_eq!(fork.checkout.git(&["cat-file", "-t", tree]).trim(), "tree");
+
+    let output = forklift(&hermetic, &fork, &asked);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let told: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");
+    assert_eq!(told["tree"], plan["tree"], "nothing has to be kept from call to call");
 }
