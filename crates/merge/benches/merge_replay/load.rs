@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use host::git::{ObjectFormat, PastMerge, SealedRepo};
 use merge::ladder::knowledge::Knowledge;
-use merge::ladder::replay::{PastFacts, observe_past};
+use merge::ladder::replay::PastFacts;
 use merge::ladder::table::Table;
 use merge::ladder::weigh::Scales;
 use model::id::Sha;
 use serde::Deserialize;
+
+use crate::stand_in;
 
 /// The newest merges of a fork that are tried.
 const MERGES_CAP: usize = 300;
@@ -73,7 +75,7 @@ async fn load_fork(name: &str, objects: &Path, rows: impl Iterator<Item = &Row>)
     for row in rows {
         let [ours, theirs] = row.parents.clone();
         let merge = PastMerge { sha: row.merge.clone(), ours, theirs };
-        match observe_past(&repo, &merge).await {
+        match stand_in::observe(&repo, scratch.path(), &merge).await {
             Ok(facts) => {
                 merges.push(Past { sha: merge.sha, weigh_time: time_weighing(&facts), facts });
             }

@@ -11,6 +11,7 @@
 mod fit;
 mod load;
 mod others;
+mod stand_in;
 mod train;
 
 use std::path::PathBuf;
