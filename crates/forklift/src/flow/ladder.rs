@@ -203,10 +203,10 @@ pub(crate) async fn learn_kept(
     file: &Path,
 ) -> Result<Learned, Failure> {
     // What cannot be read is learned again.
-    let kept = std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    let before = kept.as_ref().map_or(0, |kept: &Learned| kept.seen.len());
-    let learned = learn(repo, ends, kept).await.or_exit(ForkliftStatus::Machine)?;
-    if learned.seen.len() != before {
+    let kept: Option<Learned> =
+        std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let learned = learn(repo, ends, kept.clone()).await.or_exit(ForkliftStatus::Machine)?;
+    if kept.as_ref() != Some(&learned) {
         save_learned(file, &learned)?;
     }
     Ok(learned)

@@ -71,10 +71,9 @@ impl<'a> Mergiraf<'a> {
         let ends = PastEnds { tip: &pins.base, upstream: &pins.upstream };
         let file = record_file(&self.run.cache, &fork_key(&self.run.repo));
         let kept = load_record(&file);
-        let before = kept.as_ref().map_or(0, |kept| kept.seen.len());
-        let learned = learn_structure(repo, ends, kept, self).await;
+        let learned = learn_structure(repo, ends, kept.clone(), self).await;
         let learned = learned.or_exit(ForkliftStatus::Machine)?;
-        if learned.seen.len() != before && !self.is_broken.get() {
+        if kept.as_ref() != Some(&learned) && !self.is_broken.get() {
             let text = serde_json::to_vec(&learned).or_exit(ForkliftStatus::Internal)?;
             host::file::write_atomic(&file, &text, 0o600).or_exit(ForkliftStatus::Machine)?;
         }

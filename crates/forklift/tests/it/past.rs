@@ -85,6 +85,14 @@ fn a_merge_is_planned_for_other_programs() {
     let tree = plan["tree"].as_str().expect("a tree");
     assert_eq!(fork.checkout.git(&["cat-file", "-t", tree]).trim(), "tree");
 
+    // What another version learned is learned again, once.
+    let kept = hermetic.root().join("state/learned.json");
+    let first = std::fs::read_to_string(&kept).expect("what was learned");
+    std::fs::write(&kept, first.replacen("shape/", "shape/0", 1)).expect("a file");
+    let output = forklift(&hermetic, &fork, &flags);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(std::fs::read_to_string(&kept).expect("what was learned"), first);
+
     let output = forklift(&hermetic, &fork, &asked);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let told: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");
