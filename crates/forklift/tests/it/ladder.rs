@@ -25,8 +25,8 @@ fn build(fork: Fork, rules: &str) -> Fork {
 const THEIRS: &str = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n---\n";
 
 /// Finds the merge begun, resolves what is left and concludes it.
-const FINISHES: &str =
-    "[[step]]\nrun = '''test -f .git/MERGE_HEAD && grep -q shared.txt /harness-state/conflicts.md
+const FINISHES: &str = "[[step]]\nrun = '''set -e
+test -f .git/MERGE_HEAD && grep -q shared.txt /harness-state/conflicts.md
 test \"$(git diff --name-only --diff-filter=U)\" = shared.txt
 grep -qx theirs ruled.txt
 sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no-edit'''\n";

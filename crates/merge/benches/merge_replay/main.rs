@@ -1,9 +1,10 @@
 //! How much of real forks' merges the ladder settles, and how often as people did.
 //!
-//! `merge_replay --clones DIR --list FILE [--only NAME] [--table FILE]`: the list has one merge of a public repository
-//! on each line, the folder its clone. git, rerere and mergiraf stand beside ours. With `--table` the shipped table is made anew from them. Figures with a table
-//! that was made without the fork in question are called *blind*; the grades and the scale of trust were still chosen with
-//! all forks in view. Figures of the shipped table on the list it was made from are flattering.
+//! `merge_replay --clones DIR --list FILE [--only NAME] [--table FILE] [--also FILE]`: the list has one merge of a public
+//! repository on each line, the folder its clone. git, rerere and mergiraf stand beside ours. With `--table` the shipped
+//! table is made anew from them, and from those of another list whose forks only teach. Figures with a table that was made
+//! without the fork in question are called *blind*; the grades and the scale of trust were still chosen with all forks in
+//! view. Figures of the shipped table on the list it was made from are flattering.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]
@@ -36,11 +37,14 @@ struct Wish {
     list: PathBuf,
     only: Option<String>,
     table: Option<PathBuf>,
+    also: Option<PathBuf>,
 }
 
 fn main() {
     let Some(wish) = wish() else {
-        println!("merge_replay --clones DIR --list FILE [--only NAME] [--table FILE]");
+        println!(
+            "merge_replay --clones DIR --list FILE [--only NAME] [--table FILE] [--also FILE]"
+        );
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -49,10 +53,14 @@ fn main() {
     println!("|---|---|---|---|---|---|");
     alone(&forks);
     if let Some(file) = &wish.table {
-        let table = train::learn_table(&forks.iter().collect::<Vec<_>>());
+        let teachers = match &wish.also {
+            Some(list) => runtime.block_on(load_forks(&wish.clones, list, None)),
+            None => Vec::new(),
+        };
+        let table = train::learn_table(&forks.iter().chain(&teachers).collect::<Vec<_>>());
         std::fs::write(file, serde_json::to_string_pretty(&table).unwrap() + "\n").unwrap();
         show("table of these", &judge_all(&forks, &table), &forks);
-        blind(&forks);
+        blind(&forks, &teachers);
     } else {
         runtime.block_on(neighbours(&forks));
     }
@@ -98,17 +106,18 @@ fn wish() -> Option<Wish> {
         list: value("--list")?.into(),
         only: value("--only"),
         table: value("--table").map(PathBuf::from),
+        also: value("--also").map(PathBuf::from),
     })
 }
 
-fn blind(forks: &[Fork]) {
+fn blind(forks: &[Fork], teachers: &[Fork]) {
     let mut sum = [Score::default(); TRUSTS.len()];
     for group in 0..GROUPS {
         let of = |wanted: bool| {
             let numbered = forks.iter().enumerate();
             numbered.filter(move |(at, _)| (at % GROUPS == group) == wanted).map(|(_, fork)| fork)
         };
-        let table = train::learn_table(&of(false).collect::<Vec<_>>());
+        let table = train::learn_table(&of(false).chain(teachers).collect::<Vec<_>>());
         for fork in of(true) {
             for (sum, score) in sum.iter_mut().zip(judge_fork(fork, &table)) {
                 *sum = sum.plus(score);

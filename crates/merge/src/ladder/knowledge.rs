@@ -6,7 +6,7 @@ use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
 use super::dispute::Dispute;
-use super::habit::{Choice, Habits, file_kind, places_of};
+use super::habit::{Choice, Habits, places_of};
 use super::hunk::hunks;
 use super::memory::Memory;
 use super::nearby::{Earlier, Nearby};
@@ -105,7 +105,7 @@ fn lessons_of(settled: &Settled) -> Vec<Lesson> {
     let path = dispute.path.to_string();
     let lesson = |grade: &super::grade::Grade, agreed| Lesson {
         grade: grade.clone(),
-        file_kind: file_kind(&path).to_owned(),
+        path: path.clone(),
         agreed,
     };
     let mut lessons = Vec::new();

@@ -88,6 +88,16 @@ impl Memory {
         self.choices.get(&key_of(hunk, path, likeness))
     }
 
+    /// Whether people wrote something of their own when a hunk like this one was last before them: no answer that is
+    /// made of the sides alone would have been theirs.
+    #[must_use]
+    pub fn speaks_of_more(&self, hunk: &Hunk, path: &str) -> bool {
+        [Likeness::Numbers, Likeness::Patch, Likeness::Ours].into_iter().any(|likeness| {
+            let known = self.choice(hunk, path, likeness);
+            known.is_some_and(|known| matches!(known.choice, Choice::Other | Choice::Base))
+        })
+    }
+
     /// Takes note of what people made of a hunk.
     pub fn learn(&mut self, hunk: &Hunk, path: &str, answer: &[u8], choice: Choice, merge: &Sha) {
         if answer.len() <= TEXT_CAP {
@@ -202,6 +212,9 @@ mod tests {
         let times = |path, likeness| memory.choice(&next, path, likeness).map(|one| one.times);
         assert_eq!(times("f", Likeness::Numbers), Some(2));
         assert_eq!(times("f", Likeness::Patch), None);
+        assert!(!memory.speaks_of_more(&next, "f"));
+        memory.learn(&known, "f", b"something else\n", Choice::Other, &merge());
+        assert!(memory.speaks_of_more(&next, "f"));
         let other = hunk("w\n", "v1.2-fork\n", "x\n");
         assert!(memory.choice(&other, "f", Likeness::Ours).is_some());
         assert!(memory.choice(&other, "g", Likeness::Ours).is_none());

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::grade::Grade;
+use super::habit::file_kind;
 use super::table::Table;
 
-/// The record of a fork: of grades, of grades in one kind of file, and of families of grades.
+/// The record of a fork: of grades, of grades in one kind of file, of families of grades, and of ways to an answer at one
+/// path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     tallies: BTreeMap<String, Tally>,
@@ -29,51 +31,54 @@ pub struct Tally {
 pub struct Lesson {
     /// The grade.
     pub grade: Grade,
-    /// The kind of file.
-    pub file_kind: String,
+    /// The file.
+    pub path: String,
     /// Whether people did the same.
     pub agreed: bool,
 }
 
 /// So many cases of other forks count beside a fork's own.
-const TABLE_WEIGHT: f64 = 4.0;
+const TABLE_WEIGHT: f64 = 8.0;
 /// So many cases of all files count beside those in one kind of file.
 const FORK_WEIGHT: f64 = 6.0;
 /// So many cases must speak before a family is believed to be different here.
 const FAMILY_WEIGHT: f64 = 6.0;
+/// The same for a way to an answer at one path.
+const PATH_WEIGHT: f64 = 2.0;
 /// What is left of old cases when a new merge has some.
 const FADING: f64 = 0.985;
+/// The same at one path, of which there are fewer.
+const PATH_FADING: f64 = 0.8;
 /// One merge with a thousand files is one decision of its makers, not a thousand.
-const MERGE_CAP: f64 = 10.0;
+const MERGE_CAP: f64 = 4.0;
+const PATH_CAP: f64 = 3.0;
 
 impl Record {
     /// How likely an answer is what people would commit.
     #[must_use]
-    pub fn confidence(&self, table: &Table, grade: &Grade, file_kind: &str) -> f64 {
-        let here = self.tally(&grade.name).mixed(self.expectation(table, grade), TABLE_WEIGHT);
-        self.tally(&in_kind(&grade.name, file_kind)).mixed(here, FORK_WEIGHT)
-    }
-
-    /// What the table says, moved by how this fork differs from others in grades of the same family.
-    fn expectation(&self, table: &Table, grade: &Grade) -> f64 {
-        let prior = table.prior(grade);
-        let family = self.tally(&family_key(grade));
-        if family.cases == 0.0 {
-            return prior;
-        }
-        let expected = family.expected / family.cases;
-        let found = family.mixed(expected, FAMILY_WEIGHT);
-        logistic(log_odds(prior) + log_odds(found) - log_odds(expected))
+    pub fn confidence(&self, table: &Table, grade: &Grade, path: &str) -> f64 {
+        // What the table says, moved by how this fork differs from others in grades of the same family.
+        let expected = self.tally(&family_key(grade)).moves(table.prior(grade), FAMILY_WEIGHT);
+        let here = self.tally(&grade.name).mixed(expected, TABLE_WEIGHT);
+        let in_kind = self.tally(&in_kind(&grade.name, file_kind(path))).mixed(here, FORK_WEIGHT);
+        // People who did otherwise at this very path often do so again.
+        self.tally(&at_path(grade, path)).moves(in_kind, PATH_WEIGHT)
     }
 
     /// Takes in the lessons of one merge.
     pub fn learn(&mut self, table: &Table, lessons: &[Lesson]) {
         let mut news: BTreeMap<String, Tally> = BTreeMap::new();
-        for Lesson { grade, file_kind, agreed } in lessons {
+        for Lesson { grade, path, agreed } in lessons {
             let agreed = if *agreed { 1.0 } else { 0.0 };
-            let expected = table.prior(grade);
-            let keys = [grade.name.clone(), in_kind(&grade.name, file_kind), family_key(grade)];
-            for key in keys {
+            let prior = table.prior(grade);
+            let said = self.confidence(table, grade, path);
+            let entries = [
+                (grade.name.clone(), prior),
+                (in_kind(&grade.name, file_kind(path)), prior),
+                (family_key(grade), prior),
+                (at_path(grade, path), said),
+            ];
+            for (key, expected) in entries {
                 let tally = news.entry(key).or_default();
                 tally.cases += 1.0;
                 tally.agreed += agreed;
@@ -81,11 +86,16 @@ impl Record {
             }
         }
         for (key, new) in news {
-            let weight = (MERGE_CAP / new.cases).min(1.0);
+            let (cap, fading) = if key.starts_with(AT_PATH) {
+                (PATH_CAP, PATH_FADING)
+            } else {
+                (MERGE_CAP, FADING)
+            };
+            let weight = (cap / new.cases).min(1.0);
             let old = self.tallies.entry(key).or_default();
-            old.cases = old.cases * FADING + new.cases * weight;
-            old.agreed = old.agreed * FADING + new.agreed * weight;
-            old.expected = old.expected * FADING + new.expected * weight;
+            old.cases = old.cases * fading + new.cases * weight;
+            old.agreed = old.agreed * fading + new.agreed * weight;
+            old.expected = old.expected * fading + new.expected * weight;
         }
     }
 
@@ -98,7 +108,9 @@ impl Record {
 
     /// The tallies of whole grades, for people.
     pub fn grades(&self) -> impl Iterator<Item = (&str, &Tally)> {
-        let is_grade = |key: &str| !key.starts_with(FAMILY) && !key.contains(IN_KIND);
+        let is_grade = |key: &str| {
+            !key.starts_with(FAMILY) && !key.starts_with(AT_PATH) && !key.contains(IN_KIND)
+        };
         self.tallies
             .iter()
             .map(|(key, tally)| (key.as_str(), tally))
@@ -111,6 +123,7 @@ impl Record {
 }
 
 const FAMILY: &str = "family ";
+const AT_PATH: &str = "at ";
 const IN_KIND: &str = " in *";
 
 fn in_kind(grade: &str, file_kind: &str) -> String {
@@ -121,7 +134,21 @@ fn family_key(grade: &Grade) -> String {
     format!("{FAMILY}{}", grade.family)
 }
 
+fn at_path(grade: &Grade, path: &str) -> String {
+    format!("{AT_PATH}{path} {}", grade.way)
+}
+
 impl Tally {
+    /// What was believed, moved by how much more or less often than expected it held.
+    fn moves(self, belief: f64, weight: f64) -> f64 {
+        if self.cases == 0.0 {
+            return belief;
+        }
+        let expected = self.expected / self.cases;
+        let found = self.mixed(expected, weight);
+        logistic(log_odds(belief) + log_odds(found) - log_odds(expected))
+    }
+
     /// The share of agreement, with what is believed anyway counting for some cases.
     fn mixed(self, belief: f64, weight: f64) -> f64 {
         (self.agreed + weight * belief) / (self.cases + weight)
@@ -148,7 +175,7 @@ mod tests {
     }
 
     fn lesson(detail: &str, agreed: bool) -> Lesson {
-        Lesson { grade: grade(detail), file_kind: "rs".to_owned(), agreed }
+        Lesson { grade: grade(detail), path: "src/a.rs".to_owned(), agreed }
     }
 
     fn table() -> Table {
@@ -160,7 +187,7 @@ mod tests {
     #[test]
     fn trust_starts_with_the_table_and_is_earned_or_lost() {
         let table = table();
-        let at = |record: &Record| record.confidence(&table, &grade("small"), "rs");
+        let at = |record: &Record| record.confidence(&table, &grade("small"), "src/b.rs");
         let mut record = Record::default();
         assert!((at(&record) - 0.7).abs() < 1e-9);
         for _ in 0..20 {
@@ -177,11 +204,24 @@ mod tests {
     fn a_family_that_does_well_lends_trust_to_its_other_grades() {
         let table = table();
         let mut record = Record::default();
-        let before = record.confidence(&table, &grade("large"), "rs");
+        let before = record.confidence(&table, &grade("large"), "src/b.rs");
         for _ in 0..20 {
             record.learn(&table, &[lesson("small", true)]);
         }
-        assert!(record.confidence(&table, &grade("large"), "rs") > before + 0.1);
+        assert!(record.confidence(&table, &grade("large"), "src/b.rs") > before + 0.1);
+    }
+
+    #[test]
+    fn what_did_not_hold_at_a_path_is_doubted_there() {
+        let table = table();
+        let mut record = Record::default();
+        let at = |path: &str, agreed| Lesson { path: path.to_owned(), ..lesson("small", agreed) };
+        for _ in 0..10 {
+            record.learn(&table, &[at("a.rs", false), at("b.rs", true), at("c.rs", true)]);
+        }
+        let worth = |path| record.confidence(&table, &grade("small"), path);
+        assert!(worth("a.rs") < worth("d.rs") - 0.2, "{} {}", worth("a.rs"), worth("d.rs"));
+        assert!(worth("b.rs") > worth("d.rs"));
     }
 
     #[test]

@@ -12,7 +12,6 @@ use super::decide::Trust;
 use super::dispute::Dispute;
 use super::gate;
 use super::grade::{Grade, Rung};
-use super::habit::file_kind;
 use super::history::PastEnds;
 use super::hunk::{hunks, join};
 use super::people::{People, answers_of_people, compare};
@@ -107,7 +106,7 @@ impl Structured<'_> {
         gate::judge(dispute, &text).ok()?;
         let grade = grade_of(dispute, &text);
         let path = dispute.path.to_string();
-        let confidence = self.record.record.confidence(table, &grade, file_kind(&path));
+        let confidence = self.record.record.confidence(table, &grade, &path);
         Some(Structural { text, grade, confidence })
     }
 }
@@ -194,7 +193,7 @@ impl StructureRecord {
 fn lesson(dispute: &Dispute, people: &People, text: &[u8]) -> Lesson {
     Lesson {
         grade: grade_of(dispute, text),
-        file_kind: file_kind(&dispute.path.to_string()).to_owned(),
+        path: dispute.path.to_string(),
         agreed: agrees(dispute, people, text),
     }
 }

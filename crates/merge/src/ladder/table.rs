@@ -1,5 +1,6 @@
 //! The shipped table: what the history of public forks says before a fork has a record of its own.
 //!
+//! It was made from 2,538 conflicting merges of 34 public forks, of which none has more voice than so many cases.
 //! `make bench-merge` says how well it serves, and can make it anew.
 
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ const UNSEEN_GRADE: f64 = 0.5;
 /// forks, so that what is answered at 0.9 agrees with people in about 95 of 100 files *taken together*. A single answer
 /// just above the limit agrees less often than the limit says: the scale is no probability.
 const STRETCH: f64 = 1.5;
-const SHIFT: f64 = 0.25;
+const SHIFT: f64 = -0.07;
 /// Where many files are in conflict somebody has to look anyway, and acting saves little: it takes more to act there.
 const CROWD: f64 = 0.2;
 

@@ -6,7 +6,7 @@ use model::id::Sha;
 
 use super::dispute::Dispute;
 use super::grade::{Grade, Rung};
-use super::habit::{Choice, Places, file_kind, places_of};
+use super::habit::{Choice, Places, places_of};
 use super::hunk::{Hunk, hunks};
 use super::knowledge::Knowledge;
 use super::memory::Likeness;
@@ -120,7 +120,7 @@ impl Scales<'_> {
         let is_text = dispute.kind == ConflictKind::Content;
         let grade = Grade::new(Rung::Policy, "file", format!("{kind} {}", level(likelihood)))
             .of_family(&kind);
-        let worth = self.knowledge.record.confidence(self.table, &grade, file_kind(path));
+        let worth = self.knowledge.record.confidence(self.table, &grade, path);
         let signs = [1.0, sign_of_share(worth), ln(self.crowd()), flag(is_text)];
         let confidence = self.table.confidence_of_whole(&signs);
         Some(Whole { choice, grade, worth, signs, confidence })
@@ -130,11 +130,15 @@ impl Scales<'_> {
         let plain = look(hunk);
         let mut answers = Vec::new();
         self.remember(hunk, &plain, path, &mut answers);
+        let remembered = answers.len();
         self.look_plainly(&plain, count, &mut answers);
         self.follow_habit(hunk, path, &mut answers);
-        let kind = file_kind(path);
+        if self.knowledge.memory.speaks_of_more(hunk, path) {
+            let unlearned = &mut answers[remembered..];
+            unlearned.iter_mut().for_each(|(grade, ..)| grade.name.push_str(" doubted"));
+        }
         let candidate = |(grade, text, learned_from): Answer| {
-            let worth = self.knowledge.record.confidence(self.table, &grade, kind);
+            let worth = self.knowledge.record.confidence(self.table, &grade, path);
             Candidate { grade, text, worth, learned_from }
         };
         let candidates: Vec<Candidate> = answers.into_iter().map(candidate).collect();
