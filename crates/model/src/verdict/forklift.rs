@@ -1,5 +1,7 @@
 //! The exit statuses of `forklift`: the table in its README and its `--help` comes from here.
 
+use crate::failure::UsageStatus;
+
 /// How `forklift` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -72,4 +74,8 @@ impl ForkliftStatus {
             Self::Internal => "internal error; please report it",
         }
     }
+}
+
+impl UsageStatus for ForkliftStatus {
+    const USAGE: Self = Self::Usage;
 }

@@ -2,6 +2,8 @@
 //!
 //! Scripts rely on the numbers: a new meaning gets a new number.
 
+use crate::failure::UsageStatus;
+
 /// How `wf` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -79,4 +81,8 @@ impl WfStatus {
             Self::Internal => "internal error; please report it",
         }
     }
+}
+
+impl UsageStatus for WfStatus {
+    const USAGE: Self = Self::Config;
 }

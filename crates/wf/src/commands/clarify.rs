@@ -125,7 +125,7 @@ pub(crate) async fn ask(
     urgency: Urgency,
 ) -> Outcome {
     if text.trim().is_empty() {
-        return Err(Failure::config("the question is empty"));
+        return Err(Failure::usage("the question is empty"));
     }
     let site = app.site()?;
     let mut workstream = app.workstream(&site, which)?;
@@ -197,16 +197,16 @@ fn find(
         }
     }
     match (found.len(), answered) {
-        (0, true) => Err(Failure::config(format!("{} was answered already", which.id))),
+        (0, true) => Err(Failure::usage(format!("{} was answered already", which.id))),
         (0, false) => {
             let hint = hint(&which.id, known.iter().map(String::as_str));
-            Err(Failure::config(format!("there is no question {}{hint}", which.id)))
+            Err(Failure::usage(format!("there is no question {}{hint}", which.id)))
         }
         (1, _) => {
             let (workstream, entry) = found.remove(0);
             Ok((workstream, readable(entry)?))
         }
-        _ => Err(Failure::config(format!(
+        _ => Err(Failure::usage(format!(
             "several workstreams have {}; say which: --workstream ID",
             which.id
         ))),
@@ -216,7 +216,7 @@ fn find(
 /// Opens the person's editor with the question in comments; what is not a comment is the answer.
 async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
     let editor = editor().map_err(|_unset| {
-        Failure::config(format!(
+        Failure::usage(format!(
             "give the answer, as in: wf clarify answer {} \"...\", or set EDITOR",
             question.id
         ))
@@ -239,7 +239,7 @@ async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
 pub(super) fn editor() -> Result<String, Failure> {
     let said = ["VISUAL", "EDITOR"].iter().find_map(|name| host::env::var(name));
     said.filter(|editor| !editor.trim().is_empty())
-        .ok_or_else(|| Failure::config("there is no editor; set EDITOR"))
+        .ok_or_else(|| Failure::usage("there is no editor; set EDITOR"))
 }
 
 /// Opens it on a file and waits until it is closed.
@@ -247,7 +247,7 @@ pub(super) async fn open_editor(editor: &str, path: &Path) -> Result<(), Failure
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or_default();
     let program = host::tool::which(program).ok_or_else(|| {
-        Failure::config(format!("the editor '{program}' was not found; set EDITOR"))
+        Failure::usage(format!("the editor '{program}' was not found; set EDITOR"))
     })?;
     let mut spec = CommandSpec::new(program).args(words).arg(path);
     spec.env = host::env::vars_os();

@@ -30,7 +30,7 @@ pub(crate) fn print(app: &App, shell: &str) -> Outcome {
     let shells = Shells::builtins();
     let known: Vec<&str> = shells.names().collect();
     let completer = shells.completer(shell).ok_or_else(|| {
-        Failure::config(format!("the shell '{shell}' is not one of {}", known.join(", ")))
+        Failure::usage(format!("the shell '{shell}' is not one of {}", known.join(", ")))
     })?;
     let mut page = Vec::new();
     completer

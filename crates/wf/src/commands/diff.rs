@@ -14,7 +14,7 @@ pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
     let site = app.site()?;
     let dir = app.run_dir(&site, arg)?;
     let patch = read_optional(&dir.join(DIFF))?.ok_or_else(|| {
-        Failure::config(format!("{} has no diff: it ended before the review", dir.display()))
+        Failure::usage(format!("{} has no diff: it ended before the review", dir.display()))
     })?;
     let patch = String::from_utf8_lossy(&patch);
     if app.ui.is_json() {

@@ -58,7 +58,7 @@ fn observe(site: &Site, workstream: &Workstream) -> Result<(PathBuf, Coverage), 
     let (profile, _) = site.load_profile()?;
     let worktree = &workstream.meta.worktree;
     if !worktree.is_dir() {
-        return Err(Failure::config(format!("the worktree {} is gone", worktree.display())));
+        return Err(Failure::usage(format!("the worktree {} is gone", worktree.display())));
     }
     let folder = worktree.join(&profile.docs_path);
     let mut files = Vec::new();

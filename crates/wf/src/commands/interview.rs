@@ -101,7 +101,7 @@ fn ask_profile(
     )?;
     check_inside("MAKEFILE_PATH", &makefile)?;
     if !makefile.is_empty() && !repo.path.join(&makefile).is_file() {
-        return Err(Failure::config(format!(
+        return Err(Failure::usage(format!(
             "MAKEFILE_PATH: {makefile} does not exist in {}",
             repo.path.display()
         )));
@@ -144,7 +144,7 @@ fn check_inside(key: &str, path: &str) -> Result<(), Failure> {
     if is_inside(path) {
         return Ok(());
     }
-    Err(Failure::config(format!(
+    Err(Failure::usage(format!(
         "{key}: '{path}' must be relative to the repository and without '..'"
     )))
 }
@@ -186,7 +186,7 @@ impl Asker {
             return Ok(Self { mode: AskMode::Defaults });
         }
         if !std::io::stdin().is_terminal() {
-            return Err(Failure::config(
+            return Err(Failure::usage(
                 "there is no terminal to ask on; use: wf interview --non-interactive",
             ));
         }
@@ -220,7 +220,7 @@ impl Asker {
         if let Some(typed) = typed {
             let known = choices.contains(&typed);
             return known.then(|| typed.to_owned()).ok_or_else(|| {
-                Failure::config(format!("{words}: '{typed}' is not one of {}", choices.join(", ")))
+                Failure::usage(format!("{words}: '{typed}' is not one of {}", choices.join(", ")))
             });
         }
         match self.mode {

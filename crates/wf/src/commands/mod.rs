@@ -76,7 +76,7 @@ impl App {
         let typed =
             which.id.clone().or_else(|| self.workstream_here(site)).or_else(|| site.current());
         let typed = typed.ok_or_else(|| {
-            Failure::config(
+            Failure::usage(
                 "which workstream? Name it, stand in its worktree, or choose one: wf use ID",
             )
         })?;
@@ -103,7 +103,7 @@ impl App {
         let id = &workstream.meta.id;
         let last = workstream.meta.last_run_id.as_ref();
         let last = last.ok_or_else(|| {
-            Failure::config(format!("{id} has no run yet; start one: wf run {id}"))
+            Failure::usage(format!("{id} has no run yet; start one: wf run {id}"))
         })?;
         Ok(find_run(&site.runs_dir(), last)?)
     }

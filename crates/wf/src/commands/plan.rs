@@ -39,7 +39,7 @@ pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
         draft(app, &site, &workstream, &story).await?;
     }
     let Some(mut text) = load_text(&workstream, DRAFT)? else {
-        return Err(Failure::config("there is no draft; have one made: wf plan --from STORY"));
+        return Err(Failure::usage("there is no draft; have one made: wf plan --from STORY"));
     };
     if args.edit {
         open_editor(&editor()?, &workstream.dir.join(DRAFT)).await?;
@@ -75,7 +75,7 @@ fn read_story(app: &App, from: &str) -> Result<String, Failure> {
         from.to_owned()
     };
     if story.trim().is_empty() {
-        return Err(Failure::config("the story is empty; give some words or a file"));
+        return Err(Failure::usage("the story is empty; give some words or a file"));
     }
     Ok(story)
 }
@@ -132,7 +132,7 @@ async fn ask(
     match end {
         Ok(end) => Ok(end.text),
         Err(StageError::Stopped(words)) => Err(Failure::new(WfStatus::General, words)),
-        Err(StageError::Config(words)) => Err(Failure::config(words)),
+        Err(StageError::Config(words)) => Err(Failure::usage(words)),
         Err(StageError::Failed(words)) => Err(Failure::new(WfStatus::Implement, words)),
     }
 }
@@ -152,7 +152,7 @@ fn difference(before: &str, after: &str) -> String {
 /// The draft becomes the plan, if it is one and the plan is still what it was made for.
 fn accept(app: &App, workstream: &Workstream, plan: &str, text: &str) -> Outcome {
     if load_text(workstream, DRAFT_BASE)?.as_deref() != Some(plan) {
-        return Err(Failure::config(
+        return Err(Failure::usage(
             "plan.md was changed since the draft was made; have another one made: wf plan --from STORY",
         ));
     }

@@ -63,12 +63,11 @@ pub(crate) struct FoundRepo {
 pub(crate) async fn find_repo(path: &Path, here: &Path) -> Result<FoundRepo, Failure> {
     let path = here.join(path);
     if !path.is_dir() {
-        return Err(Failure::config(format!("{} does not exist", path.display())));
+        return Err(Failure::usage(format!("{} does not exist", path.display())));
     }
     let product = ProductRepo::discover(&path).await.or_exit(WfStatus::Config)?;
     let root = product.user().toplevel().map(Path::to_path_buf);
-    let root =
-        root.ok_or_else(|| Failure::config(format!("{} has no checkout", path.display())))?;
+    let root = root.ok_or_else(|| Failure::usage(format!("{} has no checkout", path.display())))?;
     Ok(FoundRepo { path: root, product })
 }
 
@@ -83,13 +82,13 @@ pub(crate) async fn choose_branch(
             let current =
                 repo.product.current_branch(&repo.path).await.or_exit(WfStatus::General)?;
             current.ok_or_else(|| {
-                Failure::config("HEAD is detached; say which branch: --default-branch")
+                Failure::usage("HEAD is detached; say which branch: --default-branch")
             })?
         }
     };
     match repo.product.branch_tip(&branch).await.or_exit(WfStatus::General)? {
         Some(_) => Ok(branch),
-        None => Err(Failure::config(format!("{} has no branch '{branch}'", repo.path.display()))),
+        None => Err(Failure::usage(format!("{} has no branch '{branch}'", repo.path.display()))),
     }
 }
 
@@ -143,7 +142,7 @@ pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf
 /// Lists projects.
 pub(crate) fn list(app: &App) -> Outcome {
     let workflow = Workflow::find(&app.here)?
-        .ok_or_else(|| Failure::config("no workflow repository found; make one: wf interview"))?;
+        .ok_or_else(|| Failure::usage("no workflow repository found; make one: wf interview"))?;
     let (mut rows, mut values, mut status) = (Vec::new(), Vec::new(), WfStatus::Success);
     for name in workflow.project_names()? {
         match workflow.load_project(&name) {

@@ -62,7 +62,7 @@ fn missing(app: &App, workstream: &Workstream, id: Option<&str>) -> Result<(), F
         workstream.meta.worktree.display()
     );
     match id {
-        Some(_) => Err(Failure::config(words)),
+        Some(_) => Err(Failure::usage(words)),
         None => {
             app.ui.warn(&words);
             Ok(())

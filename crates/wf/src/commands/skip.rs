@@ -24,7 +24,7 @@ pub(crate) async fn run(
     let id = match commit {
         Some(text) => MicroCommitId::parse(text).or_exit(WfStatus::Config)?,
         None => plan.next().map(|next| next.id.clone()).ok_or_else(|| {
-            Failure::config("every micro-commit is done; there is nothing to skip")
+            Failure::usage("every micro-commit is done; there is nothing to skip")
         })?,
     };
     let text = workstream.plan_text()?.unwrap_or_default();
@@ -35,7 +35,7 @@ pub(crate) async fn run(
             id.as_str(),
             plan.commits.iter().map(|commit| commit.id.as_str()),
         );
-        Failure::config(format!("the plan has no {id}{hint}"))
+        Failure::usage(format!("the plan has no {id}{hint}"))
     })?;
     save(&path, marked.as_bytes())?;
     let why = message.map(|message| format!(": {message}")).unwrap_or_default();

@@ -79,7 +79,7 @@ pub(crate) async fn pass(app: &App, which: &UatArg) -> Outcome {
 /// Does not accept, and says why.
 pub(crate) async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
     if issues.iter().any(|issue| issue.trim().is_empty()) {
-        return Err(Failure::config("an issue is empty; say what is wrong"));
+        return Err(Failure::usage("an issue is empty; say what is wrong"));
     }
     judge(app, which, |uat| uat.failed(issues, person(), host::clock::now())).await
 }
@@ -89,7 +89,7 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
     let _lock = site.lock_global(&format!("uat {}", which.id)).await?;
     let (mut workstream, status, uat) = find(app, &site, which)?;
     if status != UatStatus::Pending {
-        return Err(Failure::config(format!(
+        return Err(Failure::usage(format!(
             "{} has a verdict already: {}",
             uat.id,
             status.folder()
@@ -123,13 +123,13 @@ fn find(app: &App, site: &Site, which: &UatArg) -> Result<(Workstream, UatStatus
     match found.len() {
         0 => {
             let hint = hint(&which.id, known.iter().map(String::as_str));
-            Err(Failure::config(format!("there is no acceptance test {}{hint}", which.id)))
+            Err(Failure::usage(format!("there is no acceptance test {}{hint}", which.id)))
         }
         1 => {
             let (workstream, status, entry) = found.remove(0);
             Ok((workstream, status, readable(entry)?))
         }
-        _ => Err(Failure::config(format!(
+        _ => Err(Failure::usage(format!(
             "several workstreams have {}; say which: --workstream ID",
             which.id
         ))),

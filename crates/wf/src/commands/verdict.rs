@@ -37,14 +37,14 @@ pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
 /// (D82).
 pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     if words.trim().is_empty() {
-        return Err(Failure::config("say why, so that the agent can do better: -m WORDS"));
+        return Err(Failure::usage("say why, so that the agent can do better: -m WORDS"));
     }
     let site = app.site()?;
     let mut workstream = app.workstream(&site, which)?;
     let _run = site.try_lock_workstream(&workstream.meta.id, "reject")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
     if workstream.meta.status == WorkstreamStatus::Done {
-        return Err(Failure::config(format!("{} is merged already", workstream.meta.id)));
+        return Err(Failure::usage(format!("{} is merged already", workstream.meta.id)));
     }
     let (commit, sha) = last_accepted(&site, &workstream)?;
     let _lock = site.lock_global(&format!("reject {}", workstream.meta.id)).await?;
@@ -73,7 +73,7 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
 /// The micro-commit that was accepted last, and its commit. Runs that accepted nothing may have followed.
 fn last_accepted(site: &Site, workstream: &Workstream) -> Result<(MicroCommitId, String), Failure> {
     let id = &workstream.meta.id;
-    let nothing = || Failure::config(format!("{id} has accepted no micro-commit yet"));
+    let nothing = || Failure::usage(format!("{id} has accepted no micro-commit yet"));
     let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?.to_string();
     let root = site.runs_dir();
     for name in list_runs(&root)? {
@@ -95,6 +95,6 @@ fn take_back(workstream: &Workstream, commit: &MicroCommitId) -> Result<(), Fail
     let text = workstream.plan_text()?.unwrap_or_default();
     let marked = mark_undone(&text, commit).map_err(|error| DiskError::invalid(&path, error))?;
     let marked =
-        marked.ok_or_else(|| Failure::config(format!("the plan has no {commit} any more")))?;
+        marked.ok_or_else(|| Failure::usage(format!("the plan has no {commit} any more")))?;
     Ok(save(&path, marked.as_bytes())?)
 }

@@ -22,7 +22,7 @@ pub(crate) fn pick_secrets(
     let find = |name: &String| {
         known.iter().rfind(|(known, _)| known == name).cloned().ok_or_else(|| {
             let dir = site.secrets_dir();
-            Failure::config(format!("the secret {name} is in no file of {}", dir.display()))
+            Failure::usage(format!("the secret {name} is in no file of {}", dir.display()))
         })
     };
     names.iter().map(find).collect()

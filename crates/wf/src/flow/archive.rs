@@ -60,7 +60,7 @@ pub(crate) async fn close(
     *workstream = Workstream::load_dir(&workstream.dir)?;
     let status = workstream.meta.status;
     if care == Care::Careful && !status.is_complete() {
-        return Err(Failure::config(format!(
+        return Err(Failure::usage(format!(
             "{id} is not complete ({status}); close it anyway: --force"
         )));
     }
@@ -87,7 +87,7 @@ async fn refuse_dirty(product: &ProductRepo, workstream: &Workstream) -> Result<
     let dirty = product.dirty_paths(worktree).await.or_exit(WfStatus::General)?;
     match dirty.first() {
         None => Ok(()),
-        Some(first) => Err(Failure::config(format!(
+        Some(first) => Err(Failure::usage(format!(
             "{} has {} uncommitted changes, such as {}; commit them, or discard them: --force",
             worktree.display(),
             dirty.len(),
@@ -105,7 +105,7 @@ async fn remove_worktree(
     let worktree = &workstream.meta.worktree;
     if !is_below(worktree, &site.worktrees_dir()) {
         let (path, ops) = (worktree.display(), site.worktrees_dir());
-        return Err(Failure::config(format!("WORKTREE {path} is not inside {}", ops.display())));
+        return Err(Failure::usage(format!("WORKTREE {path} is not inside {}", ops.display())));
     }
     if worktree.is_dir() {
         product.discard_worktree(worktree).await.or_exit(WfStatus::General)

@@ -66,7 +66,7 @@ async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Or
     let id = WorkstreamId::parse(wish.id).or_exit(WfStatus::Config)?;
     let length = wish.title.chars().count();
     if length == 0 || length > TITLE_MAX || wish.title.trim().is_empty() {
-        return Err(Failure::config(format!(
+        return Err(Failure::usage(format!(
             "the title must have 1 to {TITLE_MAX} characters, not {length}"
         )));
     }
@@ -75,7 +75,7 @@ async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Or
     let branch = branch_of(prefix, id.as_str()).or_exit(WfStatus::Config)?;
     let default = &site.project.default_branch;
     let base = product.branch_tip(default).await.or_exit(WfStatus::General)?.ok_or_else(|| {
-        Failure::config(format!(
+        Failure::usage(format!(
             "the repository has no branch '{default}'; correct DEFAULT_BRANCH in project.env"
         ))
     })?;
@@ -101,7 +101,7 @@ async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<St
     }
     match product.remote_branch(&origin, branch, REMOTE_LIMIT).await {
         Ok(RemoteBranch::Absent) => Ok(Vec::new()),
-        Ok(RemoteBranch::At(_)) => Err(Failure::config(format!(
+        Ok(RemoteBranch::At(_)) => Err(Failure::usage(format!(
             "the branch {branch} exists on {origin}; choose another id or --prefix"
         ))),
         Err(error) => {
@@ -113,16 +113,16 @@ async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<St
 async fn refuse_taken(site: &Site, product: &ProductRepo, order: &Order) -> Result<(), Failure> {
     let Order { id, branch, .. } = order;
     if site.workstream_dir(id).exists() {
-        return Err(Failure::config(format!("the workstream {id} exists already")));
+        return Err(Failure::usage(format!("the workstream {id} exists already")));
     }
     if product.branch_tip(branch).await.or_exit(WfStatus::General)?.is_some() {
-        return Err(Failure::config(format!(
+        return Err(Failure::usage(format!(
             "the branch {branch} exists already; a closed workstream keeps its branch: choose another id or --prefix"
         )));
     }
     let worktree = site.worktree(id);
     if worktree.symlink_metadata().is_ok() {
-        return Err(Failure::config(format!(
+        return Err(Failure::usage(format!(
             "the worktree folder {} exists already",
             worktree.display()
         )));

@@ -13,7 +13,7 @@ use crate::exit::{Failure, OrExit};
 pub(crate) async fn open_product(site: &Site) -> Result<ProductRepo, Failure> {
     if !site.project.repo.is_dir() {
         let path = site.project.repo.display();
-        return Err(Failure::config(format!(
+        return Err(Failure::usage(format!(
             "REPO_PATH {path} does not exist; correct project.env"
         )));
     }

@@ -56,7 +56,7 @@ pub(crate) async fn choose_way(
             (address, token, kind)
         }
         (Some(kind), None) => {
-            return Err(Failure::config(format!(
+            return Err(Failure::usage(format!(
                 "origin names no repository on a {}; set FORGE_URL in project_profile.env, or MERGE_MODE=local",
                 kind.name()
             )));
@@ -104,7 +104,7 @@ async fn find_token(
         ForgeKind::Gitea | ForgeKind::GitLab => None,
     };
     login.ok_or_else(|| {
-        Failure::config(format!(
+        Failure::usage(format!(
             "there is no token for {}; set {TOKEN_VARIABLE}, or put {TOKEN_SECRET}=... into a file in {}",
             address.host,
             site.secrets_dir().display()

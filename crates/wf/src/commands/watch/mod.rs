@@ -38,7 +38,7 @@ enum Next {
 /// Shows the board until the person has seen enough.
 pub(crate) async fn run(app: &App) -> Outcome {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
-        return Err(Failure::config("wf watch needs a terminal; elsewhere use: wf list --json"));
+        return Err(Failure::usage("wf watch needs a terminal; elsewhere use: wf list --json"));
     }
     let site = app.site()?;
     let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;

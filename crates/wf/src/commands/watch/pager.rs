@@ -33,7 +33,7 @@ impl Paper {
         let dirs = runs.into_iter().flatten().map(|run| site.runs_dir().join(run));
         let mut files = dirs.flat_map(|dir| names.iter().map(move |name| dir.join(name)));
         files.find(|path| path.is_file()).ok_or_else(|| {
-            Failure::config(format!(
+            Failure::usage(format!(
                 "{id} has no {} yet",
                 names.first().copied().unwrap_or_default()
             ))
@@ -49,7 +49,7 @@ pub(super) async fn open_paper(path: &Path) -> Result<(), Failure> {
     let mut words = wish.split_whitespace();
     let name = words.next().unwrap_or_default();
     let program = host::tool::which(name)
-        .ok_or_else(|| Failure::config(format!("the pager '{name}' was not found; set PAGER")))?;
+        .ok_or_else(|| Failure::usage(format!("the pager '{name}' was not found; set PAGER")))?;
     let mut spec = CommandSpec::new(program).args(words).arg(path);
     spec.env = host::env::vars_os();
     spec.env.retain(|(name, _)| name != "LESS" && name != "LESSOPEN");
