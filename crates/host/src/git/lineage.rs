@@ -1,6 +1,6 @@
 //! The merges by which a fork took in its upstream.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -24,8 +24,9 @@ pub struct PastMerge {
 const LINEAGE_LIMIT: Duration = Duration::from_secs(300);
 
 impl SealedRepo {
-    /// The newest `limit` merges, oldest first, that are reachable from `tip` and brought in a commit that is
-    /// reachable from `upstream`. Merges of upstream's own are none of them.
+    /// The newest `limit` merges, oldest first, that are reachable from `tip` and brought in upstream: a commit that is
+    /// reachable from `upstream`, or one that the fork has no part in, as a release that upstream made on a branch of its
+    /// own. Merges of upstream's own are none of them.
     pub async fn past_merges(
         &self,
         tip: &Sha,
@@ -34,7 +35,7 @@ impl SealedRepo {
     ) -> Result<Vec<PastMerge>, GitError> {
         let call = Call::new(argv_lineage(tip, upstream)).within(LINEAGE_LIMIT);
         let answer = self.git.ask(call).await?.success()?;
-        let mut merges = parse_lineage(&answer.stdout)
+        let mut merges = parse_lineage(&answer.stdout, tip)
             .ok_or_else(|| answer.unreadable("it is not a list of commits"))?;
         Ok(merges.split_off(merges.len().saturating_sub(limit)))
     }
@@ -47,21 +48,47 @@ fn argv_lineage(tip: &Sha, upstream: &Sha) -> Vec<OsString> {
 }
 
 /// Each line is a commit and its parents; upstream's commits that the fork's have for parents are marked by a dash.
-fn parse_lineage(bytes: &[u8]) -> Option<Vec<PastMerge>> {
+fn parse_lineage(bytes: &[u8], tip: &Sha) -> Option<Vec<PastMerge>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let first = |line: &'_ str| line.split(' ').next().map(str::to_owned);
     let of_upstream: BTreeSet<String> =
         text.lines().filter_map(|line| first(line.strip_prefix('-')?)).collect();
+    let commits: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| !line.starts_with('-'))
+        .map(|line| line.split(' ').collect())
+        .collect();
+    let of_fork = forks_own(&commits, tip);
     let mut merges = Vec::new();
-    for line in text.lines().filter(|line| !line.starts_with('-')) {
-        let ids: Vec<&str> = line.split(' ').collect();
+    for ids in &commits {
         let &[sha, ours, theirs] = ids.as_slice() else { continue };
-        if of_upstream.contains(theirs) && !of_upstream.contains(ours) {
+        let is_reachable = of_upstream.contains(theirs) && !of_upstream.contains(ours);
+        if is_reachable || of_fork.contains(ours) && !of_fork.contains(theirs) {
             let id = |text: &str| Sha::parse(text).ok();
             merges.push(PastMerge { sha: id(sha)?, ours: id(ours)?, theirs: id(theirs)? });
         }
     }
     Some(merges)
+}
+
+/// What the fork has a part in: its main line, by first parents, and whatever was built upon that. Parents come first.
+fn forks_own<'a>(commits: &[Vec<&'a str>], tip: &'a Sha) -> HashSet<&'a str> {
+    let parents: HashMap<&str, &[&'a str]> =
+        commits.iter().filter_map(|ids| Some((*ids.first()?, ids.get(1..)?))).collect();
+    let mut main_line: HashSet<&str> = HashSet::new();
+    let mut next = Some(tip.as_str());
+    while let Some((commit, before)) = next.and_then(|id| parents.get_key_value(id)) {
+        main_line.insert(commit);
+        next = before.first().copied();
+    }
+    let mut own = HashSet::new();
+    for ids in commits {
+        let Some((commit, before)) = ids.split_first() else { continue };
+        if main_line.contains(commit) || before.iter().any(|parent| own.contains(parent)) {
+            own.insert(*commit);
+        }
+    }
+    own
 }
 
 #[cfg(test)]
@@ -84,14 +111,36 @@ mod tests {
             format!("{d} {u} {v}"),
             format!("{e} {b} {c} {v}"),
         ];
-        let merges = parse_lineage(text.join("\n").as_bytes()).unwrap();
+        let tip = Sha::parse(&e).unwrap();
+        let merges = parse_lineage(text.join("\n").as_bytes(), &tip).unwrap();
         assert_eq!(merges.len(), 1);
         assert_eq!(
             (merges[0].sha.as_str(), merges[0].ours.as_str(), merges[0].theirs.as_str()),
             (b.as_str(), a.as_str(), v.as_str())
         );
-        assert_eq!(parse_lineage(b"").unwrap(), []);
-        assert!(parse_lineage(format!("-{v}\nx {a} {v}\n").as_bytes()).is_none());
+        assert_eq!(parse_lineage(b"", &tip).unwrap(), []);
+        assert!(parse_lineage(format!("-{v}\nx {a} {v}\n").as_bytes(), &tip).is_none());
+    }
+
+    /// Upstream's releases are often commits on branches that its main never sees again.
+    #[test]
+    fn releases_that_upstream_made_aside_are_upstream_too() {
+        let [a, b, c, d, e, f, r, s, u] = ['a', 'b', 'c', 'd', 'e', 'f', '1', '2', '3'].map(id);
+        let text = [
+            format!("-{u}"),
+            format!("{r} {u}"),
+            format!("{a} {u}"),
+            format!("{b} {a} {r}"),
+            format!("{c} {a}"),
+            format!("{d} {b} {c}"),
+            format!("{s} {r}"),
+            format!("{e} {s} {d}"),
+            format!("{f} {d} {s}"),
+        ];
+        let tip = Sha::parse(&f).unwrap();
+        let merges = parse_lineage(text.join("\n").as_bytes(), &tip).unwrap();
+        let found: Vec<&str> = merges.iter().map(|merge| merge.sha.as_str()).collect();
+        assert_eq!(found, [b, f], "neither the fork's own branch nor a merge the other way round");
     }
 
     #[test]
