@@ -39,7 +39,8 @@ pub(crate) fn run(ui: &Ui, args: &ReplayArgs) -> Outcome {
     let places = Places::from_env()?;
     let (learned, tried) = block_on(replay(ui, args, &places))?;
     let shown = tried.len().saturating_sub(args.last.unwrap_or(usize::MAX));
-    let replayed = Replayed::new(&tried[shown..], args.trust.share(), learned.skipped);
+    let Learned { skipped, one_sided, .. } = learned;
+    let replayed = Replayed::new(&tried[shown..], args.trust.share(), skipped, one_sided);
     if let Some(file) = &args.html {
         host::file::write_atomic(file, render_html(&replayed).as_bytes(), 0o644)
             .or_exit(ForkliftStatus::Machine)?;

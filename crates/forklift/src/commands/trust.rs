@@ -15,6 +15,7 @@ use serde_json::json;
 use super::past::PastFork;
 use super::{Places, block_on};
 use crate::exit::Outcome;
+use crate::rules::replay_page::one_sided;
 use crate::rules::words::counted;
 use crate::ui::Ui;
 
@@ -45,6 +46,7 @@ pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
         ui.document(&json!({
             "merges": learned.seen.len(),
             "skipped": learned.skipped,
+            "one_sided": learned.one_sided,
             "structure": structure.map(|structure| structure.program),
             "grades": rows,
         }));
@@ -98,6 +100,9 @@ fn render(learned: &Learned, structure: Option<&StructureRecord>, rows: &[Row]) 
         format!("Learned from {}; old cases fade.\n", counted(learned.seen.len(), "merge"));
     if let Some(structure) = structure {
         text += &format!("{} was tried on {} of them.\n", structure.program, structure.seen.len());
+    }
+    if learned.one_sided > 0 {
+        text += &format!("{}\n", one_sided(learned.one_sided));
     }
     for skipped in &learned.skipped {
         text += &format!("{} was left out: {}\n", skipped.merge.short(), skipped.why);

@@ -17,6 +17,8 @@ pub(crate) struct Replayed {
     /// What would have come of the others.
     pub(crate) score: Score,
     pub(crate) skipped: Vec<Skipped>,
+    /// Merges with conflicts that ended as one side was.
+    pub(crate) one_sided: usize,
     pub(crate) median_merge_ms: u64,
     pub(crate) median_ladder_ms: u64,
     /// Oldest first.
@@ -75,7 +77,12 @@ impl Fate {
 
 impl Replayed {
     /// Sums up what was tried.
-    pub(crate) fn new(tried: &[Tried], trust: f64, skipped: Vec<Skipped>) -> Self {
+    pub(crate) fn new(
+        tried: &[Tried],
+        trust: f64,
+        skipped: Vec<Skipped>,
+        one_sided: usize,
+    ) -> Self {
         let fate = |tried: &Tried| (tried.merge.short().to_owned(), Fate::of(tried));
         Self {
             trust,
@@ -83,6 +90,7 @@ impl Replayed {
             clean: tried.iter().filter(|tried| tried.conflicts == 0).count(),
             score: tried.iter().fold(Score::default(), |sum, tried| sum.plus(tried.score)),
             skipped,
+            one_sided,
             median_merge_ms: median(tried.iter().map(|tried| tried.merge_ms)),
             median_ladder_ms: median(tried.iter().map(|tried| tried.merge_ms + tried.ladder_ms)),
             fates: tried.iter().map(fate).collect(),
@@ -121,6 +129,9 @@ pub(crate) fn render_text(replayed: &Replayed) -> String {
     text += &format!("\n{}\n\n", signs(replayed));
     for line in numbers(replayed) {
         text += &format!("{line}\n");
+    }
+    if replayed.one_sided > 0 {
+        text += &format!("{}\n", one_sided(replayed.one_sided));
     }
     for skipped in &replayed.skipped {
         text += &format!("{} was left out: {}\n", skipped.merge.short(), escape_line(&skipped.why));
@@ -185,6 +196,11 @@ pub(crate) fn render_html(replayed: &Replayed) -> String {
     let legend: String = Fate::ALL.map(legend).concat();
     let facts: String =
         numbers(replayed).map(|line| format!("<p>{}</p>", escape_html(&line))).concat();
+    let left_out = if replayed.one_sided > 0 {
+        format!("<p>{}</p>", one_sided(replayed.one_sided))
+    } else {
+        String::new()
+    };
     let skipped = replayed.skipped.iter().map(|skipped| {
         format!("<p>{} was left out: {}</p>", skipped.merge.short(), escape_html(&skipped.why))
     });
@@ -192,11 +208,16 @@ pub(crate) fn render_html(replayed: &Replayed) -> String {
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Replay of this fork's merges</title>\n\
          <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}}\
          i{{display:inline-block;width:12px;height:12px;margin:1px;border-radius:2px}}ul{{list-style:none;padding:0}}</style>\n\
-         <h1>{} of upstream at trust {}</h1>\n<div>{cells}</div>\n<ul>{legend}</ul>\n{facts}\n{}</html>\n",
+         <h1>{} of upstream at trust {}</h1>\n<div>{cells}</div>\n<ul>{legend}</ul>\n{facts}\n{left_out}{}</html>\n",
         counted(replayed.merges, "merge"),
         replayed.trust,
         skipped.collect::<String>()
     )
+}
+
+/// What is said of merges that ended as one side was.
+pub(crate) fn one_sided(count: usize) -> String {
+    format!("left out: {} that ended as one side was", counted(count, "merge"))
 }
 
 fn escape_html(text: &str) -> String {
@@ -231,7 +252,7 @@ mod tests {
         let merge = Sha::parse(&"b".repeat(40)).unwrap();
         let skipped = vec![Skipped { merge, why: "<b>\u{1b}".to_owned() }];
         let all = [tried(0, 0, 0), tried(2, 2, 2), tried(1, 1, 0), tried(3, 1, 1)];
-        Replayed::new(&all, 0.9, skipped)
+        Replayed::new(&all, 0.9, skipped, 2)
     }
 
     #[test]
@@ -249,6 +270,7 @@ mod tests {
         files in conflict: 6; settled 4 (66 %), of those as people did 3 (75 %)
         merges in conflict: 3; settled whole 2 (66 %), of those as people did 1 (50 %)
         median time of a merge: 40 ms with git alone, 50 ms with the ladder
+        left out: 2 merges that ended as one side was
         bbbbbbbbbbbb was left out: <b>\x1b
         ");
     }
@@ -262,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_fork_without_merges_is_told_so() {
-        let text = render_text(&Replayed::new(&[], 0.9, Vec::new()));
+        let text = render_text(&Replayed::new(&[], 0.9, Vec::new(), 0));
         assert_eq!(text, "No merge of upstream was found in this fork's history.\n");
     }
 }

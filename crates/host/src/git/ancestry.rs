@@ -22,6 +22,11 @@ impl Git {
         self.find_all(names, "commit").await
     }
 
+    /// The trees of many commits, in the order asked; none for one that is not here.
+    pub(super) async fn trees_of(&self, commits: &[Sha]) -> Result<Vec<Option<Sha>>, GitError> {
+        self.find_all(commits, "tree").await
+    }
+
     /// The commits whose own tree is not here, of many.
     pub(super) async fn without_tree(&self, commits: &[Sha]) -> Result<Vec<Sha>, GitError> {
         let found = self.find_all(commits, "tree").await?;

@@ -126,6 +126,11 @@ impl SealedRepo {
         Ok(self.git.resolve_all(commits).await?.iter().all(Option::is_some))
     }
 
+    /// The trees of these commits, in the order asked; none for one that is not here.
+    pub async fn trees_of(&self, commits: &[Sha]) -> Result<Vec<Option<Sha>>, GitError> {
+        self.git.trees_of(commits).await
+    }
+
     /// Whether `older` is `newer` or one of its ancestors, by the commits alone: neither replacement
     /// refs nor grafts nor a commit-graph file are believed.
     pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {

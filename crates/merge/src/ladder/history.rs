@@ -25,6 +25,9 @@ pub struct Learned {
     pub seen: Vec<Sha>,
     /// Merges that could not be looked at, and why.
     pub skipped: Vec<Skipped>,
+    /// How many had conflicts and ended as one side was, without even what git could merge. Whoever ends a merge so
+    /// decided about all of it at once, and nothing follows for single conflicts.
+    pub one_sided: usize,
     /// What they teach.
     pub knowledge: Knowledge,
 }
@@ -71,8 +74,9 @@ pub async fn learn(
     let all = repo.past_merges(ends.tip, ends.upstream, usize::MAX).await?;
     let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::fresh);
     let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
-    let newest = all.len().saturating_sub(MERGES_CAP);
-    for merge in all.iter().skip(newest).filter(|merge| !seen.contains(&merge.sha)) {
+    let newest = all.iter().skip(all.len().saturating_sub(MERGES_CAP));
+    let new: Vec<&PastMerge> = newest.filter(|merge| !seen.contains(&merge.sha)).collect();
+    for merge in new {
         learned.take(repo, merge, None).await?;
     }
     Ok(learned)
@@ -127,6 +131,10 @@ impl Learned {
                 return Ok(None);
             }
         };
+        if facts.is_one_sided {
+            self.one_sided += 1;
+            return Ok(None);
+        }
         if facts.conflicts > CONFLICTS_CAP {
             let why = format!("{} conflicts are more than are looked at", facts.conflicts);
             self.skipped.push(Skipped { merge: merge.sha.clone(), why });
@@ -158,7 +166,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 /// What is kept has this shape.
-const SHAPE: u32 = 3;
+const SHAPE: u32 = 4;
 
 /// Another table or another version of a rung may have answered differently.
 fn maker() -> String {

@@ -1,6 +1,6 @@
 //! The past, merge by merge: each is tried as if it were new, compared with what people committed, then learned from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use host::git::{GitError, PastMerge, SealedRepo};
@@ -24,6 +24,8 @@ pub struct PastFacts {
     pub disputes: Vec<(Dispute, People)>,
     /// How many conflicts there were; with more than [`CONFLICTS_CAP`], none of them was looked at.
     pub conflicts: usize,
+    /// Whether people left it at one side, without even what git could merge; then none of them was looked at either.
+    pub is_one_sided: bool,
     /// How long git took for the merge itself.
     pub merge_time: Duration,
     /// How long it took to read the conflicts.
@@ -37,9 +39,10 @@ pub async fn observe_past(repo: &SealedRepo, merge: &PastMerge) -> Result<PastFa
     let merge_time = started.elapsed();
     let mut disputes = list_disputes(&merged);
     let conflicts = disputes.len();
-    if conflicts > CONFLICTS_CAP || conflicts == 0 {
-        let read_time = Duration::ZERO;
-        return Ok(PastFacts { disputes: Vec::new(), conflicts, merge_time, read_time });
+    let is_one_sided = conflicts > 0 && is_one_sided(repo, merge, &merged.tree, &disputes).await?;
+    if conflicts > CONFLICTS_CAP || conflicts == 0 || is_one_sided {
+        let (disputes, read_time) = (Vec::new(), Duration::ZERO);
+        return Ok(PastFacts { disputes, conflicts, is_one_sided, merge_time, read_time });
     }
     let started = Instant::now();
     let mut read = 0;
@@ -48,7 +51,28 @@ pub async fn observe_past(repo: &SealedRepo, merge: &PastMerge) -> Result<PastFa
     }
     let read_time = started.elapsed();
     let disputes = with_people(repo, &merge.sha, disputes).await?;
-    Ok(PastFacts { disputes, conflicts, merge_time, read_time })
+    Ok(PastFacts { disputes, conflicts, is_one_sided, merge_time, read_time })
+}
+
+/// Whether the result is one of the sides although git could merge something that is not in it.
+async fn is_one_sided(
+    repo: &SealedRepo,
+    merge: &PastMerge,
+    merged: &Sha,
+    disputes: &[Dispute],
+) -> Result<bool, GitError> {
+    let commits = [&merge.sha, &merge.ours, &merge.theirs].map(Sha::clone);
+    let trees = repo.trees_of(&commits).await?;
+    let [result @ Some(_), ours, theirs] = trees.as_slice() else { return Ok(false) };
+    let Some(side) =
+        [ours, theirs].into_iter().find(|side| *side == result).and_then(Option::as_ref)
+    else {
+        return Ok(false);
+    };
+    let disputed: BTreeSet<&[u8]> =
+        disputes.iter().map(|dispute| dispute.path.as_bytes()).collect();
+    let changed = repo.changed_entries(side, merged).await?;
+    Ok(changed.iter().any(|entry| !disputed.contains(entry.path.as_slice())))
 }
 
 async fn with_people(

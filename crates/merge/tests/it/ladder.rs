@@ -185,6 +185,23 @@ async fn a_replay_looks_at_no_merge_before_its_time() {
     assert_eq!((tried[1].conflicts, tried[1].score.merges), (0, 0));
 }
 
+/// A merge with `-s ours` decides about all of upstream's work at once.
+#[tokio::test]
+async fn a_merge_that_took_one_side_whole_teaches_nothing() {
+    let world = World::new(&[("a", "1\n")]);
+    world.write(FORK, "a", "fork\n");
+    world.write(UPSTREAM, "a", "2\n");
+    world.write(UPSTREAM, "b", "new upstream\n");
+    world.on(FORK).git(&["merge", "--quiet", "--strategy=ours", "--message=no", UPSTREAM]);
+    let none = learned(&world).await;
+    assert_eq!((none.seen.len(), none.one_sided, none.knowledge.merges), (1, 1, 0));
+    // Where there was nothing else, the side is what people chose for the conflict.
+    world.write(UPSTREAM, "a", "3\n");
+    people_merge(&world, &[("a", Some("fork\n"))]);
+    let some = learned(&world).await;
+    assert_eq!((some.seen.len(), some.one_sided, some.knowledge.merges), (2, 1, 1));
+}
+
 #[tokio::test]
 async fn a_result_that_is_no_json_any_more_is_refused() {
     let world = World::new(&[("a.json", "{\n\"a\": 1\n}\n")]);
