@@ -48,7 +48,7 @@ const UNSEEN_GRADE: f64 = 0.5;
 /// whole, *taken together*. A single answer just above the limit agrees less often than the limit says: the scale is no
 /// probability.
 const STRETCH: f64 = 1.18;
-const SHIFT: f64 = 0.34;
+const SHIFT: f64 = 0.4;
 /// Where many files are in conflict somebody has to look anyway, and acting saves little: it takes more to act there.
 const CROWD: f64 = 0.16;
 
