@@ -17,6 +17,8 @@ pub(crate) struct Ui {
     mode: Mode,
     quiet: bool,
     spinner: Option<ProgressBar>,
+    /// Whether scripts hear of events.
+    has_events: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,17 @@ impl Ui {
             (false, false) => Mode::Plain,
         };
         let spinner = (terminal && mode != Mode::Json && !args.quiet).then(new_spinner);
-        Self { mode, quiet: args.quiet, spinner }
+        Self { mode, quiet: args.quiet, spinner, has_events: true }
+    }
+
+    /// The same on the way to a document: a script that asked for the document gets nothing else.
+    pub(crate) fn before_document(&self) -> Self {
+        Self {
+            mode: self.mode,
+            quiet: self.quiet,
+            spinner: self.spinner.clone(),
+            has_events: false,
+        }
     }
 
     /// Whether a script reads.
@@ -82,7 +94,7 @@ impl Ui {
 
     /// An event for machines alone.
     pub(crate) fn event(&self, name: &str, fields: &Value) {
-        if self.mode != Mode::Json {
+        if self.mode != Mode::Json || !self.has_events {
             return;
         }
         let mut object = json!({"event": name});

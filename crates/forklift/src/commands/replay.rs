@@ -59,15 +59,9 @@ async fn replay(
     places: &Places,
 ) -> Result<(Learned, Vec<Tried>), Failure> {
     let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
-    // A script that asked for the document gets nothing but the document.
-    let watch = |tried: &Tried| {
-        if !ui.is_json() {
-            ui.progress("merge", &format!("merge {}", tried.merge.short()));
-        }
-    };
-    if !ui.is_json() {
-        ui.phase("replay", "merging again what was merged before");
-    }
+    let ui = ui.before_document();
+    ui.phase("replay", "merging again what was merged before");
+    let watch = |tried: &Tried| ui.progress("merge", &format!("merge {}", tried.merge.short()));
     let replayed = history::replay(&fork.sealed, fork.ends(), args.trust, watch).await;
     let (learned, tried) = replayed.or_exit(ForkliftStatus::Machine)?;
     // The next run need not learn it again.

@@ -35,9 +35,7 @@ pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = Places::from_env()?;
     let (learned, structure) = block_on(async {
         let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
-        if !ui.is_json() {
-            ui.phase("learn", "looking at the merges of this fork");
-        }
+        ui.before_document().phase("learn", "looking at the merges of this fork");
         let learned = fork.learned(&places.cache).await?;
         Ok((learned, fork.structure(&places.cache)))
     })?;

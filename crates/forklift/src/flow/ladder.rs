@@ -205,8 +205,9 @@ pub(crate) async fn learn_kept(
     // What cannot be read is learned again.
     let kept: Option<Learned> =
         std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    let learned = learn(repo, ends, kept.clone()).await.or_exit(ForkliftStatus::Machine)?;
-    if kept.as_ref() != Some(&learned) {
+    let before = kept.as_ref().map(Learned::source);
+    let learned = learn(repo, ends, kept).await.or_exit(ForkliftStatus::Machine)?;
+    if before != Some(learned.source()) {
         save_learned(file, &learned)?;
     }
     Ok(learned)

@@ -74,9 +74,8 @@ pub async fn learn(
     let all = repo.past_merges(ends.tip, ends.upstream, usize::MAX).await?;
     let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::fresh);
     let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
-    let newest = all.iter().skip(all.len().saturating_sub(MERGES_CAP));
-    let new: Vec<&PastMerge> = newest.filter(|merge| !seen.contains(&merge.sha)).collect();
-    for merge in new {
+    let newest = all.len().saturating_sub(MERGES_CAP);
+    for merge in all.iter().skip(newest).filter(|merge| !seen.contains(&merge.sha)) {
         learned.take(repo, merge, None).await?;
     }
     Ok(learned)
@@ -104,6 +103,12 @@ pub async fn replay(
 impl Learned {
     fn fresh() -> Self {
         Self { maker: maker(), ..Self::default() }
+    }
+
+    /// What all the rest follows from: who learned, and from which merges.
+    #[must_use]
+    pub fn source(&self) -> (String, Vec<Sha>) {
+        (self.maker.clone(), self.seen.clone())
     }
 
     /// Nothing that was taken back since may be known.
