@@ -3,8 +3,8 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use orchestrator_db::{BottleStatus, ForgeState, ForgeStateStore};
 use serde_json::{Value, json};
-use state::{BottleStatus, ForgeState, ForgeStateStore};
 
 use super::{keep, read_prompt};
 use crate::cli::{OrchestrateResumeArgs, OrchestrateStartArgs};

@@ -6,7 +6,7 @@ use engine::launch::{self, Sighting};
 use engine::place::Place;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
-use state::Step;
+use orchestrator_db::Step;
 use store::run_dir::RunDir;
 
 use super::access::ForgeAccess;

@@ -8,9 +8,9 @@ use engine::hire::Hired;
 use engine::terminal::TerminalPlan;
 use model::id::{BranchName, Sha};
 use model::verdict::BottleStatus;
+use orchestrator_db::Step;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
-use state::Step;
 use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;

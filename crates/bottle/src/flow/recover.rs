@@ -5,7 +5,7 @@ use engine::launch::{self, Sighting};
 use engine::place::Place;
 use model::id::BoxName;
 use model::verdict::BottleStatus;
-use state::Step;
+use orchestrator_db::Step;
 use store::env_snapshot::LaterSnapshot;
 use store::metadata::load_metadata;
 

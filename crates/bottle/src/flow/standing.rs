@@ -2,7 +2,7 @@
 
 use engine::workspace::AGENT_IDENTITY;
 use model::verdict::BottleStatus;
-use state::{ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore, Step};
+use orchestrator_db::{ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore, Step};
 
 use super::bottle::Record;
 use super::home::Home;
@@ -24,7 +24,7 @@ pub(crate) fn begin(home: &Home, env: &ForgeEnv, record: &Record) -> Result<(), 
     let store = open_state(home)?;
     let key = key_of(env);
     if let Some(known) = store.get(&key).or_general()? {
-        state::next_status(known.status, Step::Start).map_err(|error| {
+        orchestrator_db::next_status(known.status, Step::Start).map_err(|error| {
             Failure::not_found(format!(
                 "{error}: the bottle '{}' works on issue #{}; go on with: bot-bottle orchestrate resume --slug {}",
                 known.slug, env.issue, known.slug
@@ -43,7 +43,7 @@ fn row(key: IssueKey, record: &Record) -> ForgeState {
         backend_name: record.backend.to_string(),
         agent_git_user: format!("{} <{}>", AGENT_IDENTITY.0, AGENT_IDENTITY.1),
         pr_number: record.pull,
-        status: state::BottleStatus::Running,
+        status: orchestrator_db::BottleStatus::Running,
         last_checkin_at: host::clock::now(),
     }
 }

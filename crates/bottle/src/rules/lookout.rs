@@ -1,7 +1,7 @@
 //! What is to be done about an issue, from what the forge says now and what is known here. Events say only where to look,
 //! so it does not matter how often they come, in which order, or whether at all.
 
-use state::WorkState;
+use orchestrator_db::WorkState;
 
 /// What a look at an issue and its pull request shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 //! only then are they read. Then one thing alone: at which thread to look. What is true there is asked of the forge.
 
 use hmac::{Hmac, KeyInit, Mac};
+use orchestrator_db::About;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use state::About;
 
 /// A sender's own name for a delivery is no longer than this.
 const ID_MAX_CHARS: usize = 128;

@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use state::{Kept, NewDelivery};
+use orchestrator_db::{Kept, NewDelivery};
 
 use super::Service;
 use crate::rules::webhook::{HookFault, HookSource, is_genuine, read_hook};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use state::{Kept, NewDelivery, SqliteForgeStateStore};
+use orchestrator_db::{Kept, NewDelivery, SqliteForgeStateStore};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// So many may wait for the disk; who comes then is told to come back later.

@@ -1,7 +1,7 @@
 //! A look at an issue: what the forge says about it now, put beside what is known here.
 
 use forge::{Forge, ForgeError};
-use state::{IssueKey, Work};
+use orchestrator_db::{IssueKey, Work};
 
 use super::Service;
 use crate::exit::{Failure, OrExit};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use host::lock::{FileLock, LockError, LockKind};
 use host::signal::cancel_on_signals;
 use model::verdict::BottleStatus;
-use state::SqliteForgeStateStore;
+use orchestrator_db::SqliteForgeStateStore;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use forge::{Forge, ForgeKind};
 use host::git::init_source;
 use model::secret::Secret;
-use state::IssueKey;
+use orchestrator_db::IssueKey;
 
 use super::settings::{ForgeSettings, Settings, read_secret, split_repo};
 use crate::exit::{Failure, OrExit};

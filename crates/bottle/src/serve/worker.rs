@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::claim::Claim as Says;
 use host::signal::Cancel;
 use jiff::Timestamp;
-use state::{BottleStatus, Errand, ForgeStateStore, IssueKey, Work};
+use orchestrator_db::{BottleStatus, Errand, ForgeStateStore, IssueKey, Work};
 use store::metadata::load_metadata;
 use tokio::sync::mpsc;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use state::{
+use orchestrator_db::{
     About, Delivery, Errand, ForgeStateStore, IssueKey, Work, WorkNote, WorkState, WorkStep,
 };
 use tokio::task::JoinError;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use forge::IssueFilter;
 use host::signal::Cancel;
-use state::{ForgeStateStore, IssueKey, Work, WorkNote, WorkState, WorkStep};
+use orchestrator_db::{ForgeStateStore, IssueKey, Work, WorkNote, WorkState, WorkStep};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -178,7 +178,8 @@ impl Foreman {
         let store = &self.service.store;
         for work in self.busy.values_mut().filter(|work| work.state == WorkState::Claimed) {
             let known = store.get(&work.key).or_general()?;
-            let running = known.filter(|known| known.status == state::BottleStatus::Running);
+            let running =
+                known.filter(|known| known.status == orchestrator_db::BottleStatus::Running);
             if let Some(known) = running {
                 let note = WorkNote {
                     slug: Some(known.slug),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use state::{Delivery, IssueKey};
+use orchestrator_db::{Delivery, IssueKey};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
@@ -149,7 +149,7 @@ impl<T: Send + 'static> Rounds<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use state::About;
+    use orchestrator_db::About;
 
     fn key() -> IssueKey {
         IssueKey { owner: "acme".to_owned(), repo: "widget".to_owned(), issue_number: 3 }

@@ -1,7 +1,7 @@
 //! What is written down when a worker has ended. What cannot be written down now is kept until it can.
 
 use jiff::Timestamp;
-use state::{Errand, StateError, Work, WorkNote, WorkStep};
+use orchestrator_db::{Errand, StateError, Work, WorkNote, WorkStep};
 
 use super::{Foreman, name, pause_after};
 use crate::exit::{Failure, OrExit};

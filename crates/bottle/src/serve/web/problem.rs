@@ -4,8 +4,8 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use model::verdict::BottleStatus;
+use orchestrator_db::StateError;
 use serde::Serialize;
-use state::StateError;
 use utoipa::{IntoResponses, ToSchema};
 
 use crate::exit::Failure;

@@ -6,8 +6,8 @@ use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use orchestrator_db::{About, NewDelivery};
 use serde::Deserialize;
-use state::{About, NewDelivery};
 
 use super::door::Visitor;
 use super::facts::case::{Case, load_bottle};

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use orchestrator_db::IssueKey;
 use serde::{Deserialize, Serialize};
-use state::IssueKey;
 use utoipa::{IntoParams, ToSchema};
 
 use super::super::facts::case::{Case, load_cases, load_issue};

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
+use orchestrator_db::{About, Delivery, WorkEvent};
 use serde::Serialize;
-use state::{About, Delivery, WorkEvent};
 use utoipa::ToSchema;
 
 use super::super::problem::{Problem, Refusals};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use orchestrator_db::{Errand, ForgeState, ForgeStateStore, IssueKey, Work};
 use serde::Serialize;
-use state::{Errand, ForgeState, ForgeStateStore, IssueKey, Work};
 use utoipa::ToSchema;
 
 use super::super::Web;

@@ -1,8 +1,8 @@
 //! What happened, in order: the steps of the work on an issue, and the marks that its runs left.
 
 use jiff::Timestamp;
+use orchestrator_db::WorkEvent;
 use serde::Serialize;
-use state::WorkEvent;
 use utoipa::ToSchema;
 
 use super::super::rules::standing::Standing;

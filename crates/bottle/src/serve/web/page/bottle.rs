@@ -8,8 +8,8 @@ use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
+use orchestrator_db::WorkEvent;
 use serde::Deserialize;
-use state::WorkEvent;
 
 use super::super::door::Visitor;
 use super::super::facts::case::{Case, load_bottle};

@@ -1,7 +1,7 @@
 //! Where the work on an issue stands, in the order in which a person wants to see it.
 
+use orchestrator_db::WorkState;
 use serde::Serialize;
-use state::WorkState;
 use utoipa::ToSchema;
 
 use crate::flow::bottle::BottleState;

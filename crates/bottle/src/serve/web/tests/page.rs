@@ -1,7 +1,7 @@
 //! What people see and press.
 
 use axum::http::StatusCode;
-use state::About;
+use orchestrator_db::About;
 
 use super::stage::{OWNER, REPO, Stage};
 use crate::flow::bottle::BottleState;

@@ -1,6 +1,6 @@
 //! What every engine promises. An engine is an [`Engine`]; its promises are run by `conformance!`.
 
-use state::{BottleStatus, ForgeState, ForgeStateStore, IssueKey, StateError, Step};
+use orchestrator_db::{BottleStatus, ForgeState, ForgeStateStore, IssueKey, StateError, Step};
 
 /// An engine with a place of its own to keep things in.
 pub(crate) trait Engine {

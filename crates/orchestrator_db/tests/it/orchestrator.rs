@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use state::{
+use orchestrator_db::{
     About, Errand, Kept, NewDelivery, SqliteForgeStateStore, StateError, Work, WorkNote, WorkState,
     WorkStep,
 };

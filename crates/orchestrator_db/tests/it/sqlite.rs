@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use state::{ForgeStateStore, SqliteForgeStateStore, StateError};
+use orchestrator_db::{ForgeStateStore, SqliteForgeStateStore, StateError};
 use tempfile::TempDir;
 
 use crate::conformance::{Engine, conformance, key, state};

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use orchestrator_db::{BottleStatus, ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore};
 use rusqlite::{Connection, params};
-use state::{BottleStatus, ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore};
 use testkit::measure::{compare, row, time};
 
 /// In one turn, so that a single slow write to disk decides nothing.
