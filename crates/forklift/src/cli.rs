@@ -231,7 +231,7 @@ enum Command {
     /// resume one. The old run stays as it is.
     Resume {
         #[command(flatten)]
-        again: AgainArgs,
+        resume: ResumeArgs,
         /// The answer to the agent's questions
         #[arg(long, short, value_name = "TEXT")]
         answer: Option<String>,
@@ -239,7 +239,7 @@ enum Command {
     /// Ask once more for what an earlier run was asked, from the fork as it is now
     Retry {
         #[command(flatten)]
-        again: AgainArgs,
+        resume: ResumeArgs,
     },
     /// Show what is coming from upstream: commits, numbers, and the conflicts to expect
     ///
@@ -340,7 +340,7 @@ enum Command {
 
 /// Which run, and what is different this time.
 #[derive(Debug, Args)]
-pub(crate) struct AgainArgs {
+pub(crate) struct ResumeArgs {
     /// The run's name, or the start of it
     pub(crate) run: String,
     /// Seconds of wall clock that the agent has this time
@@ -449,10 +449,10 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
         Some(Command::First { look }) => commands::first::run(ui, &look),
         Some(Command::Prune { prune }) => commands::prune::run(ui, &prune),
         Some(Command::Attach { run }) => commands::attach::run(ui, &run),
-        Some(Command::Resume { again, answer }) => {
-            commands::again::resume(ui, &again, answer.as_deref())
+        Some(Command::Resume { resume, answer }) => {
+            commands::resume::resume(ui, &resume, answer.as_deref())
         }
-        Some(Command::Retry { again }) => commands::again::retry(ui, &again),
+        Some(Command::Retry { resume }) => commands::resume::retry(ui, &resume),
         Some(Command::Agents { action: AgentsAction::Install { name } }) => {
             commands::agents::install(ui, &name)
         }
@@ -494,7 +494,7 @@ fn after_help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::worst::WORST_FIRST;
+    use crate::rules::aggregate_status::WORST_FIRST;
 
     #[test]
     fn the_command_line_is_sound() {

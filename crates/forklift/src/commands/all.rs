@@ -16,9 +16,9 @@ use super::{Places, block_on};
 use crate::cli::{OutputArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::metadata::{Metadata, Publication};
+use crate::rules::aggregate_status::aggregate_status;
 use crate::rules::fork_list::parse_fork_list;
 use crate::rules::judge::Verdict;
-use crate::rules::worst::worst;
 use crate::ui::Ui;
 
 /// What became of one fork.
@@ -56,7 +56,7 @@ pub(crate) fn run(ui: &Ui, output: OutputArgs, args: &RunArgs, forks: &[PathBuf]
             rows.push(run_one(&own, args, &places, fork, cancel.clone()).await);
             own.finish();
         }
-        let status = worst(rows.iter().map(|row| row.outcome));
+        let status = aggregate_status(rows.iter().map(|row| row.outcome));
         show(ui, &rows, status);
         Ok(status)
     })
@@ -85,13 +85,13 @@ fn expand(forks: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 async fn run_one(ui: &Ui, args: &RunArgs, places: &Places, fork: &Path, cancel: Cancel) -> Row {
     let args = RunArgs { directory: Some(fork.to_path_buf()), ..args.clone() };
-    let (run, turn) = match begin(ui, &args, places, None, cancel).await {
+    let (run, fork_lock) = match begin(ui, &args, places, None, cancel).await {
         Ok(begun) => begun,
         Err(failure) => return failed(ui, fork, None, &failure),
     };
     let dir = run.dir.clone();
     let outcome = run.advance().await;
-    drop(turn);
+    drop(fork_lock);
     match outcome {
         Ok(status) => finished(fork, &dir, status),
         Err(failure) => failed(ui, fork, Some(&dir), &failure),

@@ -10,14 +10,14 @@ use store::run_dir;
 use super::{Places, block_on};
 use crate::cli::DEFAULT_WAIT_SECS;
 use crate::exit::{OrExit, Outcome};
-use crate::flow::again::Earlier;
+use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
 use crate::flow::pull::ForgePlan;
+use crate::flow::resume::Earlier;
 use crate::flow::run::Run;
 use crate::flow::sealed::load_plan;
 use crate::flow::show::show_end;
-use crate::flow::turn::take_turn;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
         let mut secrets: Vec<_> = forge.token.iter().cloned().collect();
         secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));
         let cache = places.cache.clone();
-        let turn = take_turn(ui, &repo, &cache, DEFAULT_WAIT_SECS).await?;
+        let fork_lock = acquire_fork_lock(ui, &repo, &cache, DEFAULT_WAIT_SECS).await?;
         let used_before = match &meta.resumed_from {
             Some(earlier) => {
                 let dir =
@@ -62,7 +62,7 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
             snapshot: LaterSnapshot::default(),
         };
         let outcome = run.advance().await;
-        drop(turn);
+        drop(fork_lock);
         outcome
     })
 }

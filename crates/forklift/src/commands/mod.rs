@@ -1,6 +1,5 @@
 //! One file per subcommand.
 
-pub(crate) mod again;
 pub(crate) mod agents;
 pub(crate) mod all;
 pub(crate) mod attach;
@@ -9,14 +8,15 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod first;
+mod history;
 pub(crate) mod image;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod merge_plan;
-mod past;
 pub(crate) mod prune;
 pub(crate) mod replay;
 mod request;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;

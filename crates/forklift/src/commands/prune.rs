@@ -14,9 +14,9 @@ use store::run_dir::{self, BOXES, RunDir};
 use super::{Places, block_on};
 use crate::cli::PruneArgs;
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::fork_lock::try_fork_lock;
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
-use crate::flow::turn::try_turn;
 use crate::rules::judge::Verdict;
 use crate::rules::prune::{Fate, OldRun, PruneWish, RunState, Unpublished, judge_runs};
 use crate::rules::words::counted;
@@ -71,14 +71,14 @@ enum Turn {
 impl Turns<'_> {
     async fn is_busy(&mut self, fork: &Path) -> Result<bool, Failure> {
         if !self.taken.contains_key(fork) {
-            let turn = match find_repo(fork).await {
-                Ok(repo) => match try_turn(&repo, self.cache)? {
+            let fork_lock = match find_repo(fork).await {
+                Ok(repo) => match try_fork_lock(&repo, self.cache)? {
                     Some(lock) => Turn::Free { _lock: Some(lock) },
                     None => Turn::Busy,
                 },
                 Err(_) => Turn::Free { _lock: None },
             };
-            self.taken.insert(fork.to_path_buf(), turn);
+            self.taken.insert(fork.to_path_buf(), fork_lock);
         }
         Ok(matches!(self.taken.get(fork), Some(Turn::Busy)))
     }

@@ -8,7 +8,7 @@ use merge::ladder::history::{self, Learned, Tried};
 use model::verdict::ForkliftStatus;
 use serde_json::json;
 
-use super::past::PastFork;
+use super::history::ForkHistory;
 use super::{Places, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::replay_page::{Replayed, render_html, render_text};
@@ -58,7 +58,7 @@ async fn replay(
     args: &ReplayArgs,
     places: &Places,
 ) -> Result<(Learned, Vec<Tried>), Failure> {
-    let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
+    let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
     let ui = ui.before_document();
     ui.phase("replay", "merging again what was merged before");
     let watch = |tried: &Tried| ui.progress("merge", &format!("merge {}", tried.merge.short()));

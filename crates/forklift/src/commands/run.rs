@@ -18,13 +18,13 @@ use super::request::Request;
 use super::{Places, block_on, unless_stopped};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::again::{Earlier, save_args};
+use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::metadata::{Metadata, Phase, Settings, VERSION};
 use crate::flow::observe::{Observation, Sight, find_repo, observe};
 use crate::flow::pull::ForgePlan;
+use crate::flow::resume::{Earlier, save_args};
 use crate::flow::run::Run;
 use crate::flow::sealed::save_plan;
-use crate::flow::turn::take_turn;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
 use crate::ui::Ui;
@@ -49,9 +49,9 @@ pub(crate) fn run_from(
 ) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
-        let (run, turn) = begin(ui, args, places, earlier, cancel).await?;
+        let (run, fork_lock) = begin(ui, args, places, earlier, cancel).await?;
         let outcome = run.advance().await;
-        drop(turn);
+        drop(fork_lock);
         outcome
     })
 }
@@ -74,7 +74,7 @@ pub(super) async fn begin<'a>(
     }
     let repo = find_repo(&request.directory).await?;
     let looking = async {
-        let turn = take_turn(ui, &repo, &places.cache, args.wait).await?;
+        let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
             None => {
@@ -87,9 +87,9 @@ pub(super) async fn begin<'a>(
                 observe(ui, repo, sight).await?
             }
         };
-        Ok((turn, seen))
+        Ok((fork_lock, seen))
     };
-    let (turn, seen) = unless_stopped(&cancel, looking).await?;
+    let (fork_lock, seen) = unless_stopped(&cancel, looking).await?;
     let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
     let mut secrets = request.hired.secrets();
     secrets.extend(forge.token.clone());
@@ -116,7 +116,7 @@ pub(super) async fn begin<'a>(
         used_before: earlier.map_or_else(Usage::default, |earlier| earlier.used()),
         snapshot: LaterSnapshot::default(),
     };
-    Ok((run, turn))
+    Ok((run, fork_lock))
 }
 
 /// Ends boxes that an earlier crash left behind: whoever comes next tidies up.

@@ -12,7 +12,7 @@ use merge::ladder::table::Table;
 use model::verdict::ForkliftStatus;
 use serde_json::json;
 
-use super::past::PastFork;
+use super::history::ForkHistory;
 use super::{Places, block_on};
 use crate::exit::Outcome;
 use crate::rules::replay_page::one_sided;
@@ -34,7 +34,7 @@ pub(crate) struct TrustArgs {
 pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = Places::from_env()?;
     let (learned, structure) = block_on(async {
-        let fork = PastFork::find(args.directory.as_deref(), &args.main_branch).await?;
+        let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
         ui.before_document().phase("learn", "looking at the merges of this fork");
         let learned = fork.learned(&places.cache).await?;
         Ok((learned, fork.structure(&places.cache)))

@@ -1,8 +1,7 @@
 //! What `forklift` does, in order: observe, seal, launch, import, judge, publish, record.
 
-pub(crate) mod again;
-mod aim;
 mod chores;
+pub(crate) mod fork_lock;
 pub(crate) mod ladder;
 pub(crate) mod metadata;
 mod notify;
@@ -11,8 +10,9 @@ pub(crate) mod preview;
 pub(crate) mod publish;
 pub(crate) mod pull;
 mod regenerate;
+mod resolve_target;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod sealed;
 pub(crate) mod show;
 pub(crate) mod structure;
-pub(crate) mod turn;

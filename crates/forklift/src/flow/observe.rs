@@ -11,8 +11,8 @@ use model::id::{BranchName, ProjectName, RemoteName, Sha};
 use model::verdict::ForkliftStatus;
 use sha2::{Digest, Sha256};
 
-use super::aim::{Aim, aim};
 use super::metadata::Fork;
+use super::resolve_target::{ResolvedTarget, resolve_target};
 use super::run::workspace_failure;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
@@ -83,7 +83,8 @@ pub(crate) async fn observe(
     let fork_file = fork_file?;
     let ruled = fork_file.as_ref().and_then(|file| file.rules.target.as_ref());
     let target = sight.target.or(ruled).cloned().unwrap_or_default();
-    let Aim { commit, name } = aim(&repo, &upstream, branch, &target, tip.as_ref()).await?;
+    let ResolvedTarget { commit, name } =
+        resolve_target(&repo, &upstream, branch, &target, tip.as_ref()).await?;
     let up_to_date = if tip.as_ref() == Some(&commit) {
         has_tip?
     } else {

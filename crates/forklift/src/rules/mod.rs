@@ -1,5 +1,6 @@
 //! Decisions of `forklift`, each a pure function from facts: no I/O, no clock, no environment.
 
+pub(crate) mod aggregate_status;
 pub(crate) mod brief;
 pub(crate) mod fork_file;
 pub(crate) mod fork_list;
@@ -14,4 +15,3 @@ pub(crate) mod search;
 pub(crate) mod strategy;
 pub(crate) mod target;
 pub(crate) mod words;
-pub(crate) mod worst;

@@ -14,13 +14,13 @@ use crate::ui::Ui;
 const KIND: LockKind<'static> = LockKind::Exclusive { note: "forklift" };
 
 /// Waits for the fork's lock, at most so many seconds. It is held until the run is over.
-pub(crate) async fn take_turn(
+pub(crate) async fn acquire_fork_lock(
     ui: &Ui,
     repo: &UserRepo,
     cache: &Path,
     wait_secs: u64,
 ) -> Result<FileLock, Failure> {
-    let path = turn_path(repo, cache)?;
+    let path = lock_path(repo, cache)?;
     match FileLock::try_acquire(&path, KIND) {
         Err(LockError::Held { .. }) if wait_secs > 0 => {
             ui.phase("wait", "another forklift is at work on this fork; waiting for it");
@@ -32,15 +32,15 @@ pub(crate) async fn take_turn(
 }
 
 /// Takes the fork's lock if nobody has it.
-pub(crate) fn try_turn(repo: &UserRepo, cache: &Path) -> Result<Option<FileLock>, Failure> {
-    match FileLock::try_acquire(&turn_path(repo, cache)?, KIND) {
+pub(crate) fn try_fork_lock(repo: &UserRepo, cache: &Path) -> Result<Option<FileLock>, Failure> {
+    match FileLock::try_acquire(&lock_path(repo, cache)?, KIND) {
         Ok(lock) => Ok(Some(lock)),
         Err(LockError::Held { .. }) => Ok(None),
         Err(error) => Err(busy(repo, error)),
     }
 }
 
-fn turn_path(repo: &UserRepo, cache: &Path) -> Result<PathBuf, Failure> {
+fn lock_path(repo: &UserRepo, cache: &Path) -> Result<PathBuf, Failure> {
     let folder = cache.join("forks");
     std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
     Ok(folder.join(format!("{}.run", fork_key(repo))))

@@ -17,7 +17,9 @@ pub(crate) const WORST_FIRST: [ForkliftStatus; 9] = [
 ];
 
 /// The worst of several; nothing at all is a success.
-pub(crate) fn worst(statuses: impl IntoIterator<Item = ForkliftStatus>) -> ForkliftStatus {
+pub(crate) fn aggregate_status(
+    statuses: impl IntoIterator<Item = ForkliftStatus>,
+) -> ForkliftStatus {
     let seen: Vec<ForkliftStatus> = statuses.into_iter().collect();
     let found = WORST_FIRST.into_iter().find(|status| seen.contains(status));
     found.unwrap_or(ForkliftStatus::Success)
@@ -31,8 +33,8 @@ mod tests {
     fn every_status_has_its_place() {
         for status in ForkliftStatus::ALL {
             assert!(WORST_FIRST.contains(&status), "{status:?}");
-            assert_eq!(worst([status]), status);
-            assert_eq!(worst([ForkliftStatus::Success, status]), status);
+            assert_eq!(aggregate_status([status]), status);
+            assert_eq!(aggregate_status([ForkliftStatus::Success, status]), status);
         }
     }
 
@@ -40,13 +42,13 @@ mod tests {
     fn of_two_the_worse_one_is_told_in_either_order() {
         assert_eq!(WORST_FIRST.map(ForkliftStatus::code), [9, 2, 1, 7, 3, 6, 5, 4, 0]);
         for pair in WORST_FIRST.windows(2) {
-            assert_eq!(worst([pair[0], pair[1]]), pair[0]);
-            assert_eq!(worst([pair[1], pair[0]]), pair[0]);
+            assert_eq!(aggregate_status([pair[0], pair[1]]), pair[0]);
+            assert_eq!(aggregate_status([pair[1], pair[0]]), pair[0]);
         }
     }
 
     #[test]
     fn nothing_is_a_success() {
-        assert_eq!(worst([]), ForkliftStatus::Success);
+        assert_eq!(aggregate_status([]), ForkliftStatus::Success);
     }
 }

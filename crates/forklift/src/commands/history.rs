@@ -16,7 +16,7 @@ use crate::flow::observe::{find_repo, fork_key};
 use crate::flow::structure::{load_record, record_file};
 
 /// A fork whose past is looked at. Nothing is fetched, and the checkout is not touched.
-pub(super) struct PastFork {
+pub(super) struct ForkHistory {
     pub(super) sealed: SealedRepo,
     pub(super) tip: Sha,
     pub(super) upstream: Sha,
@@ -25,7 +25,7 @@ pub(super) struct PastFork {
     _scratch: TempDir,
 }
 
-impl PastFork {
+impl ForkHistory {
     /// Finds the fork around a folder, with its remotes as they were last fetched.
     pub(super) async fn find(dir: Option<&Path>, branch: &str) -> Result<Self, Failure> {
         let branch = BranchName::parse(branch).or_exit(ForkliftStatus::Usage)?;

@@ -10,23 +10,23 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::target::{Tag, Target, choose_latest};
 
 /// A commit of upstream's and what it is called.
-pub(crate) struct Aim {
+pub(crate) struct ResolvedTarget {
     pub(crate) commit: Sha,
     pub(crate) name: String,
 }
 
 /// Finds the commit; `tip` is where upstream's own branch is.
-pub(crate) async fn aim(
+pub(crate) async fn resolve_target(
     repo: &UserRepo,
     upstream: &RemoteName,
     branch: &BranchName,
     target: &Target,
     tip: Option<&Sha>,
-) -> Result<Aim, Failure> {
+) -> Result<ResolvedTarget, Failure> {
     match target {
         Target::Tip => {
             let commit = tip.cloned().ok_or_else(|| no_branch(upstream, branch))?;
-            Ok(Aim { commit, name: format!("tip of {branch}") })
+            Ok(ResolvedTarget { commit, name: format!("tip of {branch}") })
         }
         Target::LatestTag => {
             let tags = tags(repo, upstream, "refs/tags/*").await?;
@@ -38,7 +38,11 @@ pub(crate) async fn aim(
 }
 
 /// A tag, a branch, or a commit that is known here because one of upstream's branches has it.
-async fn named(repo: &UserRepo, upstream: &RemoteName, name: &str) -> Result<Aim, Failure> {
+async fn named(
+    repo: &UserRepo,
+    upstream: &RemoteName,
+    name: &str,
+) -> Result<ResolvedTarget, Failure> {
     let short = |prefix: &str| name.strip_prefix(prefix).unwrap_or(name);
     let wants_branch = name.starts_with("refs/heads/");
     let wants_tag = name.starts_with("refs/tags/");
@@ -51,13 +55,15 @@ async fn named(repo: &UserRepo, upstream: &RemoteName, name: &str) -> Result<Aim
         (Some(branch), Some(tag)) if branch != tag.id => Err(Failure::usage(format!(
             "upstream has a branch and a tag called '{name}'; say which: --target refs/heads/{name} or refs/tags/{name}"
         ))),
-        (Some(commit), _) => Ok(Aim { commit, name: format!("branch {}", short("refs/heads/")) }),
+        (Some(commit), _) => {
+            Ok(ResolvedTarget { commit, name: format!("branch {}", short("refs/heads/")) })
+        }
         (None, Some(tag)) => take_tag(repo, upstream, tag).await,
         (None, None) => commit(repo, name).await,
     }
 }
 
-async fn commit(repo: &UserRepo, name: &str) -> Result<Aim, Failure> {
+async fn commit(repo: &UserRepo, name: &str) -> Result<ResolvedTarget, Failure> {
     let unknown = || {
         Failure::usage(format!(
             "upstream has no tag, branch or commit '{name}'; see: git ls-remote upstream"
@@ -69,7 +75,7 @@ async fn commit(repo: &UserRepo, name: &str) -> Result<Aim, Failure> {
     }
     let found = repo.resolve_commit(name).await.or_exit(ForkliftStatus::Machine)?;
     let commit = found.ok_or_else(unknown)?;
-    Ok(Aim { name: format!("commit {}", commit.short()), commit })
+    Ok(ResolvedTarget { name: format!("commit {}", commit.short()), commit })
 }
 
 async fn tags(repo: &UserRepo, upstream: &RemoteName, pattern: &str) -> Result<Vec<Tag>, Failure> {
@@ -81,7 +87,11 @@ async fn tags(repo: &UserRepo, upstream: &RemoteName, pattern: &str) -> Result<V
     Ok(refs.or_exit(ForkliftStatus::Machine)?.into_iter().filter_map(tag).collect())
 }
 
-async fn take_tag(repo: &UserRepo, upstream: &RemoteName, tag: &Tag) -> Result<Aim, Failure> {
+async fn take_tag(
+    repo: &UserRepo,
+    upstream: &RemoteName,
+    tag: &Tag,
+) -> Result<ResolvedTarget, Failure> {
     let known = repo.resolve_commit(tag.id.as_str()).await.or_exit(ForkliftStatus::Machine)?;
     let commit = match known {
         Some(commit) => commit,
@@ -95,5 +105,5 @@ async fn take_tag(repo: &UserRepo, upstream: &RemoteName, tag: &Tag) -> Result<A
             })?
         }
     };
-    Ok(Aim { commit, name: tag.name.clone() })
+    Ok(ResolvedTarget { commit, name: tag.name.clone() })
 }
