@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use model::verdict::BottleStatus;
+use model::exit::{BottleExit, ExitStatus};
 
 use crate::commands::{
     destroy, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate, provenance, serve,
@@ -402,8 +402,10 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
 }
 
 fn after_help() -> String {
-    let rows =
-        BottleStatus::ALL.map(|status| format!("  {:<4} {}", status.code(), status.meaning()));
+    let rows = BottleExit::ALL
+        .iter()
+        .map(|status| format!("  {:<4} {}", status.code(), status.meaning()))
+        .collect::<Vec<_>>();
     let runs = "Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or \
                 frozen.";
     format!("Exit status:\n{}\n\n{runs}", rows.join("\n"))

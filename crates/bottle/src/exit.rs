@@ -4,41 +4,41 @@ use std::error::Error;
 use std::fmt;
 
 use jiff::Timestamp;
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 
 /// What a command returns. Headless runs hand on the agent's own status, so it is a number.
 pub(crate) type Outcome = Result<u8, Failure>;
 
 /// All is well.
-pub(crate) const SUCCESS: u8 = BottleStatus::Success as u8;
+pub(crate) const SUCCESS: u8 = BottleExit::Success as u8;
 
 /// An error with its status.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) status: BottleStatus,
+    pub(crate) status: BottleExit,
     cause: Box<dyn Error + Send + Sync>,
 }
 
 impl Failure {
     /// A failure that has no deeper cause than these words.
-    pub(crate) fn new(status: BottleStatus, words: impl Into<String>) -> Self {
+    pub(crate) fn new(status: BottleExit, words: impl Into<String>) -> Self {
         Self { status, cause: words.into().into() }
     }
 
     /// Wrong use or configuration.
     pub(crate) fn usage(words: impl Into<String>) -> Self {
-        Self::new(BottleStatus::Usage, words)
+        Self::new(BottleExit::Usage, words)
     }
 
     /// No such bottle, or it is in the wrong state.
     pub(crate) fn not_found(words: impl Into<String>) -> Self {
-        Self::new(BottleStatus::NotFound, words)
+        Self::new(BottleExit::NotFound, words)
     }
 
     /// A failure that is likely to pass by itself.
     pub(crate) fn passing(words: impl Into<String>) -> Self {
         let words = words.into();
-        Self { status: BottleStatus::General, cause: Box::new(Passing(words)) }
+        Self { status: BottleExit::General, cause: Box::new(Passing(words)) }
     }
 
     /// Whether trying again later may help, without anybody doing anything: a forge that is down, slow or has heard too
@@ -81,7 +81,7 @@ impl Failure {
 
     /// The same failure where an agent's status was expected: it is ours, whatever else it means.
     pub(crate) fn headless(self) -> Self {
-        Self { status: BottleStatus::OwnFailure, ..self }
+        Self { status: BottleExit::OwnFailure, ..self }
     }
 }
 
@@ -100,19 +100,19 @@ impl fmt::Display for Failure {
 /// Gives an error its status.
 pub(crate) trait OrExit<T> {
     /// The failure of this step means `status`.
-    fn or_exit(self, status: BottleStatus) -> Result<T, Failure>;
+    fn or_exit(self, status: BottleExit) -> Result<T, Failure>;
 
     /// The failure of this step means that the machine let us down.
     fn or_general(self) -> Result<T, Failure>
     where
         Self: Sized,
     {
-        self.or_exit(BottleStatus::General)
+        self.or_exit(BottleExit::General)
     }
 }
 
 impl<T, E: Error + Send + Sync + 'static> OrExit<T> for Result<T, E> {
-    fn or_exit(self, status: BottleStatus) -> Result<T, Failure> {
+    fn or_exit(self, status: BottleExit) -> Result<T, Failure> {
         self.map_err(|error| Failure { status, cause: Box::new(error) })
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use merge::ladder::decide::{Trust, TrustError};
-use model::verdict::ForkliftStatus;
+use model::exit::{ExitStatus, ForkliftExit};
 use serde::{Deserialize, Serialize};
 
 use crate::commands;
@@ -473,21 +473,23 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
         Some(Command::Demo { backend, image }) => commands::demo::run(ui, backend, image),
         Some(Command::Script) => {
             ui.page(include_str!("../../agent/SCRIPTED.md"));
-            Ok(ForkliftStatus::Success)
+            Ok(ForkliftExit::Success)
         }
         Some(Command::Completions { shell }) => {
             let mut page = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "forklift", &mut page);
             ui.page(&String::from_utf8_lossy(&page));
-            Ok(ForkliftStatus::Success)
+            Ok(ForkliftExit::Success)
         }
         Some(Command::Man) => commands::man::run(ui, Cli::command()),
     }
 }
 
 fn after_help() -> String {
-    let rows =
-        ForkliftStatus::ALL.map(|status| format!("  {}  {}", status.code(), status.meaning()));
+    let rows = ForkliftExit::ALL
+        .iter()
+        .map(|status| format!("  {}  {}", status.code(), status.meaning()))
+        .collect::<Vec<_>>();
     format!("Exit status:\n{}", rows.join("\n"))
 }
 

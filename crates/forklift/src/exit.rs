@@ -1,11 +1,11 @@
 //! How a command ends.
 
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 
 pub(crate) use model::failure::OrExit;
 
 /// An error with its status.
-pub(crate) type Failure = model::failure::Failure<ForkliftStatus>;
+pub(crate) type Failure = model::failure::Failure<ForkliftExit>;
 
 /// What a command returns: a status that it decided on, or a failure of our own.
-pub(crate) type Outcome = Result<ForkliftStatus, Failure>;
+pub(crate) type Outcome = Result<ForkliftExit, Failure>;

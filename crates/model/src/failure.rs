@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::exit::ExitStatus;
 use crate::told;
 
 /// An error with its status.
@@ -11,12 +12,6 @@ pub struct Failure<S> {
     /// How the command ends.
     pub status: S,
     cause: Box<dyn Error + Send + Sync>,
-}
-
-/// Statuses of which one means wrong use or configuration.
-pub trait UsageStatus {
-    /// That one.
-    const USAGE: Self;
 }
 
 impl<S> Failure<S> {
@@ -31,7 +26,7 @@ impl<S> Failure<S> {
     }
 }
 
-impl<S: UsageStatus> Failure<S> {
+impl<S: ExitStatus> Failure<S> {
     /// Wrong use or configuration.
     pub fn usage(words: impl Into<String>) -> Self {
         Self::new(S::USAGE, words)
@@ -60,7 +55,7 @@ impl<T, E: Error + Send + Sync + 'static> OrExit<T> for Result<T, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::ForkliftStatus;
+    use crate::exit::ForkliftExit;
 
     #[derive(Debug, thiserror::Error)]
     #[error("could not open the door")]
@@ -69,17 +64,17 @@ mod tests {
     #[test]
     fn a_failure_tells_its_causes_in_one_line() {
         let outer = Outer(std::io::Error::other("the key broke"));
-        let failure = Err::<(), _>(outer).or_exit(ForkliftStatus::Machine).unwrap_err();
+        let failure = Err::<(), _>(outer).or_exit(ForkliftExit::Machine).unwrap_err();
         assert_eq!(failure.to_string(), "could not open the door: the key broke");
-        assert_eq!(failure.status, ForkliftStatus::Machine);
+        assert_eq!(failure.status, ForkliftExit::Machine);
     }
 
     #[test]
     fn wrong_use_has_a_status_of_its_own() {
-        let failure = Failure::<ForkliftStatus>::usage("no such branch");
+        let failure = Failure::<ForkliftExit>::usage("no such branch");
         assert_eq!(
             (failure.status, failure.to_string()),
-            (ForkliftStatus::Usage, "no such branch".to_owned())
+            (ForkliftExit::Usage, "no such branch".to_owned())
         );
     }
 }

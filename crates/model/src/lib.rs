@@ -8,6 +8,7 @@
 pub mod command;
 pub mod env_file;
 pub mod escape;
+pub mod exit;
 pub mod failure;
 pub mod id;
 pub mod redact;

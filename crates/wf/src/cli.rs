@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use merge::ladder::decide::Trust;
-use model::verdict::WfStatus;
+use model::exit::{ExitStatus, WfExit};
 
 use crate::commands::complete::{question_ids, run_names, uat_ids, workstream_ids};
 use crate::commands::{self, App};
@@ -529,7 +529,10 @@ async fn uat(app: &App, action: UatAction) -> Outcome {
 }
 
 fn after_help() -> String {
-    let rows = WfStatus::ALL.map(|status| format!("  {}  {}", status.code(), status.meaning()));
+    let rows = WfExit::ALL
+        .iter()
+        .map(|status| format!("  {}  {}", status.code(), status.meaning()))
+        .collect::<Vec<_>>();
     format!("Exit status:\n{}", rows.join("\n"))
 }
 

@@ -1,16 +1,16 @@
 //! How a command ends.
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 pub(crate) use model::failure::OrExit;
 
 use crate::disk::DiskError;
 
 /// An error with its status.
-pub(crate) type Failure = model::failure::Failure<WfStatus>;
+pub(crate) type Failure = model::failure::Failure<WfExit>;
 
 /// What a command returns: a status that it decided on, or a failure of our own.
-pub(crate) type Outcome = Result<WfStatus, Failure>;
+pub(crate) type Outcome = Result<WfExit, Failure>;
 
 impl From<DiskError> for Failure {
     /// Files know what their faults mean (D61).

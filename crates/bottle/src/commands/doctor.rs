@@ -1,6 +1,6 @@
 //! `bot-bottle doctor`: what this machine offers, which backend would be used and why; and whether forge and models answer.
 
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use sandbox::choice;
 use serde_json::json;
 
@@ -56,8 +56,8 @@ pub(crate) fn run(ui: &Ui) -> Outcome {
             "gitleaks": scanner, "agents": agents, "bottles": bottles, "checks": others,
         }),
     );
-    git.or_exit(BottleStatus::Usage)?;
-    chosen.or_exit(BottleStatus::Usage)?;
+    git.or_exit(BottleExit::Usage)?;
+    chosen.or_exit(BottleExit::Usage)?;
     let bad = others.iter().filter(|finding| finding.state == FindingState::Bad);
     let names: Vec<&str> = bad.map(|finding| finding.name).collect();
     match names.is_empty() {

@@ -4,8 +4,8 @@ use engine::chore::Chore;
 use engine::errand::Site;
 use engine::launch::Launcher;
 use host::signal::cancel_on_signals;
+use model::exit::BottleExit;
 use model::id::{BoxName, ProjectName};
-use model::verdict::BottleStatus;
 use sandbox::spec::{Access, BoxUser};
 use store::run_dir::RunDir;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, argv: Vec<String>) -> Outcome {
         let lock = bottle.take(std::time::Duration::ZERO).await.ok();
         let folder = bottle.path().join("execs");
         let dir = RunDir::create(&folder, &project, host::clock::now()).or_general()?;
-        let name = BoxName::parse("exec").or_exit(BottleStatus::Internal)?;
+        let name = BoxName::parse("exec").or_exit(BottleExit::Internal)?;
         let site = Site {
             run: dir.id().clone(),
             place: dir.box_place(&name),

@@ -3,7 +3,7 @@
 use attest::host_chain::HostChain;
 use attest::key::PublicKey;
 use attest::keyring::Keyring;
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use serde_json::json;
 
 use crate::cli::KeyAction;
@@ -18,7 +18,7 @@ pub(crate) fn run(ui: &Ui, action: &KeyAction) -> Outcome {
     let ring = home.keyring();
     match action {
         KeyAction::Create => {
-            let key = ring.create().or_exit(BottleStatus::NotFound)?.public();
+            let key = ring.create().or_exit(BottleExit::NotFound)?.public();
             settle_statements(ui, &home);
             show(ui, &ring, &key)
         }
@@ -40,11 +40,11 @@ pub(crate) fn run(ui: &Ui, action: &KeyAction) -> Outcome {
 }
 
 fn load(ring: &Keyring) -> Result<PublicKey, Failure> {
-    Ok(ring.load().or_exit(BottleStatus::NotFound)?.public())
+    Ok(ring.load().or_exit(BottleExit::NotFound)?.public())
 }
 
 fn show(ui: &Ui, ring: &Keyring, key: &PublicKey) -> Outcome {
-    let pem = key.pem().or_exit(BottleStatus::Internal)?;
+    let pem = key.pem().or_exit(BottleExit::Internal)?;
     match ui.is_json() {
         true => ui.document(&json!({ "keyid": key.id(), "pem": pem, "file": ring.key_file() })),
         false => {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use engine::launch::{self, Sighting};
 use engine::place::Place;
+use model::exit::BottleExit;
 use model::id::BoxName;
-use model::verdict::BottleStatus;
 use sandbox::spec::Output;
 
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
@@ -24,7 +24,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, follow: bool) -> Outcome {
     let none =
         || Failure::not_found(format!("the bottle '{slug}' has no log: no agent was started"));
     let dir = bottle.last_run(&record)?.ok_or_else(none)?;
-    let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+    let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
     let place = Place::new(dir.box_place(&agent));
     let path = place.stdout(Output::Log { cap: 0 });
     let mut file = None;

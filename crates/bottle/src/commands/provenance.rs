@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use serde_json::{Value, json};
 use store::metadata::load_metadata;
 use store::operation_log;
@@ -47,7 +47,7 @@ pub(crate) fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
         }
         ui.result("verified", if verified { "yes" } else { "no" });
     }
-    Ok(if verified { SUCCESS } else { BottleStatus::General.code() })
+    Ok(if verified { SUCCESS } else { BottleExit::General.code() })
 }
 
 /// Whether the log is the one that was written.

@@ -3,8 +3,8 @@
 use base64ct::{Base64, Encoding};
 use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, Remote, WebBase};
 use host::git::UserEnv;
+use model::exit::BottleExit;
 use model::secret::Secret;
-use model::verdict::BottleStatus;
 
 use super::home::Home;
 use crate::exit::{Failure, OrExit};
@@ -22,7 +22,7 @@ pub(crate) struct ForgeAccess {
 impl ForgeAccess {
     /// Reads the variables, and the token from its variable or its file.
     pub(crate) fn from_env(home: &Home) -> Result<Self, Failure> {
-        let env = parse_forge_env(host::env::var).or_exit(BottleStatus::Usage)?;
+        let env = parse_forge_env(host::env::var).or_exit(BottleExit::Usage)?;
         Ok(Self { env, token: need_token(home)?, bot_login: None })
     }
 
@@ -90,6 +90,6 @@ fn find_token(home: &Home) -> Result<Option<Secret>, Failure> {
             Ok((!token.is_empty()).then(|| Secret::new(token)))
         }
         Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error).or_exit(BottleStatus::Usage),
+        Err(error) => Err(error).or_exit(BottleExit::Usage),
     }
 }

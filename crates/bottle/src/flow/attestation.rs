@@ -11,7 +11,7 @@ use attest::bundle::{BUNDLE_FILE, Bundle, BundleFault};
 use attest::digest::sha256_file;
 use attest::host_chain::HostChain;
 use attest::statement::Resource;
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use serde_json::{Value, json};
 use store::metadata::load_metadata;
 use store::operation_log::{OPERATIONS, verify};
@@ -117,7 +117,7 @@ fn settle(home: &Home, note: &Path) -> Result<Settled, Failure> {
 /// made anew, because the place that it names may be taken.
 fn link(dir: &RunDir, chain: &mut HostChain) -> Result<Bundle, Failure> {
     let run = dir.id().as_str();
-    let broken = |what: &str| Failure::new(BottleStatus::General, format!("{run}: {what}"));
+    let broken = |what: &str| Failure::new(BottleExit::General, format!("{run}: {what}"));
     if let Some(link) = chain.chain().find(run) {
         let bundle = load_bundle(dir)?
             .ok_or_else(|| broken("its statements were removed after they were linked"))?;
@@ -143,7 +143,7 @@ fn make_bundle(
     if meta.operations_head.as_ref() != Some(&end.head) {
         let words =
             format!("the end of {}'s operation log is not the one that was written down", dir.id());
-        return Err(Failure::new(BottleStatus::General, words));
+        return Err(Failure::new(BottleExit::General, words));
     }
     let events = EventLog { file: OPERATIONS.to_owned(), head: end.head, count: end.seq };
     let (provenance, run) = render_statements(&Witness {
@@ -154,7 +154,7 @@ fn make_bundle(
         byproducts: observe_byproducts(dir)?,
         bundle: observe_git_bundle(dir)?,
     });
-    let bundle = Bundle::new(&provenance, &run, WAITING).or_exit(BottleStatus::Internal)?;
+    let bundle = Bundle::new(&provenance, &run, WAITING).or_exit(BottleExit::Internal)?;
     Ok((bundle, events))
 }
 
@@ -177,14 +177,14 @@ fn sign(home: &Home, dir: &RunDir, bundle: &mut Bundle) -> Result<Settled, Failu
             return Ok(Settled::Pending(reason));
         }
     };
-    bundle.sign(&key, rotations).or_exit(BottleStatus::Internal)?;
+    bundle.sign(&key, rotations).or_exit(BottleExit::Internal)?;
     save_bundle(dir, bundle, SIGNED)?;
     Ok(Settled::Signed)
 }
 
 /// What is signed late is signed only while the records still say the same.
 fn unchanged(dir: &RunDir, bundle: &Bundle) -> Result<(), Failure> {
-    let changed = |what: String| Failure::new(BottleStatus::General, what);
+    let changed = |what: String| Failure::new(BottleExit::General, what);
     let claimed =
         bundle.claimed_run().ok_or_else(|| changed("its statements cannot be read".to_owned()))?;
     let end = verify(&dir.operations(), dir.id()).or_general()?;
@@ -208,12 +208,12 @@ pub(crate) fn load_bundle(dir: &RunDir) -> Result<Option<Bundle>, Failure> {
 pub(crate) fn parse_bundle(bytes: &[u8], path: &Path) -> Result<Bundle, Failure> {
     serde_json::from_slice(bytes).map_err(|error| {
         let words = format!("{} holds no statements of a run: {error}", path.display());
-        Failure::new(BottleStatus::General, words)
+        Failure::new(BottleExit::General, words)
     })
 }
 
 fn save_bundle(dir: &RunDir, bundle: &Bundle, mode: u32) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec_pretty(bundle).or_exit(BottleStatus::Internal)?;
+    let bytes = serde_json::to_vec_pretty(bundle).or_exit(BottleExit::Internal)?;
     host::file::write_atomic(&dir.path().join(BUNDLE_FILE), &bytes, mode).or_general()
 }
 

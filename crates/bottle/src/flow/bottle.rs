@@ -7,8 +7,8 @@ use std::time::Duration;
 use agent::Usage;
 use host::lock::{FileLock, LockError, LockKind};
 use jiff::Timestamp;
+use model::exit::BottleExit;
 use model::id::{BranchName, RunId, Sha, Slug};
-use model::verdict::BottleStatus;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 use store::run_dir::{self, RunDir};
@@ -127,14 +127,14 @@ impl Bottle {
 
     /// Finds one by its name.
     pub(crate) fn open(home: &Home, name: &str) -> Result<(Self, Record), Failure> {
-        let slug = Slug::parse(name).or_exit(BottleStatus::NotFound)?;
+        let slug = Slug::parse(name).or_exit(BottleExit::NotFound)?;
         let path = home.cellar().join(slug.as_str());
         let bottle = Self { slug, path };
         let bytes = std::fs::read(bottle.record_path()).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Failure::not_found(format!("there is no bottle '{name}'; see: bot-bottle list"))
             }
-            _ => Failure::new(BottleStatus::General, format!("the record of '{name}': {error}")),
+            _ => Failure::new(BottleExit::General, format!("the record of '{name}': {error}")),
         })?;
         let record: Record = serde_json::from_slice(&bytes).or_general()?;
         Ok((bottle, record))
@@ -185,7 +185,7 @@ impl Bottle {
 
     /// The directory of a run.
     pub(crate) fn run(&self, run: &RunId) -> Result<RunDir, Failure> {
-        RunDir::open(&self.runs().join(run.as_str())).or_exit(BottleStatus::NotFound)
+        RunDir::open(&self.runs().join(run.as_str())).or_exit(BottleExit::NotFound)
     }
 
     /// The newest run, if there was any.
@@ -195,7 +195,7 @@ impl Bottle {
 
     /// Keeps the record, whole or not at all.
     pub(crate) fn save(&self, record: &Record) -> Result<(), Failure> {
-        let bytes = serde_json::to_vec_pretty(record).or_exit(BottleStatus::Internal)?;
+        let bytes = serde_json::to_vec_pretty(record).or_exit(BottleExit::Internal)?;
         host::file::write_atomic(&self.record_path(), &bytes, 0o600).or_general()
     }
 

@@ -19,10 +19,10 @@ use host::file::write_atomic;
 use host::lock::FileLock;
 use host::process::{ProcessHandle, become_session_leader};
 use host::signal::cancel_on_signals;
+use model::exit::BottleExit;
 use model::id::BoxName;
 use model::redact::Redactor;
 use model::secret::Secret;
-use model::verdict::BottleStatus;
 use serde_json::json;
 use sidecar::{Desk, DoneQueue, Entry, EntryOutcome, Journal, JournalError, Limits};
 use store::operation_log::{Operation, OperationLog, Outcome};
@@ -75,7 +75,7 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
 }
 
 async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
-    let env = parse_forge_env(host::env::var).or_exit(BottleStatus::Usage)?;
+    let env = parse_forge_env(host::env::var).or_exit(BottleExit::Usage)?;
     let token = host::env::var(TOKEN_VARIABLE).map(Secret::new);
     let token = token.ok_or_else(|| Failure::usage("the sidecar was given no token"))?;
     let redactor = Arc::new(Redactor::new([token.clone()]));
@@ -89,7 +89,7 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
     let listener = bind(place.guest()).or_general()?;
     let cancel = cancel_on_signals().or_general()?;
     let me = ProcessHandle::current().or_general()?;
-    let me = serde_json::to_vec(&me).or_exit(BottleStatus::Internal)?;
+    let me = serde_json::to_vec(&me).or_exit(BottleExit::Internal)?;
     write_atomic(&place.ready(), &me, 0o600).or_general()?;
     let stop = async {
         tokio::select! {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use engine::launch::{self, Sighting};
 use engine::place::Place;
+use model::exit::BottleExit;
 use model::id::BoxName;
-use model::verdict::BottleStatus;
 use orchestrator_db::Step;
 use store::run_dir::RunDir;
 
@@ -56,7 +56,7 @@ pub(crate) async fn end_agent(keeper: Keeper<'_>, slug: &str, end: End) -> Resul
 
 /// Tells the agent of a run to end, and does not wait for it.
 pub(crate) fn tell_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
-    let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+    let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
     let place = Place::new(dir.box_place(&agent));
     if launch::look(&place).or_general()? == Sighting::Running {
         match end {
@@ -105,7 +105,7 @@ fn refuse_loss(bottle: &Bottle, record: &Record, slug: &str) -> Result<(), Failu
     let lost = meta.import_refused.is_some() || meta.agent_box.is_none();
     match lost && meta.setup.is_none() {
         true => Err(Failure::new(
-            BottleStatus::NotFound,
+            BottleExit::NotFound,
             format!(
                 "the work in '{slug}' could not be taken out of it and would be lost; to lose it: bot-bottle destroy --force {slug}"
             ),

@@ -5,7 +5,7 @@ use std::path::Path;
 use agent::scripted::{Script, parse_script};
 use egress::model_route::{Caps, Price};
 use engine::hire::{AgentWish, Hired, KeyPlace, hire};
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use sandbox::spec::{Limits, MIB};
 
 use super::home::{Home, Shelf};
@@ -15,11 +15,11 @@ use crate::rules::agent_manifest::{AgentManifest, LimitsTable};
 /// Hires the agent of a manifest.
 pub(crate) async fn hire_agent(home: &Home, manifest: &AgentManifest) -> Result<Hired, Failure> {
     let wish = agent_wish(manifest, &home.shelf(Shelf::Agents))?;
-    hire(wish, &home.programs).await.or_exit(BottleStatus::Usage)
+    hire(wish, &home.programs).await.or_exit(BottleExit::Usage)
 }
 
 fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentWish, Failure> {
-    let mut wish = AgentWish::new(manifest.provider().or_exit(BottleStatus::Usage)?);
+    let mut wish = AgentWish::new(manifest.provider().or_exit(BottleExit::Usage)?);
     wish.model = manifest.model.clone();
     wish.variant = manifest.variant.clone();
     wish.agent = manifest.persona.clone();
@@ -34,7 +34,7 @@ fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentWish, Fail
         cache_read: input / 10.0,
         cache_write: input,
     });
-    wish.policy = manifest.policy().or_exit(BottleStatus::Usage)?;
+    wish.policy = manifest.policy().or_exit(BottleExit::Usage)?;
     wish.silence_secs = Some(manifest.limits.silence_secs);
     wish.template = manifest.command.clone();
     wish.script =

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use attest::keyring::Keyring;
 use host::dirs::Dirs;
+use model::exit::BottleExit;
 use model::id::AgentName;
-use model::verdict::BottleStatus;
 
 use crate::exit::{Failure, OrExit};
 use crate::rules::agent_manifest::{AgentManifest, ManifestFault, parse_agent};
@@ -59,7 +59,7 @@ impl Home {
     /// As `HOME` and the XDG variables say.
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let home = host::env::home().ok_or_else(|| Failure::usage("HOME is not set"))?;
-        let dirs = Dirs::from_env().or_exit(BottleStatus::Usage)?;
+        let dirs = Dirs::from_env().or_exit(BottleExit::Usage)?;
         Ok(Self {
             root: home.join(".bot-bottle"),
             programs: dirs.data_home().join("bottleworks/agents"),
@@ -134,7 +134,7 @@ impl Home {
 
     /// The file of a manifest. The name is checked: it becomes part of a path.
     pub(crate) fn manifest(&self, shelf: Shelf, name: &str) -> Result<PathBuf, Failure> {
-        let name = AgentName::parse(name).or_exit(BottleStatus::Usage)?;
+        let name = AgentName::parse(name).or_exit(BottleExit::Usage)?;
         Ok(self.shelf(shelf).join(format!("{name}.toml")))
     }
 
@@ -169,7 +169,7 @@ impl Home {
     pub(crate) fn load_bottles(&self, names: &[String]) -> Result<BottleManifest, Failure> {
         let list =
             names.iter().map(|name| self.load_bottle(name)).collect::<Result<Vec<_>, _>>()?;
-        pour(&list).or_exit(BottleStatus::Usage)
+        pour(&list).or_exit(BottleExit::Usage)
     }
 
     fn load<T>(

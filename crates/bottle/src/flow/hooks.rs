@@ -9,8 +9,8 @@ use std::time::Duration;
 use attest::digest::hex;
 use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewWebhook, Remote, WebBase, Webhook};
 use host::lock::{FileLock, LockKind};
+use model::exit::BottleExit;
 use model::secret::Secret;
-use model::verdict::BottleStatus;
 
 use super::access::need_token;
 use super::home::Home;
@@ -164,7 +164,7 @@ fn load(path: &Path) -> Result<Option<HookFile>, Failure> {
     let bytes = match host::file::read_private(path) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error).or_exit(BottleStatus::Usage),
+        Err(error) => return Err(error).or_exit(BottleExit::Usage),
     };
     let odd = |error| Failure::usage(format!("{} is no webhook's file: {error}", path.display()));
     serde_json::from_slice(&bytes).map(Some).map_err(odd)
@@ -174,7 +174,7 @@ fn save(path: &Path, file: &HookFile) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
-    let bytes = serde_json::to_vec_pretty(file).or_exit(BottleStatus::Internal)?;
+    let bytes = serde_json::to_vec_pretty(file).or_exit(BottleExit::Internal)?;
     host::file::write_atomic(path, &bytes, PRIVATE).or_general()
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use host::git::{GitError, UserEnv, UserRepo};
 use host::lock::{FileLock, LockKind};
+use model::exit::BottleExit;
 use model::id::{BranchName, RemoteName, Sha};
-use model::verdict::BottleStatus;
 
 use super::access::ForgeAccess;
 use super::bottle::Record;
@@ -51,7 +51,7 @@ impl Source {
             }
             other => other.or_general()?,
         };
-        let origin = RemoteName::parse("origin").or_exit(BottleStatus::Internal)?;
+        let origin = RemoteName::parse("origin").or_exit(BottleExit::Internal)?;
         let url = repo.remote_url(&origin).await.or_general()?.ok_or_else(|| {
             Failure::usage(
                 "this repository has no remote 'origin'; add it with: git remote add origin <url>",

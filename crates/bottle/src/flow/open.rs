@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use engine::hire::Hired;
 use engine::terminal::TerminalPlan;
+use model::exit::BottleExit;
 use model::id::{BranchName, Sha};
-use model::verdict::BottleStatus;
 use orchestrator_db::Step;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
@@ -94,7 +94,7 @@ pub(crate) async fn start(
     let staff = staff(home, manifest, &bottles, wish.backend.as_deref()).await?;
     let dir = match wish.repo {
         Some(repo) => repo,
-        None => host::env::current_dir().or_exit(BottleStatus::Usage)?,
+        None => host::env::current_dir().or_exit(BottleExit::Usage)?,
     };
     ui.phase("observe", "fetching origin");
     let source = Source::fetch(home, &dir, access.as_ref()).await?;
@@ -205,7 +205,7 @@ async fn staff(
     let bottle = home.load_bottles(bottles)?;
     check_mounts(&bottle)?;
     let wanted: Option<BackendKind> =
-        backend.map(str::parse).transpose().or_exit(BottleStatus::Usage)?;
+        backend.map(str::parse).transpose().or_exit(BottleExit::Usage)?;
     let wanted = wanted.or_else(|| bottle.root.as_ref().map(|_| BackendKind::Bwrap));
     if let Some(root) = bottle.root.as_ref().filter(|root| !root.is_dir()) {
         let words =
@@ -214,7 +214,7 @@ async fn staff(
     }
     let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
     let found = choice::observe(wanted, image).await;
-    let choice = choice::choose(wanted, &found, image).or_exit(BottleStatus::Usage)?;
+    let choice = choice::choose(wanted, &found, image).or_exit(BottleExit::Usage)?;
     let hired = hire_agent(home, &manifest).await?;
     Ok(Staff { manifest, bottle, hired, choice })
 }
@@ -238,7 +238,7 @@ fn first_record(
         created_at: host::clock::now(),
         repo: source.root.clone(),
         base_branch,
-        branch: BranchName::parse(&branch).or_exit(BottleStatus::Internal)?,
+        branch: BranchName::parse(&branch).or_exit(BottleExit::Internal)?,
         known_base: base.clone(),
         base,
         published: None,

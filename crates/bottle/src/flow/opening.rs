@@ -5,9 +5,9 @@ use engine::hire::{AgentPlan, Task};
 use engine::terminal::TerminalPlan;
 use guest::FORGE_PORT;
 use host::lock::FileLock;
+use model::exit::BottleExit;
 use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
-use model::verdict::BottleStatus;
 use store::env_snapshot::LaterSnapshot;
 use store::metadata::save_metadata;
 use store::run_dir::RunDir;
@@ -164,7 +164,7 @@ impl Opening<'_> {
         prompt: String,
         session: Option<String>,
     ) -> Result<AgentPlan, Failure> {
-        let provider = staff.manifest.provider().or_exit(BottleStatus::Usage)?;
+        let provider = staff.manifest.provider().or_exit(BottleExit::Usage)?;
         let speaks = match provider {
             Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Command => true,
             Provider::Pi | Provider::Scripted => false,
@@ -177,7 +177,7 @@ impl Opening<'_> {
             Some(terminal) => staff.hired.plan_at_terminal(task, terminal),
             None => staff.hired.plan(task),
         };
-        let mut plan = plan.or_exit(BottleStatus::Usage)?;
+        let mut plan = plan.or_exit(BottleExit::Usage)?;
         plan.programs.extend(check_mounts(&staff.bottle)?);
         if self.access.is_some() {
             SidecarPlace::of(dir)?.fit(&mut plan);

@@ -3,8 +3,8 @@
 use agent::Usage;
 use engine::launch::{self, Sighting};
 use engine::place::Place;
+use model::exit::BottleExit;
 use model::id::BoxName;
-use model::verdict::BottleStatus;
 use orchestrator_db::Step;
 use store::env_snapshot::LaterSnapshot;
 use store::metadata::load_metadata;
@@ -73,7 +73,7 @@ pub(crate) fn settle(home: &Home, slug: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if let Some(dir) = bottle.last_run(&record)? {
-        let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+        let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
         let seen = launch::look(&Place::new(dir.box_place(&agent))).or_general()?;
         if seen == Sighting::Running {
             return Ok(());

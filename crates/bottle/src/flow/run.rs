@@ -14,10 +14,11 @@ use engine::terminal::Seat;
 use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
 use host::beneath::read_beneath;
 use host::git::{GitLog, SealedRepo};
+use model::exit::BottleExit;
 use model::id::Sha;
 use model::redact::Redactor;
 use model::secret::Secret;
-use model::verdict::{BottleStatus, Ended};
+use model::verdict::Ended;
 use orchestrator_db::Step;
 use sandbox::spec::BoxUser;
 use serde_json::json;
@@ -348,7 +349,7 @@ impl Run<'_> {
         let failed = self.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
         let status = match ended {
             Some(ended) if !failed => headless_status(&ended, done),
-            _ => BottleStatus::OwnFailure.code(),
+            _ => BottleExit::OwnFailure.code(),
         };
         standing::step(self.keeper.home, &self.record, Step::Freeze)?;
         self.record.state = BottleState::Frozen;

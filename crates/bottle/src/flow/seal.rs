@@ -5,7 +5,7 @@ use std::path::Path;
 
 use agent::Provider;
 use attest::digest::{sha256, sha256_file};
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
 use sandbox::docker::Engine;
 use sandbox::seccomp;
@@ -23,7 +23,7 @@ impl Run<'_> {
     pub(super) async fn seal(&self) -> Result<Seal, Failure> {
         let spec = self.errand()?.spec();
         let json = |bytes: serde_json::Result<Vec<u8>>| {
-            bytes.map(|bytes| sha256(&bytes)).or_exit(BottleStatus::Internal)
+            bytes.map(|bytes| sha256(&bytes)).or_exit(BottleExit::Internal)
         };
         let policy = self.plan.egress.as_ref().map(|egress| serde_json::to_vec(&egress.policy));
         Ok(Seal {

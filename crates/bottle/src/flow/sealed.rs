@@ -6,8 +6,8 @@ use engine::chore::Chore;
 use engine::errand::{Errand, Site};
 use engine::hire::AgentPlan;
 use engine::launch::Launcher;
+use model::exit::BottleExit;
 use model::id::BoxName;
-use model::verdict::BottleStatus;
 use sandbox::backend::BackendKind;
 use sandbox::spec::{Access, BoxUser, Root};
 use store::run_dir::RunDir;
@@ -26,7 +26,7 @@ pub(crate) const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
 
 /// Keeps the plan with the run.
 pub(crate) fn save_plan(plan: &AgentPlan, dir: &RunDir) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec_pretty(plan).or_exit(BottleStatus::Internal)?;
+    let bytes = serde_json::to_vec_pretty(plan).or_exit(BottleExit::Internal)?;
     host::file::write_atomic(&dir.path().join(PLAN_FILE), &bytes, 0o600).or_general()
 }
 
@@ -56,7 +56,7 @@ impl Run<'_> {
 
     /// A box of this run.
     pub(super) fn site(&self, name: &str, deadline_secs: u64) -> Result<Site, Failure> {
-        let name = BoxName::parse(name).or_exit(BottleStatus::Internal)?;
+        let name = BoxName::parse(name).or_exit(BottleExit::Internal)?;
         Ok(Site {
             run: self.dir.id().clone(),
             place: self.dir.box_place(&name),

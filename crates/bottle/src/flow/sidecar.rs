@@ -11,8 +11,8 @@ use host::file::write_transient;
 use host::lock::{FileLock, LockKind};
 use host::process::{ProcessHandle, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
+use model::exit::BottleExit;
 use model::id::BoxName;
-use model::verdict::BottleStatus;
 use sandbox::spec::{ProgramMount, Relay};
 use sidecar::{DoneEvent, load_events};
 use store::run_dir::RunDir;
@@ -49,7 +49,7 @@ pub(crate) struct SidecarPlace {
 impl SidecarPlace {
     /// Of this run.
     pub(crate) fn of(dir: &RunDir) -> Result<Self, Failure> {
-        let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+        let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
         Ok(Self {
             folder: dir.path().join("sidecar"),
             queue: dir.path().join("queue"),
@@ -115,7 +115,7 @@ impl SidecarPlace {
                 let said = fs::read_to_string(self.log()).unwrap_or_default();
                 let last = said.lines().last().unwrap_or("it said nothing").to_owned();
                 let words = format!("the forge sidecar does not serve: {last}");
-                return Err(Failure::new(BottleStatus::General, words));
+                return Err(Failure::new(BottleExit::General, words));
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -160,7 +160,7 @@ impl SidecarPlace {
         if self.is_alive()? {
             let lock = self.lock();
             let ended = tokio::time::timeout(STOP_LIMIT, host::lock::wait_released(&lock)).await;
-            let late = |_| Failure::new(BottleStatus::General, "the forge sidecar does not end");
+            let late = |_| Failure::new(BottleExit::General, "the forge sidecar does not end");
             ended.map_err(late)?.or_general()?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Which bottle works on which issue, in the forge state: guarded steps, and the last time that anything was heard.
 
 use engine::workspace::AGENT_IDENTITY;
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use orchestrator_db::{ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore, Step};
 
 use super::bottle::Record;
@@ -57,7 +57,7 @@ pub(crate) fn step(home: &Home, record: &Record, step: Step) -> Result<(), Failu
         Some(known) if known.slug == record.slug.as_str() => {}
         _ => return Ok(()),
     }
-    store.step(&key, step).or_exit(BottleStatus::NotFound)?;
+    store.step(&key, step).or_exit(BottleExit::NotFound)?;
     touch(home, record)
 }
 

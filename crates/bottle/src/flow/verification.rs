@@ -11,7 +11,7 @@ use attest::host_chain::Chain;
 use attest::keyring::load_public;
 use attest::rotation::Trust;
 use attest::statement::Resource;
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use store::operation_log;
 use store::run_dir::RunDir;
 
@@ -34,7 +34,7 @@ struct Found {
 /// Verifies the statements of a file, of a bottle's newest run, or of a run.
 pub(crate) fn verify(home: &Home, name: &str, key: Option<&Path>) -> Result<Report, Failure> {
     let found = find(home, name)?;
-    let pinned = key.map(load_public).transpose().or_exit(BottleStatus::Usage)?;
+    let pinned = key.map(load_public).transpose().or_exit(BottleExit::Usage)?;
     // Those of the bundle lead forwards from a key that was pinned long ago, those of this home back from a new one.
     let mut rotations = found.bundle.rotations.clone();
     rotations.extend(home.keyring().rotations().or_general()?);

@@ -2,7 +2,8 @@
 
 use engine::evidence::Evidence;
 use merge::contract::Protected;
-use model::verdict::{BottleStatus, Ended};
+use model::exit::BottleExit;
+use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
 use sidecar::DoneStatus;
 
@@ -136,11 +137,11 @@ pub(crate) fn headless_status(ended: &Ended, done: Option<DoneStatus>) -> u8 {
         Ended::Frozen => match done {
             Some(DoneStatus::Success) => 0,
             Some(DoneStatus::Failure) => 1,
-            Some(DoneStatus::Blocked) => BottleStatus::Blocked.code(),
+            Some(DoneStatus::Blocked) => BottleExit::Blocked.code(),
             None => 143,
         },
         Ended::Stopped => 143,
-        Ended::Infra { .. } => BottleStatus::OwnFailure.code(),
+        Ended::Infra { .. } => BottleExit::OwnFailure.code(),
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use host::lock::{FileLock, LockError, LockKind};
 use host::signal::cancel_on_signals;
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use orchestrator_db::SqliteForgeStateStore;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -99,6 +99,6 @@ fn lock_home(home: &Home) -> Result<FileLock, Failure> {
             let who = holder.map_or_else(String::new, |it| format!(" (process {})", it.pid));
             Failure::not_found(format!("another bot-bottle serves this home{who}"))
         }
-        other => Failure::new(BottleStatus::General, model::told(&other)),
+        other => Failure::new(BottleExit::General, model::told(&other)),
     })
 }

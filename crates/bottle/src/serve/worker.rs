@@ -87,10 +87,7 @@ pub(crate) fn start(service: &Arc<Service>, task: Task, endings: mpsc::Unbounded
         let done =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&service, task)));
         let outcome = done.unwrap_or_else(|_| {
-            Outcome::Failed(Failure::new(
-                model::verdict::BottleStatus::Internal,
-                "a worker panicked",
-            ))
+            Outcome::Failed(Failure::new(model::exit::BottleExit::Internal, "a worker panicked"))
         });
         let slug = find_slug(&service, &work).ok().flatten();
         // Nobody listens any more when everything ends; the next one looks at the disk.

@@ -3,7 +3,7 @@
 use agent::Provider;
 use engine::install;
 use host::signal::cancel_on_signals;
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde_json::json;
 
 use super::{Places, block_on};
@@ -27,22 +27,22 @@ pub(crate) fn list(ui: &Ui) -> Outcome {
         let fields = json!({"name": provider.name(), "version": program.version, "folder": folder});
         ui.event("agent", &fields);
     }
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }
 
 /// Puts an agent's program in place, from npm, in the version that forklift was made for.
 pub(crate) fn install(ui: &Ui, name: &str) -> Outcome {
     let places = Places::from_env()?;
-    let provider = Provider::parse(name).or_exit(ForkliftStatus::Usage)?;
+    let provider = Provider::parse(name).or_exit(ForkliftExit::Usage)?;
     let program = provider
         .program()
         .ok_or_else(|| Failure::usage(format!("{name} has no program that could be installed")))?;
     ui.phase("install", &format!("installing {} with npm", program.spec()));
     let installed = block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
         let installed = install::install(&places.agents, &program, &cancel).await;
-        installed.or_exit(ForkliftStatus::Machine)
+        installed.or_exit(ForkliftExit::Machine)
     })?;
     ui.result(name, &format!("{} in {}", program.version, installed.mount.host.display()));
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }

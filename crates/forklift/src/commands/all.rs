@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use host::signal::{Cancel, cancel_on_signals};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde::Serialize;
 use serde_json::json;
 use store::metadata::load_metadata;
@@ -32,7 +32,7 @@ struct Row {
     branch: Option<String>,
     status: u8,
     #[serde(skip)]
-    outcome: ForkliftStatus,
+    outcome: ForkliftExit,
 }
 
 /// Does them all. Whatever goes wrong with one is told and is no reason to leave out the next.
@@ -40,7 +40,7 @@ pub(crate) fn run(ui: &Ui, output: OutputArgs, args: &RunArgs, forks: &[PathBuf]
     let places = Places::from_env()?;
     let forks = expand(forks)?;
     block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
         let mut rows = Vec::new();
         for (number, fork) in forks.iter().enumerate() {
             if cancel.reason().is_some() {
@@ -98,7 +98,7 @@ async fn run_one(ui: &Ui, args: &RunArgs, places: &Places, fork: &Path, cancel: 
     }
 }
 
-fn finished(fork: &Path, dir: &RunDir, status: ForkliftStatus) -> Row {
+fn finished(fork: &Path, dir: &RunDir, status: ForkliftExit) -> Row {
     let meta = load_metadata::<Metadata>(dir).ok();
     let verdict = meta.as_ref().and_then(|meta| meta.verdict.clone());
     let sent = meta.as_ref().and_then(|meta| meta.publication.as_ref());
@@ -129,10 +129,10 @@ fn failed(ui: &Ui, fork: &Path, dir: Option<&RunDir>, failure: &Failure) -> Row 
 }
 
 fn not_begun(fork: &Path) -> Row {
-    without_run(fork, "not begun: stopped before it".to_owned(), ForkliftStatus::Machine)
+    without_run(fork, "not begun: stopped before it".to_owned(), ForkliftExit::Machine)
 }
 
-fn without_run(fork: &Path, words: String, status: ForkliftStatus) -> Row {
+fn without_run(fork: &Path, words: String, status: ForkliftExit) -> Row {
     Row {
         fork: fork.to_path_buf(),
         run: None,
@@ -145,7 +145,7 @@ fn without_run(fork: &Path, words: String, status: ForkliftStatus) -> Row {
     }
 }
 
-fn show(ui: &Ui, rows: &[Row], status: ForkliftStatus) {
+fn show(ui: &Ui, rows: &[Row], status: ForkliftExit) {
     ui.event("summary", &json!({"forks": rows, "status": status.code(), "name": status.name()}));
     if ui.is_json() {
         return;

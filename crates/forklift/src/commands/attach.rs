@@ -2,7 +2,7 @@
 
 use agent::Usage;
 use host::signal::cancel_on_signals;
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use store::env_snapshot::LaterSnapshot;
 use store::metadata::load_metadata;
 use store::run_dir;
@@ -24,15 +24,15 @@ use crate::ui::Ui;
 /// Goes on from the last thing that the run wrote down.
 pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
     let places = Places::from_env()?;
-    let dir = run_dir::find(&places.runs, name).or_exit(ForkliftStatus::Usage)?;
-    let meta: Metadata = load_metadata(&dir).or_exit(ForkliftStatus::Machine)?;
+    let dir = run_dir::find(&places.runs, name).or_exit(ForkliftExit::Usage)?;
+    let meta: Metadata = load_metadata(&dir).or_exit(ForkliftExit::Machine)?;
     if dir.is_closed() {
         let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
         show_end(ui, &dir, &meta, &verdict);
         return Ok(verdict.status());
     }
     block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
         let repo = find_repo(&meta.fork.path).await?;
         let plan = load_plan(&dir)?;
         let forge = ForgePlan::find(&meta.fork.forge, &places.config)?;
@@ -43,7 +43,7 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
         let used_before = match &meta.resumed_from {
             Some(earlier) => {
                 let dir =
-                    run_dir::find(&places.runs, earlier.as_str()).or_exit(ForkliftStatus::Usage)?;
+                    run_dir::find(&places.runs, earlier.as_str()).or_exit(ForkliftExit::Usage)?;
                 Earlier::load(&dir, None)?.used()
             }
             None => Usage::default(),

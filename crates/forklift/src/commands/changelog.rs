@@ -5,7 +5,7 @@ use merge::clean::{Conflict, MergeWish};
 use merge::contract::Protected;
 use merge::forecast::{Forecast, MergeForecast, observe_forecast};
 use merge::rebase::{RebaseAttempt, try_rebase};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde::Serialize;
 use serde_json::json;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs, limit: usize) -> Outcome {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let forecast = observe_forecast(&preview.repo, &pins.base, &pins.upstream, limit).await;
-        let forecast = forecast.or_exit(ForkliftStatus::Machine)?;
+        let forecast = forecast.or_exit(ForkliftExit::Machine)?;
         let rules = preview.rules();
         let rebase = match rules.strategy {
             Some(Strategy::Rebase) if forecast.merge != MergeForecast::NothingNew => {
@@ -61,7 +61,7 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs, limit: usize) -> Outcome {
         show_forecast(ui, &preview, &forecast, limit);
         show_rebase(ui, rebase.as_ref());
         show_rules(ui, preview.seen.fork_file.is_some(), &rules, &touched);
-        Ok(ForkliftStatus::Success)
+        Ok(ForkliftExit::Success)
     })
 }
 
@@ -69,12 +69,12 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs, limit: usize) -> Outcome {
 async fn foretell_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
     let identity =
         Identity { name: "preview".to_owned(), email: "preview@bottle.invalid".to_owned() };
-    let name = RefName::parse("refs/preview/rebase").or_exit(ForkliftStatus::Internal)?;
+    let name = RefName::parse("refs/preview/rebase").or_exit(ForkliftExit::Internal)?;
     let wish =
         MergeWish { message: "", identity: &identity, when: host::clock::now(), name: &name };
     let pins = &preview.seen.pins;
     let attempt = try_rebase(&preview.repo, &pins.base, &pins.upstream, wish).await;
-    Ok(match attempt.or_exit(ForkliftStatus::Machine)? {
+    Ok(match attempt.or_exit(ForkliftExit::Machine)? {
         RebaseAttempt::Clean { made, dropped, .. } => {
             RebaseForecast::Clean { made, dropped: dropped.len() }
         }

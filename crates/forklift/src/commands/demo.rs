@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use host::git::{ObjectFormat, SealedRepo, check_out_fork};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 
 use super::{Places, block_on};
 use crate::cli::RunArgs;
@@ -74,12 +74,12 @@ pub(crate) fn run(ui: &Ui, backend: Option<String>, image: String) -> Outcome {
     let folder = tempfile::Builder::new()
         .prefix("forklift-demo-")
         .tempdir()
-        .or_exit(ForkliftStatus::Machine)?
+        .or_exit(ForkliftExit::Machine)?
         .keep();
     ui.phase("demo", &format!("making a fork and its upstream in {}", folder.display()));
     block_on(make_fork(&folder))?;
     let script = folder.join("agent.toml");
-    std::fs::write(&script, SCRIPT).or_exit(ForkliftStatus::Machine)?;
+    std::fs::write(&script, SCRIPT).or_exit(ForkliftExit::Machine)?;
     let args = RunArgs {
         directory: Some(folder.join("fork")),
         provider: "scripted".to_owned(),
@@ -109,13 +109,13 @@ pub(crate) fn run(ui: &Ui, backend: Option<String>, image: String) -> Outcome {
 async fn make_fork(folder: &Path) -> Result<(), Failure> {
     let upstream = bare(folder, "upstream.git", MOVED_ON).await?;
     let origin = bare(folder, "origin.git", FORKED).await?;
-    check_out_fork(&folder.join("fork"), &origin, &upstream).await.or_exit(ForkliftStatus::Machine)
+    check_out_fork(&folder.join("fork"), &origin, &upstream).await.or_exit(ForkliftExit::Machine)
 }
 
 async fn bare(folder: &Path, name: &str, history: &str) -> Result<std::path::PathBuf, Failure> {
     let path = folder.join(name);
     let repo =
-        SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.or_exit(ForkliftStatus::Machine)?;
-    repo.fast_import(&format!("{COMMON}{history}")).await.or_exit(ForkliftStatus::Machine)?;
+        SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.or_exit(ForkliftExit::Machine)?;
+    repo.fast_import(&format!("{COMMON}{history}")).await.or_exit(ForkliftExit::Machine)?;
     Ok(path)
 }

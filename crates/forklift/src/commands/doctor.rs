@@ -1,6 +1,6 @@
 //! `forklift doctor`: what this machine offers, which backend would be used and why.
 
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use sandbox::choice::{self, Found};
 use serde_json::json;
 
@@ -37,9 +37,9 @@ pub(crate) fn run(ui: &Ui, image: &str) -> Outcome {
             "reason": backend, "runs": places.runs,
         }),
     );
-    git.or_exit(ForkliftStatus::Usage)?;
-    chosen.or_exit(ForkliftStatus::Usage)?;
-    Ok(ForkliftStatus::Success)
+    git.or_exit(ForkliftExit::Usage)?;
+    chosen.or_exit(ForkliftExit::Usage)?;
+    Ok(ForkliftExit::Success)
 }
 
 fn bwrap_words(found: &Found) -> String {

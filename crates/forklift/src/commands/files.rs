@@ -3,7 +3,7 @@
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use merge::own::{OwnFile, observe_own_files};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde_json::{Value, json};
 
 use super::{Places, block_on_stoppable};
@@ -22,7 +22,7 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs, hash: bool) -> Outcome {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let files = observe_own_files(&preview.repo, &pins.base, &pins.upstream).await;
-        let files = files.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| preview.unrelated())?;
+        let files = files.or_exit(ForkliftExit::Machine)?.ok_or_else(|| preview.unrelated())?;
         let rows: Vec<Value> = files.iter().map(|file| as_json(file, hash)).collect();
         ui.event(
             "files",
@@ -34,7 +34,7 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs, hash: bool) -> Outcome {
         if !ui.is_json() {
             show(ui, &files, hash);
         }
-        Ok(ForkliftStatus::Success)
+        Ok(ForkliftExit::Success)
     })
 }
 

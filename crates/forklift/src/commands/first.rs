@@ -2,8 +2,8 @@
 
 use host::git::MergedTree;
 use merge::clean::conflicts_of;
+use model::exit::ForkliftExit;
 use model::id::Sha;
-use model::verdict::ForkliftStatus;
 use serde_json::json;
 
 use super::changelog::show_conflicts;
@@ -23,9 +23,9 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs) -> Outcome {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;
-        parted.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| preview.unrelated())?;
+        parted.or_exit(ForkliftExit::Machine)?.ok_or_else(|| preview.unrelated())?;
         let line = preview.repo.first_parents(&pins.upstream, &pins.base).await;
-        let line = line.or_exit(ForkliftStatus::Machine)?;
+        let line = line.or_exit(ForkliftExit::Machine)?;
         let last = merge(&preview, &pins.upstream).await?;
         match Search::new(line.len()) {
             Some(search) if !last.is_clean => report(ui, &preview, &line, search, last).await?,
@@ -37,7 +37,7 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs) -> Outcome {
                 ui.result("first", &words);
             }
         }
-        Ok(ForkliftStatus::Success)
+        Ok(ForkliftExit::Success)
     })
 }
 
@@ -62,9 +62,9 @@ async fn report(
     }
     let (at, conflicts) = (search.found(), conflicts_of(&merged));
     let facts = preview.repo.new_commits(&line[at], &[], 1).await;
-    let facts = facts.or_exit(ForkliftStatus::Machine)?.into_iter().next();
+    let facts = facts.or_exit(ForkliftExit::Machine)?.into_iter().next();
     let facts = facts.ok_or_else(|| {
-        Failure::new(ForkliftStatus::Machine, format!("git knows nothing of commit {}", line[at]))
+        Failure::new(ForkliftExit::Machine, format!("git knows nothing of commit {}", line[at]))
     })?;
     let exact = search.method() == Method::OneByOne;
     ui.event(
@@ -87,5 +87,5 @@ async fn report(
 
 async fn merge(preview: &Preview, commit: &Sha) -> Result<MergedTree, Failure> {
     let base = &preview.seen.pins.base;
-    preview.repo.merge_tree(base, commit).await.or_exit(ForkliftStatus::Machine)
+    preview.repo.merge_tree(base, commit).await.or_exit(ForkliftExit::Machine)
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use host::git::{SealedRepo, UserRepo};
 use merge::ladder::history::{Learned, PastEnds};
 use merge::ladder::structure::StructureRecord;
+use model::exit::ForkliftExit;
 use model::id::{BranchName, Sha};
-use model::verdict::ForkliftStatus;
 use tempfile::TempDir;
 
 use crate::exit::{Failure, OrExit};
@@ -28,20 +28,20 @@ pub(super) struct ForkHistory {
 impl ForkHistory {
     /// Finds the fork around a folder, with its remotes as they were last fetched.
     pub(super) async fn find(dir: Option<&Path>, branch: &str) -> Result<Self, Failure> {
-        let branch = BranchName::parse(branch).or_exit(ForkliftStatus::Usage)?;
+        let branch = BranchName::parse(branch).or_exit(ForkliftExit::Usage)?;
         let dir = match dir {
             Some(dir) => dir.to_path_buf(),
-            None => host::env::current_dir().or_exit(ForkliftStatus::Machine)?,
+            None => host::env::current_dir().or_exit(ForkliftExit::Machine)?,
         };
         let repo = find_repo(&dir).await?;
         let tip = tip_of(&repo, "origin", &branch).await?;
         let upstream = tip_of(&repo, "upstream", &branch).await?;
-        let scratch = TempDir::new().or_exit(ForkliftStatus::Machine)?;
+        let scratch = TempDir::new().or_exit(ForkliftExit::Machine)?;
         let path = scratch.path().join("past.git");
         let sealed = SealedRepo::init_bare(&path, repo.object_format())
             .await
-            .or_exit(ForkliftStatus::Machine)?;
-        sealed.add_alternate(&repo.objects_dir()).or_exit(ForkliftStatus::Machine)?;
+            .or_exit(ForkliftExit::Machine)?;
+        sealed.add_alternate(&repo.objects_dir()).or_exit(ForkliftExit::Machine)?;
         // The graph is the person's own: no agent can write there.
         let sealed = sealed.believing_commit_graph();
         Ok(Self { sealed, tip, upstream, key: fork_key(&repo), _scratch: scratch })
@@ -74,7 +74,7 @@ impl ForkHistory {
 
 async fn tip_of(repo: &UserRepo, remote: &str, branch: &BranchName) -> Result<Sha, Failure> {
     let name = format!("refs/remotes/{remote}/{branch}");
-    repo.resolve_commit(&name).await.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| {
+    repo.resolve_commit(&name).await.or_exit(ForkliftExit::Machine)?.ok_or_else(|| {
         Failure::usage(format!(
             "there is no {remote}/{branch} here; fetch it with: git fetch {remote}, or name another with --main-branch"
         ))

@@ -5,8 +5,9 @@ use engine::errand::Site;
 use engine::launch::Launcher;
 use engine::workspace::make_harness_state;
 use host::signal::cancel_on_signals;
+use model::exit::ForkliftExit;
 use model::id::{BoxName, ProjectName, RunId};
-use model::verdict::{Ended, ForkliftStatus};
+use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use sandbox::docker::{ContextFile, Engine, ImageWish};
 use sandbox::spec::{Access, BoxUser, Limits, Root};
@@ -52,7 +53,7 @@ pub(crate) fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
     let recipe = recipe();
     let runtimes = if args.runtimes == "none" { "" } else { &args.runtimes };
     block_on(async {
-        let engine = Engine::find().await.or_exit(ForkliftStatus::Usage)?;
+        let engine = Engine::find().await.or_exit(ForkliftExit::Usage)?;
         ui.phase("build", &format!("building {} from {}", args.tag, args.base));
         let wish = ImageWish {
             tag: &args.tag,
@@ -63,17 +64,17 @@ pub(crate) fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
         let built = engine.build_image(wish, |line| {
             if line.starts_with("Step ") { ui.note(line) } else { ui.progress("build", line) }
         });
-        built.await.or_exit(ForkliftStatus::Machine)
+        built.await.or_exit(ForkliftExit::Machine)
     })?;
     ui.result("image", &args.tag);
     ui.event("image", &json!({"image": args.tag, "recipe": recipe, "runtimes": runtimes}));
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }
 
 /// Looks into an image the way an agent would: from inside a sealed box.
 pub(crate) fn check(ui: &Ui, image: &str) -> Outcome {
     let (labels, tools) = block_on(async {
-        let engine = Engine::find().await.or_exit(ForkliftStatus::Usage)?;
+        let engine = Engine::find().await.or_exit(ForkliftExit::Usage)?;
         let Some(labels) = engine.image_labels(image).await else {
             return Err(Failure::usage(format!(
                 "the engine has no image {image}; make it with: forklift image build --tag {image}"
@@ -97,24 +98,24 @@ pub(crate) fn check(ui: &Ui, image: &str) -> Outcome {
         &json!({"image": image, "current": current, "tools": tools, "missing": missing}),
     );
     if missing.is_empty() {
-        return Ok(ForkliftStatus::Success);
+        return Ok(ForkliftExit::Success);
     }
     Err(Failure::usage(format!("{image} lacks {}", missing.join(", "))))
 }
 
 async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
-    let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
-    let folder = tempfile::tempdir().or_exit(ForkliftStatus::Machine)?;
+    let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
+    let folder = tempfile::tempdir().or_exit(ForkliftExit::Machine)?;
     let user = BoxUser::of_caller();
     let (workspace, state) = (folder.path().join("workspace"), folder.path().join("state"));
-    std::fs::create_dir(&workspace).or_exit(ForkliftStatus::Machine)?;
-    engine::workspace::give(&workspace, user).or_exit(ForkliftStatus::Machine)?;
-    make_harness_state(&state, user).or_exit(ForkliftStatus::Machine)?;
+    std::fs::create_dir(&workspace).or_exit(ForkliftExit::Machine)?;
+    engine::workspace::give(&workspace, user).or_exit(ForkliftExit::Machine)?;
+    make_harness_state(&state, user).or_exit(ForkliftExit::Machine)?;
     let project = ProjectName::from_folder("image");
     let stamp = host::clock::stamp_utc(host::clock::now());
     let site = Site {
-        run: RunId::new(&project, &stamp, 1).or_exit(ForkliftStatus::Internal)?,
-        name: BoxName::parse("look").or_exit(ForkliftStatus::Internal)?,
+        run: RunId::new(&project, &stamp, 1).or_exit(ForkliftExit::Internal)?,
+        name: BoxName::parse("look").or_exit(ForkliftExit::Internal)?,
         place: folder.path().join("box"),
         root: Root::Image(image.to_owned()),
         workspace,
@@ -125,14 +126,14 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
         deadline_secs: CHECK_SECS,
     };
     let launcher = Launcher::of_this_program(BackendKind::Docker, Vec::new())
-        .or_exit(ForkliftStatus::Machine)?;
+        .or_exit(ForkliftExit::Machine)?;
     let end = Chore::shell(site, &tools_script()).run(&launcher, &cancel).await;
-    let end = end.or_exit(ForkliftStatus::Machine)?;
+    let end = end.or_exit(ForkliftExit::Machine)?;
     if end.record.ended != (Ended::Exited { code: 0 }) {
         let words = format!("{image} could not be looked into: {}", end.tail().trim());
-        return Err(Failure::new(ForkliftStatus::Machine, words));
+        return Err(Failure::new(ForkliftExit::Machine, words));
     }
-    let said = std::fs::read_to_string(&end.stdout).or_exit(ForkliftStatus::Machine)?;
+    let said = std::fs::read_to_string(&end.stdout).or_exit(ForkliftExit::Machine)?;
     Ok(parse_tools(&said))
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use engine::launch::{self, Sighting};
 use engine::place::Place;
+use model::exit::ForkliftExit;
 use model::id::BoxName;
-use model::verdict::ForkliftStatus;
 use sandbox::spec::Output;
 use store::run_dir;
 
@@ -20,8 +20,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Shows the log. Following ends when the box has ended and everything was shown.
 pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
-    let dir = run_dir::find(&Places::from_env()?.runs, name).or_exit(ForkliftStatus::Usage)?;
-    let agent = BoxName::parse("agent").or_exit(ForkliftStatus::Internal)?;
+    let dir = run_dir::find(&Places::from_env()?.runs, name).or_exit(ForkliftExit::Usage)?;
+    let agent = BoxName::parse("agent").or_exit(ForkliftExit::Internal)?;
     let place = Place::new(dir.box_place(&agent));
     let path = place.stdout(Output::Log { cap: 0 });
     if !follow && !path.exists() {
@@ -39,16 +39,16 @@ pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
         }
         let mut fresh = Vec::new();
         if let Some(file) = &mut file {
-            file.read_to_end(&mut fresh).or_exit(ForkliftStatus::Machine)?;
+            file.read_to_end(&mut fresh).or_exit(ForkliftExit::Machine)?;
             ui.page(&String::from_utf8_lossy(&fresh));
         }
         if !follow || !running {
-            return Ok(ForkliftStatus::Success);
+            return Ok(ForkliftExit::Success);
         }
         std::thread::sleep(PAUSE);
     }
 }
 
 fn look(place: &Place) -> Result<Sighting, Failure> {
-    launch::look(place).or_exit(ForkliftStatus::Machine)
+    launch::look(place).or_exit(ForkliftExit::Machine)
 }

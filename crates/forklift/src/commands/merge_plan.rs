@@ -12,8 +12,8 @@ use merge::ladder::history::{PastEnds, learn};
 use merge::ladder::rule::Rules;
 use merge::ladder::table::Table;
 use merge::ladder::{Climb, ClimbOptions, Ends, Remade, climb};
+use model::exit::ForkliftExit;
 use model::id::Sha;
-use model::verdict::ForkliftStatus;
 use serde_json::{Value, json};
 
 use super::block_on;
@@ -51,7 +51,7 @@ pub(crate) fn run(ui: &Ui, args: &MergePlanArgs) -> Outcome {
         let ends = PastEnds { tip: &args.ours, upstream: &args.theirs };
         let learned = match &args.state {
             Some(folder) => learn_kept(&repo, ends, &folder.join("learned.json")).await?,
-            None => learn(&repo, ends, None).await.or_exit(ForkliftStatus::Machine)?,
+            None => learn(&repo, ends, None).await.or_exit(ForkliftExit::Machine)?,
         };
         let options = ClimbOptions {
             trust: args.trust,
@@ -62,16 +62,16 @@ pub(crate) fn run(ui: &Ui, args: &MergePlanArgs) -> Outcome {
             remade: &Remade::new(),
         };
         let ends = Ends { ours: args.ours.clone(), theirs: args.theirs.clone() };
-        climb(&repo, &ends, options).await.or_exit(ForkliftStatus::Machine)
+        climb(&repo, &ends, options).await.or_exit(ForkliftExit::Machine)
     })?;
     match &args.out {
         Some(file) => {
-            let text = serde_json::to_vec(&document(&plan)).or_exit(ForkliftStatus::Internal)?;
-            host::file::write_atomic(file, &text, 0o644).or_exit(ForkliftStatus::Machine)?;
+            let text = serde_json::to_vec(&document(&plan)).or_exit(ForkliftExit::Internal)?;
+            host::file::write_atomic(file, &text, 0o644).or_exit(ForkliftExit::Machine)?;
         }
         None => ui.document(&document(&plan)),
     }
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }
 
 fn open(args: &MergePlanArgs) -> SealedRepo {

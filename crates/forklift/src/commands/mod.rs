@@ -26,7 +26,7 @@ use std::path::PathBuf;
 
 use host::dirs::Dirs;
 use host::signal::{Cancel, cancel_on_signals};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 
 use crate::exit::{Failure, OrExit};
 
@@ -42,7 +42,7 @@ pub(crate) struct Places {
 impl Places {
     /// As the XDG variables say.
     pub(crate) fn from_env() -> Result<Self, Failure> {
-        let dirs = Dirs::from_env().or_exit(ForkliftStatus::Usage)?;
+        let dirs = Dirs::from_env().or_exit(ForkliftExit::Usage)?;
         Ok(Self {
             runs: dirs.state_home().join("forklift/runs"),
             cache: dirs.cache_home().join("bottleworks"),
@@ -57,7 +57,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .or_exit(ForkliftStatus::Machine)?;
+        .or_exit(ForkliftExit::Machine)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     outcome
@@ -68,7 +68,7 @@ pub(crate) fn block_on_stoppable<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
         unless_stopped(&cancel, work).await
     })
 }
@@ -80,6 +80,6 @@ pub(crate) async fn unless_stopped<T>(
 ) -> Result<T, Failure> {
     tokio::select! {
         done = work => done,
-        why = cancel.cancelled() => Err(Failure::new(ForkliftStatus::Machine, format!("stopped by {why}"))),
+        why = cancel.cancelled() => Err(Failure::new(ForkliftExit::Machine, format!("stopped by {why}"))),
     }
 }

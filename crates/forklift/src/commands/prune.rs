@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use engine::launch::{self, Sighting};
 use engine::place::Place;
 use host::lock::FileLock;
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde_json::json;
 use store::metadata::load_metadata;
 use store::run_dir::{self, BOXES, RunDir};
@@ -32,7 +32,7 @@ const MOST_COUNTED: u64 = 5_000_000;
 pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Outcome {
     let places = Places::from_env()?;
     block_on(async {
-        let dirs = run_dir::list(&places.runs).or_exit(ForkliftStatus::Machine)?;
+        let dirs = run_dir::list(&places.runs).or_exit(ForkliftExit::Machine)?;
         let mut turns = Turns { cache: &places.cache, taken: BTreeMap::new() };
         let mut runs = Vec::new();
         for dir in &dirs {
@@ -44,7 +44,7 @@ pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Outcome {
         let doing = if args.dry_run { Doing::Telling } else { Doing::Removing };
         let removed = remove(ui, &places.runs, &dirs, &fates, doing)?;
         tell(ui, &dirs, &fates, &removed, doing);
-        Ok(ForkliftStatus::Success)
+        Ok(ForkliftExit::Success)
     })
 }
 
@@ -126,7 +126,7 @@ fn state_of(dir: &RunDir, meta: &Metadata) -> RunState {
 fn has_live_box(dir: &RunDir) -> Result<bool, Failure> {
     let Ok(boxes) = std::fs::read_dir(dir.path().join(BOXES)) else { return Ok(false) };
     for entry in boxes.flatten() {
-        let seen = launch::look(&Place::new(entry.path())).or_exit(ForkliftStatus::Machine)?;
+        let seen = launch::look(&Place::new(entry.path())).or_exit(ForkliftExit::Machine)?;
         if seen == Sighting::Running {
             return Ok(true);
         }
@@ -146,19 +146,19 @@ fn remove(
     if doing == Doing::Removing {
         for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
             if entry.path().extension().is_some_and(|extension| extension == REMOVING) {
-                host::file::remove_tree_safely(&entry.path()).or_exit(ForkliftStatus::Machine)?;
+                host::file::remove_tree_safely(&entry.path()).or_exit(ForkliftExit::Machine)?;
             }
         }
     }
     let mut sizes = Vec::new();
     for (dir, _) in dirs.iter().zip(fates).filter(|(_, fate)| **fate == Fate::Remove) {
         let size = host::file::tree_size(dir.path(), MOST_COUNTED);
-        sizes.push(size.or_exit(ForkliftStatus::Machine)?.bytes);
+        sizes.push(size.or_exit(ForkliftExit::Machine)?.bytes);
         if doing == Doing::Removing {
             ui.progress("remove", &format!("removing {}", dir.id()));
             let doomed = root.join(format!("{}.{REMOVING}", dir.id()));
-            std::fs::rename(dir.path(), &doomed).or_exit(ForkliftStatus::Machine)?;
-            host::file::remove_tree_safely(&doomed).or_exit(ForkliftStatus::Machine)?;
+            std::fs::rename(dir.path(), &doomed).or_exit(ForkliftExit::Machine)?;
+            host::file::remove_tree_safely(&doomed).or_exit(ForkliftExit::Machine)?;
         }
     }
     Ok(sizes)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use merge::ladder::decide::Trust;
 use merge::ladder::history::{self, Learned, Tried};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde_json::json;
 
 use super::history::ForkHistory;
@@ -43,14 +43,14 @@ pub(crate) fn run(ui: &Ui, args: &ReplayArgs) -> Outcome {
     let replayed = Replayed::new(&tried[shown..], args.trust.share(), skipped, one_sided);
     if let Some(file) = &args.html {
         host::file::write_atomic(file, render_html(&replayed).as_bytes(), 0o644)
-            .or_exit(ForkliftStatus::Machine)?;
+            .or_exit(ForkliftExit::Machine)?;
     }
     if ui.is_json() {
         ui.document(&json!({"summary": replayed, "merges": &tried[shown..]}));
     } else {
         ui.page(&render_text(&replayed));
     }
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }
 
 async fn replay(
@@ -63,7 +63,7 @@ async fn replay(
     ui.phase("replay", "merging again what was merged before");
     let watch = |tried: &Tried| ui.progress("merge", &format!("merge {}", tried.merge.short()));
     let replayed = history::replay(&fork.sealed, fork.ends(), args.trust, watch).await;
-    let (learned, tried) = replayed.or_exit(ForkliftStatus::Machine)?;
+    let (learned, tried) = replayed.or_exit(ForkliftExit::Machine)?;
     // The next run need not learn it again.
     fork.keep(&places.cache, &learned)?;
     Ok((learned, tried))

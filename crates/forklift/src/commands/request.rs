@@ -8,8 +8,8 @@ use egress::model_route::{Caps, Price};
 use egress::{AllowRule, EgressPolicy, Profile};
 use engine::hire::choice::NoModel;
 use engine::hire::{AgentWish, HireError, Hired, KeyPlace, hire};
+use model::exit::ForkliftExit;
 use model::id::{BranchName, Override};
-use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 
 use super::Places;
@@ -35,11 +35,11 @@ impl Request {
     pub(crate) async fn check(args: &RunArgs, places: &Places) -> Result<Self, Failure> {
         let directory = match &args.directory {
             Some(directory) => directory.clone(),
-            None => host::env::current_dir().or_exit(ForkliftStatus::Usage)?,
+            None => host::env::current_dir().or_exit(ForkliftExit::Usage)?,
         };
-        let branch = BranchName::parse(&args.main_branch).or_exit(ForkliftStatus::Usage)?;
+        let branch = BranchName::parse(&args.main_branch).or_exit(ForkliftExit::Usage)?;
         let backend = args.backend.as_deref().map(str::parse).transpose();
-        let backend: Option<BackendKind> = backend.or_exit(ForkliftStatus::Usage)?;
+        let backend: Option<BackendKind> = backend.or_exit(ForkliftExit::Usage)?;
         let wish = agent_wish(args, places)?;
         let hired = hire(wish, &places.agents).await.map_err(with_flag)?;
         Ok(Self { directory, branch, backend, hired })
@@ -61,8 +61,8 @@ fn with_flag(error: HireError) -> Failure {
 fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentWish, Failure> {
     let flags =
         parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
-            .or_exit(ForkliftStatus::Usage)?;
-    let provider = Provider::parse(&args.provider).or_exit(ForkliftStatus::Usage)?;
+            .or_exit(ForkliftExit::Usage)?;
+    let provider = Provider::parse(&args.provider).or_exit(ForkliftExit::Usage)?;
     let mut wish = AgentWish::new(provider);
     match provider {
         Provider::Command => {
@@ -103,7 +103,7 @@ fn apply_overrides(wish: &mut AgentWish, flags: Overrides) {
 fn apply_settings(wish: &mut AgentWish, flags: &Overrides, places: &Places) -> Result<(), Failure> {
     let path = host::env::var_os(ENV_FILE_VARIABLE)
         .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
-    let bytes = host::file::read_private(&path).or_exit(ForkliftStatus::Usage)?;
+    let bytes = host::file::read_private(&path).or_exit(ForkliftExit::Usage)?;
     let AgentSettings { model, variant, agent, url, wire } = parse_settings(&bytes, flags)
         .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
     let flags = Overrides { model: Some(model), variant: Some(variant), agent: Some(agent) };
@@ -126,12 +126,12 @@ fn load_script(path: Option<&Path>) -> Result<Script, Failure> {
 
 fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
     let profile: Profile = match &args.egress {
-        Some(profile) => profile.parse().or_exit(ForkliftStatus::Usage)?,
+        Some(profile) => profile.parse().or_exit(ForkliftExit::Usage)?,
         None => Profile::Packages,
     };
     let mut policy = EgressPolicy::new(profile);
     for rule in &args.allow {
-        policy.allow.push(AllowRule::parse(rule).or_exit(ForkliftStatus::Usage)?);
+        policy.allow.push(AllowRule::parse(rule).or_exit(ForkliftExit::Usage)?);
     }
     policy.permit_private = args.permit_private.clone();
     Ok(policy)

@@ -1,6 +1,6 @@
 //! `forklift resume` and `forklift retry`: an earlier run, gone on from or done once more.
 
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use store::run_dir;
 
 use super::Places;
@@ -14,7 +14,7 @@ use crate::ui::Ui;
 /// Goes on from the workspace of an earlier run.
 pub(crate) fn resume(ui: &Ui, resume: &ResumeArgs, answer: Option<&str>) -> Outcome {
     let places = Places::from_env()?;
-    let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftStatus::Usage)?;
+    let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
     let earlier = Earlier::load(&dir, answer.map(str::to_owned))?;
     run_from(ui, &asked(&dir, resume)?, &places, Some(earlier))
 }
@@ -22,12 +22,12 @@ pub(crate) fn resume(ui: &Ui, resume: &ResumeArgs, answer: Option<&str>) -> Outc
 /// Asks once more for what an earlier run was asked, from the fork as it is now.
 pub(crate) fn retry(ui: &Ui, resume: &ResumeArgs) -> Outcome {
     let places = Places::from_env()?;
-    let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftStatus::Usage)?;
+    let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
     run_in(ui, &asked(&dir, resume)?, &places)
 }
 
 fn asked(dir: &run_dir::RunDir, resume: &ResumeArgs) -> Result<RunArgs, crate::exit::Failure> {
-    let meta: Metadata = store::metadata::load_metadata(dir).or_exit(ForkliftStatus::Machine)?;
+    let meta: Metadata = store::metadata::load_metadata(dir).or_exit(ForkliftExit::Machine)?;
     let mut args = load_args(dir)?;
     args.directory = Some(meta.fork.path);
     if let Some(timeout) = resume.timeout {

@@ -4,9 +4,9 @@ use agent::{SessionWish, Usage};
 use engine::hire::Task;
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
+use model::exit::ForkliftExit;
 use model::id::RunId;
 use model::redact::Redactor;
-use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
 use sandbox::docker::{Engine, sweep};
@@ -48,7 +48,7 @@ pub(crate) fn run_from(
     earlier: Option<Earlier>,
 ) -> Outcome {
     block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftStatus::Machine)?;
+        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
         let (run, fork_lock) = begin(ui, args, places, earlier, cancel).await?;
         let outcome = run.advance().await;
         drop(fork_lock);
@@ -68,7 +68,7 @@ pub(super) async fn begin<'a>(
     let request = Request::check(args, places).await?;
     let found = choice::observe(request.backend, &args.image).await;
     let choice =
-        choice::choose(request.backend, &found, &args.image).or_exit(ForkliftStatus::Usage)?;
+        choice::choose(request.backend, &found, &args.image).or_exit(ForkliftExit::Usage)?;
     if choice.kind == BackendKind::Docker {
         sweep_orphans(ui).await?;
     }
@@ -94,14 +94,14 @@ pub(super) async fn begin<'a>(
     let mut secrets = request.hired.secrets();
     secrets.extend(forge.token.clone());
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
-        .or_exit(ForkliftStatus::Machine)?;
+        .or_exit(ForkliftExit::Machine)?;
     let meta = first_metadata(&dir, &seen, args, choice, earlier.as_ref());
     let redactor = Redactor::new(secrets.clone());
     let task = task(dir.id(), &seen, args, &meta.settings, earlier.as_ref());
-    let plan = request.hired.plan(task).or_exit(ForkliftStatus::Usage)?;
+    let plan = request.hired.plan(task).or_exit(ForkliftExit::Usage)?;
     save_plan(&plan, &dir)?;
     save_args(args, &dir)?;
-    save_mark(&dir, &redactor, &meta).or_exit(ForkliftStatus::Machine)?;
+    save_mark(&dir, &redactor, &meta).or_exit(ForkliftExit::Machine)?;
     host::failpoint::hit("pinned");
     let run = Run {
         ui,
@@ -121,8 +121,8 @@ pub(super) async fn begin<'a>(
 
 /// Ends boxes that an earlier crash left behind: whoever comes next tidies up.
 async fn sweep_orphans(ui: &Ui) -> Result<(), Failure> {
-    let engine = Engine::find().await.or_exit(ForkliftStatus::Machine)?;
-    for orphan in sweep(&engine).await.or_exit(ForkliftStatus::Machine)? {
+    let engine = Engine::find().await.or_exit(ForkliftExit::Machine)?;
+    for orphan in sweep(&engine).await.or_exit(ForkliftExit::Machine)? {
         ui.note(&format!("removed a box of {} that nobody watched over any more", orphan.run));
     }
     Ok(())

@@ -4,7 +4,7 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use jiff::{SignedDuration, Timestamp};
 use model::escape::escape_line;
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde_json::json;
 use store::metadata::load_metadata;
 use store::run_dir::{self, RunDir};
@@ -16,7 +16,7 @@ use crate::ui::Ui;
 
 /// Lists them.
 pub(crate) fn run(ui: &Ui) -> Outcome {
-    let runs = run_dir::list(&Places::from_env()?.runs).or_exit(ForkliftStatus::Machine)?;
+    let runs = run_dir::list(&Places::from_env()?.runs).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {
         let rows: Vec<_> = runs
             .iter()
@@ -26,7 +26,7 @@ pub(crate) fn run(ui: &Ui) -> Outcome {
             })
             .collect();
         ui.document(&rows);
-        return Ok(ForkliftStatus::Success);
+        return Ok(ForkliftExit::Success);
     }
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(["RUN", "AGE", "STATE", "PULL OR BRANCH", "VERDICT"]);
@@ -35,7 +35,7 @@ pub(crate) fn run(ui: &Ui) -> Outcome {
         table.add_row(row(dir, now).map(|cell| escape_line(&cell).into_owned()));
     }
     ui.page(&format!("{}\n", table.trim_fmt()));
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }
 
 fn row(dir: &RunDir, now: Timestamp) -> [String; 5] {

@@ -1,6 +1,6 @@
 //! `forklift show`: one run, with what is known about it.
 
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use store::metadata::load_metadata;
 use store::run_dir;
 
@@ -13,11 +13,11 @@ use crate::ui::Ui;
 /// Shows it; as JSON, the whole of its metadata.
 pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
     let places = Places::from_env()?;
-    let dir = run_dir::find(&places.runs, name).or_exit(ForkliftStatus::Usage)?;
-    let meta: Metadata = load_metadata(&dir).or_exit(ForkliftStatus::Machine)?;
+    let dir = run_dir::find(&places.runs, name).or_exit(ForkliftExit::Usage)?;
+    let meta: Metadata = load_metadata(&dir).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {
         ui.document(&meta);
-        return Ok(ForkliftStatus::Success);
+        return Ok(ForkliftExit::Success);
     }
     ui.result("fork", &meta.fork.path.display().to_string());
     ui.result("started", &meta.started_at.to_string());
@@ -45,5 +45,5 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
             ui.result("open", &format!("not finished; go on with: forklift attach {}", dir.id()));
         }
     }
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }

@@ -9,7 +9,7 @@ use merge::ladder::history::Learned;
 use merge::ladder::record::{Record, Tally};
 use merge::ladder::structure::StructureRecord;
 use merge::ladder::table::Table;
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use serde_json::json;
 
 use super::history::ForkHistory;
@@ -51,7 +51,7 @@ pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
     } else {
         ui.page(&render(&learned, structure.as_ref(), &rows));
     }
-    Ok(ForkliftStatus::Success)
+    Ok(ForkliftExit::Success)
 }
 
 #[derive(serde::Serialize)]

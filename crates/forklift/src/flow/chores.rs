@@ -4,8 +4,8 @@
 use engine::chore::Chore;
 use engine::workspace::{make_checkout, make_harness_state};
 use host::git::SealedRepo;
+use model::exit::ForkliftExit;
 use model::id::Sha;
-use model::verdict::ForkliftStatus;
 use sandbox::spec::BoxUser;
 use serde_json::json;
 
@@ -81,8 +81,8 @@ impl Run<'_> {
         let owner = BoxUser::of_caller();
         make_checkout(&repo, &self.meta.fork.branch, tip, &workspace, owner)
             .await
-            .or_exit(ForkliftStatus::Machine)?;
-        make_harness_state(&state, owner).or_exit(ForkliftStatus::Machine)
+            .or_exit(ForkliftExit::Machine)?;
+        make_harness_state(&state, owner).or_exit(ForkliftExit::Machine)
     }
 
     fn check_site(&self, name: &str, command: &Command) -> Result<engine::errand::Site, Failure> {
@@ -101,7 +101,7 @@ impl Run<'_> {
         let mut chore = Chore::shell(site, &command.line);
         chore.policy = self.plan.egress.as_ref().map(|egress| egress.policy.clone());
         let end = chore.run(&self.launcher()?, &self.cancel).await;
-        let end = end.or_exit(ForkliftStatus::Machine)?;
+        let end = end.or_exit(ForkliftExit::Machine)?;
         let summary = ChoreSummary {
             command: command.line.clone(),
             ended: end.record.ended.clone(),

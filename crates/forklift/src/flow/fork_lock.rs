@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use host::git::UserRepo;
 use host::lock::{FileLock, LockError, LockKind};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 
 use super::observe::fork_key;
 use crate::exit::{Failure, OrExit};
@@ -42,7 +42,7 @@ pub(crate) fn try_fork_lock(repo: &UserRepo, cache: &Path) -> Result<Option<File
 
 fn lock_path(repo: &UserRepo, cache: &Path) -> Result<PathBuf, Failure> {
     let folder = cache.join("forks");
-    std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
+    std::fs::create_dir_all(&folder).or_exit(ForkliftExit::Machine)?;
     Ok(folder.join(format!("{}.run", fork_key(repo))))
 }
 
@@ -55,8 +55,8 @@ fn busy(repo: &UserRepo, error: LockError) -> Failure {
             let words = format!(
                 "another forklift{who} is at work on {fork}; see 'forklift runs', or wait longer with --wait"
             );
-            Failure::new(ForkliftStatus::Machine, words)
+            Failure::new(ForkliftExit::Machine, words)
         }
-        other => Err::<(), _>(other).or_exit(ForkliftStatus::Machine).expect_err("it is an error"),
+        other => Err::<(), _>(other).or_exit(ForkliftExit::Machine).expect_err("it is an error"),
     }
 }

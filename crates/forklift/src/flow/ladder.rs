@@ -13,8 +13,8 @@ use merge::ladder::table::Table;
 use merge::ladder::touch::add_touches;
 use merge::ladder::{Brief, Climb, ClimbOptions, Ends, Remade, climb};
 use merge::path::TreePath;
+use model::exit::ForkliftExit;
 use model::id::Sha;
-use model::verdict::ForkliftStatus;
 use serde::{Deserialize, Serialize};
 
 use super::observe::fork_key;
@@ -64,7 +64,7 @@ impl Run<'_> {
         let mut done = self.climb_with_programs(repo, &ends, &learned.knowledge).await?;
         if !done.rest.is_empty() {
             let touched = add_touches(repo, &ends, &mut done.rest).await;
-            touched.or_exit(ForkliftStatus::Machine)?;
+            touched.or_exit(ForkliftExit::Machine)?;
         }
         self.meta.ladder = Some(Ladder {
             settled: settled(repo, &done).await?,
@@ -99,7 +99,7 @@ impl Run<'_> {
             structure: None,
             remade: &nothing,
         };
-        let first = climb(repo, ends, options).await.or_exit(ForkliftStatus::Machine)?;
+        let first = climb(repo, ends, options).await.or_exit(ForkliftExit::Machine)?;
         let remade = self.regenerate(repo, &first).await?;
         let run = &*self;
         let mergiraf = if first.rest.is_empty() { None } else { Mergiraf::find(run).await };
@@ -113,7 +113,7 @@ impl Run<'_> {
         let structure = mergiraf.as_ref().zip(record.as_ref());
         let structure = structure.map(|(mergiraf, record)| mergiraf.with(record));
         let options = ClimbOptions { structure, remade: &remade, ..options };
-        climb(repo, ends, options).await.or_exit(ForkliftStatus::Machine)
+        climb(repo, ends, options).await.or_exit(ForkliftExit::Machine)
     }
 
     /// What the agent gets: briefs for what is left, and, where something was settled, the merge as far as it is.
@@ -132,9 +132,9 @@ impl Run<'_> {
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let when = self.meta.started_at;
         let commit = NewCommit { tree: &climb.tree, parents: &parents, identity, when, message };
-        let prepared = repo.commit_tree(commit).await.or_exit(ForkliftStatus::Machine)?;
+        let prepared = repo.commit_tree(commit).await.or_exit(ForkliftExit::Machine)?;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
-        let stages = merged.or_exit(ForkliftStatus::Machine)?.stages;
+        let stages = merged.or_exit(ForkliftExit::Machine)?.stages;
         let open: BTreeSet<&[u8]> = climb.rest.iter().flat_map(paths_of).collect();
         let left = |stage: &ConflictStage| open.contains(stage.path.as_slice());
         Ok(Handover {
@@ -157,7 +157,7 @@ impl Run<'_> {
     ) -> Result<(), Failure> {
         let Some(ladder) = &self.meta.ladder else { return Ok(()) };
         let paths: Vec<&[u8]> = ladder.settled.iter().map(|it| it.path.as_bytes()).collect();
-        let now = repo.entries_at(tip, &paths).await.or_exit(ForkliftStatus::Machine)?;
+        let now = repo.entries_at(tip, &paths).await.or_exit(ForkliftExit::Machine)?;
         let id_now = |path: &TreePath| now.get(path.as_bytes()).map(|entry| entry.id.clone());
         let changed = ladder.settled.iter().filter(|it| id_now(&it.path) != it.id);
         let changed_after: Vec<TreePath> = changed.map(|it| it.path.clone()).collect();
@@ -187,10 +187,10 @@ impl Run<'_> {
         let Some(tip) = &evidence.tip else { return Ok(BTreeSet::new()) };
         let pins = &self.meta.pins;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
-        let merged = merged.or_exit(ForkliftStatus::Machine)?.tree;
+        let merged = merged.or_exit(ForkliftExit::Machine)?.tree;
         let paths: Vec<&[u8]> = evidence.files_made.iter().map(String::as_bytes).collect();
-        let by_git = repo.entries_at(&merged, &paths).await.or_exit(ForkliftStatus::Machine)?;
-        let mut made = repo.entries_at(tip, &paths).await.or_exit(ForkliftStatus::Machine)?;
+        let by_git = repo.entries_at(&merged, &paths).await.or_exit(ForkliftExit::Machine)?;
+        let mut made = repo.entries_at(tip, &paths).await.or_exit(ForkliftExit::Machine)?;
         made.retain(|path, entry| by_git.get(path).is_some_and(|other| other.id == entry.id));
         Ok(made.into_keys().collect())
     }
@@ -206,7 +206,7 @@ pub(crate) async fn learn_kept(
     let kept: Option<Learned> =
         std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
     let before = kept.as_ref().map(Learned::source);
-    let learned = learn(repo, ends, kept).await.or_exit(ForkliftStatus::Machine)?;
+    let learned = learn(repo, ends, kept).await.or_exit(ForkliftExit::Machine)?;
     if before != Some(learned.source()) {
         save_learned(file, &learned)?;
     }
@@ -216,10 +216,10 @@ pub(crate) async fn learn_kept(
 /// Keeps what was learned.
 pub(crate) fn save_learned(file: &Path, learned: &Learned) -> Result<(), Failure> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).or_exit(ForkliftStatus::Machine)?;
+        std::fs::create_dir_all(folder).or_exit(ForkliftExit::Machine)?;
     }
-    let text = serde_json::to_vec(learned).or_exit(ForkliftStatus::Internal)?;
-    host::file::write_atomic(file, &text, 0o600).or_exit(ForkliftStatus::Machine)
+    let text = serde_json::to_vec(learned).or_exit(ForkliftExit::Internal)?;
+    host::file::write_atomic(file, &text, 0o600).or_exit(ForkliftExit::Machine)
 }
 
 async fn settled(repo: &SealedRepo, climb: &Climb) -> Result<Vec<Settled>, Failure> {
@@ -227,7 +227,7 @@ async fn settled(repo: &SealedRepo, climb: &Climb) -> Result<Vec<Settled>, Failu
     let paths: Vec<&TreePath> =
         climb.receipts.iter().map(|it| &it.path).filter(|path| !open.contains(*path)).collect();
     let bytes: Vec<&[u8]> = paths.iter().map(|path| path.as_bytes()).collect();
-    let entries = repo.entries_at(&climb.tree, &bytes).await.or_exit(ForkliftStatus::Machine)?;
+    let entries = repo.entries_at(&climb.tree, &bytes).await.or_exit(ForkliftExit::Machine)?;
     let id = |path: &TreePath| entries.get(path.as_bytes()).map(|entry| entry.id.clone());
     Ok(paths.into_iter().map(|path| Settled { path: path.clone(), id: id(path) }).collect())
 }

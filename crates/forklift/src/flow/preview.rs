@@ -4,8 +4,8 @@ use std::path::Path;
 
 use engine::export::make_import_repo;
 use host::git::SealedRepo;
+use model::exit::ForkliftExit;
 use model::id::BranchName;
-use model::verdict::ForkliftStatus;
 use tempfile::TempDir;
 
 use super::observe::{Observation, Sight, find_repo, fork_key, observe};
@@ -27,20 +27,20 @@ impl Preview {
     pub(crate) async fn make(ui: &Ui, look: &LookArgs, cache: &Path) -> Result<Self, Failure> {
         let directory = match &look.directory {
             Some(directory) => directory.clone(),
-            None => host::env::current_dir().or_exit(ForkliftStatus::Usage)?,
+            None => host::env::current_dir().or_exit(ForkliftExit::Usage)?,
         };
-        let branch = BranchName::parse(&look.main_branch).or_exit(ForkliftStatus::Usage)?;
+        let branch = BranchName::parse(&look.main_branch).or_exit(ForkliftExit::Usage)?;
         let repo = find_repo(&directory).await?;
         let sight = Sight { branch: &branch, target: look.target.as_ref(), forge: None, cache };
         let seen = observe(ui, repo, sight).await?;
         let folder = cache.join("previews");
-        std::fs::create_dir_all(&folder).or_exit(ForkliftStatus::Machine)?;
-        let folder = TempDir::new_in(&folder).or_exit(ForkliftStatus::Machine)?;
+        std::fs::create_dir_all(&folder).or_exit(ForkliftExit::Machine)?;
+        let folder = TempDir::new_in(&folder).or_exit(ForkliftExit::Machine)?;
         let mirror = cache.join("mirrors").join(format!("{}.git", fork_key(&seen.repo)));
         let pins = [&seen.pins.base, &seen.pins.upstream];
         let path = folder.path().join("repo.git");
         let made = make_import_repo(&path, &seen.repo, &mirror, &pins);
-        let repo = made.await.or_exit(ForkliftStatus::Machine)?;
+        let repo = made.await.or_exit(ForkliftExit::Machine)?;
         Ok(Self { seen, repo, _folder: folder })
     }
 

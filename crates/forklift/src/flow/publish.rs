@@ -8,14 +8,14 @@ use store::operation_log::{Operation, OperationLog, Outcome};
 
 use super::metadata::Publication;
 use crate::exit::{Failure, OrExit};
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 
 /// How long the remote may take.
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
 /// The branch of a run.
 pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
-    BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftStatus::Internal)
+    BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftExit::Internal)
 }
 
 /// Pushes `commit` to `url` as the run's branch. What is intended is written down first; pushing again what is there
@@ -29,11 +29,11 @@ pub(crate) async fn publish(
 ) -> Result<Publication, Failure> {
     let branch = branch_of(run)?;
     let note = |outcome| Operation::new("push", format!("{branch} {commit}"), outcome);
-    log.append(&note(Outcome::Intended)).or_exit(ForkliftStatus::Machine)?;
+    log.append(&note(Outcome::Intended)).or_exit(ForkliftExit::Machine)?;
     let pushed = repo.push(url, commit, &branch, UserEnv::from_env(), PUSH_LIMIT).await;
     let problem = push_problem(pushed);
     let outcome = if problem.is_none() { Outcome::Done } else { Outcome::Failed };
-    log.append(&note(outcome)).or_exit(ForkliftStatus::Machine)?;
+    log.append(&note(outcome)).or_exit(ForkliftExit::Machine)?;
     Ok(Publication {
         branch,
         commit: commit.clone(),

@@ -6,8 +6,8 @@ use forge::{
     Forge, ForgeAddress, ForgeError, ForgeKind, ForgeSetting, NewPull, PullRequest, Remote, Thread,
     write_pull_text,
 };
+use model::exit::ForkliftExit;
 use model::secret::Secret;
-use model::verdict::ForkliftStatus;
 use store::operation_log::{Operation, OperationLog, Outcome};
 
 use super::metadata::{Publication, PullReference};
@@ -45,7 +45,7 @@ impl ForgePlan {
             None => match host::file::read_private(&file) {
                 Ok(bytes) => Some(Secret::new(String::from_utf8_lossy(&bytes).trim())),
                 Err(error) if error.is_not_found() => None,
-                Err(error) => return Err(error).or_exit(ForkliftStatus::Usage),
+                Err(error) => return Err(error).or_exit(ForkliftExit::Usage),
             },
         };
         Ok(Self { url: url.to_owned(), token, kind: find_kind()? })
@@ -91,14 +91,14 @@ pub(crate) async fn open_pull(
     };
     let target = format!("{} {}", address.full_name(), pull.head);
     let note = |outcome| Operation::new("pull", target.clone(), outcome);
-    log.append(&note(Outcome::Intended)).or_exit(ForkliftStatus::Machine)?;
+    log.append(&note(Outcome::Intended)).or_exit(ForkliftExit::Machine)?;
     match publish(&address, token, plan.kind, pull).await {
         Ok(opened) => {
-            log.append(&note(Outcome::Done)).or_exit(ForkliftStatus::Machine)?;
+            log.append(&note(Outcome::Done)).or_exit(ForkliftExit::Machine)?;
             publication.pull = Some(PullReference { number: opened.number, url: opened.url });
         }
         Err(error) => {
-            log.append(&note(Outcome::Failed)).or_exit(ForkliftStatus::Machine)?;
+            log.append(&note(Outcome::Failed)).or_exit(ForkliftExit::Machine)?;
             publication.pull_text = Some(keep_text(folder, pull)?);
             publication.problem = Some(match &error {
                 ForgeError::UnknownForge { .. } | ForgeError::LoginWanted { .. } => {
@@ -146,5 +146,5 @@ async fn publish(
 }
 
 fn keep_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, Failure> {
-    write_pull_text(folder, pull).or_exit(ForkliftStatus::Machine)
+    write_pull_text(folder, pull).or_exit(ForkliftExit::Machine)
 }

@@ -7,7 +7,7 @@ use engine::workspace::{make_checkout, make_harness_state};
 use host::git::{NewCommit, SealedRepo};
 use merge::ladder::{Climb, Made, Remade};
 use merge::path::TreePath;
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use sandbox::spec::BoxUser;
 
 use super::metadata::ChoreSummary;
@@ -78,13 +78,13 @@ impl Run<'_> {
         let (when, message) = (self.meta.started_at, "as far as it is settled\n");
         let wish =
             NewCommit { tree: &climb.tree, parents: &parents, identity: &identity, when, message };
-        let commit = repo.commit_tree(wish).await.or_exit(ForkliftStatus::Machine)?;
+        let commit = repo.commit_tree(wish).await.or_exit(ForkliftExit::Machine)?;
         let workspace = self.dir.path().join(WORKSPACE);
         make_checkout(repo, &self.meta.fork.branch, &commit, &workspace, BoxUser::of_caller())
             .await
-            .or_exit(ForkliftStatus::Machine)?;
+            .or_exit(ForkliftExit::Machine)?;
         make_harness_state(&self.dir.path().join(STATE), BoxUser::of_caller())
-            .or_exit(ForkliftStatus::Machine)
+            .or_exit(ForkliftExit::Machine)
     }
 }
 

@@ -2,8 +2,8 @@
 //! fork's with the same name is neither in the way nor touched.
 
 use host::git::{RemoteRef, UserRepo};
+use model::exit::ForkliftExit;
 use model::id::{BranchName, RemoteName, Sha};
-use model::verdict::ForkliftStatus;
 
 use super::observe::{FETCH_LIMIT, no_branch};
 use crate::exit::{Failure, OrExit};
@@ -30,7 +30,7 @@ pub(crate) async fn resolve_target(
         }
         Target::LatestTag => {
             let tags = tags(repo, upstream, "refs/tags/*").await?;
-            let tag = choose_latest(&tags).or_exit(ForkliftStatus::Usage)?;
+            let tag = choose_latest(&tags).or_exit(ForkliftExit::Usage)?;
             take_tag(repo, upstream, tag).await
         }
         Target::Named(name) => named(repo, upstream, name).await,
@@ -47,7 +47,7 @@ async fn named(
     let wants_branch = name.starts_with("refs/heads/");
     let wants_tag = name.starts_with("refs/tags/");
     let branch_ref = format!("refs/remotes/{upstream}/{}", short("refs/heads/"));
-    let branch = repo.resolve_commit(&branch_ref).await.or_exit(ForkliftStatus::Machine)?;
+    let branch = repo.resolve_commit(&branch_ref).await.or_exit(ForkliftExit::Machine)?;
     let tag_ref = format!("refs/tags/{}", short("refs/tags/"));
     let tags = if wants_branch { Vec::new() } else { tags(repo, upstream, &tag_ref).await? };
     let tag = tags.first();
@@ -73,7 +73,7 @@ async fn commit(repo: &UserRepo, name: &str) -> Result<ResolvedTarget, Failure> 
     if !looks_like_one {
         return Err(unknown());
     }
-    let found = repo.resolve_commit(name).await.or_exit(ForkliftStatus::Machine)?;
+    let found = repo.resolve_commit(name).await.or_exit(ForkliftExit::Machine)?;
     let commit = found.ok_or_else(unknown)?;
     Ok(ResolvedTarget { name: format!("commit {}", commit.short()), commit })
 }
@@ -84,7 +84,7 @@ async fn tags(repo: &UserRepo, upstream: &RemoteName, pattern: &str) -> Result<V
         let name = found.name.strip_prefix("refs/tags/")?.to_owned();
         Some(Tag { name, id: found.id })
     };
-    Ok(refs.or_exit(ForkliftStatus::Machine)?.into_iter().filter_map(tag).collect())
+    Ok(refs.or_exit(ForkliftExit::Machine)?.into_iter().filter_map(tag).collect())
 }
 
 async fn take_tag(
@@ -92,15 +92,15 @@ async fn take_tag(
     upstream: &RemoteName,
     tag: &Tag,
 ) -> Result<ResolvedTarget, Failure> {
-    let known = repo.resolve_commit(tag.id.as_str()).await.or_exit(ForkliftStatus::Machine)?;
+    let known = repo.resolve_commit(tag.id.as_str()).await.or_exit(ForkliftExit::Machine)?;
     let commit = match known {
         Some(commit) => commit,
         None => {
             let name = format!("refs/tags/{}", tag.name);
             let fetched = repo.fetch_nameless(upstream, &[&name], FETCH_LIMIT).await;
-            fetched.or_exit(ForkliftStatus::Machine)?;
+            fetched.or_exit(ForkliftExit::Machine)?;
             let found = repo.resolve_commit(tag.id.as_str()).await;
-            found.or_exit(ForkliftStatus::Machine)?.ok_or_else(|| {
+            found.or_exit(ForkliftExit::Machine)?.ok_or_else(|| {
                 Failure::usage(format!("upstream's tag '{}' is not on a commit", tag.name))
             })?
         }

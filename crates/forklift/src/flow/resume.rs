@@ -2,8 +2,8 @@
 
 use engine::evidence::Pins;
 use host::git::UserRepo;
+use model::exit::ForkliftExit;
 use model::id::{ProjectName, RunId};
-use model::verdict::ForkliftStatus;
 use store::metadata::load_metadata;
 use store::run_dir::RunDir;
 
@@ -20,9 +20,9 @@ const ARGS_FILE: &str = "request.json";
 
 /// Keeps what was asked.
 pub(crate) fn save_args(args: &RunArgs, dir: &RunDir) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec_pretty(args).or_exit(ForkliftStatus::Internal)?;
+    let bytes = serde_json::to_vec_pretty(args).or_exit(ForkliftExit::Internal)?;
     host::file::write_transient(&dir.path().join(ARGS_FILE), &bytes, 0o600)
-        .or_exit(ForkliftStatus::Machine)
+        .or_exit(ForkliftExit::Machine)
 }
 
 /// What a run was asked.
@@ -30,7 +30,7 @@ pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
     let bytes = std::fs::read(dir.path().join(ARGS_FILE)).map_err(|error| {
         Failure::usage(format!("{} has no record of what was asked: {error}", dir.id()))
     })?;
-    serde_json::from_slice(&bytes).or_exit(ForkliftStatus::Machine)
+    serde_json::from_slice(&bytes).or_exit(ForkliftExit::Machine)
 }
 
 /// A run that stopped short of its aim.
@@ -46,7 +46,7 @@ pub(crate) struct Earlier {
 impl Earlier {
     /// Looks at a run and says whether it can be gone on from.
     pub(crate) fn load(dir: &RunDir, answer: Option<String>) -> Result<Self, Failure> {
-        let meta: Metadata = load_metadata(dir).or_exit(ForkliftStatus::Machine)?;
+        let meta: Metadata = load_metadata(dir).or_exit(ForkliftExit::Machine)?;
         let id = dir.id();
         if !dir.is_closed() {
             return Err(Failure::usage(format!(
@@ -91,7 +91,7 @@ impl Earlier {
         let Pins { base, upstream } = self.meta.pins.clone();
         for commit in [&base, &upstream] {
             let known = repo.resolve_commit(commit.as_str()).await;
-            if known.or_exit(ForkliftStatus::Machine)?.is_none() {
+            if known.or_exit(ForkliftExit::Machine)?.is_none() {
                 return Err(Failure::usage(format!(
                     "the commit {commit} of {} is no longer in the repository; start over with: forklift retry {}",
                     self.meta.run, self.meta.run

@@ -25,10 +25,11 @@ use merge::contract::{
 };
 use merge::ladder::decide::Trust;
 use merge::rebase::{RebaseAttempt, try_rebase};
+use model::exit::ForkliftExit;
 use model::id::{RunId, Sha};
 use model::redact::Redactor;
 use model::secret::Secret;
-use model::verdict::{Ended, ForkliftStatus};
+use model::verdict::Ended;
 use sandbox::spec::BoxUser;
 use serde_json::json;
 use store::commands_log::CommandsLog;
@@ -102,10 +103,10 @@ impl Run<'_> {
         let redactor = Arc::new(Redactor::new(self.secrets.clone()));
         let commands = CommandsLog::open(&self.dir, Arc::clone(&redactor))
             .map(Arc::new)
-            .or_exit(ForkliftStatus::Machine)?;
+            .or_exit(ForkliftExit::Machine)?;
         let open =
             if self.dir.operations().exists() { OperationLog::open } else { OperationLog::create };
-        let operations = open(&self.dir, Arc::clone(&redactor)).or_exit(ForkliftStatus::Machine)?;
+        let operations = open(&self.dir, Arc::clone(&redactor)).or_exit(ForkliftExit::Machine)?;
         let log = commands.callback();
         self.repo = self.repo.clone().logged(Arc::clone(&log));
         while self.meta.phase < Phase::Closed {
@@ -125,16 +126,16 @@ impl Run<'_> {
             self.meta.phase = next;
             // Before the agent works there is nothing that a power failure could take away.
             let save = if next < Phase::Launched { save_mark } else { save_metadata };
-            save(&self.dir, &redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
+            save(&self.dir, &redactor, &self.meta).or_exit(ForkliftExit::Machine)?;
             host::failpoint::hit(&format!("{next:?}").to_lowercase());
         }
-        Ok(ForkliftStatus::Success)
+        Ok(ForkliftExit::Success)
     }
 
     async fn prepare(&mut self, log: &GitLog) -> Result<Phase, Failure> {
         // Half a workspace of a forklift that was killed is worth nothing.
         for folder in [self.dir.workspace(), self.dir.harness_state()] {
-            host::file::remove_tree_safely(&folder).or_exit(ForkliftStatus::Machine)?;
+            host::file::remove_tree_safely(&folder).or_exit(ForkliftExit::Machine)?;
         }
         if let Some(earlier) = self.meta.resumed_from.clone() {
             return self.take_over(&earlier).await;
@@ -167,13 +168,13 @@ impl Run<'_> {
             self.ui.note("large files (LFS) are in the workspace as pointers");
         }
         let state = self.dir.harness_state();
-        make_harness_state(&state, owner).or_exit(ForkliftStatus::Machine)?;
+        make_harness_state(&state, owner).or_exit(ForkliftExit::Machine)?;
         if let Some(handover) = handover {
             // No agent has been here yet, so the folder is still ours to write to.
             let page = state.join(CONFLICTS_FILE);
             host::file::write_transient(&page, handover.briefs.as_bytes(), 0o644)
-                .or_exit(ForkliftStatus::Machine)?;
-            engine::workspace::give(&state, owner).or_exit(ForkliftStatus::Machine)?;
+                .or_exit(ForkliftExit::Machine)?;
+            engine::workspace::give(&state, owner).or_exit(ForkliftExit::Machine)?;
         }
         self.meta.workspace = Some(notes);
         Ok(Phase::Prepared)
@@ -184,7 +185,7 @@ impl Run<'_> {
     async fn take_over(&self, earlier: &RunId) -> Result<Phase, Failure> {
         self.ui.phase("prepare", &format!("copying the workspace of {earlier}"));
         let from = RunDir::open(&self.dir.path().with_file_name(earlier.as_str()));
-        let from = from.or_exit(ForkliftStatus::Usage)?;
+        let from = from.or_exit(ForkliftExit::Usage)?;
         for (from, to) in [
             (from.workspace(), self.dir.workspace()),
             (from.harness_state(), self.dir.harness_state()),
@@ -193,7 +194,7 @@ impl Run<'_> {
         }
         match std::fs::remove_file(self.dir.workspace().join(STUCK_FILE)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).or_exit(ForkliftStatus::Machine)
+                Err(error).or_exit(ForkliftExit::Machine)
             }
             _ => Ok(Phase::Prepared),
         }
@@ -211,13 +212,13 @@ impl Run<'_> {
             "Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n",
             pins.upstream
         );
-        let name = import_ref(self.dir.id(), &branch).or_exit(ForkliftStatus::Internal)?;
+        let name = import_ref(self.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;
         let when = self.meta.started_at;
         let wish = MergeWish { message: &message, identity: &identity, when, name: &name };
         let done = match strategy {
             Strategy::Merge => {
                 let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
-                match attempt.or_exit(ForkliftStatus::Machine)? {
+                match attempt.or_exit(ForkliftExit::Machine)? {
                     MergeAttempt::Clean { commit, .. } => Some(commit),
                     MergeAttempt::Conflicts(conflicts) => {
                         self.note_conflicts(&conflicts);
@@ -231,7 +232,7 @@ impl Run<'_> {
             }
             Strategy::Rebase => {
                 let attempt = try_rebase(&repo, &pins.base, &pins.upstream, wish).await;
-                self.read_rebase(attempt.or_exit(ForkliftStatus::Machine)?)
+                self.read_rebase(attempt.or_exit(ForkliftExit::Machine)?)
             }
         };
         let Some(commit) = done else { return Ok(Alone::Rest(None)) };
@@ -255,8 +256,8 @@ impl Run<'_> {
         }
         let parents = [self.meta.pins.base.clone(), self.meta.pins.upstream.clone()];
         let made = NewCommit { tree: &climb.tree, parents: &parents, identity, when, message };
-        let commit = repo.commit_tree(made).await.or_exit(ForkliftStatus::Machine)?;
-        repo.update_ref(name, &commit, OldValue::Missing).await.or_exit(ForkliftStatus::Machine)?;
+        let commit = repo.commit_tree(made).await.or_exit(ForkliftExit::Machine)?;
+        repo.update_ref(name, &commit, OldValue::Missing).await.or_exit(ForkliftExit::Machine)?;
         self.take_result(repo, &commit, HOST_IDENTITY).await?;
         let lost = self.meta.contract.as_ref().is_some_and(|contract| contract.lost);
         if lost && !self.meta.settings.accept_loss {
@@ -278,7 +279,7 @@ impl Run<'_> {
     ) -> Result<(), Failure> {
         let pins = self.meta.pins.clone();
         let found = evidence::gather(repo, &pins, tip, identity, Bounds::default()).await;
-        self.meta.evidence = Some(found.or_exit(ForkliftStatus::Machine)?);
+        self.meta.evidence = Some(found.or_exit(ForkliftExit::Machine)?);
         self.meta.contract = self.account(repo, tip).await?;
         self.compare_with_ladder(repo, tip).await
     }
@@ -321,7 +322,7 @@ impl Run<'_> {
     async fn account(&self, repo: &SealedRepo, tip: &Sha) -> Result<Option<Contract>, Failure> {
         let pins = &self.meta.pins;
         let parted = repo.merge_base(&pins.base, &pins.upstream).await;
-        let Some(merge_base) = parted.or_exit(ForkliftStatus::Machine)? else { return Ok(None) };
+        let Some(merge_base) = parted.or_exit(ForkliftExit::Machine)? else { return Ok(None) };
         let ends = ContractEnds {
             merge_base,
             base: pins.base.clone(),
@@ -330,7 +331,7 @@ impl Run<'_> {
         };
         let protected = Protected::new(&self.meta.settings.rules.protect);
         let facts = observe_contract(repo, &ends, &protected, ContractBounds::default()).await;
-        Ok(Some(judge_contract(&facts.or_exit(ForkliftStatus::Machine)?)))
+        Ok(Some(judge_contract(&facts.or_exit(ForkliftExit::Machine)?)))
     }
 
     async fn import_repo(&self, log: &GitLog) -> Result<SealedRepo, Failure> {
@@ -342,7 +343,7 @@ impl Run<'_> {
             &[&pins.base, &pins.upstream],
         )
         .await;
-        Ok(made.or_exit(ForkliftStatus::Machine)?.logged(Arc::clone(log)))
+        Ok(made.or_exit(ForkliftExit::Machine)?.logged(Arc::clone(log)))
     }
 
     fn launch(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
@@ -360,27 +361,27 @@ impl Run<'_> {
             "backend": settings.backend, "argv": spec.argv, "agent": self.plan.argv, "limits": spec.limits,
         });
         let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
-        operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
-        errand.start(&self.launcher()?).or_exit(ForkliftStatus::Machine)?;
+        operations.append(&operation).or_exit(ForkliftExit::Machine)?;
+        errand.start(&self.launcher()?).or_exit(ForkliftExit::Machine)?;
         self.snapshot.begin();
         Ok(Phase::Launched)
     }
 
     async fn wait(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
         let errand = self.errand()?;
-        let seen = launch::look(&errand.place()).or_exit(ForkliftStatus::Machine)?;
+        let seen = launch::look(&errand.place()).or_exit(ForkliftExit::Machine)?;
         if seen == Sighting::NeverStarted {
             return Ok(Phase::SetUp);
         }
         let attended = errand.attend(self.used_before, &self.cancel, |heard| self.hear(heard));
-        let done = attended.await.or_exit(ForkliftStatus::Machine)?;
+        let done = attended.await.or_exit(ForkliftExit::Machine)?;
         let (record, report) = (done.record, done.report);
         let waiting = record.egress.as_ref().and_then(|report| report.usage.waiting_until);
         self.meta.agent = Some(summary_of(&report, waiting));
         self.tell_egress(&record);
         let ended = json!({"ended": record.ended, "wall_ms": record.wall_ms});
         let operation = Operation::new("box", "agent", Done::Done).with_detail(ended);
-        operations.append(&operation).or_exit(ForkliftStatus::Machine)?;
+        operations.append(&operation).or_exit(ForkliftExit::Machine)?;
         self.ui.event("box", &json!({"ended": record.ended, "ready_ms": record.ready_ms}));
         self.meta.agent_box = Some(record);
         Ok(Phase::Ended)
@@ -405,7 +406,7 @@ impl Run<'_> {
         };
         let attempt = self.dir.next_box("export");
         let exported = export(&self.launcher()?, &wish, &repo, attempt).await;
-        match exported.or_exit(ForkliftStatus::Machine)? {
+        match exported.or_exit(ForkliftExit::Machine)? {
             Exported::Tip(tip) => self.take_result(&repo, &tip, AGENT_IDENTITY).await?,
             Exported::NothingNew => {}
             Exported::NoBranch => {
@@ -465,7 +466,7 @@ impl Run<'_> {
         let known = std::slice::from_ref(&pins.base);
         let incoming = repo.new_commits(&pins.upstream, known, MOST_INCOMING).await;
         let incoming: Vec<Incoming> = incoming
-            .or_exit(ForkliftStatus::Machine)?
+            .or_exit(ForkliftExit::Machine)?
             .into_iter()
             .map(|commit| Incoming { sha: commit.sha.short().to_owned(), subject: commit.subject })
             .collect();
@@ -485,13 +486,13 @@ impl Run<'_> {
     async fn close(mut self, redactor: &Redactor, operations: &OperationLog) -> Outcome {
         let verdict = self.meta.verdict.clone().unwrap_or(Verdict::UpToDate);
         let failed = self.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
-        let status = if failed { ForkliftStatus::PublishFailed } else { verdict.status() };
+        let status = if failed { ForkliftExit::PublishFailed } else { verdict.status() };
         self.meta.phase = Phase::Closed;
         self.meta.finished_at = Some(host::clock::now());
         self.meta.exit_status = Some(status.code());
         self.meta.operations_head = Some(operations.head().head);
-        self.snapshot.save(&self.dir, redactor).await.or_exit(ForkliftStatus::Machine)?;
-        self.dir.close(redactor, &self.meta).or_exit(ForkliftStatus::Machine)?;
+        self.snapshot.save(&self.dir, redactor).await.or_exit(ForkliftExit::Machine)?;
+        self.dir.close(redactor, &self.meta).or_exit(ForkliftExit::Machine)?;
         show_end(self.ui, &self.dir, &self.meta, &verdict);
         notify(self.ui, &self.dir, &self.meta).await;
         Ok(status)
@@ -507,7 +508,7 @@ impl Run<'_> {
             Err(refused) => return Ok(Some(format!("({refused})"))),
         };
         let own = self.repo.read_blob(&self.meta.pins.base, STUCK_FILE, STUCK_CAP).await;
-        let own = own.or_exit(ForkliftStatus::Machine)?;
+        let own = own.or_exit(ForkliftExit::Machine)?;
         let same = own.is_some_and(|blob| blob.bytes == note);
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
     }
@@ -549,14 +550,14 @@ pub(super) fn host_identity() -> Identity {
 pub(super) fn workspace_failure(error: engine::workspace::WorkspaceError) -> Failure {
     use engine::workspace::WorkspaceError as E;
     let status = match error {
-        E::Shallow { .. } | E::Partial { .. } => ForkliftStatus::Usage,
+        E::Shallow { .. } | E::Partial { .. } => ForkliftExit::Usage,
         E::Mirror(_)
         | E::Git(_)
         | E::File(_)
         | E::Name(_)
         | E::Incomplete { .. }
         | E::Copy { .. }
-        | E::Process(_) => ForkliftStatus::Machine,
+        | E::Process(_) => ForkliftExit::Machine,
     };
     Err::<(), _>(error).or_exit(status).expect_err("it is an error")
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use engine::errand::{Errand, Site};
 use engine::hire::AgentPlan;
 use engine::launch::Launcher;
+use model::exit::ForkliftExit;
 use model::id::BoxName;
-use model::verdict::ForkliftStatus;
 use sandbox::backend::BackendKind;
 use sandbox::spec::{Access, BoxUser, Limits, Root};
 use store::run_dir::RunDir;
@@ -20,9 +20,9 @@ const PLAN_FILE: &str = "plan.json";
 
 /// Keeps the plan with the run.
 pub(crate) fn save_plan(plan: &AgentPlan, dir: &RunDir) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec_pretty(plan).or_exit(ForkliftStatus::Internal)?;
+    let bytes = serde_json::to_vec_pretty(plan).or_exit(ForkliftExit::Internal)?;
     host::file::write_transient(&dir.path().join(PLAN_FILE), &bytes, 0o600)
-        .or_exit(ForkliftStatus::Machine)
+        .or_exit(ForkliftExit::Machine)
 }
 
 /// Reads the plan of a run.
@@ -30,7 +30,7 @@ pub(crate) fn load_plan(dir: &RunDir) -> Result<AgentPlan, Failure> {
     let path = dir.path().join(PLAN_FILE);
     let bytes = std::fs::read(&path)
         .map_err(|error| Failure::usage(format!("{} has no plan: {error}", dir.id())))?;
-    serde_json::from_slice(&bytes).or_exit(ForkliftStatus::Machine)
+    serde_json::from_slice(&bytes).or_exit(ForkliftExit::Machine)
 }
 
 impl Run<'_> {
@@ -47,7 +47,7 @@ impl Run<'_> {
             (BackendKind::Docker, Some(image)) => Root::Image(image.clone()),
             _ => Root::HostUsr,
         };
-        let name = BoxName::parse(name).or_exit(ForkliftStatus::Internal)?;
+        let name = BoxName::parse(name).or_exit(ForkliftExit::Internal)?;
         Ok(Site {
             run: self.dir.id().clone(),
             place: self.dir.box_place(&name),
@@ -64,14 +64,14 @@ impl Run<'_> {
 
     pub(super) fn launcher(&self) -> Result<Launcher, Failure> {
         let backend = self.meta.settings.backend;
-        Launcher::of_this_program(backend, self.secrets.clone()).or_exit(ForkliftStatus::Machine)
+        Launcher::of_this_program(backend, self.secrets.clone()).or_exit(ForkliftExit::Machine)
     }
 
     /// Removes folders of the run directory in which boxes may have been at work.
     pub(super) fn remove_folders(&self, names: &[&str]) -> Result<(), Failure> {
         names.iter().try_for_each(|name| {
             host::file::remove_tree_safely(&self.dir.path().join(name))
-                .or_exit(ForkliftStatus::Machine)
+                .or_exit(ForkliftExit::Machine)
         })
     }
 

@@ -14,7 +14,7 @@ use merge::ladder::history::PastEnds;
 use merge::ladder::structure::{
     Answers, Question, Structure, StructureRecord, Structured, learn_structure,
 };
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 use sandbox::spec::{BoxUser, Limits, MIB, ProgramMount};
 
 use super::observe::fork_key;
@@ -72,10 +72,10 @@ impl<'a> Mergiraf<'a> {
         let file = record_file(&self.run.cache, &fork_key(&self.run.repo));
         let kept = load_record(&file);
         let learned = learn_structure(repo, ends, kept.clone(), self).await;
-        let learned = learned.or_exit(ForkliftStatus::Machine)?;
+        let learned = learned.or_exit(ForkliftExit::Machine)?;
         if kept.as_ref() != Some(&learned) && !self.is_broken.get() {
-            let text = serde_json::to_vec(&learned).or_exit(ForkliftStatus::Internal)?;
-            host::file::write_atomic(&file, &text, 0o600).or_exit(ForkliftStatus::Machine)?;
+            let text = serde_json::to_vec(&learned).or_exit(ForkliftExit::Internal)?;
+            host::file::write_atomic(&file, &text, 0o600).or_exit(ForkliftExit::Machine)?;
         }
         Ok(learned)
     }
@@ -89,11 +89,10 @@ impl<'a> Mergiraf<'a> {
         let run = self.run;
         run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
         let folder = |name: &str| run.dir.path().join(name);
-        lay_out(&folder(WORKSPACE), questions).or_exit(ForkliftStatus::Machine)?;
-        give(&folder(WORKSPACE), BoxUser::of_caller()).or_exit(ForkliftStatus::Machine)?;
-        make_harness_state(&folder(STATE), BoxUser::of_caller())
-            .or_exit(ForkliftStatus::Machine)?;
-        copy_program(&self.program, &folder(PROGRAM_FOLDER)).or_exit(ForkliftStatus::Machine)?;
+        lay_out(&folder(WORKSPACE), questions).or_exit(ForkliftExit::Machine)?;
+        give(&folder(WORKSPACE), BoxUser::of_caller()).or_exit(ForkliftExit::Machine)?;
+        make_harness_state(&folder(STATE), BoxUser::of_caller()).or_exit(ForkliftExit::Machine)?;
+        copy_program(&self.program, &folder(PROGRAM_FOLDER)).or_exit(ForkliftExit::Machine)?;
         let name = format!("structure-{}", run.dir.next_box("structure"));
         let mut site = run.site(&name, DEADLINE_SECS)?;
         site.workspace = folder(WORKSPACE);
@@ -103,7 +102,7 @@ impl<'a> Mergiraf<'a> {
         let (host, inside) = (folder(PROGRAM_FOLDER), INSIDE.to_owned());
         chore.programs = vec![ProgramMount { host, inside }];
         let ended = chore.run(&run.launcher()?, &run.cancel).await;
-        let ended = ended.or_exit(ForkliftStatus::Machine)?;
+        let ended = ended.or_exit(ForkliftExit::Machine)?;
         if !ended.passed() {
             self.is_broken.set(true);
             let how = &ended.record.ended;

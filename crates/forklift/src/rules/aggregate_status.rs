@@ -1,46 +1,46 @@
 //! One status for several forks: the worst of them.
 
-use model::verdict::ForkliftStatus;
+use model::exit::ForkliftExit;
 
 /// Worst first. What keeps every later run from working comes before what happened to one; among those, what is further
 /// from a pull request comes first, because more has to be done about it. A question of the agent's is the mildest.
-pub(crate) const WORST_FIRST: [ForkliftStatus; 9] = [
-    ForkliftStatus::Internal,
-    ForkliftStatus::Usage,
-    ForkliftStatus::Machine,
-    ForkliftStatus::PublishFailed,
-    ForkliftStatus::NotIntegrated,
-    ForkliftStatus::AgentFailed,
-    ForkliftStatus::OutOfTime,
-    ForkliftStatus::Stuck,
-    ForkliftStatus::Success,
+pub(crate) const WORST_FIRST: [ForkliftExit; 9] = [
+    ForkliftExit::Internal,
+    ForkliftExit::Usage,
+    ForkliftExit::Machine,
+    ForkliftExit::PublishFailed,
+    ForkliftExit::NotIntegrated,
+    ForkliftExit::AgentFailed,
+    ForkliftExit::OutOfTime,
+    ForkliftExit::Stuck,
+    ForkliftExit::Success,
 ];
 
 /// The worst of several; nothing at all is a success.
-pub(crate) fn aggregate_status(
-    statuses: impl IntoIterator<Item = ForkliftStatus>,
-) -> ForkliftStatus {
-    let seen: Vec<ForkliftStatus> = statuses.into_iter().collect();
+pub(crate) fn aggregate_status(statuses: impl IntoIterator<Item = ForkliftExit>) -> ForkliftExit {
+    let seen: Vec<ForkliftExit> = statuses.into_iter().collect();
     let found = WORST_FIRST.into_iter().find(|status| seen.contains(status));
-    found.unwrap_or(ForkliftStatus::Success)
+    found.unwrap_or(ForkliftExit::Success)
 }
 
 #[cfg(test)]
 mod tests {
+    use model::exit::ExitStatus;
+
     use super::*;
 
     #[test]
     fn every_status_has_its_place() {
-        for status in ForkliftStatus::ALL {
+        for &status in ForkliftExit::ALL {
             assert!(WORST_FIRST.contains(&status), "{status:?}");
             assert_eq!(aggregate_status([status]), status);
-            assert_eq!(aggregate_status([ForkliftStatus::Success, status]), status);
+            assert_eq!(aggregate_status([ForkliftExit::Success, status]), status);
         }
     }
 
     #[test]
     fn of_two_the_worse_one_is_told_in_either_order() {
-        assert_eq!(WORST_FIRST.map(ForkliftStatus::code), [9, 2, 1, 7, 3, 6, 5, 4, 0]);
+        assert_eq!(WORST_FIRST.map(ForkliftExit::code), [9, 2, 1, 7, 3, 6, 5, 4, 0]);
         for pair in WORST_FIRST.windows(2) {
             assert_eq!(aggregate_status([pair[0], pair[1]]), pair[0]);
             assert_eq!(aggregate_status([pair[1], pair[0]]), pair[0]);
@@ -49,6 +49,6 @@ mod tests {
 
     #[test]
     fn nothing_is_a_success() {
-        assert_eq!(aggregate_status([]), ForkliftStatus::Success);
+        assert_eq!(aggregate_status([]), ForkliftExit::Success);
     }
 }

@@ -2,7 +2,8 @@
 
 use engine::claim::Claim;
 use engine::evidence::Evidence;
-use model::verdict::{Ended, ForkliftStatus};
+use model::exit::ForkliftExit;
+use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
 
 use super::strategy::Strategy;
@@ -148,19 +149,19 @@ fn objections(evidence: &Evidence) -> Vec<String> {
 
 impl Verdict {
     /// The status that a verdict is told by.
-    pub(crate) fn status(&self) -> ForkliftStatus {
+    pub(crate) fn status(&self) -> ForkliftExit {
         match self {
-            Self::UpToDate | Self::Publish => ForkliftStatus::Success,
-            Self::TimedOut => ForkliftStatus::OutOfTime,
-            Self::Stuck => ForkliftStatus::Stuck,
-            Self::AgentFailed { .. } | Self::Waiting { .. } => ForkliftStatus::AgentFailed,
-            Self::SetupFailed { .. } => ForkliftStatus::Usage,
+            Self::UpToDate | Self::Publish => ForkliftExit::Success,
+            Self::TimedOut => ForkliftExit::OutOfTime,
+            Self::Stuck => ForkliftExit::Stuck,
+            Self::AgentFailed { .. } | Self::Waiting { .. } => ForkliftExit::AgentFailed,
+            Self::SetupFailed { .. } => ForkliftExit::Usage,
             Self::NotIntegrated
             | Self::ForkLost
             | Self::WorkLost
             | Self::CheckFailed { .. }
-            | Self::Refused { .. } => ForkliftStatus::NotIntegrated,
-            Self::Stopped | Self::Infra { .. } => ForkliftStatus::Machine,
+            | Self::Refused { .. } => ForkliftExit::NotIntegrated,
+            Self::Stopped | Self::Infra { .. } => ForkliftExit::Machine,
         }
     }
 
@@ -246,7 +247,7 @@ mod tests {
         };
         let reason = "the model answered 401".to_owned();
         let verdict = judge(&after(Claim::Failed { reason }));
-        assert_eq!(verdict.status(), ForkliftStatus::AgentFailed);
+        assert_eq!(verdict.status(), ForkliftExit::AgentFailed);
         let until = Some("noon".to_owned());
         let waiting = Claim::Waiting { until: until.clone() };
         assert_eq!(judge(&after(waiting.clone())), Verdict::Waiting { until: until.clone() });
@@ -306,9 +307,9 @@ mod tests {
             strategy: Strategy::Merge,
         };
         let status = |ended| judge(&after(ended)).status();
-        assert_eq!(status(Ended::Exited { code: 7 }), ForkliftStatus::AgentFailed);
-        assert_eq!(status(Ended::OutOfMemory), ForkliftStatus::AgentFailed);
-        assert_eq!(status(Ended::Infra { reason: "x".to_owned() }), ForkliftStatus::Machine);
-        assert_eq!(status(DONE), ForkliftStatus::NotIntegrated);
+        assert_eq!(status(Ended::Exited { code: 7 }), ForkliftExit::AgentFailed);
+        assert_eq!(status(Ended::OutOfMemory), ForkliftExit::AgentFailed);
+        assert_eq!(status(Ended::Infra { reason: "x".to_owned() }), ForkliftExit::Machine);
+        assert_eq!(status(DONE), ForkliftExit::NotIntegrated);
     }
 }

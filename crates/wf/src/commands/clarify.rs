@@ -4,9 +4,9 @@ use std::path::Path;
 
 use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
+use model::exit::WfExit;
 use model::id::ClarificationId;
 use model::told;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::{App, person};
@@ -52,11 +52,11 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
             })
             .collect();
         app.ui.document(&rows);
-        return Ok(WfStatus::Success);
+        return Ok(WfExit::Success);
     }
     if entries.is_empty() {
         app.ui.line("No questions wait.");
-        return Ok(WfStatus::Success);
+        return Ok(WfExit::Success);
     }
     let rows: Vec<Vec<String>> = entries
         .into_iter()
@@ -74,7 +74,7 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
         })
         .collect();
     app.ui.table(&["ID", "WORKSTREAM", "URGENCY", "QUESTION"], &rows);
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Shows a question.
@@ -86,7 +86,7 @@ pub(crate) fn show(app: &App, which: &QueueArg) -> Outcome {
     } else {
         app.ui.page(&render_clarification(&question));
     }
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Answers a question. The brief global lock is enough: a person may answer while a run is on.
@@ -97,7 +97,7 @@ pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
         Some(typed) => typed.to_owned(),
         None => ask_editor(&question).await?,
     };
-    let answer = question.choose_answer(&typed).or_exit(WfStatus::Config)?;
+    let answer = question.choose_answer(&typed).or_exit(WfExit::Config)?;
     let _lock = site.lock_global(&format!("answer {}", question.id)).await?;
     // Somebody may have been quicker while the editor was open.
     let (mut workstream, question) = find(app, &site, which, Found::Pending)?;
@@ -113,7 +113,7 @@ pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
     app.ui.document(
         &json!({"question": question, "workstream": workstream.meta.id, "status": status}),
     );
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Asks a question of a person's own.
@@ -146,7 +146,7 @@ pub(crate) async fn ask(
     let status = settle_status(&mut workstream)?;
     app.ui.line(&format!("Asked {} of {}, which is {status}", question.id, workstream.meta.id));
     app.ui.document(&question);
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Which questions are looked at.
@@ -180,7 +180,7 @@ fn find(
     which: &QueueArg,
     wanted: Found,
 ) -> Result<(Workstream, Clarification), Failure> {
-    ClarificationId::parse(&which.id).or_exit(WfStatus::Config)?;
+    ClarificationId::parse(&which.id).or_exit(WfExit::Config)?;
     let (mut found, mut known, mut answered) = (Vec::new(), Vec::new(), false);
     for workstream in chosen(app, site, which.workstream.as_deref())? {
         for status in [ClarificationStatus::Pending, ClarificationStatus::Answered] {
@@ -221,7 +221,7 @@ async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
             question.id
         ))
     })?;
-    let file = tempfile::Builder::new().suffix(".md").tempfile().or_exit(WfStatus::General)?;
+    let file = tempfile::Builder::new().suffix(".md").tempfile().or_exit(WfExit::General)?;
     let page = render_clarification(question);
     let quoted: Vec<String> =
         page.lines().map(|line| format!("; {line}").trim_end().to_owned()).collect();
@@ -229,9 +229,9 @@ async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
         "\n; Write the answer above: an option's number, or words. Lines with ; are left out.\n;\n{}\n",
         quoted.join("\n")
     );
-    std::fs::write(file.path(), text).or_exit(WfStatus::General)?;
+    std::fs::write(file.path(), text).or_exit(WfExit::General)?;
     open_editor(&editor, file.path()).await?;
-    let written = std::fs::read_to_string(file.path()).or_exit(WfStatus::General)?;
+    let written = std::fs::read_to_string(file.path()).or_exit(WfExit::General)?;
     Ok(written.lines().filter(|line| !line.starts_with(';')).collect::<Vec<_>>().join("\n"))
 }
 
@@ -251,14 +251,14 @@ pub(super) async fn open_editor(editor: &str, path: &Path) -> Result<(), Failure
     })?;
     let mut spec = CommandSpec::new(program).args(words).arg(path);
     spec.env = host::env::vars_os();
-    content_with(run_attached(&spec).await.or_exit(WfStatus::General)?)
+    content_with(run_attached(&spec).await.or_exit(WfExit::General)?)
 }
 
 fn content_with(exit: CommandExit) -> Result<(), Failure> {
     match exit {
         CommandExit::Exited(0) => Ok(()),
         other => Err(Failure::new(
-            WfStatus::General,
+            WfExit::General,
             format!("the editor failed ({other:?}); nothing was changed"),
         )),
     }

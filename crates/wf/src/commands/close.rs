@@ -1,6 +1,6 @@
 //! `wf close`: archives a workstream.
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -21,5 +21,5 @@ pub(crate) async fn run(app: &App, which: &Which, force: bool) -> Outcome {
     app.ui.line(&format!("  Archived to: {}", archive.display()));
     app.ui.line(&format!("  Branch kept: {}", meta.branch));
     app.ui.document(&json!({"workstream": meta.id, "archive": archive, "branch": meta.branch}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use super::App;
 use crate::disk::names_in;
@@ -33,11 +33,9 @@ pub(crate) fn print(app: &App, shell: &str) -> Outcome {
         Failure::usage(format!("the shell '{shell}' is not one of {}", known.join(", ")))
     })?;
     let mut page = Vec::new();
-    completer
-        .write_registration(VARIABLE, "wf", "wf", "wf", &mut page)
-        .or_exit(WfStatus::General)?;
+    completer.write_registration(VARIABLE, "wf", "wf", "wf", &mut page).or_exit(WfExit::General)?;
     app.ui.page(&String::from_utf8_lossy(&page));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Projects, for completion.

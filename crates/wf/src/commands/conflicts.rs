@@ -1,8 +1,8 @@
 //! `wf conflicts`: where a workstream meets others, by files and by forecast (4.3, D110 to D112).
 
 use host::git::ProductRepo;
+use model::exit::WfExit;
 use model::told;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
@@ -54,7 +54,7 @@ pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
         app.ui.warn(&told(fault));
     }
     let trouble = !overlaps.is_empty() || matches!(base, Some(Forecast::Conflicts { .. }));
-    Ok(if exit_code && trouble { WfStatus::General } else { WfStatus::Success })
+    Ok(if exit_code && trouble { WfExit::General } else { WfExit::Success })
 }
 
 /// Lists that are older than their branch mislead (D112).

@@ -1,6 +1,6 @@
 //! `wf delete`: shows what would go, and deletes it when that is confirmed (4.5, D115, D116).
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -31,7 +31,7 @@ pub(crate) async fn run(app: &App, id: &str, confirm: bool, keep_remote: bool) -
         app.ui.line(&format!("  Branch {} deleted on origin", workstream.meta.branch));
     }
     app.ui.document(&json!({"workstream": id, "deleted": deleted}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 async fn preview(
@@ -39,7 +39,7 @@ async fn preview(
     site: &Site,
     workstream: &Workstream,
     fate: RemoteFate,
-) -> Result<WfStatus, Failure> {
+) -> Result<WfExit, Failure> {
     let meta = &workstream.meta;
     let product = open_product(site).await?;
     let remote = match fate {
@@ -63,5 +63,5 @@ async fn preview(
     app.ui.line(&format!("  Remote branch: {remote}"));
     app.ui.line("Use --confirm to proceed");
     app.ui.document(&json!({"workstream": meta.id, "branch": meta.branch, "worktree": meta.worktree, "remote": remote, "confirmed": false}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

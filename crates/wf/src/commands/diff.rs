@@ -1,6 +1,6 @@
 //! `wf diff`: what a run changed, as the reviewer saw it.
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -22,5 +22,5 @@ pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
     } else {
         app.ui.page(&patch);
     }
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

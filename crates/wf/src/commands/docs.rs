@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -28,7 +28,7 @@ pub(crate) fn status(app: &App, which: &Which) -> Outcome {
         app.ui.result("orphaned", path);
     }
     app.ui.document(&json!({"folder": folder, "coverage": coverage}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Removes orphaned pictures from the worktree, or names them.
@@ -51,7 +51,7 @@ pub(crate) async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
         app.ui.note("Nothing was changed; remove them: --apply");
     }
     app.ui.document(&json!({"orphaned": coverage.orphaned, "removed": apply}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 fn observe(site: &Site, workstream: &Workstream) -> Result<(PathBuf, Coverage), Failure> {

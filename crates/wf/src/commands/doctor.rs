@@ -1,7 +1,7 @@
 //! `wf doctor`: what this machine offers and whether the project is in order. It changes nothing.
 
+use model::exit::WfExit;
 use model::told;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
@@ -52,7 +52,7 @@ pub(crate) async fn run(app: &App) -> Outcome {
         .collect();
     app.ui.document(&rows);
     let is_bad = findings.iter().any(|found| found.state == State::Bad);
-    Ok(if is_bad { WfStatus::Config } else { WfStatus::Success })
+    Ok(if is_bad { WfExit::Config } else { WfExit::Success })
 }
 
 fn finding(what: &str, state: State, words: impl Into<String>) -> Finding {

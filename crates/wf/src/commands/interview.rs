@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 
 use inquire::{Select, Text};
 use model::env_file::EnvFile;
+use model::exit::WfExit;
 use model::id::ProjectName;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &App, args: &InterviewArgs) -> Outcome {
         registration.project.name
     ));
     app.ui.document(&json!({"project": registration.project, "directory": dir}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 async fn ask_project(
@@ -63,7 +63,7 @@ async fn ask_project(
         args.name.as_deref(),
         ProjectName::from_folder(&folder).as_str(),
     )?;
-    let current = repo.product.current_branch(&repo.path).await.or_exit(WfStatus::General)?;
+    let current = repo.product.current_branch(&repo.path).await.or_exit(WfExit::General)?;
     let current = current.map_or_else(|| "main".to_owned(), |branch| branch.to_string());
     let branch = asker.ask("Default branch name", args.default_branch.as_deref(), &current)?;
     let prefix =
@@ -78,7 +78,7 @@ async fn ask_project(
     Ok(Registration {
         workflow: choose_workflow(app, args.workflow_repo.as_deref(), Some(&ops), &repo.path)?,
         project: Project {
-            name: ProjectName::parse(&name).or_exit(WfStatus::Config)?,
+            name: ProjectName::parse(&name).or_exit(WfExit::Config)?,
             repo: repo.path.clone(),
             ops: Some(ops),
             default_branch: choose_branch(repo, Some(&branch)).await?,
@@ -205,7 +205,7 @@ impl Asker {
             (Some(typed), _) => Ok(typed.to_owned()),
             (None, AskMode::Defaults) => Ok(default.to_owned()),
             (None, AskMode::Person) => {
-                Text::new(words).with_initial_value(default).prompt().or_exit(WfStatus::General)
+                Text::new(words).with_initial_value(default).prompt().or_exit(WfExit::General)
             }
         }
     }
@@ -227,7 +227,7 @@ impl Asker {
             AskMode::Defaults => Ok(choices[0].to_owned()),
             AskMode::Person => {
                 let answer =
-                    Select::new(words, choices.to_vec()).prompt().or_exit(WfStatus::General)?;
+                    Select::new(words, choices.to_vec()).prompt().or_exit(WfExit::General)?;
                 Ok(answer.to_owned())
             }
         }

@@ -1,7 +1,7 @@
 //! `wf list`: the active workstreams, and which of them share files.
 
+use model::exit::WfExit;
 use model::told;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
@@ -34,7 +34,7 @@ pub(crate) fn run(app: &App) -> Outcome {
     for fault in &faults {
         app.ui.warn(&told(fault));
     }
-    Ok(if faults.is_empty() { WfStatus::Success } else { WfStatus::Config })
+    Ok(if faults.is_empty() { WfExit::Success } else { WfExit::Config })
 }
 
 fn show(

@@ -1,6 +1,6 @@
 //! `wf log`: the runs of a workstream, newest first.
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -29,7 +29,7 @@ pub(crate) fn run(app: &App, which: &Which, limit: usize) -> Outcome {
         let rows: Vec<_> =
             runs.iter().map(|(name, result)| json!({"run": name, "result": result})).collect();
         app.ui.document(&rows);
-        return Ok(WfStatus::Success);
+        return Ok(WfExit::Success);
     }
     let rows: Vec<Vec<String>> = runs
         .into_iter()
@@ -44,5 +44,5 @@ pub(crate) fn run(app: &App, which: &Which, limit: usize) -> Outcome {
         })
         .collect();
     app.ui.table(&["RUN", "STATUS", "STAGE", "TOOK"], &rows);
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

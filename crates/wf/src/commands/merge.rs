@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use forge::Forge;
 use host::git::ProductRepo;
+use model::exit::WfExit;
 use model::redact::Redactor;
-use model::verdict::WfStatus;
 use serde_json::json;
 use store::commands_log::CommandsLog;
 
@@ -67,7 +67,7 @@ async fn merge_here(
         &json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": merged}),
     );
     app.ui.note(&format!("Next: wf close {}", meta.id));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Merges through a forge: the first time it opens the pull request, and once that is merged it finishes.
@@ -92,14 +92,14 @@ async fn merge_there(
             app.ui.line(&format!("Opened {} for {id}", pull.url));
             app.ui.document(&json!({"workstream": id, "pull": pull}));
             app.ui.note(&format!("When it is merged there: wf merge {id}"));
-            Ok(WfStatus::Success)
+            Ok(WfExit::Success)
         }
         Step::Wait => Err(Failure::new(
-            WfStatus::Blocked,
+            WfExit::Blocked,
             format!("{id} waits for its merge at {url}; after that run: wf merge {id}"),
         )),
         Step::LeftBehind => Err(Failure::new(
-            WfStatus::Blocked,
+            WfExit::Blocked,
             format!(
                 "{url} is merged, but {} has commits that are not in it; move them to another workstream",
                 workstream.meta.branch
@@ -113,7 +113,7 @@ async fn merge_there(
             app.ui.line(&format!("{id} was merged into {base} at {url}"));
             app.ui.document(&json!({"workstream": id, "base_branch": base, "pull": pull}));
             app.ui.note(&format!("Next: git pull, then wf close {id}"));
-            Ok(WfStatus::Success)
+            Ok(WfExit::Success)
         }
     }
 }
@@ -134,14 +134,13 @@ async fn test_gate(
     let stem = run_stem(host::clock::now(), &site.project.name, &workstream.meta.id);
     let mut run = RunDir::create(&site.runs_dir(), &stem)?;
     run.settle(RunTopic::Merge)?;
-    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let redactor = Arc::new(Redactor::new(load_secrets(site)?));
     let path = run.path();
-    let log = CommandsLog::open_in(&path, Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+    let log = CommandsLog::open_in(&path, Arc::clone(&redactor)).or_exit(WfExit::General)?;
     let log = Arc::new(log).callback();
-    let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
-    let head =
-        head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
+    let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
     let workshop = Workshop::new(site, app.ui)?;
     let bench = Bench {
         scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel, log: &log },
@@ -152,7 +151,7 @@ async fn test_gate(
     };
     let result = run_suite(&bench, &Suite { name: "merge-gate", how }).await;
     workshop.tidy(&path, WorkFate::Unknown);
-    let result = result.or_exit(WfStatus::Test)?;
+    let result = result.or_exit(WfExit::Test)?;
     match result.status {
         SuiteStatus::Passed => Ok(path),
         SuiteStatus::Skipped => {
@@ -160,7 +159,7 @@ async fn test_gate(
             Ok(path)
         }
         SuiteStatus::Failed => Err(Failure::new(
-            WfStatus::Test,
+            WfExit::Test,
             format!(
                 "the gate test failed; see {}",
                 path.join("tests/merge-gate/output.log").display()

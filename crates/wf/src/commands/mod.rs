@@ -30,7 +30,7 @@ pub(crate) mod watch;
 
 use std::path::PathBuf;
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use crate::cli::{RunArg, Which};
 use crate::disk::run_dir::find_run;
@@ -51,7 +51,7 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(ui: Ui, project: Option<String>) -> Result<Self, Failure> {
         check_log_level()?;
-        let here = host::env::current_dir().or_exit(WfStatus::General)?;
+        let here = host::env::current_dir().or_exit(WfExit::General)?;
         Ok(Self { ui, here, project })
     }
 
@@ -114,7 +114,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .or_exit(WfStatus::General)?;
+        .or_exit(WfExit::General)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     outcome

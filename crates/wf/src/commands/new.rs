@@ -1,6 +1,6 @@
 //! `wf new`: a branch, a worktree and a folder with an empty plan.
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use super::App;
 use crate::exit::Outcome;
@@ -29,5 +29,5 @@ pub(crate) async fn run(
     app.ui.line(&format!("  Plan: {}", workstream.plan_path().display()));
     app.ui.document(meta);
     app.ui.note(&format!("Write the plan, then: wf run {} --loop", meta.id));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

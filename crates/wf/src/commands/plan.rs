@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use model::exit::WfExit;
 use model::redact::Redactor;
-use model::verdict::WfStatus;
 use serde_json::json;
 use similar::TextDiff;
 use store::commands_log::CommandsLog;
@@ -59,7 +59,7 @@ pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
         "Accept it: wf plan {0} --accept, or edit it: wf plan {0} --edit",
         workstream.meta.id
     ));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// A file if there is one of that name, standard input for `-`, and otherwise the story itself.
@@ -67,10 +67,10 @@ fn read_story(app: &App, from: &str) -> Result<String, Failure> {
     let path = app.here.join(from);
     let story = if from == "-" {
         let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).or_exit(WfStatus::General)?;
+        std::io::stdin().read_to_string(&mut text).or_exit(WfExit::General)?;
         text
     } else if path.is_file() {
-        std::fs::read_to_string(&path).or_exit(WfStatus::Config)?
+        std::fs::read_to_string(&path).or_exit(WfExit::Config)?
     } else {
         from.to_owned()
     };
@@ -94,9 +94,9 @@ async fn draft(
     run.settle(RunTopic::Plan)?;
     app.ui.note("> plan");
     let answer = ask(app, site, workstream, &run.path(), (&before, story)).await?;
-    let draft = extract_breakdown(&answer).or_exit(WfStatus::Implement)?;
+    let draft = extract_breakdown(&answer).or_exit(WfExit::Implement)?;
     let after = append_draft(&before, &plan, workstream.meta.id.as_str(), &draft);
-    parse_plan(&after).or_exit(WfStatus::Implement)?;
+    parse_plan(&after).or_exit(WfExit::Implement)?;
     save(&workstream.dir.join(DRAFT_BASE), before.as_bytes())?;
     Ok(save(&workstream.dir.join(DRAFT), after.as_bytes())?)
 }
@@ -109,15 +109,14 @@ async fn ask(
     (plan, story): (&str, &str),
 ) -> Result<String, Failure> {
     let (profile, _) = site.load_profile()?;
-    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let product = open_product(site).await?;
-    check_worktree(site, &product, workstream).await?.or_exit(WfStatus::Implement)?;
-    let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
-    let head =
-        head.ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))?;
+    check_worktree(site, &product, workstream).await?.or_exit(WfExit::Implement)?;
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
+    let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
     let workshop = Workshop::new(site, app.ui)?;
     let redactor = Arc::new(Redactor::new(load_secrets(site)?));
-    let log = CommandsLog::open_in(run_dir, redactor).or_exit(WfStatus::General)?;
+    let log = CommandsLog::open_in(run_dir, redactor).or_exit(WfExit::General)?;
     let log = Arc::new(log).callback();
     let scene = Scene {
         workstream,
@@ -131,9 +130,9 @@ async fn ask(
     workshop.tidy(run_dir, WorkFate::Unknown);
     match end {
         Ok(end) => Ok(end.text),
-        Err(StageError::Stopped(words)) => Err(Failure::new(WfStatus::General, words)),
+        Err(StageError::Stopped(words)) => Err(Failure::new(WfExit::General, words)),
         Err(StageError::Config(words)) => Err(Failure::usage(words)),
-        Err(StageError::Failed(words)) => Err(Failure::new(WfStatus::Implement, words)),
+        Err(StageError::Failed(words)) => Err(Failure::new(WfExit::Implement, words)),
     }
 }
 
@@ -164,5 +163,5 @@ fn accept(app: &App, workstream: &Workstream, plan: &str, text: &str) -> Outcome
     workstream.note(&format!("{} accepted a drafted plan", person()), host::clock::now())?;
     app.ui.line("Accepted the draft");
     app.ui.note(&format!("Next: wf run {} --loop", workstream.meta.id));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

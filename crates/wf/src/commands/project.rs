@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use host::git::ProductRepo;
 use model::env_file::EnvFile;
+use model::exit::WfExit;
 use model::id::{BranchName, ProjectName};
 use model::told;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
@@ -29,7 +29,7 @@ pub(crate) async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
     let repo = find_repo(&args.repo_path, &app.here).await?;
     let registration = Registration {
         project: Project {
-            name: ProjectName::parse(&args.name).or_exit(WfStatus::Config)?,
+            name: ProjectName::parse(&args.name).or_exit(WfExit::Config)?,
             ops: Some(
                 args.ops_path
                     .as_ref()
@@ -49,7 +49,7 @@ pub(crate) async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
     let dir = register(app, &registration)?;
     app.ui.line(&format!("Registered {} in {}", registration.project.name, dir.display()));
     app.ui.document(&registration.project);
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// A product repository and a handle to it.
@@ -65,7 +65,7 @@ pub(crate) async fn find_repo(path: &Path, here: &Path) -> Result<FoundRepo, Fai
     if !path.is_dir() {
         return Err(Failure::usage(format!("{} does not exist", path.display())));
     }
-    let product = ProductRepo::discover(&path).await.or_exit(WfStatus::Config)?;
+    let product = ProductRepo::discover(&path).await.or_exit(WfExit::Config)?;
     let root = product.user().toplevel().map(Path::to_path_buf);
     let root = root.ok_or_else(|| Failure::usage(format!("{} has no checkout", path.display())))?;
     Ok(FoundRepo { path: root, product })
@@ -77,16 +77,15 @@ pub(crate) async fn choose_branch(
     named: Option<&str>,
 ) -> Result<BranchName, Failure> {
     let branch = match named {
-        Some(name) => BranchName::parse(name).or_exit(WfStatus::Config)?,
+        Some(name) => BranchName::parse(name).or_exit(WfExit::Config)?,
         None => {
-            let current =
-                repo.product.current_branch(&repo.path).await.or_exit(WfStatus::General)?;
+            let current = repo.product.current_branch(&repo.path).await.or_exit(WfExit::General)?;
             current.ok_or_else(|| {
                 Failure::usage("HEAD is detached; say which branch: --default-branch")
             })?
         }
     };
-    match repo.product.branch_tip(&branch).await.or_exit(WfStatus::General)? {
+    match repo.product.branch_tip(&branch).await.or_exit(WfExit::General)? {
         Some(_) => Ok(branch),
         None => Err(Failure::usage(format!("{} has no branch '{branch}'", repo.path.display()))),
     }
@@ -94,7 +93,7 @@ pub(crate) async fn choose_branch(
 
 /// Checks what branches of workstreams start with (D10).
 pub(crate) fn check_prefix(prefix: &str) -> Result<String, Failure> {
-    branch_of(prefix, "x").or_exit(WfStatus::Config)?;
+    branch_of(prefix, "x").or_exit(WfExit::Config)?;
     Ok(prefix.strip_suffix('/').unwrap_or(prefix).to_owned())
 }
 
@@ -143,7 +142,7 @@ pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf
 pub(crate) fn list(app: &App) -> Outcome {
     let workflow = Workflow::find(&app.here)?
         .ok_or_else(|| Failure::usage("no workflow repository found; make one: wf interview"))?;
-    let (mut rows, mut values, mut status) = (Vec::new(), Vec::new(), WfStatus::Success);
+    let (mut rows, mut values, mut status) = (Vec::new(), Vec::new(), WfExit::Success);
     for name in workflow.project_names()? {
         match workflow.load_project(&name) {
             Ok((project, _)) => {
@@ -154,7 +153,7 @@ pub(crate) fn list(app: &App) -> Outcome {
             }
             Err(error) => {
                 app.ui.warn(&told(&error));
-                status = WfStatus::Config;
+                status = WfExit::Config;
             }
         }
     }
@@ -201,5 +200,5 @@ pub(crate) fn show(app: &App, name: Option<&str>) -> Outcome {
     app.ui.document(
         &json!({"project": project, "ops": site.ops, "directory": site.dir, "profile": profile}),
     );
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

@@ -1,7 +1,7 @@
 //! `wf prune`: the copies in which agents worked and failed, once they are worth nothing. Their records stay.
 
+use model::exit::WfExit;
 use model::told;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
@@ -39,7 +39,7 @@ pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
         app.ui.note("Nothing was changed; remove what can go: --apply");
     }
     app.ui.document(&rows);
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// The runs of this project that have a copy, and the results of all. A result that cannot be read is told, and its run

@@ -1,7 +1,7 @@
 //! `wf refresh`: which files workstreams have touched, and the table of active ones.
 
+use model::exit::WfExit;
 use model::told;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::App;
@@ -36,7 +36,7 @@ pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
         && let Some(workstream) = workstreams.first()
     {
         let dirty =
-            product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+            product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
         if !dirty.is_empty() {
             app.ui.warn(&format!("{} has {} uncommitted changes", workstream.meta.id, dirty.len()));
         }
@@ -51,7 +51,7 @@ pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
     let changed = rows.iter().filter(|row| row["changed"] == true).count();
     app.ui.line(&format!("Refreshed {} workstreams, {changed} changed", rows.len()));
     app.ui.document(&rows);
-    Ok(if faults.is_empty() { WfStatus::Success } else { WfStatus::Config })
+    Ok(if faults.is_empty() { WfExit::Success } else { WfExit::Config })
 }
 
 /// A worktree that is gone is an error for the one that was named, and a warning otherwise (D109).

@@ -1,7 +1,7 @@
 //! `wf run`: takes the next micro-commit through all stages, once or until something needs a person.
 
+use model::exit::WfExit;
 use model::id::WorkstreamId;
-use model::verdict::WfStatus;
 
 use super::App;
 use crate::cli::Which;
@@ -16,13 +16,13 @@ use crate::rules::pipeline::Rounds;
 pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
     let site = app.site()?;
     let id = match &which.id {
-        Some(typed) => WorkstreamId::parse(typed).or_exit(WfStatus::Config)?,
+        Some(typed) => WorkstreamId::parse(typed).or_exit(WfExit::Config)?,
         None => app.workstream(&site, which)?.meta.id,
     };
     if host::env::is_root() {
         app.ui.warn("wf runs as root; an ordinary user is safer");
     }
-    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let rounds = if looped { Rounds::Loop } else { Rounds::Once };
     let order = RunOrder {
         site: &site,
@@ -40,8 +40,8 @@ pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
 }
 
 /// A loop runs while nobody looks: whoever is needed now is told. That they could not be told changes nothing.
-async fn tell(app: &App, site: &Site, id: &WorkstreamId, status: WfStatus) {
-    if status == WfStatus::Success {
+async fn tell(app: &App, site: &Site, id: &WorkstreamId, status: WfExit) {
+    if status == WfExit::Success {
         return;
     }
     let Ok((profile, _)) = site.load_profile() else { return };

@@ -1,6 +1,6 @@
 //! `wf show`: one run, with what is known about it.
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -20,7 +20,7 @@ pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
         let review: Option<serde_json::Value> =
             review.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         app.ui.document(&json!({"path": dir, "result": result, "review": review, "files": files}));
-        return Ok(WfStatus::Success);
+        return Ok(WfExit::Success);
     }
     match read_optional(&dir.join(SUMMARY))? {
         Some(page) => app.ui.page(&String::from_utf8_lossy(&page)),
@@ -31,5 +31,5 @@ pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
     app.ui.line("");
     app.ui.result("directory", &dir.display().to_string());
     app.ui.result("files", &files.join(" "));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

@@ -1,7 +1,7 @@
 //! `wf skip`: a micro-commit counts as done although nobody did it.
 
+use model::exit::WfExit;
 use model::id::MicroCommitId;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::{App, person};
@@ -22,7 +22,7 @@ pub(crate) async fn run(
     let _run = site.try_lock_workstream(&workstream.meta.id, "skip")?;
     let plan = workstream.load_plan()?;
     let id = match commit {
-        Some(text) => MicroCommitId::parse(text).or_exit(WfStatus::Config)?,
+        Some(text) => MicroCommitId::parse(text).or_exit(WfExit::Config)?,
         None => plan.next().map(|next| next.id.clone()).ok_or_else(|| {
             Failure::usage("every micro-commit is done; there is nothing to skip")
         })?,
@@ -42,5 +42,5 @@ pub(crate) async fn run(
     workstream.note(&format!("{} skipped {id}{why}", person()), host::clock::now())?;
     app.ui.line(&format!("Skipped {id}"));
     app.ui.document(&json!({"workstream": workstream.meta.id, "skipped": id}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

@@ -1,6 +1,6 @@
 //! `wf status`: a workstream with its plan, what it waits for and its last run (D123).
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App, which: &Which) -> Outcome {
     } else {
         show_page(app, &sight);
     }
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 fn show_json(app: &App, sight: &Sight) {

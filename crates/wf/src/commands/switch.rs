@@ -1,6 +1,6 @@
 //! `wf use`: the workstream that commands mean when they name none.
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -13,5 +13,5 @@ pub(crate) fn run(app: &App, id: &str) -> Outcome {
     site.set_current(&workstream.meta.id)?;
     app.ui.line(&format!("Current workstream of {}: {id}", site.project.name));
     app.ui.document(&json!({"project": site.project.name, "workstream": id}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

@@ -1,7 +1,7 @@
 //! `wf uat`: acceptance tests that wait for a person, and verdicts on them (D93).
 
+use model::exit::WfExit;
 use model::id::UatId;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::clarify::chosen;
@@ -39,11 +39,11 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
             })
             .collect();
         app.ui.document(&rows);
-        return Ok(WfStatus::Success);
+        return Ok(WfExit::Success);
     }
     if entries.is_empty() {
         app.ui.line("No acceptance tests wait.");
-        return Ok(WfStatus::Success);
+        return Ok(WfExit::Success);
     }
     let rows: Vec<Vec<String>> = entries
         .into_iter()
@@ -56,7 +56,7 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
         })
         .collect();
     app.ui.table(&["ID", "WORKSTREAM", "STATUS", "CONTENT"], &rows);
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Shows an acceptance test.
@@ -68,7 +68,7 @@ pub(crate) fn show(app: &App, which: &UatArg) -> Outcome {
     } else {
         app.ui.page(&render_uat(&uat));
     }
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Accepts.
@@ -103,11 +103,11 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
         app.ui.note(&format!("Next: {needs}"));
     }
     app.ui.document(&json!({"uat": uat, "workstream": workstream.meta.id, "status": now}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 fn find(app: &App, site: &Site, which: &UatArg) -> Result<(Workstream, UatStatus, Uat), Failure> {
-    UatId::parse(&which.id).or_exit(WfStatus::Config)?;
+    UatId::parse(&which.id).or_exit(WfExit::Config)?;
     let (mut found, mut known) = (Vec::new(), Vec::new());
     for workstream in chosen(app, site, which.workstream.as_deref())? {
         for status in UatStatus::ALL {

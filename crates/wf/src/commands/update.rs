@@ -1,7 +1,7 @@
 //! `wf update`: brings a workstream's branch up to date with its base branch.
 
 use merge::ladder::decide::Trust;
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
@@ -36,5 +36,5 @@ pub(crate) async fn run(app: &App, which: &Which, trust: Trust) -> Outcome {
         }
     }
     app.ui.document(&json!({"workstream": id, "base_branch": base, "updated": updated}));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }

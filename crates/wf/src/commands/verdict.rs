@@ -1,8 +1,8 @@
 //! `wf approve` and `wf reject`: a person's word on the last micro-commit, where the profile wants people to see every one
 //! (D41).
 
+use model::exit::WfExit;
 use model::id::MicroCommitId;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use super::{App, person};
@@ -30,7 +30,7 @@ pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
     app.ui.line(&format!("Approved {commit}"));
     app.ui.document(&json!({"workstream": id, "approved": commit, "sha": sha}));
     app.ui.note(&format!("Go on: wf run {id} --loop"));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// Takes the last micro-commit back into the plan; the agent is told why in its next try. Its commits stay on the branch
@@ -67,7 +67,7 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     app.ui.line(&format!("Rejected {commit}"));
     app.ui.document(&json!({"workstream": id, "rejected": commit}));
     app.ui.note(&format!("Have it done again: wf run {id}"));
-    Ok(WfStatus::Success)
+    Ok(WfExit::Success)
 }
 
 /// The micro-commit that was accepted last, and its commit. Runs that accepted nothing may have followed.

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use host::file::FileError;
 use host::lock::LockError;
 use model::env_file::EnvFile;
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 /// The mode of files that a project's people may all read.
 pub(crate) const SHARED: u32 = 0o644;
@@ -60,11 +60,11 @@ impl DiskError {
     }
 
     /// What the fault means to whoever started the command.
-    pub(crate) fn status(&self) -> WfStatus {
+    pub(crate) fn status(&self) -> WfExit {
         match self {
-            Self::Invalid { .. } | Self::Unknown { .. } | Self::Setting(_) => WfStatus::Config,
-            Self::Lock(LockError::Held { .. }) => WfStatus::Lock,
-            Self::Lock(_) | Self::Io { .. } | Self::File(_) => WfStatus::General,
+            Self::Invalid { .. } | Self::Unknown { .. } | Self::Setting(_) => WfExit::Config,
+            Self::Lock(LockError::Held { .. }) => WfExit::Lock,
+            Self::Lock(_) | Self::Io { .. } | Self::File(_) => WfExit::General,
         }
     }
 }

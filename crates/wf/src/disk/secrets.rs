@@ -1,8 +1,8 @@
 //! The secrets of an ops directory: read as data, never run, and known only so that no record holds them (D6, D7).
 
+use model::exit::WfExit;
 use model::secret::Secret;
 use model::secrets_file::parse_secrets;
-use model::verdict::WfStatus;
 
 use super::site::Site;
 use super::{DiskError, names_in};
@@ -42,7 +42,7 @@ fn load_named(site: &Site) -> Result<Vec<(String, Secret)>, Failure> {
         names_in(&dir)?.iter().filter(|name| name.ends_with(".env") || name.ends_with(".sh"))
     {
         let path = dir.join(name);
-        let bytes = host::file::read_private(&path).or_exit(WfStatus::Config)?;
+        let bytes = host::file::read_private(&path).or_exit(WfExit::Config)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
         let parsed = parse_secrets(&text).map_err(|error| DiskError::invalid(&path, error))?;

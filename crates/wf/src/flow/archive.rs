@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use host::git::{ProductRepo, RemoteBranch};
+use model::exit::WfExit;
 use model::id::{RemoteName, Sha, WorkstreamId};
-use model::verdict::WfStatus;
 
 use super::product::is_below;
 use crate::disk::implemented::ImplementedFile;
@@ -84,7 +84,7 @@ async fn refuse_dirty(product: &ProductRepo, workstream: &Workstream) -> Result<
     if !worktree.is_dir() {
         return Ok(());
     }
-    let dirty = product.dirty_paths(worktree).await.or_exit(WfStatus::General)?;
+    let dirty = product.dirty_paths(worktree).await.or_exit(WfExit::General)?;
     match dirty.first() {
         None => Ok(()),
         Some(first) => Err(Failure::usage(format!(
@@ -108,9 +108,9 @@ async fn remove_worktree(
         return Err(Failure::usage(format!("WORKTREE {path} is not inside {}", ops.display())));
     }
     if worktree.is_dir() {
-        product.discard_worktree(worktree).await.or_exit(WfStatus::General)
+        product.discard_worktree(worktree).await.or_exit(WfExit::General)
     } else {
-        product.prune_worktrees().await.or_exit(WfStatus::General)
+        product.prune_worktrees().await.or_exit(WfExit::General)
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn observe_remote(
     product: &ProductRepo,
     workstream: &Workstream,
 ) -> Result<RemoteSight, Failure> {
-    let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+    let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
     if !product.user().has_remote(&origin) {
         return Ok(RemoteSight::Absent);
     }
@@ -142,12 +142,12 @@ pub(crate) async fn observe_remote(
         Ok(RemoteBranch::At(tip)) => tip,
         Err(error) => return Ok(RemoteSight::Unknown(error.to_string())),
     };
-    if product.user().resolve_commit(tip.as_str()).await.or_exit(WfStatus::General)?.is_none() {
+    if product.user().resolve_commit(tip.as_str()).await.or_exit(WfExit::General)?.is_none() {
         return Ok(RemoteSight::Foreign);
     }
-    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfStatus::General)?;
+    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;
     let merged = match base {
-        Some(base) => product.user().is_ancestor(&tip, &base).await.or_exit(WfStatus::General)?,
+        Some(base) => product.user().is_ancestor(&tip, &base).await.or_exit(WfExit::General)?,
         None => false,
     };
     Ok(if merged { RemoteSight::Merged } else { RemoteSight::Unmerged })
@@ -176,13 +176,13 @@ pub(crate) async fn delete(
     };
     let _run = site.try_lock_workstream(&meta.id, "delete")?;
     let _lock = site.lock_global(&format!("delete {}", meta.id)).await?;
-    let tip = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     remove_worktree(site, product, workstream).await?;
     if let Some(tip) = &tip {
-        product.delete_branch(&meta.branch, tip).await.or_exit(WfStatus::General)?;
+        product.delete_branch(&meta.branch, tip).await.or_exit(WfExit::General)?;
     }
     let (remote_deleted, warnings) = delete_remote(product, workstream, sight).await?;
-    host::file::remove_tree_safely(&workstream.dir).or_exit(WfStatus::General)?;
+    host::file::remove_tree_safely(&workstream.dir).or_exit(WfExit::General)?;
     forget(site, &meta.id);
     site.write_active()?;
     Ok(Deleted { tip, warnings, remote_deleted })
@@ -204,7 +204,7 @@ async fn delete_remote(
             kept(format!("origin could not be asked about {branch}: {why}"))
         }
         RemoteSight::Unmerged => {
-            let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+            let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
             match product.delete_remote_branch(&origin, branch, REMOTE_LIMIT).await {
                 Ok(()) => Ok((true, Vec::new())),
                 Err(error) => kept(format!("{branch} could not be deleted on origin: {error}")),

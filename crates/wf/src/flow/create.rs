@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use host::git::{ProductRepo, RemoteBranch};
+use model::exit::WfExit;
 use model::id::{BranchName, RemoteName, Sha, WorkstreamId};
-use model::verdict::WfStatus;
 
 use super::refresh::{Tips, refresh};
 use crate::disk::question::{ANSWERED, PENDING};
@@ -63,18 +63,18 @@ pub(crate) async fn create(
 
 /// Everything that can be refused is refused before anything is made (D17, D48).
 async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Order, Failure> {
-    let id = WorkstreamId::parse(wish.id).or_exit(WfStatus::Config)?;
+    let id = WorkstreamId::parse(wish.id).or_exit(WfExit::Config)?;
     let length = wish.title.chars().count();
     if length == 0 || length > TITLE_MAX || wish.title.trim().is_empty() {
         return Err(Failure::usage(format!(
             "the title must have 1 to {TITLE_MAX} characters, not {length}"
         )));
     }
-    let expected = parse_expected(wish.expected).or_exit(WfStatus::Config)?;
+    let expected = parse_expected(wish.expected).or_exit(WfExit::Config)?;
     let prefix = wish.prefix.unwrap_or(&site.project.branch_prefix);
-    let branch = branch_of(prefix, id.as_str()).or_exit(WfStatus::Config)?;
+    let branch = branch_of(prefix, id.as_str()).or_exit(WfExit::Config)?;
     let default = &site.project.default_branch;
-    let base = product.branch_tip(default).await.or_exit(WfStatus::General)?.ok_or_else(|| {
+    let base = product.branch_tip(default).await.or_exit(WfExit::General)?.ok_or_else(|| {
         Failure::usage(format!(
             "the repository has no branch '{default}'; correct DEFAULT_BRANCH in project.env"
         ))
@@ -89,13 +89,13 @@ async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Or
         expected_paths: &expected,
         now: host::clock::now(),
     })
-    .or_exit(WfStatus::Config)?;
+    .or_exit(WfExit::Config)?;
     Ok(Order { id, title: wish.title.to_owned(), branch, base, meta_text: meta.to_string() })
 }
 
 /// One question to one remote, without fetching or pruning anything (D100).
 async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
-    let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+    let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
     if !product.user().has_remote(&origin) {
         return Ok(Vec::new());
     }
@@ -115,7 +115,7 @@ async fn refuse_taken(site: &Site, product: &ProductRepo, order: &Order) -> Resu
     if site.workstream_dir(id).exists() {
         return Err(Failure::usage(format!("the workstream {id} exists already")));
     }
-    if product.branch_tip(branch).await.or_exit(WfStatus::General)?.is_some() {
+    if product.branch_tip(branch).await.or_exit(WfExit::General)?.is_some() {
         return Err(Failure::usage(format!(
             "the branch {branch} exists already; a closed workstream keeps its branch: choose another id or --prefix"
         )));
@@ -133,7 +133,7 @@ async fn refuse_taken(site: &Site, product: &ProductRepo, order: &Order) -> Resu
 async fn build(site: &Site, product: &ProductRepo, order: &Order) -> Result<Workstream, Failure> {
     make_dir(&site.worktrees_dir())?;
     let worktree = site.worktree(&order.id);
-    product.add_worktree(&worktree, &order.branch, &order.base).await.or_exit(WfStatus::General)?;
+    product.add_worktree(&worktree, &order.branch, &order.base).await.or_exit(WfExit::General)?;
     host::failpoint::hit("new-worktree");
     let mut workstream = write_files(site, order)?;
     let tips = Tips::observe(product).await?;

@@ -3,8 +3,8 @@
 
 use host::git::ProductRepo;
 use merge::ladder::decide::Trust;
+use model::exit::WfExit;
 use model::id::Sha;
-use model::verdict::WfStatus;
 use serde::Serialize;
 
 use super::ladder::{Ladder, open_paths};
@@ -30,7 +30,7 @@ pub(crate) async fn forecast(
     ours: &Sha,
     theirs: &Sha,
 ) -> Result<Forecast, Failure> {
-    if product.merge_base(ours, theirs).await.or_exit(WfStatus::General)?.is_none() {
+    if product.merge_base(ours, theirs).await.or_exit(WfExit::General)?.is_none() {
         return Ok(Forecast::Impossible { reason: "they have no commit in common".to_owned() });
     }
     let climb = Ladder::open(product).await?.climb(ours, theirs, Trust::USUAL).await?;

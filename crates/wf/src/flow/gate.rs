@@ -1,6 +1,6 @@
 //! What a workstream waits for, and its status after a person did something about it (D93, D96).
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use crate::disk::DiskError;
 use crate::disk::question::blocking_questions;
@@ -61,7 +61,7 @@ pub(crate) fn readable<T>(entry: Entry<T>) -> Result<T, Failure> {
     match entry {
         Entry::Good(value) => Ok(value),
         Entry::Bad { name, problem } => {
-            Err(Failure::new(WfStatus::Config, format!("{name}: {problem}")))
+            Err(Failure::new(WfExit::Config, format!("{name}: {problem}")))
         }
     }
 }

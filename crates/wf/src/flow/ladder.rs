@@ -9,8 +9,8 @@ use merge::ladder::knowledge::Knowledge;
 use merge::ladder::rule::Rules;
 use merge::ladder::table::Table;
 use merge::ladder::{Climb, ClimbOptions, Ends, Remade, climb};
+use model::exit::WfExit;
 use model::id::Sha;
-use model::verdict::WfStatus;
 use tempfile::TempDir;
 
 use crate::exit::{Failure, OrExit};
@@ -24,12 +24,12 @@ pub(crate) struct Ladder {
 impl Ladder {
     /// Makes one beside nothing of the person's.
     pub(crate) async fn open(product: &ProductRepo) -> Result<Self, Failure> {
-        let folder = TempDir::new().or_exit(WfStatus::General)?;
+        let folder = TempDir::new().or_exit(WfExit::General)?;
         let user = product.user();
         let path = folder.path().join("ladder.git");
         let repo = SealedRepo::init_bare(&path, user.object_format()).await;
-        let repo = repo.or_exit(WfStatus::General)?;
-        repo.add_alternate(&user.objects_dir()).or_exit(WfStatus::General)?;
+        let repo = repo.or_exit(WfExit::General)?;
+        repo.add_alternate(&user.objects_dir()).or_exit(WfExit::General)?;
         Ok(Self { repo, _folder: folder })
     }
 
@@ -50,7 +50,7 @@ impl Ladder {
             structure: None,
             remade: &remade,
         };
-        climb(&self.repo, &ends, options).await.or_exit(WfStatus::General)
+        climb(&self.repo, &ends, options).await.or_exit(WfExit::General)
     }
 }
 

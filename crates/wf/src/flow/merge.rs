@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::git::{NewCommit, ProductRepo};
+use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
-use model::verdict::WfStatus;
 
 use super::product::{check_worktree, identity};
 use crate::disk::question::blocking_questions;
@@ -46,14 +46,14 @@ pub(crate) async fn check_ready(
     if meta.status != WorkstreamStatus::MergeReady {
         let words = format!("{} is not merge-ready but {}", meta.id, meta.status);
         let needs = meta.status.needs().map(|needs| format!("; {needs}")).unwrap_or_default();
-        return Err(Failure::new(WfStatus::Blocked, words + &needs));
+        return Err(Failure::new(WfExit::Blocked, words + &needs));
     }
     let questions = blocking_questions(&workstream.dir)?;
     if !questions.is_empty() {
         let words = format!("{} waits for answers: {}", meta.id, questions.join(", "));
-        return Err(Failure::new(WfStatus::Blocked, words));
+        return Err(Failure::new(WfExit::Blocked, words));
     }
-    check_worktree(site, product, workstream).await?.or_exit(WfStatus::Implement)?;
+    check_worktree(site, product, workstream).await?.or_exit(WfExit::Implement)?;
     refuse_dirty(product, &meta.worktree, "the worktree").await
 }
 
@@ -62,11 +62,11 @@ pub(super) async fn refuse_dirty(
     dir: &Path,
     what: &str,
 ) -> Result<(), Failure> {
-    let dirty = product.dirty_paths(dir).await.or_exit(WfStatus::General)?;
+    let dirty = product.dirty_paths(dir).await.or_exit(WfExit::General)?;
     match dirty.first() {
         None => Ok(()),
         Some(first) => Err(Failure::new(
-            WfStatus::Blocked,
+            WfExit::Blocked,
             format!(
                 "{what} {} has uncommitted changes, such as {}",
                 dir.display(),
@@ -84,10 +84,10 @@ pub(crate) async fn merge_local(
 ) -> Result<Merged, Failure> {
     let meta = workstream.meta.clone();
     let lost =
-        |what: &str| Failure::new(WfStatus::Implement, format!("{what} does not exist any more"));
-    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfStatus::General)?;
+        |what: &str| Failure::new(WfExit::Implement, format!("{what} does not exist any more"));
+    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;
     let base = base.ok_or_else(|| lost(meta.base_branch.as_str()))?;
-    let head = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let head = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| lost(meta.branch.as_str()))?;
     let checkout = checkout_of(product, workstream).await?;
     if let Some(dir) = &checkout {
@@ -96,13 +96,13 @@ pub(crate) async fn merge_local(
     let commit = make_commit(product, workstream, &base, &head).await?;
     host::failpoint::hit("merge-before-move");
     match &checkout {
-        Some(dir) => product.fast_forward(dir, &commit).await.or_exit(WfStatus::Blocked)?,
+        Some(dir) => product.fast_forward(dir, &commit).await.or_exit(WfExit::Blocked)?,
         None => {
             let reason = format!("wf merge {}", meta.id);
             product
                 .move_branch(&meta.base_branch, &commit, &base, &reason)
                 .await
-                .or_exit(WfStatus::Blocked)?;
+                .or_exit(WfExit::Blocked)?;
         }
     }
     host::failpoint::hit("merge-after-move");
@@ -110,11 +110,11 @@ pub(crate) async fn merge_local(
     workstream.change(&changes, Durability::Safe)?;
     let pushed = publish == Publish::Push;
     if pushed {
-        let origin = RemoteName::parse("origin").or_exit(WfStatus::Internal)?;
+        let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
         product
             .push_branch(&origin, &meta.base_branch, PUSH_LIMIT)
             .await
-            .or_exit(WfStatus::General)?;
+            .or_exit(WfExit::General)?;
     }
     Ok(Merged { is_fast_forward: commit == head, commit, pushed })
 }
@@ -124,7 +124,7 @@ async fn checkout_of(
     product: &ProductRepo,
     workstream: &Workstream,
 ) -> Result<Option<PathBuf>, Failure> {
-    let worktrees = product.worktrees().await.or_exit(WfStatus::General)?;
+    let worktrees = product.worktrees().await.or_exit(WfExit::General)?;
     let base = &workstream.meta.base_branch;
     Ok(worktrees
         .into_iter()
@@ -141,19 +141,19 @@ async fn make_commit(
     head: &Sha,
 ) -> Result<Sha, Failure> {
     let user = product.user();
-    if user.is_ancestor(head, base).await.or_exit(WfStatus::General)? {
+    if user.is_ancestor(head, base).await.or_exit(WfExit::General)? {
         return Ok(base.clone());
     }
-    if user.is_ancestor(base, head).await.or_exit(WfStatus::General)? {
+    if user.is_ancestor(base, head).await.or_exit(WfExit::General)? {
         return Ok(head.clone());
     }
-    let merged = product.merge_tree(base, head).await.or_exit(WfStatus::General)?;
+    let merged = product.merge_tree(base, head).await.or_exit(WfExit::General)?;
     if !merged.is_clean {
         let first =
             merged.stages.first().map(|stage| String::from_utf8_lossy(&stage.path).into_owned());
         let meta = &workstream.meta;
         return Err(Failure::new(
-            WfStatus::Blocked,
+            WfExit::Blocked,
             format!(
                 "{} conflicts with {} in {}; merge {} into the worktree {} and run: wf merge {}",
                 meta.branch,
@@ -174,5 +174,5 @@ async fn make_commit(
         when: host::clock::now(),
         message: &message,
     };
-    product.commit_tree(wish).await.or_exit(WfStatus::General)
+    product.commit_tree(wish).await.or_exit(WfExit::General)
 }

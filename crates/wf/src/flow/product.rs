@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use host::git::{Identity, ProductRepo};
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
@@ -17,7 +17,7 @@ pub(crate) async fn open_product(site: &Site) -> Result<ProductRepo, Failure> {
             "REPO_PATH {path} does not exist; correct project.env"
         )));
     }
-    ProductRepo::discover(&site.project.repo).await.or_exit(WfStatus::Config)
+    ProductRepo::discover(&site.project.repo).await.or_exit(WfExit::Config)
 }
 
 /// Why a worktree cannot be worked in (5.4, D60, D72).
@@ -55,7 +55,7 @@ pub(crate) async fn check_worktree(
     if !same_place || !is_same(found.user().common_dir(), product.user().common_dir()) {
         return Ok(Err(WorktreeFault::Foreign(path)));
     }
-    let actual = product.current_branch(&path).await.or_exit(WfStatus::General)?;
+    let actual = product.current_branch(&path).await.or_exit(WfExit::General)?;
     if actual.as_ref() == Some(&meta.branch) {
         return Ok(Ok(()));
     }
@@ -67,8 +67,8 @@ pub(crate) async fn check_worktree(
 /// The person's, or a fixed one where git knows none (D128).
 pub(crate) async fn identity(product: &ProductRepo) -> Result<Identity, Failure> {
     let user = product.user();
-    let name = user.config_get("user.name").await.or_exit(WfStatus::General)?;
-    let email = user.config_get("user.email").await.or_exit(WfStatus::General)?;
+    let name = user.config_get("user.name").await.or_exit(WfExit::General)?;
+    let email = user.config_get("user.email").await.or_exit(WfExit::General)?;
     Ok(Identity {
         name: name.unwrap_or_else(|| "wf".to_owned()),
         email: email.unwrap_or_else(|| "wf@localhost".to_owned()),

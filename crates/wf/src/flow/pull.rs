@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewPull, PullRequest, Remote};
 use host::git::ProductRepo;
+use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 use model::secret::Secret;
-use model::verdict::WfStatus;
 use serde_json::json;
 
 use crate::disk::run_dir::EVENTS;
@@ -68,7 +68,7 @@ pub(crate) async fn choose_way(
         (None, None) => return Ok(Way::Local),
     };
     let setting = ForgeSetting { kind: Some(kind), ..ForgeSetting::default() };
-    let forge = Forge::open(&address, token, &setting).await.or_exit(WfStatus::General)?;
+    let forge = Forge::open(&address, token, &setting).await.or_exit(WfExit::General)?;
     Ok(Way::Forge(Box::new(forge)))
 }
 
@@ -79,7 +79,7 @@ async fn find_address(
 ) -> Result<Option<ForgeAddress>, Failure> {
     let url = match &profile.forge_url {
         Some(url) => Some(url.clone()),
-        None => product.user().remote_url(&origin()?).await.or_exit(WfStatus::General)?,
+        None => product.user().remote_url(&origin()?).await.or_exit(WfExit::General)?,
     };
     Ok(match url.as_deref().and_then(ForgeAddress::parse_remote) {
         Some(Remote::Hosted(address)) => Some(address),
@@ -126,9 +126,9 @@ pub(crate) async fn observe_step(
     workstream: &Workstream,
 ) -> Result<(Step, Option<PullRequest>), Failure> {
     let meta = &workstream.meta;
-    let tip = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let pull = match meta.merge_pull {
-        Some(number) => Some(forge.read_pr(number).await.or_exit(WfStatus::General)?),
+        Some(number) => Some(forge.read_pr(number).await.or_exit(WfExit::General)?),
         None => None,
     };
     let state = pull.as_ref().map(|pull| (pull.is_open(), pull.merged));
@@ -146,13 +146,13 @@ pub(crate) async fn publish(
 ) -> Result<(PullRequest, Sha), Failure> {
     let meta = &workstream.meta;
     let log = run_dir.join(EVENTS);
-    let tip = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let tip = tip.ok_or_else(|| {
-        Failure::new(WfStatus::Implement, format!("{} does not exist any more", meta.branch))
+        Failure::new(WfExit::Implement, format!("{} does not exist any more", meta.branch))
     })?;
     let remote = origin()?;
     let push = product.push_branch(&remote, &meta.branch, PUSH_LIMIT);
-    noted(&log, "push", meta.branch.as_str(), async { push.await.or_exit(WfStatus::General) })
+    noted(&log, "push", meta.branch.as_str(), async { push.await.or_exit(WfExit::General) })
         .await?;
     host::failpoint::hit("pull-after-push");
     let plan = workstream.load_plan()?;
@@ -169,11 +169,11 @@ pub(crate) async fn publish(
 }
 
 async fn open(forge: &Forge, pull: &NewPull) -> Result<PullRequest, Failure> {
-    match forge.find_pull(&pull.head).await.or_exit(WfStatus::General)? {
+    match forge.find_pull(&pull.head).await.or_exit(WfExit::General)? {
         Some(there) => forge.update_pull(there.number, &pull.title, &pull.body).await,
         None => forge.create_pull(pull).await,
     }
-    .or_exit(WfStatus::General)
+    .or_exit(WfExit::General)
 }
 
 /// Does something to others with its intent written down before and its outcome after.
@@ -186,7 +186,7 @@ async fn noted<T>(
     let note = |outcome: &str| {
         let now = stamp(host::clock::now());
         let line = json!({"ts": now, "operation": kind, "target": target, "status": outcome});
-        host::file::append_line(log, &line.to_string()).or_exit(WfStatus::General)
+        host::file::append_line(log, &line.to_string()).or_exit(WfExit::General)
     };
     note("intended")?;
     let done = act.await;
@@ -212,5 +212,5 @@ pub(crate) fn finish(workstream: &mut Workstream) -> Result<(), Failure> {
 }
 
 fn origin() -> Result<RemoteName, Failure> {
-    RemoteName::parse("origin").or_exit(WfStatus::Internal)
+    RemoteName::parse("origin").or_exit(WfExit::Internal)
 }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use futures_util::{StreamExt, stream};
 use host::git::ProductRepo;
+use model::exit::WfExit;
 use model::id::Sha;
-use model::verdict::WfStatus;
 
 use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, TOUCHED, Workstream};
@@ -43,9 +43,9 @@ impl Tips {
     /// Asks git where all branches and worktrees are.
     pub(crate) async fn observe(product: &ProductRepo) -> Result<Self, Failure> {
         let (branches, worktrees) = tokio::join!(product.branches(), product.worktrees());
-        let worktrees = worktrees.or_exit(WfStatus::General)?;
+        let worktrees = worktrees.or_exit(WfExit::General)?;
         Ok(Self {
-            branches: branches.or_exit(WfStatus::General)?.into_iter().collect(),
+            branches: branches.or_exit(WfExit::General)?.into_iter().collect(),
             worktrees: worktrees
                 .into_iter()
                 .filter_map(|entry| Some((entry.path, entry.head?)))
@@ -55,7 +55,7 @@ impl Tips {
 
     /// Asks only for the branches, where worktrees do not matter: looking at a thousand of them takes time.
     pub(crate) async fn observe_branches(product: &ProductRepo) -> Result<Self, Failure> {
-        let branches = product.branches().await.or_exit(WfStatus::General)?;
+        let branches = product.branches().await.or_exit(WfExit::General)?;
         Ok(Self { branches: branches.into_iter().collect(), worktrees: HashMap::new() })
     }
 
@@ -125,12 +125,11 @@ async fn touched_from(
 ) -> Result<Sha, Failure> {
     let recorded = &workstream.meta.base_sha;
     let Some(tip) = base_tip.filter(|tip| *tip != recorded) else { return Ok(recorded.clone()) };
-    let common = product.merge_base(tip, head).await.or_exit(WfStatus::General)?;
+    let common = product.merge_base(tip, head).await.or_exit(WfExit::General)?;
     let Some(common) = common.filter(|common| common != recorded) else {
         return Ok(recorded.clone());
     };
-    let descends =
-        product.user().is_ancestor(recorded, &common).await.or_exit(WfStatus::General)?;
+    let descends = product.user().is_ancestor(recorded, &common).await.or_exit(WfExit::General)?;
     Ok(if descends { common } else { recorded.clone() })
 }
 
@@ -200,7 +199,7 @@ async fn lists_of(
         return lists.into_iter().map(Ok).collect();
     }
     let one_by_one = pairs.iter().map(|(from, head)| async move {
-        product.changed_paths(from, head).await.or_exit(WfStatus::General)
+        product.changed_paths(from, head).await.or_exit(WfExit::General)
     });
     stream::iter(one_by_one.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await
 }

@@ -5,8 +5,8 @@
 use host::git::{NewCommit, OldValue, ProductRepo, RefName};
 use merge::ladder::decide::Trust;
 use merge::ladder::receipt::Receipt;
+use model::exit::WfExit;
 use model::id::Sha;
-use model::verdict::WfStatus;
 use serde::Serialize;
 
 use super::ladder::{Ladder, open_paths};
@@ -39,24 +39,24 @@ pub(crate) async fn update(
     trust: Trust,
 ) -> Result<Updated, Failure> {
     let meta = &workstream.meta;
-    check_worktree(site, product, workstream).await?.or_exit(WfStatus::Implement)?;
+    check_worktree(site, product, workstream).await?.or_exit(WfExit::Implement)?;
     refuse_dirty(product, &meta.worktree, "the worktree").await?;
-    let lost = |name: &str| Failure::new(WfStatus::Implement, format!("there is no branch {name}"));
-    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfStatus::General)?;
+    let lost = |name: &str| Failure::new(WfExit::Implement, format!("there is no branch {name}"));
+    let base = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;
     let base = base.ok_or_else(|| lost(meta.base_branch.as_str()))?;
-    let head = product.branch_tip(&meta.branch).await.or_exit(WfStatus::General)?;
+    let head = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| lost(meta.branch.as_str()))?;
     let user = product.user();
-    if user.is_ancestor(&base, &head).await.or_exit(WfStatus::General)? {
+    if user.is_ancestor(&base, &head).await.or_exit(WfExit::General)? {
         return Ok(Updated::Same);
     }
-    let updated = if user.is_ancestor(&head, &base).await.or_exit(WfStatus::General)? {
+    let updated = if user.is_ancestor(&head, &base).await.or_exit(WfExit::General)? {
         Updated::Forward { commit: base }
     } else {
         merge_base(product, workstream, [&head, &base], trust).await?
     };
     if let Updated::Forward { commit } | Updated::Merged { commit, .. } = &updated {
-        product.fast_forward(&meta.worktree, commit).await.or_exit(WfStatus::Blocked)?;
+        product.fast_forward(&meta.worktree, commit).await.or_exit(WfExit::Blocked)?;
     }
     Ok(updated)
 }
@@ -68,10 +68,10 @@ async fn merge_base(
     trust: Trust,
 ) -> Result<Updated, Failure> {
     let meta = &workstream.meta;
-    let common = product.merge_base(head, base).await.or_exit(WfStatus::General)?;
+    let common = product.merge_base(head, base).await.or_exit(WfExit::General)?;
     if common.is_none() {
         let words = format!("{} and {} have no commit in common", meta.branch, meta.base_branch);
-        return Err(Failure::new(WfStatus::Blocked, words));
+        return Err(Failure::new(WfExit::Blocked, words));
     }
     let ladder = Ladder::open(product).await?;
     let climb = ladder.climb(head, base, trust).await?;
@@ -86,10 +86,10 @@ async fn merge_base(
         when: host::clock::now(),
         message: &message,
     };
-    let commit = ladder.repo.commit_tree(wish).await.or_exit(WfStatus::General)?;
-    let name = RefName::parse("refs/wf/update").or_exit(WfStatus::Internal)?;
-    ladder.repo.update_ref(&name, &commit, OldValue::Missing).await.or_exit(WfStatus::General)?;
-    product.take_objects(&ladder.repo, &name).await.or_exit(WfStatus::General)?;
+    let commit = ladder.repo.commit_tree(wish).await.or_exit(WfExit::General)?;
+    let name = RefName::parse("refs/wf/update").or_exit(WfExit::Internal)?;
+    ladder.repo.update_ref(&name, &commit, OldValue::Missing).await.or_exit(WfExit::General)?;
+    product.take_objects(&ladder.repo, &name).await.or_exit(WfExit::General)?;
     Ok(Updated::Merged { commit, receipts: climb.receipts })
 }
 
@@ -98,7 +98,7 @@ fn refusal(workstream: &Workstream, open: &[String]) -> Failure {
     let more = open.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     Failure::new(
-        WfStatus::Blocked,
+        WfExit::Blocked,
         format!(
             "{} conflicts with {} in {}{more}, and nothing was changed; merge it by hand: git -C {} merge {}",
             meta.branch,

@@ -4,7 +4,7 @@
 //! check to UAT_GATE when every micro-commit is done (D97). Every way out is an [`Ending`]; REFRESH and UNLOCK belong to
 //! the one finaliser that takes it (D70, D90).
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use super::profile::Pause;
 use super::status::WorkstreamStatus;
@@ -66,16 +66,16 @@ impl Stage {
     }
 
     /// The status of a failure that says nothing more about itself.
-    pub(crate) fn usual_failure(self) -> WfStatus {
+    pub(crate) fn usual_failure(self) -> WfExit {
         match self {
-            Self::Lock => WfStatus::Lock,
-            Self::Load | Self::Select | Self::Implement => WfStatus::Implement,
-            Self::Test => WfStatus::Test,
-            Self::Review => WfStatus::Review,
-            Self::QaGate => WfStatus::Qa,
-            Self::ClarificationCheck | Self::UatGate => WfStatus::Blocked,
-            Self::Docs | Self::Refresh => WfStatus::General,
-            Self::UpdateState => WfStatus::Internal,
+            Self::Lock => WfExit::Lock,
+            Self::Load | Self::Select | Self::Implement => WfExit::Implement,
+            Self::Test => WfExit::Test,
+            Self::Review => WfExit::Review,
+            Self::QaGate => WfExit::Qa,
+            Self::ClarificationCheck | Self::UatGate => WfExit::Blocked,
+            Self::Docs | Self::Refresh => WfExit::General,
+            Self::UpdateState => WfExit::Internal,
         }
     }
 }
@@ -98,7 +98,7 @@ pub(crate) enum Report {
     /// REVIEW: changes are requested.
     ChangesRequested { words: String },
     /// It failed; the status may differ from the stage's usual one (D61).
-    Failed { status: WfStatus, words: String },
+    Failed { status: WfExit, words: String },
     /// Somebody told us to stop.
     Stopped { words: String },
 }
@@ -138,7 +138,7 @@ pub(crate) enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
-    pub(crate) exit: WfStatus,
+    pub(crate) exit: WfExit,
     pub(crate) failed_stage: Option<Stage>,
     /// The new status of the workstream; none leaves it as it is.
     pub(crate) becomes: Option<WorkstreamStatus>,
@@ -207,12 +207,12 @@ impl Cycle {
             }),
             Report::ChangesRequested { words } => {
                 let becomes = Some(WorkstreamStatus::BlockedReview);
-                Step::Finish(self.failed(WfStatus::Review, becomes, words))
+                Step::Finish(self.failed(WfExit::Review, becomes, words))
             }
             Report::Failed { status, words } => {
                 Step::Finish(self.failed(status, self.status_after_failure(), words))
             }
-            Report::Stopped { words } => Step::Finish(self.failed(WfStatus::General, None, words)),
+            Report::Stopped { words } => Step::Finish(self.failed(WfExit::General, None, words)),
         }
     }
 
@@ -266,7 +266,7 @@ impl Cycle {
     fn blocked(self, by: Vec<String>, becomes: WorkstreamStatus) -> Ending {
         Ending {
             outcome: Outcome::Blocked,
-            exit: WfStatus::Blocked,
+            exit: WfExit::Blocked,
             failed_stage: Some(self.stage),
             becomes: Some(becomes),
             words: format!("blocked by {}", by.join(", ")),
@@ -275,7 +275,7 @@ impl Cycle {
         }
     }
 
-    fn failed(self, exit: WfStatus, becomes: Option<WorkstreamStatus>, words: String) -> Ending {
+    fn failed(self, exit: WfExit, becomes: Option<WorkstreamStatus>, words: String) -> Ending {
         Ending {
             outcome: Outcome::Failed,
             exit,
@@ -291,7 +291,7 @@ impl Cycle {
 fn passed(kind: EndingKind, becomes: Option<WorkstreamStatus>) -> Ending {
     Ending {
         outcome: Outcome::Passed,
-        exit: WfStatus::Success,
+        exit: WfExit::Success,
         failed_stage: None,
         becomes,
         blocked_by: Vec::new(),
@@ -360,7 +360,7 @@ mod tests {
         let (stages, ending) = play(reports);
         let ending = ending.unwrap();
         assert_eq!(stages.last(), Some(&"clarification"));
-        assert_eq!((ending.outcome, ending.exit), (Outcome::Blocked, WfStatus::Blocked));
+        assert_eq!((ending.outcome, ending.exit), (Outcome::Blocked, WfExit::Blocked));
         assert_eq!((ending.becomes, ending.words.as_str()), (None, "wf approve tf"));
         assert_eq!(ending.blocked_by, [APPROVAL]);
     }
@@ -384,7 +384,7 @@ mod tests {
             ]
         );
         let ending = ending.unwrap();
-        assert_eq!((ending.exit, ending.kind), (WfStatus::Success, EndingKind::MicroCommit));
+        assert_eq!((ending.exit, ending.kind), (WfExit::Success, EndingKind::MicroCommit));
     }
 
     #[test]
@@ -400,7 +400,7 @@ mod tests {
     fn ends(
         before: usize,
         report: Report,
-        exit: WfStatus,
+        exit: WfExit,
         becomes: Option<WorkstreamStatus>,
         stage: &str,
     ) {
@@ -415,41 +415,41 @@ mod tests {
     fn every_failure_has_its_status_and_its_code_d45() {
         use WorkstreamStatus as S;
         let fail = |stage| Report::failed(stage, "x");
-        ends(0, fail(Stage::Lock), WfStatus::Lock, None, "lock");
-        ends(1, fail(Stage::Load), WfStatus::Implement, None, "load");
+        ends(0, fail(Stage::Lock), WfExit::Lock, None, "lock");
+        ends(1, fail(Stage::Load), WfExit::Implement, None, "load");
         ends(
             2,
-            Report::Failed { status: WfStatus::Config, words: "line 3".to_owned() },
-            WfStatus::Config,
+            Report::Failed { status: WfExit::Config, words: "line 3".to_owned() },
+            WfExit::Config,
             None,
             "select",
         );
         ends(
             3,
             Report::Blocked { by: vec!["CLQ-001".to_owned()] },
-            WfStatus::Blocked,
+            WfExit::Blocked,
             Some(S::BlockedClarification),
             "clarification",
         );
-        ends(4, fail(Stage::Implement), WfStatus::Implement, Some(S::Implement), "implement");
+        ends(4, fail(Stage::Implement), WfExit::Implement, Some(S::Implement), "implement");
         ends(
             4,
             Report::Blocked { by: vec!["CLQ-001".to_owned()] },
-            WfStatus::Blocked,
+            WfExit::Blocked,
             Some(S::BlockedClarification),
             "implement",
         );
-        ends(5, fail(Stage::Test), WfStatus::Test, Some(S::BlockedTest), "test");
+        ends(5, fail(Stage::Test), WfExit::Test, Some(S::BlockedTest), "test");
         ends(
             6,
             Report::ChangesRequested { words: "x".to_owned() },
-            WfStatus::Review,
+            WfExit::Review,
             Some(S::BlockedReview),
             "review",
         );
-        ends(6, fail(Stage::Review), WfStatus::Review, None, "review");
-        ends(7, fail(Stage::QaGate), WfStatus::Qa, Some(S::Implement), "qa_gate");
-        ends(5, Report::Stopped { words: "SIGTERM".to_owned() }, WfStatus::General, None, "test");
+        ends(6, fail(Stage::Review), WfExit::Review, None, "review");
+        ends(7, fail(Stage::QaGate), WfExit::Qa, Some(S::Implement), "qa_gate");
+        ends(5, Report::Stopped { words: "SIGTERM".to_owned() }, WfExit::General, None, "test");
     }
 
     #[test]
@@ -473,7 +473,7 @@ mod tests {
         let ending = play([Report::Passed, Report::Passed, Report::Nothing]).1.unwrap();
         assert_eq!(
             (ending.exit, ending.kind, ending.becomes),
-            (WfStatus::Success, EndingKind::Nothing, None)
+            (WfExit::Success, EndingKind::Nothing, None)
         );
     }
 

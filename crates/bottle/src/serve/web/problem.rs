@@ -3,7 +3,7 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use model::verdict::BottleStatus;
+use model::exit::BottleExit;
 use orchestrator_db::StateError;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
@@ -87,7 +87,7 @@ impl Problem {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         match failure.status {
-            BottleStatus::NotFound => Self::missing(failure.to_string()),
+            BottleExit::NotFound => Self::missing(failure.to_string()),
             _ => Self::failed(&failure),
         }
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use host::signal::Cancel;
+use model::exit::WfExit;
 use model::told;
-use model::verdict::WfStatus;
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::pager::{Paper, open_paper};
@@ -41,12 +41,12 @@ pub(crate) async fn run(app: &App) -> Outcome {
         return Err(Failure::usage("wf watch needs a terminal; elsewhere use: wf list --json"));
     }
     let site = app.site()?;
-    let cancel = host::signal::cancel_on_signals().or_exit(WfStatus::General)?;
+    let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let mut watch = Watch::new(app, site)?;
     let outcome = watch.go_on(&cancel).await;
     // The screen is given back before anything is said about why.
     watch.screen.leave();
-    outcome.map(|()| WfStatus::Success)
+    outcome.map(|()| WfExit::Success)
 }
 
 struct Watch {
@@ -66,7 +66,7 @@ impl Watch {
         let mark = observe_mark(&site)?;
         let (rows, _) = observe_board(&site)?;
         board.update(rows);
-        let screen = Screen::enter().or_exit(WfStatus::General)?;
+        let screen = Screen::enter().or_exit(WfExit::General)?;
         Ok(Self { silent: app.silent(), site, board, mark, drawn: None, screen })
     }
 
@@ -89,7 +89,7 @@ impl Watch {
                     },
                     // Another size is seen when the page is made for it.
                     Some(Ok(_)) => { self.drawn = None; Next::On }
-                    Some(Err(error)) => return Err(error).or_exit(WfStatus::General),
+                    Some(Err(error)) => return Err(error).or_exit(WfExit::General),
                     None => Next::Over,
                 },
             };
@@ -101,10 +101,10 @@ impl Watch {
 
     /// Draws the page if it is any different.
     fn draw(&mut self) -> Result<(), Failure> {
-        let (columns, rows) = self.screen.size().or_exit(WfStatus::General)?;
+        let (columns, rows) = self.screen.size().or_exit(WfExit::General)?;
         let page = render_page(&self.board, host::clock::now(), columns, rows);
         if self.drawn.as_ref() != Some(&page) {
-            self.screen.draw(&page).or_exit(WfStatus::General)?;
+            self.screen.draw(&page).or_exit(WfExit::General)?;
             self.drawn = Some(page);
         }
         Ok(())
@@ -183,7 +183,7 @@ impl Watch {
         // The old stream would go on reading beside the pager.
         *keys = EventStream::new();
         let outcome = open_paper(&path).await;
-        self.screen = Screen::enter().or_exit(WfStatus::General)?;
+        self.screen = Screen::enter().or_exit(WfExit::General)?;
         self.drawn = None;
         outcome.map(|()| String::new())
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use crate::disk::journal::Journal;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, SUMMARY};
@@ -54,8 +54,8 @@ pub(super) async fn open_paper(path: &Path) -> Result<(), Failure> {
     spec.env = host::env::vars_os();
     spec.env.retain(|(name, _)| name != "LESS" && name != "LESSOPEN");
     let spec = spec.env("LESSSECURE", "1");
-    match run_attached(&spec).await.or_exit(WfStatus::General)? {
+    match run_attached(&spec).await.or_exit(WfExit::General)? {
         CommandExit::Exited(0) => Ok(()),
-        exit => Err(Failure::new(WfStatus::General, format!("the pager failed ({exit:?})"))),
+        exit => Err(Failure::new(WfExit::General, format!("the pager failed ({exit:?})"))),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use model::exit::WfExit;
 use model::id::{MicroCommitId, Sha};
-use model::verdict::WfStatus;
 
 use super::RunContext;
 use crate::disk::run_dir::MANIFEST;
@@ -145,7 +145,7 @@ fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Fai
     let marked = mark_done(&text, id).map_err(|error| DiskError::invalid(&path, error))?;
     let marked = marked.ok_or_else(|| {
         Failure::new(
-            WfStatus::Internal,
+            WfExit::Internal,
             format!("{id} is not in {} any more and could not be marked", path.display()),
         )
     })?;

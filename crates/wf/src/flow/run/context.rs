@@ -7,9 +7,9 @@ use std::time::Instant;
 use host::git::{GitLog, ProductRepo};
 use host::lock::FileLock;
 use jiff::Timestamp;
+use model::exit::WfExit;
 use model::id::{Sha, WorkstreamId};
 use model::redact::Redactor;
-use model::verdict::WfStatus;
 use serde_json::json;
 use store::commands_log::CommandsLog;
 
@@ -75,7 +75,7 @@ impl RunContext {
             RunDir::create(&site.runs_dir(), &run_stem(started, &site.project.name, order.id))?;
         let alive = run.hold(&owner_of(&site, order.id))?;
         let log =
-            CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfStatus::General)?;
+            CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfExit::General)?;
         let log = Arc::new(log);
         Ok(Self {
             journal: Journal::of(&site, order.id)?,
@@ -163,7 +163,7 @@ impl RunContext {
     /// Writes a file of the run, redacted.
     pub(super) fn save(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let bytes = self.redactor.redact_bytes(bytes);
-        host::file::write_atomic(&self.run.file(name), &bytes, 0o600).or_exit(WfStatus::General)
+        host::file::write_atomic(&self.run.file(name), &bytes, 0o600).or_exit(WfExit::General)
     }
 
     /// Gives the lock to the next cycle.
@@ -175,28 +175,28 @@ impl RunContext {
     pub(super) fn product(&self) -> Result<&ProductRepo, Failure> {
         self.product
             .as_ref()
-            .ok_or_else(|| Failure::new(WfStatus::Internal, "the product was not opened"))
+            .ok_or_else(|| Failure::new(WfExit::Internal, "the product was not opened"))
     }
 
     /// The profile; LOAD has read it.
     pub(super) fn profile(&self) -> Result<&Profile, Failure> {
         self.profile
             .as_ref()
-            .ok_or_else(|| Failure::new(WfStatus::Internal, "the profile was not read"))
+            .ok_or_else(|| Failure::new(WfExit::Internal, "the profile was not read"))
     }
 
     /// The micro-commit; SELECT has chosen it.
     pub(super) fn selected(&self) -> Result<&MicroCommit, Failure> {
         self.commit
             .as_ref()
-            .ok_or_else(|| Failure::new(WfStatus::Internal, "no micro-commit was selected"))
+            .ok_or_else(|| Failure::new(WfExit::Internal, "no micro-commit was selected"))
     }
 
     /// Where the branch stood when the run began.
     pub(super) fn head_before(&self) -> Result<&Sha, Failure> {
         self.head_before
             .as_ref()
-            .ok_or_else(|| Failure::new(WfStatus::Implement, "the worktree has no commit"))
+            .ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))
     }
 
     /// Its text in the plan.

@@ -1,7 +1,7 @@
 //! The one finaliser: whatever ended a cycle, status, touched files, result and summary are written, in this order (D69,
 //! D70, D98).
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 use store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
 
 use super::RunContext;
@@ -43,7 +43,7 @@ pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending,
 
 fn worse(ending: Ending, failure: &Failure) -> Ending {
     let words = [ending.words.as_str(), &failure.to_string()].join("; ");
-    let exit = if ending.exit == WfStatus::Success { failure.status } else { ending.exit };
+    let exit = if ending.exit == WfExit::Success { failure.status } else { ending.exit };
     Ending {
         exit,
         words: words.trim_start_matches("; ").to_owned(),
@@ -121,8 +121,8 @@ async fn write_result(context: &RunContext, ending: &Ending) -> Result<(), Failu
         notes: context.notes.clone(),
     };
     let result = result_of(&facts, ending);
-    let value = serde_json::to_value(&result).or_exit(WfStatus::Internal)?;
-    Schema::Result.check(&value).or_exit(WfStatus::Internal)?;
+    let value = serde_json::to_value(&result).or_exit(WfExit::Internal)?;
+    Schema::Result.check(&value).or_exit(WfExit::Internal)?;
     context.save(SUMMARY, render_summary(context.run.name(), &result).as_bytes())?;
     context.save(RESULT, render_json(&result).as_bytes())
 }

@@ -4,8 +4,8 @@
 use engine::evidence::{self, Bounds as EvidenceBounds, Pins};
 use engine::workspace::AGENT_IDENTITY;
 use host::git::{RefName, SealedRepo};
+use model::exit::WfExit;
 use model::id::Sha;
-use model::verdict::WfStatus;
 
 use super::RunContext;
 use crate::disk::implemented::{Implemented, ImplementedFile};
@@ -58,12 +58,12 @@ pub(super) async fn land(
 /// What git says about the commits.
 async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<Aftermath, Failure> {
     let known = std::slice::from_ref(head);
-    let commits = repo.new_commits(tip, known, MOST_COMMITS).await.or_exit(WfStatus::General)?;
-    let entries = repo.changed_entries(head, tip).await.or_exit(WfStatus::General)?;
-    let numbers = repo.diff_numbers(head, tip).await.or_exit(WfStatus::General)?;
+    let commits = repo.new_commits(tip, known, MOST_COMMITS).await.or_exit(WfExit::General)?;
+    let entries = repo.changed_entries(head, tip).await.or_exit(WfExit::General)?;
+    let numbers = repo.diff_numbers(head, tip).await.or_exit(WfExit::General)?;
     let pins = Pins { base: head.clone(), upstream: head.clone() };
     let found = evidence::gather(repo, &pins, tip, AGENT_IDENTITY, EvidenceBounds::default()).await;
-    let found = found.or_exit(WfStatus::General)?;
+    let found = found.or_exit(WfExit::General)?;
     let strange = [
         ("links out of the repository", found.links_leaving),
         ("links another repository", found.gitlinks_made),
@@ -93,9 +93,9 @@ async fn move_branch(
 ) -> Result<Report, Failure> {
     let Implemented { before, tip, .. } = implemented;
     let (product, meta) = (context.product()?, &context.loaded()?.meta);
-    product.take_objects(repo, name).await.or_exit(WfStatus::General)?;
-    let branch = product.current_branch(&meta.worktree).await.or_exit(WfStatus::General)?;
-    let head = product.head(&meta.worktree).await.or_exit(WfStatus::General)?;
+    product.take_objects(repo, name).await.or_exit(WfExit::General)?;
+    let branch = product.current_branch(&meta.worktree).await.or_exit(WfExit::General)?;
+    let head = product.head(&meta.worktree).await.or_exit(WfExit::General)?;
     if branch.as_ref() != Some(&meta.branch) || head.as_ref() != Some(before) {
         let words = format!(
             "the worktree {} was moved while the agent worked; its commit {tip} is kept in the repository",
@@ -103,8 +103,8 @@ async fn move_branch(
         );
         return Ok(Report::failed(Stage::Implement, words));
     }
-    let changed = product.changed_paths(before, tip).await.or_exit(WfStatus::General)?;
-    let dirty = product.dirty_paths(&meta.worktree).await.or_exit(WfStatus::General)?;
+    let changed = product.changed_paths(before, tip).await.or_exit(WfExit::General)?;
+    let dirty = product.dirty_paths(&meta.worktree).await.or_exit(WfExit::General)?;
     if let Some(in_the_way) = dirty.iter().find(|dirty| changed.contains(&dirty.path)) {
         let words = format!(
             "{} has uncommitted changes in the worktree and is changed by this micro-commit; put yours aside (git stash) and run wf again",
@@ -112,7 +112,7 @@ async fn move_branch(
         );
         return Ok(Report::failed(Stage::Implement, words));
     }
-    product.fast_forward(&meta.worktree, tip).await.or_exit(WfStatus::Implement)?;
+    product.fast_forward(&meta.worktree, tip).await.or_exit(WfExit::Implement)?;
     host::failpoint::hit("wf-landed");
     context.head = Some(tip.clone());
     Ok(Report::Passed)
@@ -142,7 +142,7 @@ pub(super) async fn take_up(context: &mut RunContext) -> Result<Option<Report>, 
         return Ok(None);
     }
     let repo = SealedRepo::open(&path, context.product()?.user().object_format());
-    let name = RefName::parse(&implemented.name).or_exit(WfStatus::Internal)?;
+    let name = RefName::parse(&implemented.name).or_exit(WfExit::Internal)?;
     context.notes.push(note);
     move_branch(context, &repo, &name, &implemented).await.map(Some)
 }

@@ -1,7 +1,7 @@
 //! LOCK, LOAD, SELECT and CLARIFICATION_CHECK: nothing is worked on until all of it makes sense (5.2, 5.4 to 5.6).
 
 use host::signal::Cancel;
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use super::RunContext;
 use super::reconcile::reconcile;
@@ -45,7 +45,7 @@ pub(super) async fn load(context: &mut RunContext, cancel: &Cancel) -> Result<Re
         return Ok(Report::failed(Stage::Load, fault.to_string()));
     }
     let base = &workstream.meta.base_sha;
-    if product.user().resolve_commit(base.as_str()).await.or_exit(WfStatus::General)?.is_none() {
+    if product.user().resolve_commit(base.as_str()).await.or_exit(WfExit::General)?.is_none() {
         return Ok(Report::failed(
             Stage::Load,
             format!("BASE_SHA {base} does not exist in the repository"),
@@ -55,11 +55,11 @@ pub(super) async fn load(context: &mut RunContext, cancel: &Cancel) -> Result<Re
         let path = workstream.plan_path();
         return Ok(Report::failed(Stage::Load, format!("the plan is missing: {}", path.display())));
     };
-    let dirty = product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+    let dirty = product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     context.notes.extend(dirty.iter().map(|dirty| {
         format!("uncommitted before the run: {}", String::from_utf8_lossy(&dirty.path))
     }));
-    let head = product.head(&workstream.meta.worktree).await.or_exit(WfStatus::General)?;
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     context.head_before = head.clone();
     context.head = head;
     context.accepted_base = workstream.meta.last_commit_sha.clone().or_else(|| Some(base.clone()));
@@ -77,7 +77,7 @@ pub(super) fn select(context: &mut RunContext) -> Result<Report, Failure> {
         Ok(plan) => plan,
         Err(error) => {
             let words = format!("{}: {error}", workstream.plan_path().display());
-            return Ok(Report::Failed { status: WfStatus::Config, words });
+            return Ok(Report::Failed { status: WfExit::Config, words });
         }
     };
     context.notes.extend(plan.warnings.iter().map(|warning| format!("plan.md {warning}")));

@@ -1,6 +1,6 @@
 //! IMPLEMENT, TEST and REVIEW: code of others runs in the workshop; what comes of it is judged here (5.7 to 5.9).
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use super::{RunContext, RunOrder, history, land};
 use crate::disk::question;
@@ -113,7 +113,7 @@ fn unsuccessful(stage: Stage, error: &StageError) -> Report {
     match error {
         StageError::Stopped(words) => Report::Stopped { words: words.clone() },
         StageError::Config(words) => {
-            Report::Failed { status: WfStatus::Config, words: words.clone() }
+            Report::Failed { status: WfExit::Config, words: words.clone() }
         }
         StageError::Failed(words) => Report::failed(stage, words.clone()),
     }
@@ -182,7 +182,7 @@ pub(super) async fn review(
     let (Some(from), Some(to)) = (context.accepted_base.clone(), context.head.clone()) else {
         return Ok(Report::failed(Stage::Review, "there is nothing to review"));
     };
-    let patch = context.product()?.diff(&from, &to, DIFF_CAP).await.or_exit(WfStatus::General)?;
+    let patch = context.product()?.diff(&from, &to, DIFF_CAP).await.or_exit(WfExit::General)?;
     context.save(DIFF, &patch.bytes)?;
     if patch.truncated {
         context.notes.push(format!("diff.patch was cut after {DIFF_CAP} bytes"));

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use host::signal::Cancel;
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 pub(crate) use context::RunContext;
 
@@ -41,7 +41,7 @@ pub(crate) struct RunOrder<'a> {
 
 /// Runs cycles until the rules say stop; the status is that of the last one (D118). The workstream's lock is held for all
 /// of them (D67).
-pub(crate) async fn run(order: &RunOrder<'_>) -> Result<WfStatus, Failure> {
+pub(crate) async fn run(order: &RunOrder<'_>) -> Result<WfExit, Failure> {
     let mut lock = None;
     let mut left = None;
     loop {
@@ -77,7 +77,7 @@ async fn run_cycle(context: &mut RunContext, order: &RunOrder<'_>) -> Ending {
         let report = match report {
             Ok(report) => heed(order.cancel, cycle.stage, report),
             Err(_panic) => Report::Failed {
-                status: WfStatus::Internal,
+                status: WfExit::Internal,
                 words: "internal error: a stage panicked".to_owned(),
             },
         };
@@ -156,7 +156,7 @@ impl RunContext {
     fn loaded(&self) -> Result<&Workstream, Failure> {
         self.workstream
             .as_ref()
-            .ok_or_else(|| Failure::new(WfStatus::Internal, "the workstream was not loaded"))
+            .ok_or_else(|| Failure::new(WfExit::Internal, "the workstream was not loaded"))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The journal says how far it came. Once every gate had passed it is finished forward: plan, status and result are
 //! brought to where they were going. Before that it is a failed run, and its commits stay on the branch (D82).
 
-use model::verdict::WfStatus;
+use model::exit::WfExit;
 
 use super::RunContext;
 use super::accept::accept_commit;
@@ -51,7 +51,7 @@ async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
     let mut run = find_dir(context, &left)?;
     if let Some(run) = &run {
         // Its boxes may have outlived it. They work on copies, so nothing is lost with them.
-        let stopped = stop_boxes(&run.path()).await.or_exit(WfStatus::General)?;
+        let stopped = stop_boxes(&run.path()).await.or_exit(WfExit::General)?;
         if stopped > 0 {
             context.notes.push(format!("stopped {stopped} boxes of the run {}", run.name()));
         }
@@ -117,9 +117,9 @@ fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<RunDir>, Fail
 fn ending_of(left: &OpenRun) -> Ending {
     let stage = Stage::from_key(&left.stage);
     let (outcome, exit, kind) = if left.accepted.is_some() {
-        (Outcome::Passed, WfStatus::Success, EndingKind::MicroCommit)
+        (Outcome::Passed, WfExit::Success, EndingKind::MicroCommit)
     } else {
-        (Outcome::Failed, WfStatus::General, EndingKind::NotPassed)
+        (Outcome::Failed, WfExit::General, EndingKind::NotPassed)
     };
     Ending {
         outcome,

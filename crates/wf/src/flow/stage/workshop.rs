@@ -7,9 +7,9 @@ use engine::errand::Site as Seat;
 use engine::launch::Launcher;
 use engine::workspace::{WorkspaceWish, make_harness_state, make_workspace};
 use host::dirs::Dirs;
+use model::exit::WfExit;
 use model::id::{BoxName, RunId, Sha};
 use model::secret::Secret;
-use model::verdict::WfStatus;
 use sandbox::backend::BackendKind;
 use sandbox::choice;
 use sandbox::spec::{Access, BoxUser, Limits, Root};
@@ -70,7 +70,7 @@ pub(super) struct BoxWish<'a> {
 impl Workshop {
     /// The workshop of a project.
     pub(crate) fn new(site: &Site, ui: Ui) -> Result<Self, Failure> {
-        let dirs = Dirs::from_env().or_exit(WfStatus::Config)?;
+        let dirs = Dirs::from_env().or_exit(WfExit::Config)?;
         Ok(Self {
             site: site.clone(),
             ui,

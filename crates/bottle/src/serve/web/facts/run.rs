@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use egress::record::Entry;
 use engine::place::Place;
 use jiff::Timestamp;
+use model::exit::BottleExit;
 use model::id::{BoxName, RunId};
-use model::verdict::BottleStatus;
 use serde::Serialize;
 use serde_json::Value;
 use store::metadata::load_metadata;
@@ -144,7 +144,7 @@ impl FoundRun {
 
     /// The folder of the agent's box.
     pub(crate) fn place(&self) -> Result<Place, Failure> {
-        let agent = BoxName::parse("agent").or_exit(BottleStatus::Internal)?;
+        let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
         Ok(Place::new(self.dir.box_place(&agent)))
     }
 
