@@ -11,7 +11,7 @@ mod ui;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use engine::place::Place;
+use engine::box_dir::BoxDir;
 use engine::shim::SHIM_WORD;
 
 use crate::flow::sidecar::SIDECAR_WORD;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next() {
         Some(word) if word == SHIM_WORD => hidden(words.next(), |place| {
-            engine::shim::run(&Place::new(place)).map_err(|error| error.to_string())
+            engine::shim::run(&BoxDir::new(place)).map_err(|error| error.to_string())
         }),
         Some(word) if word == SIDECAR_WORD => hidden(words.next(), |run| {
             flow::desk::run(run.as_ref()).map_err(|failure| failure.to_string())

@@ -54,8 +54,8 @@ async fn sealed(backend: BackendKind, root: Root) -> Duration {
     let program = env!("CARGO_BIN_EXE_bottle-shim").into();
     let launcher = Launcher { program, words: Vec::new(), backend, secrets: Vec::new() };
     let ordered = host::clock::now();
-    let place = launcher.launch(&spec).expect("launched");
-    let record = attach(&place).await.expect("a record");
+    let box_dir = launcher.launch(&spec).expect("launched");
+    let record = attach(&box_dir).await.expect("a record");
     assert_eq!(record.ended, Ended::Exited { code: 0 }, "{record:?}");
     let until_shim = record.started_at.duration_since(ordered).unsigned_abs();
     until_shim + Duration::from_millis(record.ready_ms.expect("it was ready"))
@@ -69,7 +69,7 @@ fn spec(dir: &Path, root: Root, user: BoxUser) -> BoxSpec {
         workspace: dir.join("workspace"),
         workspace_access: Access::ReadWrite,
         harness_state: dir.join("harness-state"),
-        place: dir.join("boxes/agent"),
+        box_dir: dir.join("boxes/agent"),
         programs: Vec::new(),
         argv: vec!["/bin/true".to_owned()],
         env: BTreeMap::new(),

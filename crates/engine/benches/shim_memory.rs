@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use egress::model_route::{AuthStyle, Upstream};
 use egress::{EgressConfig, EgressPolicy, KeySource, ModelRouteSpec, Profile};
-use engine::launch::{Launcher, WayOut, attach, stop};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{BoxEgress, Launcher, attach, stop};
 use engine::shim::EGRESS_SOCKET;
 use engine::workspace::{give, make_harness_state};
 use host::proc::{descendants, memory_bytes};
@@ -36,9 +36,9 @@ async fn measure() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut places = Vec::new();
     for run in 0..RUNS {
-        let place = launch(&dir.path().join(run.to_string()));
-        wait_until_up(&place).await;
-        places.push(place);
+        let box_dir = launch(&dir.path().join(run.to_string()));
+        wait_until_up(&box_dir).await;
+        places.push(box_dir);
     }
     let mut plain: Vec<Child> = (0..RUNS).map(|_| start_plain_bwrap()).collect();
 
@@ -52,9 +52,9 @@ async fn measure() {
         child.kill().expect("ended");
         child.wait().expect("gone");
     }
-    for place in &places {
-        assert!(stop(place).expect("told"), "the shim is gone");
-        assert_eq!(attach(place).await.expect("a record").ended, Ended::Stopped);
+    for box_dir in &places {
+        assert!(stop(box_dir).expect("told"), "the shim is gone");
+        assert_eq!(attach(box_dir).await.expect("a record").ended, Ended::Stopped);
     }
 }
 
@@ -68,7 +68,7 @@ fn print(name: &str, ours: &[i32], yardstick: &str, theirs: &[i32], of: fn(i32) 
     row(&format!("{name:<44} {ours:>9.2} MiB  {yardstick:<36} {theirs:>9.2} MiB"));
 }
 
-fn launch(dir: &Path) -> Place {
+fn launch(dir: &Path) -> BoxDir {
     let user = BoxUser::of_caller();
     let spec = spec(dir, user);
     std::fs::create_dir_all(&spec.workspace).expect("made");
@@ -80,7 +80,7 @@ fn launch(dir: &Path) -> Place {
         backend: BackendKind::Bwrap,
         secrets: Vec::new(),
     };
-    let place = Place::new(&spec.place);
+    let box_dir = BoxDir::new(&spec.box_dir);
     // A model that is never called, though all is loaded that a call would need.
     let upstream = Upstream::parse("https://model.example").expect("an address");
     let model =
@@ -89,9 +89,9 @@ fn launch(dir: &Path) -> Place {
         run: spec.run.to_string(),
         policy: EgressPolicy::new(Profile::ModelOnly),
         model: Some(model),
-        log_path: place.egress_log(),
+        log_path: box_dir.egress_log(),
     };
-    launcher.launch_with(&spec, &WayOut { config, keys: Vec::new() }).expect("launched")
+    launcher.launch_with_egress(&spec, &BoxEgress { config, keys: Vec::new() }).expect("launched")
 }
 
 fn spec(dir: &Path, user: BoxUser) -> BoxSpec {
@@ -102,7 +102,7 @@ fn spec(dir: &Path, user: BoxUser) -> BoxSpec {
         workspace: dir.join("workspace"),
         workspace_access: Access::ReadWrite,
         harness_state: dir.join("harness-state"),
-        place: dir.join("boxes/agent"),
+        box_dir: dir.join("boxes/agent"),
         programs: Vec::new(),
         argv: SLEEP.map(str::to_owned).to_vec(),
         env: BTreeMap::new(),
@@ -119,20 +119,20 @@ fn spec(dir: &Path, user: BoxUser) -> BoxSpec {
     }
 }
 
-async fn wait_until_up(place: &Place) {
+async fn wait_until_up(box_dir: &BoxDir) {
     for _ in 0..1000 {
-        if std::fs::read_to_string(place.stdout(OUTPUT)).is_ok_and(|text| text.contains("up")) {
+        if std::fs::read_to_string(box_dir.stdout(OUTPUT)).is_ok_and(|text| text.contains("up")) {
             return;
         }
-        let ended = place.load_exit().expect("a folder that can be read");
+        let ended = box_dir.load_exit().expect("a folder that can be read");
         assert!(ended.is_none(), "it ended at once: {ended:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("the box in {} did not come up", place.path().display());
+    panic!("the box in {} did not come up", box_dir.path().display());
 }
 
-fn pid_of_shim(place: &Place) -> i32 {
-    place.load_shim().expect("a record").expect("a shim").process.pid
+fn pid_of_shim(box_dir: &BoxDir) -> i32 {
+    box_dir.load_shim().expect("a record").expect("a shim").process.pid
 }
 
 #[expect(clippy::disallowed_methods, reason = "a yardstick is run as a person would run it")]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use engine::workspace::{WorkspaceWish, make_workspace};
+use engine::workspace::{WorkspaceOptions, make_workspace};
 use host::git::UserRepo;
 use model::id::{BranchName, Sha};
 use sandbox::spec::BoxUser;
@@ -54,7 +54,7 @@ fn main() {
 async fn workspace(source: &Path, mirror: &Path, out: &Path) {
     let repo = UserRepo::discover(source).await.expect("a repository");
     let base = repo.resolve_commit("refs/heads/main").await.expect("an answer").expect("a commit");
-    let wish = WorkspaceWish {
+    let wish = WorkspaceOptions {
         branch: BranchName::parse("main").expect("legal"),
         others: vec![("upstream/main".to_owned(), Sha::clone(&base))],
         base,

@@ -11,9 +11,9 @@ use model::id::{BoxName, BranchName, IdError, RunId, Sha};
 use model::verdict::Ended;
 use sandbox::spec::{Access, BoxSpec, Limits, MIB, Output};
 
+use crate::box_dir::BoxDir;
 use crate::launch::{LaunchError, Launcher, attach};
 use crate::mirror::{Mirror, MirrorError};
-use crate::place::Place;
 
 /// How long the export may take.
 const EXPORT_SECS: u64 = 60;
@@ -37,7 +37,7 @@ exec git -c pack.threads=2 bundle create --quiet - "refs/heads/$branch" "$@"
 
 /// What is exported from where.
 #[derive(Debug, Clone)]
-pub struct ExportWish<'a> {
+pub struct ExportRequest<'a> {
     /// The run.
     pub run: &'a RunId,
     /// The box in which the agent ran; the export uses the same root, user and folders.
@@ -112,7 +112,7 @@ pub async fn make_import_repo(
 /// Brings the agent's branch into `repo`. `attempt` numbers the box, because a box is never run twice.
 pub async fn export(
     launcher: &Launcher,
-    wish: &ExportWish<'_>,
+    wish: &ExportRequest<'_>,
     repo: &SealedRepo,
     attempt: u32,
 ) -> Result<Exported, ExportError> {
@@ -123,13 +123,13 @@ pub async fn export(
 pub async fn export_within(
     cap: u64,
     launcher: &Launcher,
-    wish: &ExportWish<'_>,
+    wish: &ExportRequest<'_>,
     repo: &SealedRepo,
     attempt: u32,
 ) -> Result<Exported, ExportError> {
     let spec = export_box(wish, attempt, cap)?;
-    let place = launcher.launch(&spec)?;
-    let record = attach(&place).await?;
+    let box_dir = launcher.launch(&spec)?;
+    let record = attach(&box_dir).await?;
     if let Ended::Exited { code } = record.ended
         && let Some(exported) = at_known(code, wish.known)
     {
@@ -145,7 +145,7 @@ pub async fn export_within(
         Ended::Exited { code } => {
             return Ok(Exported::Refused(format!(
                 "git could not bundle the branch (status {code}): {}",
-                last_words(&place)
+                last_words(&box_dir)
             )));
         }
         Ended::OutOfTime => {
@@ -155,7 +155,7 @@ pub async fn export_within(
     }
     let name = import_ref(wish.run, wish.branch)?;
     match repo
-        .fetch_bundle(&place.stdout(spec.output), &RefName::of_branch(wish.branch), &name)
+        .fetch_bundle(&box_dir.stdout(spec.output), &RefName::of_branch(wish.branch), &name)
         .await
     {
         Ok(()) => {}
@@ -181,14 +181,14 @@ pub fn import_ref(run: &RunId, branch: &BranchName) -> Result<RefName, IdError> 
     RefName::parse(&format!("refs/bottle/{run}/{branch}"))
 }
 
-fn export_box(wish: &ExportWish<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, IdError> {
+fn export_box(wish: &ExportRequest<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, IdError> {
     let agent = wish.agent_box;
     let name = BoxName::parse(&format!("export-{attempt}"))?;
     let mut argv = ["sh", "-c", SCRIPT, "export"].map(str::to_owned).to_vec();
     argv.push(wish.branch.to_string());
     argv.extend(wish.known.iter().map(ToString::to_string));
     Ok(BoxSpec {
-        place: agent.place.with_file_name(name.as_str()),
+        box_dir: agent.box_dir.with_file_name(name.as_str()),
         name,
         workspace_access: Access::ReadOnly,
         programs: Vec::new(),
@@ -220,8 +220,8 @@ fn export_env() -> BTreeMap<String, String> {
     .into()
 }
 
-fn last_words(place: &Place) -> String {
-    let said = std::fs::read(place.stderr()).unwrap_or_default();
+fn last_words(box_dir: &BoxDir) -> String {
+    let said = std::fs::read(box_dir.stderr()).unwrap_or_default();
     let text = String::from_utf8_lossy(&said);
     model::escape::escape_line(text.lines().last().unwrap_or("it said nothing")).into_owned()
 }

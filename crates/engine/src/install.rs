@@ -116,7 +116,7 @@ pub async fn install(
     if folder.exists() {
         host::file::remove_tree_safely(&folder)?;
     }
-    std::fs::rename(&half, &folder).map_err(io("move into place", &folder))?;
+    std::fs::rename(&half, &folder).map_err(io("move into box_dir", &folder))?;
     find(agents, program).ok_or(InstallError::NoEntry { spec: program.spec(), entry })
 }
 

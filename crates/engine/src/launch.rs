@@ -13,7 +13,7 @@ use model::secret::Secret;
 use sandbox::backend::BackendKind;
 use sandbox::spec::BoxSpec;
 
-use crate::place::{Order, Place, PlaceError};
+use crate::box_dir::{BoxDir, BoxDirError, ShimConfig};
 use crate::record::ExitRecord;
 use crate::shim::{REDACT_VARIABLE, SHIM_WORD};
 
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub enum LaunchError {
     /// A file of the box's folder.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    BoxDir(#[from] BoxDirError),
     /// Somebody else is at work on this box.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -69,7 +69,7 @@ pub struct Launcher {
 
 /// The way out of a box.
 #[derive(Debug, Clone)]
-pub struct WayOut {
+pub struct BoxEgress {
     /// What may be reached, and how the model is.
     pub config: EgressConfig,
     /// Variables with the keys that the configuration names. They reach the shim's environment and nothing else, and are
@@ -79,7 +79,7 @@ pub struct WayOut {
 
 /// What is known about a box that was launched at some time.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sighting {
+pub enum BoxStatus {
     /// No shim was ever started for it.
     NeverStarted,
     /// A shim watches over it.
@@ -101,36 +101,40 @@ impl Launcher {
     }
 
     /// Starts a box without a way out. It goes on when the caller ends.
-    pub fn launch(&self, spec: &BoxSpec) -> Result<Place, LaunchError> {
+    pub fn launch(&self, spec: &BoxSpec) -> Result<BoxDir, LaunchError> {
         self.start(spec, None)
     }
 
     /// Starts a box that may reach what `way_out` allows.
-    pub fn launch_with(&self, spec: &BoxSpec, way_out: &WayOut) -> Result<Place, LaunchError> {
-        self.start(spec, Some(way_out))
+    pub fn launch_with_egress(
+        &self,
+        spec: &BoxSpec,
+        egress: &BoxEgress,
+    ) -> Result<BoxDir, LaunchError> {
+        self.start(spec, Some(egress))
     }
 
-    fn start(&self, spec: &BoxSpec, way_out: Option<&WayOut>) -> Result<Place, LaunchError> {
-        let place = Place::new(&spec.place);
-        std::fs::create_dir_all(place.path())
-            .map_err(|source| LaunchError::Create { path: place.path().to_path_buf(), source })?;
+    fn start(&self, spec: &BoxSpec, egress: Option<&BoxEgress>) -> Result<BoxDir, LaunchError> {
+        let box_dir = BoxDir::new(&spec.box_dir);
+        std::fs::create_dir_all(box_dir.path())
+            .map_err(|source| LaunchError::Create { path: box_dir.path().to_path_buf(), source })?;
         // The lock goes from us to the shim without ever being free: there is no moment in which the box seems
         // to be nobody's.
-        let lock = FileLock::try_acquire(&place.lock(), LockKind::Exclusive { note: "launch" })?;
+        let lock = FileLock::try_acquire(&box_dir.lock(), LockKind::Exclusive { note: "launch" })?;
         // What an earlier box left is its record, and nothing of it may be written over.
-        if place.load_shim()?.is_some() || place.load_exit()?.is_some() {
-            return Err(LaunchError::NotNew { path: place.path().to_path_buf() });
+        if box_dir.load_shim()?.is_some() || box_dir.load_exit()?.is_some() {
+            return Err(LaunchError::NotNew { path: box_dir.path().to_path_buf() });
         }
-        let egress = way_out.map(|way_out| way_out.config.clone());
-        place.save_order(&Order { spec: spec.clone(), backend: self.backend, egress })?;
-        let log = File::create(place.shim_log())
-            .map_err(|source| LaunchError::Create { path: place.shim_log(), source })?;
-        let keys = way_out.map_or(&[][..], |way_out| &way_out.keys);
-        spawn_detached(&self.command(&place, keys), lock.into_file(), log)?;
-        Ok(place)
+        let keys = egress.map_or(&[][..], |egress| &egress.keys);
+        let egress = egress.map(|egress| egress.config.clone());
+        box_dir.save_config(&ShimConfig { spec: spec.clone(), backend: self.backend, egress })?;
+        let log = File::create(box_dir.shim_log())
+            .map_err(|source| LaunchError::Create { path: box_dir.shim_log(), source })?;
+        spawn_detached(&self.command(&box_dir, keys), lock.into_file(), log)?;
+        Ok(box_dir)
     }
 
-    fn command(&self, place: &Place, keys: &[(String, Secret)]) -> CommandSpec {
+    fn command(&self, box_dir: &BoxDir, keys: &[(String, Secret)]) -> CommandSpec {
         let inherited = SHIM_VARIABLES
             .iter()
             .filter_map(|name| host::env::var(name).map(|value| ((*name).to_owned(), value)));
@@ -140,7 +144,7 @@ impl Launcher {
         let redact = serde_json::to_string(&values).unwrap_or_default();
         let mut command = CommandSpec::new(&self.program)
             .args(&self.words)
-            .arg(place.path())
+            .arg(box_dir.path())
             .cwd("/")
             .env(REDACT_VARIABLE, redact);
         for (name, value) in inherited {
@@ -154,36 +158,36 @@ impl Launcher {
 }
 
 /// Looks at a box without touching it.
-pub fn look(place: &Place) -> Result<Sighting, LaunchError> {
+pub fn box_status(box_dir: &BoxDir) -> Result<BoxStatus, LaunchError> {
     // The lock first: a shim writes its record before it lets go.
-    let held = host::lock::is_held(&place.lock())?;
-    match (held, place.load_exit()?) {
-        (true, _) => Ok(Sighting::Running),
-        (false, Some(record)) => Ok(Sighting::Ended(Box::new(record))),
-        (false, None) if place.load_shim()?.is_some() => Ok(Sighting::Orphaned),
-        (false, None) => Ok(Sighting::NeverStarted),
+    let held = host::lock::is_held(&box_dir.lock())?;
+    match (held, box_dir.load_exit()?) {
+        (true, _) => Ok(BoxStatus::Running),
+        (false, Some(record)) => Ok(BoxStatus::Ended(Box::new(record))),
+        (false, None) if box_dir.load_shim()?.is_some() => Ok(BoxStatus::Orphaned),
+        (false, None) => Ok(BoxStatus::NeverStarted),
     }
 }
 
 /// Waits until the box has ended, whoever launched it.
-pub async fn attach(place: &Place) -> Result<ExitRecord, LaunchError> {
-    host::lock::wait_released(&place.lock()).await?;
-    match place.load_exit()? {
+pub async fn attach(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
+    host::lock::wait_released(&box_dir.lock()).await?;
+    match box_dir.load_exit()? {
         Some(record) => Ok(record),
-        None => Ok(lost(place)),
+        None => Ok(lost(box_dir)),
     }
 }
 
 /// Tells the shim to end the box; its record will say `stopped`.
-pub fn stop(place: &Place) -> Result<bool, LaunchError> {
-    signal(place, Signal::TERM)
+pub fn stop(box_dir: &BoxDir) -> Result<bool, LaunchError> {
+    signal(box_dir, Signal::TERM)
 }
 
 /// Ends the box and waits until it has ended. A shim that was started this moment has not said yet who it is; it is told
 /// as soon as it has.
-pub async fn end(place: &Place) -> Result<ExitRecord, LaunchError> {
-    let mut waiting = std::pin::pin!(attach(place));
-    while !stop(place)? {
+pub async fn end(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
+    let mut waiting = std::pin::pin!(attach(box_dir));
+    while !stop(box_dir)? {
         tokio::select! {
             ended = &mut waiting => return ended,
             () = tokio::time::sleep(PAUSE) => {}
@@ -193,23 +197,23 @@ pub async fn end(place: &Place) -> Result<ExitRecord, LaunchError> {
 }
 
 /// Tells the shim to freeze the box: it is ended, its folders are kept, and its record says `frozen`.
-pub fn freeze(place: &Place) -> Result<bool, LaunchError> {
-    signal(place, Signal::USR1)
+pub fn freeze(box_dir: &BoxDir) -> Result<bool, LaunchError> {
+    signal(box_dir, Signal::USR1)
 }
 
-fn signal(place: &Place, signal: Signal) -> Result<bool, LaunchError> {
-    match place.load_shim()? {
+fn signal(box_dir: &BoxDir, signal: Signal) -> Result<bool, LaunchError> {
+    match box_dir.load_shim()? {
         Some(shim) => Ok(send_signal(&shim.process, signal)?),
         None => Ok(false),
     }
 }
 
 /// The record of a box whose shim left none: an infrastructure failure, never the agent's.
-fn lost(place: &Place) -> ExitRecord {
-    let said = std::fs::read_to_string(place.shim_log()).unwrap_or_default();
+fn lost(box_dir: &BoxDir) -> ExitRecord {
+    let said = std::fs::read_to_string(box_dir.shim_log()).unwrap_or_default();
     let last = said.lines().last().unwrap_or("it said nothing");
-    let backend = place.load_order().map_or(BackendKind::Bwrap, |order| order.backend);
-    let shim = place.load_shim().ok().flatten();
+    let backend = box_dir.load_config().map_or(BackendKind::Bwrap, |order| order.backend);
+    let shim = box_dir.load_shim().ok().flatten();
     let started_at = shim.map_or_else(host::clock::now, |shim| shim.started_at);
     ExitRecord::infra(backend, started_at, format!("the shim ended without a record ({last})"))
 }

@@ -4,17 +4,17 @@
 //! [`shim`] is a process of its own, so a run outlives whoever started it; [`launch`] starts it and finds it
 //! again.
 
-pub mod chore;
-pub mod claim;
-pub mod errand;
+pub mod agent_log;
+pub mod agent_plan;
+pub mod agent_result;
+pub mod agent_run;
+pub mod box_command;
+pub mod box_dir;
 pub mod evidence;
 pub mod export;
-pub mod hire;
 pub mod install;
 pub mod launch;
-pub mod listen;
 pub mod mirror;
-pub mod place;
 pub mod record;
 pub mod shim;
 pub mod terminal;

@@ -25,7 +25,7 @@ const COPY_LIMIT: Duration = Duration::from_secs(1800);
 
 /// What the workspace shall hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkspaceWish {
+pub struct WorkspaceOptions {
     /// The branch that is checked out.
     pub branch: BranchName,
     /// Where it stands.
@@ -114,7 +114,7 @@ pub enum WorkspaceError {
 /// Makes the workspace at `path`, by way of the mirror at `mirror`.
 pub async fn make_workspace(
     source: &UserRepo,
-    wish: &WorkspaceWish,
+    wish: &WorkspaceOptions,
     path: &Path,
     mirror: &Path,
     log: Option<GitLog>,
@@ -202,7 +202,7 @@ pub fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-fn refs(wish: &WorkspaceWish) -> Result<Vec<(RefName, Sha)>, IdError> {
+fn refs(wish: &WorkspaceOptions) -> Result<Vec<(RefName, Sha)>, IdError> {
     let mut refs = vec![(RefName::of_branch(&wish.branch), wish.base.clone())];
     for (name, sha) in &wish.others {
         refs.push((RefName::parse(&format!("refs/remotes/{name}"))?, sha.clone()));

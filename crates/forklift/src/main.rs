@@ -10,7 +10,7 @@ mod ui;
 
 use std::process::ExitCode;
 
-use engine::place::Place;
+use engine::box_dir::BoxDir;
 use engine::shim::SHIM_WORD;
 
 fn main() -> ExitCode {
@@ -28,7 +28,7 @@ fn shim(place: Option<std::ffi::OsString>) -> ExitCode {
         ui::complain("this word is for forklift's own use");
         return ExitCode::from(2);
     };
-    match engine::shim::run(&Place::new(place)) {
+    match engine::shim::run(&BoxDir::new(place)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             ui::complain(&error.to_string());

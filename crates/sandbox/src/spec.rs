@@ -26,7 +26,8 @@ pub struct BoxSpec {
     pub harness_state: PathBuf,
     /// Host-owned folder of this box. Its part [`BoxSpec::guest_dir`] is what the box sees, read-only, at
     /// `/harness-state/run`; the rest (logs, records, filters) it never sees.
-    pub place: PathBuf,
+    #[serde(rename = "place")]
+    pub box_dir: PathBuf,
     /// Folders with programs that the agent needs and the root lacks, each read-only.
     pub programs: Vec<ProgramMount>,
     /// The command that the guest starts once its checks have passed.
@@ -60,12 +61,12 @@ pub struct BoxSpec {
 impl BoxSpec {
     /// The folder that is mounted read-only at `/harness-state/run`: guest program, configuration, sockets.
     pub fn guest_dir(&self) -> PathBuf {
-        self.place.join("guest")
+        self.box_dir.join("guest")
     }
 
     /// The made-up `/etc` of a box without an image.
     pub fn etc_dir(&self) -> PathBuf {
-        self.place.join("etc")
+        self.box_dir.join("etc")
     }
 }
 

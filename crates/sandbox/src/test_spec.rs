@@ -14,7 +14,7 @@ pub(crate) fn spec() -> BoxSpec {
         workspace: "/runs/r/workspace".into(),
         workspace_access: Access::ReadWrite,
         harness_state: "/runs/r/harness-state".into(),
-        place: "/runs/r/boxes/agent".into(),
+        box_dir: "/runs/r/boxes/agent".into(),
         programs: vec![],
         argv: vec!["true".to_owned()],
         env: BTreeMap::new(),

@@ -23,7 +23,7 @@ pub fn shim(place: Option<OsString>) -> ExitCode {
         ui::complain("this word is for wf's own use");
         return ExitCode::from(2);
     };
-    match engine::shim::run(&engine::place::Place::new(place)) {
+    match engine::shim::run(&engine::box_dir::BoxDir::new(place)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             ui::complain(&error.to_string());

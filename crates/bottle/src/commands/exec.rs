@@ -1,7 +1,7 @@
 //! `bot-bottle exec`: a command in a box of its own, on a bottle's workspace. It has no way out and no forge.
 
-use engine::chore::Chore;
-use engine::errand::Site;
+use engine::agent_run::BoxLayout;
+use engine::box_command::BoxCommand;
 use engine::launch::Launcher;
 use host::signal::cancel_on_signals;
 use model::exit::BottleExit;
@@ -37,9 +37,9 @@ pub(crate) fn run(ui: &Ui, slug: &str, argv: Vec<String>) -> Outcome {
         let folder = bottle.path().join("execs");
         let dir = RunDir::create(&folder, &project, host::clock::now()).or_general()?;
         let name = BoxName::parse("exec").or_exit(BottleExit::Internal)?;
-        let site = Site {
+        let site = BoxLayout {
             run: dir.id().clone(),
-            place: dir.box_place(&name),
+            box_dir: dir.box_dir(&name),
             name,
             root: root_of(record.backend, &contents),
             workspace: bottle.workspace(),
@@ -51,7 +51,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, argv: Vec<String>) -> Outcome {
         };
         let launcher = Launcher::of_this_program(record.backend, Vec::new()).or_general()?;
         let cancel = cancel_on_signals().or_general()?;
-        let end = Chore::new(site, argv).run(&launcher, &cancel).await.or_general()?;
+        let end = BoxCommand::new(site, argv).run(&launcher, &cancel).await.or_general()?;
         for path in [&end.stdout, &end.stderr] {
             ui.page(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()));
         }

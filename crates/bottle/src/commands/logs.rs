@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
 use model::id::BoxName;
 use sandbox::spec::Output;
@@ -25,16 +25,16 @@ pub(crate) fn run(ui: &Ui, slug: &str, follow: bool) -> Outcome {
         || Failure::not_found(format!("the bottle '{slug}' has no log: no agent was started"));
     let dir = bottle.last_run(&record)?.ok_or_else(none)?;
     let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
-    let place = Place::new(dir.box_place(&agent));
+    let place = BoxDir::new(dir.box_dir(&agent));
     let path = place.stdout(Output::Log { cap: 0 });
     let mut file = None;
     loop {
         // Looked at before the log is read: what was printed until then is all there is.
-        let seen = launch::look(&place).or_general()?;
+        let seen = launch::box_status(&place).or_general()?;
         let waits = match seen {
-            Sighting::Running => true,
-            Sighting::NeverStarted => !dir.is_closed(),
-            Sighting::Ended(_) | Sighting::Orphaned => false,
+            BoxStatus::Running => true,
+            BoxStatus::NeverStarted => !dir.is_closed(),
+            BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
         };
         if file.is_none() {
             file = File::open(&path).ok();

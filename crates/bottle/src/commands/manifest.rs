@@ -6,7 +6,7 @@ use serde_json::json;
 use super::block_on;
 use crate::cli::ManifestAction;
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
-use crate::flow::hire::hire_agent;
+use crate::flow::hire::resolve_manifest_agent;
 use crate::flow::home::{Home, Shelf};
 use crate::flow::mounts::check_mounts;
 use crate::rules::agent_manifest::AGENT_TEMPLATE;
@@ -50,7 +50,7 @@ fn check(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
     match shelf {
         Shelf::Agents => {
             let manifest = home.load_agent(name)?;
-            block_on(hire_agent(home, &manifest))?;
+            block_on(resolve_manifest_agent(home, &manifest))?;
             if let Some(bottle) = &manifest.bottle {
                 check_mounts(&home.load_bottle(bottle)?)?;
             }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::errand::{Done, Heard};
+use engine::agent_run::{AgentEvent, AgentExit};
 use engine::launch;
 use jiff::Timestamp;
 use model::verdict::Ended;
@@ -37,17 +37,19 @@ pub(super) struct Watch {
 
 impl Run<'_> {
     /// Waits for the box and fills in what is known about its end.
-    pub(super) async fn attend(&mut self) -> Result<Done, Failure> {
+    pub(super) async fn attend(&mut self) -> Result<AgentExit, Failure> {
         let mut watch = Watch::default();
         let place = SidecarPlace::of(&self.dir)?;
         let seat = self.seat.take();
         let done = {
-            let errand = self.errand()?;
+            let agent_run = self.agent_run()?;
             let hear = |heard| self.hear(&heard);
             let mut attended = std::pin::pin!(async {
                 match seat {
-                    Some(seat) => errand.attend_seated(Some(seat), self.keeper.cancel, hear).await,
-                    None => errand.attend(self.used_before, self.keeper.cancel, hear).await,
+                    Some(seat) => {
+                        agent_run.attend_seated(Some(seat), self.keeper.cancel, hear).await
+                    }
+                    None => agent_run.attend(self.used_before, self.keeper.cancel, hear).await,
                 }
             });
             let begun = host::clock::monotonic();
@@ -100,7 +102,7 @@ impl Run<'_> {
             } else {
                 "done: freezing"
             });
-            launch::freeze(&self.errand()?.place()).or_general()?;
+            launch::freeze(&self.agent_run()?.box_dir()).or_general()?;
         }
         Ok(())
     }
@@ -109,8 +111,8 @@ impl Run<'_> {
     /// watches.
     fn last_sign(&self) -> Result<Timestamp, Failure> {
         let called = std::fs::metadata(self.dir.operations()).and_then(|it| it.modified()).ok();
-        let errand = self.errand()?;
-        let lived = errand.place().last_sign(errand.spec().output);
+        let agent_run = self.agent_run()?;
+        let lived = agent_run.box_dir().last_sign(agent_run.spec().output);
         let signs = called.into_iter().chain(lived).filter_map(|at| Timestamp::try_from(at).ok());
         Ok(signs.max().unwrap_or(self.meta.started_at))
     }
@@ -137,19 +139,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn hear(&self, heard: &Heard) {
+    fn hear(&self, heard: &AgentEvent) {
         use agent::Progress;
         let (kind, words) = match heard {
-            Heard::Stopping(reason) => {
+            AgentEvent::Stopping(reason) => {
                 return self.keeper.ui.note(&format!("{reason}: stopping the agent"));
             }
-            Heard::Progress(Progress::SessionStarted { id }) => ("session", id.clone()),
-            Heard::Progress(Progress::ToolCall { name, summary }) => {
+            AgentEvent::Progress(Progress::SessionStarted { id }) => ("session", id.clone()),
+            AgentEvent::Progress(Progress::ToolCall { name, summary }) => {
                 ("tool", format!("{name}: {summary}"))
             }
-            Heard::Progress(Progress::Text(text)) => ("text", text.clone()),
-            Heard::Progress(Progress::Tokens(usage)) => ("tokens", usage.total().to_string()),
-            Heard::Progress(Progress::Retrying { reason }) => ("retry", reason.clone()),
+            AgentEvent::Progress(Progress::Text(text)) => ("text", text.clone()),
+            AgentEvent::Progress(Progress::Tokens(usage)) => ("tokens", usage.total().to_string()),
+            AgentEvent::Progress(Progress::Retrying { reason }) => ("retry", reason.clone()),
         };
         self.keeper.ui.event("progress", &serde_json::json!({ "kind": kind, "text": words }));
     }

@@ -7,7 +7,7 @@ use forge::{Forge, ForgeError};
 use serde::Serialize;
 use tokio::net::TcpStream;
 
-use super::hire::hire_agent;
+use super::hire::resolve_manifest_agent;
 use super::home::{Home, Shelf};
 use super::hooks::{HookSite, InstalledHook, installed_hooks};
 use crate::exit::Failure;
@@ -148,11 +148,11 @@ async fn check_receiver(url: &str) -> Finding {
 pub(crate) async fn check_egress(home: &Home) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for name in home.names(Shelf::Agents)? {
-        let hired = match home.load_agent(&name) {
-            Ok(manifest) => hire_agent(home, &manifest).await,
+        let resolved = match home.load_agent(&name) {
+            Ok(manifest) => resolve_manifest_agent(home, &manifest).await,
             Err(failure) => Err(failure),
         };
-        let finding = match hired.map(|hired| hired.model_server()) {
+        let finding = match resolved.map(|agent| agent.model_server()) {
             Err(failure) => told("egress", format!("{name}: cannot be started: {failure}")),
             Ok(None) => good("egress", format!("{name}: has no model and needs no way to one")),
             Ok(Some(url)) => match probe(&url).await {

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use forge::{Scope, ScopedForge};
 use guest::FORGE_SOCKET_FILE;
 use host::file::write_atomic;
@@ -108,17 +108,19 @@ pub(crate) fn open_log(dir: &RunDir, redactor: &Arc<Redactor>) -> Result<Operati
 
 async fn box_ended(dir: &RunDir) {
     let Ok(agent) = BoxName::parse("agent") else { return };
-    let place = Place::new(dir.box_place(&agent));
+    let place = BoxDir::new(dir.box_dir(&agent));
     let begun = host::clock::boottime();
     loop {
         tokio::time::sleep(PAUSE).await;
         let waited = host::clock::boottime().saturating_sub(begun);
-        match launch::look(&place) {
-            Ok(Sighting::Running) => {}
-            Ok(Sighting::NeverStarted) if waited < START_LIMIT => {}
+        match launch::box_status(&place) {
+            Ok(BoxStatus::Running) => {}
+            Ok(BoxStatus::NeverStarted) if waited < START_LIMIT => {}
             // What cannot be looked at now may be in a moment.
             Err(_) if waited < START_LIMIT => {}
-            Ok(Sighting::NeverStarted | Sighting::Ended(_) | Sighting::Orphaned) | Err(_) => return,
+            Ok(BoxStatus::NeverStarted | BoxStatus::Ended(_) | BoxStatus::Orphaned) | Err(_) => {
+                return;
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
 use model::id::BoxName;
 use orchestrator_db::Step;
@@ -57,8 +57,8 @@ pub(crate) async fn end_agent(keeper: Keeper<'_>, slug: &str, end: End) -> Resul
 /// Tells the agent of a run to end, and does not wait for it.
 pub(crate) fn tell_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
     let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
-    let place = Place::new(dir.box_place(&agent));
-    if launch::look(&place).or_general()? == Sighting::Running {
+    let place = BoxDir::new(dir.box_dir(&agent));
+    if launch::box_status(&place).or_general()? == BoxStatus::Running {
         match end {
             End::Freeze => launch::freeze(&place).or_general()?,
             End::Stop => launch::stop(&place).or_general()?,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agent::scripted::{Script, parse_script};
 use egress::model_route::{Caps, Price};
-use engine::hire::{AgentWish, Hired, KeyPlace, hire};
+use engine::agent_plan::{AgentOptions, KeyLocation, ResolvedAgent, resolve_agent};
 use model::exit::BottleExit;
 use sandbox::spec::{Limits, MIB};
 
@@ -13,13 +13,16 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::agent_manifest::{AgentManifest, LimitsTable};
 
 /// Hires the agent of a manifest.
-pub(crate) async fn hire_agent(home: &Home, manifest: &AgentManifest) -> Result<Hired, Failure> {
+pub(crate) async fn resolve_manifest_agent(
+    home: &Home,
+    manifest: &AgentManifest,
+) -> Result<ResolvedAgent, Failure> {
     let wish = agent_wish(manifest, &home.shelf(Shelf::Agents))?;
-    hire(wish, &home.programs).await.or_exit(BottleExit::Usage)
+    resolve_agent(wish, &home.programs).await.or_exit(BottleExit::Usage)
 }
 
-fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentWish, Failure> {
-    let mut wish = AgentWish::new(manifest.provider().or_exit(BottleExit::Usage)?);
+fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions, Failure> {
+    let mut wish = AgentOptions::new(manifest.provider().or_exit(BottleExit::Usage)?);
     wish.model = manifest.model.clone();
     wish.variant = manifest.variant.clone();
     wish.agent = manifest.persona.clone();
@@ -42,11 +45,11 @@ fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentWish, Fail
     Ok(wish)
 }
 
-fn key_place(manifest: &AgentManifest) -> Option<KeyPlace> {
+fn key_place(manifest: &AgentManifest) -> Option<KeyLocation> {
     let server = &manifest.server;
-    let file = server.key_file.clone().map(KeyPlace::File);
-    let command = || server.key_command.as_deref().map(KeyPlace::command_line);
-    file.or_else(command).or_else(|| server.key_env.clone().map(KeyPlace::Variable))
+    let file = server.key_file.clone().map(KeyLocation::File);
+    let command = || server.key_command.as_deref().map(KeyLocation::command_line);
+    file.or_else(command).or_else(|| server.key_env.clone().map(KeyLocation::Variable))
 }
 
 fn load_script(path: &Path) -> Result<Script, Failure> {

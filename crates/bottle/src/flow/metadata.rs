@@ -1,7 +1,7 @@
 //! What is written down about a run: the raw material of its provenance. The file is replaced as the run goes on and
 //! closed at its end.
 
-use engine::claim::AgentSummary;
+use engine::agent_result::AgentResult;
 use engine::evidence::Evidence;
 use engine::record::ExitRecord;
 use engine::workspace::WorkspaceNotes;
@@ -67,7 +67,7 @@ pub(crate) struct Metadata {
     pub(crate) watchdog: Option<WatchdogReason>,
     #[serde(rename = "box")]
     pub(crate) agent_box: Option<ExitRecord>,
-    pub(crate) said: Option<AgentSummary>,
+    pub(crate) said: Option<AgentResult>,
     pub(crate) evidence: Option<Evidence>,
     pub(crate) import_refused: Option<String>,
     pub(crate) scans: Vec<ScanReport>,

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use engine::chore::Chore;
+use engine::box_command::BoxCommand;
 use guest::BOX_DIR;
 use model::id::Sha;
 use model::verdict::Ended;
@@ -25,13 +25,13 @@ impl Run<'_> {
         }
         self.keeper.ui.phase("rehydrate", "bringing in what happened at origin since");
         let site = self.site(&format!("bring-{}", self.dir.next_box("bring")), BRING_SECS)?;
-        let folder = site.place.join("guest/news");
+        let folder = site.box_dir.join("guest/news");
         fs::create_dir_all(&folder).or_general()?;
         let wants = [pins.base.clone(), pins.start.clone()];
         let haves = self.haves().await?;
         self.source.repo.pack_into(&folder, &wants, &haves).await.or_general()?;
         make_readable(&folder)?;
-        let summary = self.run_chore(Chore::shell(site, &self.bring_line())).await?;
+        let summary = self.run_chore(BoxCommand::shell(site, &self.bring_line())).await?;
         let said = summary.tail.lines().last().unwrap_or("it said nothing");
         let failed = summary.ended != (Ended::Exited { code: 0 });
         Ok(failed.then(|| format!("{}: {said}", summary.ended.class())))

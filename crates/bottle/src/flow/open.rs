@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::hire::Hired;
+use engine::agent_plan::ResolvedAgent;
 use engine::terminal::TerminalPlan;
 use model::exit::BottleExit;
 use model::id::{BranchName, Sha};
@@ -15,7 +15,7 @@ use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
 use super::bottle::{self, Bottle, BottleState, Record, WorkspaceState};
-use super::hire::hire_agent;
+use super::hire::resolve_manifest_agent;
 use super::home::Home;
 use super::keeper::Keeper;
 use super::metadata::Metadata;
@@ -70,7 +70,7 @@ pub(crate) struct ResumeWish {
 pub(super) struct Staff {
     pub(super) manifest: AgentManifest,
     pub(super) bottle: BottleManifest,
-    pub(super) hired: Hired,
+    pub(super) resolved: ResolvedAgent,
     pub(super) choice: Choice,
 }
 
@@ -215,8 +215,8 @@ async fn staff(
     let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
     let found = choice::observe(wanted, image).await;
     let choice = choice::choose(wanted, &found, image).or_exit(BottleExit::Usage)?;
-    let hired = hire_agent(home, &manifest).await?;
-    Ok(Staff { manifest, bottle, hired, choice })
+    let resolved = resolve_manifest_agent(home, &manifest).await?;
+    Ok(Staff { manifest, bottle, resolved, choice })
 }
 
 /// The record of a bottle in which nothing has been yet.

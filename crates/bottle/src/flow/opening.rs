@@ -1,7 +1,7 @@
 //! A bottle that is about to run: its pins, its prompt, its plan and the first page of its record become one [`Run`].
 
 use agent::{McpServer, Provider, SessionWish, Transport};
-use engine::hire::{AgentPlan, Task};
+use engine::agent_plan::{AgentPlan, AgentTask};
 use engine::terminal::TerminalPlan;
 use guest::FORGE_PORT;
 use host::lock::FileLock;
@@ -64,7 +64,7 @@ impl Opening<'_> {
         let session = self.session(&staff.manifest);
         let prompt = self.prompt(prompt, &staff.manifest, &pins, session.is_some());
         let plan = self.plan(&dir, &staff, prompt.clone(), session.clone())?;
-        let mut secrets = staff.hired.secrets();
+        let mut secrets = staff.resolved.secrets();
         secrets.extend(self.access.iter().map(|access| access.token.clone()));
         let redactor = Redactor::new(secrets.clone());
         let used_before = used_by(&self.record, &staff.manifest.provider);
@@ -172,10 +172,10 @@ impl Opening<'_> {
         let mcp = self.access.iter().filter(|_| speaks).map(|_| forge_tools()).collect();
         let chosen = self.terminal.as_ref().map(|_| session_of(dir.id()));
         let session = session.map_or(SessionWish::Fresh { id: chosen }, SessionWish::Resume);
-        let task = Task { run: dir.id(), prompt, context: None, session, mcp };
+        let task = AgentTask { run: dir.id(), prompt, context: None, session, mcp };
         let plan = match self.terminal.clone() {
-            Some(terminal) => staff.hired.plan_at_terminal(task, terminal),
-            None => staff.hired.plan(task),
+            Some(terminal) => staff.resolved.plan_at_terminal(task, terminal),
+            None => staff.resolved.plan(task),
         };
         let mut plan = plan.or_exit(BottleExit::Usage)?;
         plan.programs.extend(check_mounts(&staff.bottle)?);

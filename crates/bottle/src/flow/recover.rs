@@ -1,8 +1,8 @@
 //! Finishing what a killed keeper left, so that a bottle can always be gone on with.
 
 use agent::Usage;
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
 use model::id::BoxName;
 use orchestrator_db::Step;
@@ -74,8 +74,8 @@ pub(crate) fn settle(home: &Home, slug: &str) -> Result<(), Failure> {
     }
     if let Some(dir) = bottle.last_run(&record)? {
         let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
-        let seen = launch::look(&Place::new(dir.box_place(&agent))).or_general()?;
-        if seen == Sighting::Running {
+        let seen = launch::box_status(&BoxDir::new(dir.box_dir(&agent))).or_general()?;
+        if seen == BoxStatus::Running {
             return Ok(());
         }
     }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use agent::{Provider, Usage};
-use engine::chore::Chore;
-use engine::claim::summary_of;
+use engine::agent_plan::AgentPlan;
+use engine::agent_result::agent_result;
+use engine::box_command::BoxCommand;
 use engine::evidence::{self, Bounds, Pins};
-use engine::export::{ExportWish, Exported, export, make_import_repo};
-use engine::hire::AgentPlan;
-use engine::launch::{self, Sighting};
-use engine::terminal::Seat;
-use engine::workspace::{AGENT_IDENTITY, WorkspaceWish, make_harness_state, make_workspace};
+use engine::export::{ExportRequest, Exported, export, make_import_repo};
+use engine::launch::{self, BoxStatus};
+use engine::terminal::AttachedTerminal;
+use engine::workspace::{AGENT_IDENTITY, WorkspaceOptions, make_harness_state, make_workspace};
 use host::beneath::read_beneath;
 use host::git::{GitLog, SealedRepo};
 use model::exit::BottleExit;
@@ -60,7 +60,7 @@ pub(crate) struct Run<'a> {
     /// What the conversation had used before, if this run goes on with one.
     pub(crate) used_before: Usage,
     /// Where a person sits, once the box of such a run is about to be started.
-    pub(crate) seat: Option<Seat>,
+    pub(crate) seat: Option<AttachedTerminal>,
     /// What programs this machine has: asked while the agent works, because some take their time to answer.
     pub(crate) snapshot: LaterSnapshot,
 }
@@ -108,7 +108,7 @@ impl Run<'_> {
             host::file::remove_tree_safely(&folder).or_general()?;
         }
         let pins = &self.meta.pins;
-        let wish = WorkspaceWish {
+        let wish = WorkspaceOptions {
             branch: pins.branch.clone(),
             base: pins.base.clone(),
             others: vec![(format!("origin/{}", pins.base_branch), pins.base.clone())],
@@ -134,7 +134,7 @@ impl Run<'_> {
                 &format!("setup-{}", self.dir.next_box("setup")),
                 self.meta.bottle.setup_secs(),
             )?;
-            let mut chore = Chore::shell(site, &line);
+            let mut chore = BoxCommand::shell(site, &line);
             chore.policy = self.plan.egress.as_ref().map(|egress| egress.policy.clone());
             let summary = self.run_chore(chore).await?;
             let passed = summary.ended == Ended::Exited { code: 0 };
@@ -154,15 +154,15 @@ impl Run<'_> {
 
     /// Starts the sidecar, then the box beside it. One that was started before is not started again.
     async fn launch(&mut self, redactor: &Arc<Redactor>) -> Result<Phase, Failure> {
-        let errand = self.errand()?;
-        if launch::look(&errand.place()).or_general()? != Sighting::NeverStarted {
+        let agent_run = self.agent_run()?;
+        if launch::box_status(&agent_run.box_dir()).or_general()? != BoxStatus::NeverStarted {
             return Ok(Phase::Launched);
         }
         let secs = self.meta.manifest.limits.timeout_secs;
         let words =
             format!("starting {} in a sealed {} box, {secs} s", self.meta.agent, self.meta.backend);
         self.keeper.ui.phase("launch", &words);
-        let spec = errand.spec();
+        let spec = agent_run.spec();
         let sealed = json!({ "backend": self.meta.backend, "limits": spec.limits, "relays": spec.relays,
                 "terminal": spec.terminal });
         let intent = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
@@ -177,24 +177,25 @@ impl Run<'_> {
         // Whoever takes over from a killed keeper may have no terminal; the box says then that nobody sits there.
         let seat = match &self.plan.terminal {
             Some(_) if host::terminal::is_present() => {
-                Some(Seat::open(&errand.place()).or_general()?)
+                Some(AttachedTerminal::open(&agent_run.box_dir()).or_general()?)
             }
             Some(_) | None => None,
         };
-        errand.start(&self.launcher()?).or_general()?;
+        agent_run.start(&self.launcher()?).or_general()?;
         self.seat = seat;
         self.snapshot.begin();
         Ok(Phase::Launched)
     }
 
     async fn wait(&mut self, redactor: &Arc<Redactor>) -> Result<Phase, Failure> {
-        if launch::look(&self.errand()?.place()).or_general()? == Sighting::NeverStarted {
+        if launch::box_status(&self.agent_run()?.box_dir()).or_general()? == BoxStatus::NeverStarted
+        {
             return Ok(Phase::SetUp);
         }
         let done = self.attend().await?;
         let (record, report) = (done.record, done.report);
         let waiting = record.egress.as_ref().and_then(|report| report.usage.waiting_until);
-        let summary = summary_of(&report, waiting);
+        let summary = agent_result(&report, waiting);
         let provider = self.meta.manifest.provider.clone();
         if let Some(id) = summary.session.clone().or_else(|| self.session_at_terminal()) {
             self.record.session = Some(Session { provider, id, usage: summary.thread_usage });
@@ -234,9 +235,9 @@ impl Run<'_> {
         self.keeper.ui.phase("import", "taking the agent's commits out of the box");
         let pins = self.meta.pins.clone();
         let repo = self.import_repo(log).await?;
-        let wish = ExportWish {
+        let wish = ExportRequest {
             run: self.dir.id(),
-            agent_box: &self.errand()?.spec(),
+            agent_box: &self.agent_run()?.spec(),
             branch: &pins.branch,
             known: &[pins.start.clone(), pins.base.clone()],
         };

@@ -21,7 +21,7 @@ const NPM_LOCK: &str = "node_modules/.package-lock.json";
 impl Run<'_> {
     /// Looks it up.
     pub(super) async fn seal(&self) -> Result<Seal, Failure> {
-        let spec = self.errand()?.spec();
+        let spec = self.agent_run()?.spec();
         let json = |bytes: serde_json::Result<Vec<u8>>| {
             bytes.map(|bytes| sha256(&bytes)).or_exit(BottleExit::Internal)
         };

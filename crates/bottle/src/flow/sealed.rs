@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use engine::chore::Chore;
-use engine::errand::{Errand, Site};
-use engine::hire::AgentPlan;
+use engine::agent_plan::AgentPlan;
+use engine::agent_run::{AgentRun, BoxLayout};
+use engine::box_command::BoxCommand;
 use engine::launch::Launcher;
 use model::exit::BottleExit;
 use model::id::BoxName;
@@ -48,18 +48,18 @@ pub(crate) fn root_of(backend: BackendKind, bottle: &BottleManifest) -> Root {
 }
 
 impl Run<'_> {
-    /// The agent's errand.
-    pub(super) fn errand(&self) -> Result<Errand<'_>, Failure> {
+    /// The agent's agent_run.
+    pub(super) fn agent_run(&self) -> Result<AgentRun<'_>, Failure> {
         let site = self.site("agent", self.meta.manifest.limits.timeout_secs)?;
-        Ok(Errand { site, plan: &self.plan })
+        Ok(AgentRun { site, plan: &self.plan })
     }
 
     /// A box of this run.
-    pub(super) fn site(&self, name: &str, deadline_secs: u64) -> Result<Site, Failure> {
+    pub(super) fn site(&self, name: &str, deadline_secs: u64) -> Result<BoxLayout, Failure> {
         let name = BoxName::parse(name).or_exit(BottleExit::Internal)?;
-        Ok(Site {
+        Ok(BoxLayout {
             run: self.dir.id().clone(),
-            place: self.dir.box_place(&name),
+            box_dir: self.dir.box_dir(&name),
             name,
             root: root_of(self.meta.backend, &self.meta.bottle),
             workspace: self.bottle.workspace(),
@@ -76,7 +76,7 @@ impl Run<'_> {
     }
 
     /// Runs a line in a box of its own and says how it went.
-    pub(super) async fn run_chore(&self, chore: Chore) -> Result<ChoreSummary, Failure> {
+    pub(super) async fn run_chore(&self, chore: BoxCommand) -> Result<ChoreSummary, Failure> {
         let end = chore.run(&self.launcher()?, self.keeper.cancel).await.or_general()?;
         let tail = end.tail();
         Ok(ChoreSummary { ended: end.record.ended, wall_ms: end.record.wall_ms, tail })

@@ -53,7 +53,7 @@ impl SidecarPlace {
         Ok(Self {
             folder: dir.path().join("sidecar"),
             queue: dir.path().join("queue"),
-            guest: dir.box_place(&agent).join("guest"),
+            guest: dir.box_dir(&agent).join("guest"),
         })
     }
 
@@ -93,7 +93,7 @@ impl SidecarPlace {
     }
 
     /// What the agent's box needs to reach the sidecar: the relay for tools over HTTP, and the command on its path.
-    pub(crate) fn fit(&self, plan: &mut engine::hire::AgentPlan) {
+    pub(crate) fn fit(&self, plan: &mut engine::agent_plan::AgentPlan) {
         let listen = ([127, 0, 0, 1], FORGE_PORT).into();
         plan.sidecars.push(Relay { listen, socket: FORGE_SOCKET_FILE.to_owned() });
         plan.programs.push(ProgramMount { host: self.command(), inside: COMMAND_DIR.to_owned() });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::claim::Claim as Says;
+use engine::agent_result::AgentClaim as Says;
 use host::signal::Cancel;
 use jiff::Timestamp;
 use orchestrator_db::{BottleStatus, Errand, ForgeStateStore, IssueKey, Work};

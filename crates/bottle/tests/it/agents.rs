@@ -33,7 +33,7 @@ const PI: Agent = Agent { provider: "pi", model: "scripted", key: "MODEL_API_KEY
 /// Runs the agent on the scene's issue with these turns of its model.
 fn run(scene: &Scene, agent: &Agent, turns: Vec<Turn>) -> Option<(Output, ModelServer)> {
     let data = installed()?;
-    let server = hire(&scene.person, agent, turns);
+    let server = resolve_agent(&scene.person, agent, turns);
     let mut command = scene.start_command("");
     command.env("XDG_DATA_HOME", data).env(agent.key, REAL_KEY);
     Some((scene.person.hermetic.run(&mut command), server))
@@ -44,7 +44,7 @@ fn installed() -> Option<PathBuf> {
 }
 
 /// Writes the manifest of `worker`, whose model plays these turns.
-fn hire(person: &Person, agent: &Agent, turns: Vec<Turn>) -> ModelServer {
+fn resolve_agent(person: &Person, agent: &Agent, turns: Vec<Turn>) -> ModelServer {
     let server = ModelServer::start([("run", ModelScript::new(turns))]);
     let manifest = format!(
         "provider = \"{}\"\nmodel = \"{}\"\nprompt = \"Be careful.\"\n[server]\nurl = \"{}\"\nkey_env = \"{}\"\n\
@@ -143,7 +143,7 @@ fn claude_from_webhook_to_merge_with_nobody_watching() {
         Turn::tool("signal_done", json!({ "status": "success", "summary": "better" })),
         Turn::text("second"),
     ];
-    let _server = hire(&scene.person, &CLAUDE, turns);
+    let _server = resolve_agent(&scene.person, &CLAUDE, turns);
     let data = data.to_str().expect("a path").to_owned();
     let env = [("XDG_DATA_HOME", data.as_str()), (CLAUDE.key, REAL_KEY)];
     let serving = Serving::start_with(scene, "sweep_secs = 3600\n", &env);
@@ -174,7 +174,7 @@ fn claude_shows_its_own_interface_and_its_conversation_can_be_gone_on_with() {
         Turn::text("That is made."),
         Turn::text("And that is all."),
     ];
-    let server = hire(&person, &CLAUDE, turns);
+    let server = resolve_agent(&person, &CLAUDE, turns);
     let line = format!(
         "XDG_DATA_HOME={} {}={REAL_KEY} {} start worker --backend bwrap --prompt 'Make it.'; echo \"it was $?\"; read -r line",
         data.display(),

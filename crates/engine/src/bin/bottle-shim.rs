@@ -4,14 +4,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use engine::place::Place;
+use engine::box_dir::BoxDir;
 
 fn main() -> ExitCode {
-    let Some(place) = std::env::args_os().next_back().filter(|_| std::env::args_os().len() > 1)
+    let Some(box_dir) = std::env::args_os().next_back().filter(|_| std::env::args_os().len() > 1)
     else {
         return failed("usage: bottle-shim <folder of the box>");
     };
-    match engine::shim::run(&Place::new(place)) {
+    match engine::shim::run(&BoxDir::new(box_dir)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&format!("bottle-shim: {error}")),
     }

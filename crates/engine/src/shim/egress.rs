@@ -21,7 +21,7 @@ const LAST_BYTES: Duration = Duration::from_secs(5);
 
 /// The way out could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum WayOutError {
+pub(super) enum EgressServerError {
     #[error("could not open the socket of the way out")]
     Socket(#[source] io::Error),
     #[error(transparent)]
@@ -29,16 +29,19 @@ pub(super) enum WayOutError {
 }
 
 /// A way out that is being served.
-pub(super) struct WayOut {
+pub(super) struct EgressServer {
     state: Arc<EgressState>,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<EgressReport>,
 }
 
-impl WayOut {
+impl EgressServer {
     /// Opens the socket and serves it. The box's user must be able to connect, and nobody but that box sees it.
-    pub(super) async fn open(spec: &BoxSpec, config: &EgressConfig) -> Result<Self, WayOutError> {
-        let listener = bind(spec).map_err(WayOutError::Socket)?;
+    pub(super) async fn open(
+        spec: &BoxSpec,
+        config: &EgressConfig,
+    ) -> Result<Self, EgressServerError> {
+        let listener = bind(spec).map_err(EgressServerError::Socket)?;
         let source = config.model.as_ref().map_or(KeySource::None, |model| model.key.clone());
         let egress = Egress::open(config.clone(), KeyStore::new(source)).await?;
         let (stop, stopped) = oneshot::channel();

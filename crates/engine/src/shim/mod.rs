@@ -19,9 +19,9 @@ use sandbox::backend::BackendKind;
 use sandbox::bwrap::Bwrap;
 use sandbox::docker::{Docker, Engine};
 
-use crate::place::{Order, Place, PlaceError};
+use crate::box_dir::{BoxDir, BoxDirError, ShimConfig};
 use crate::record::{ExitRecord, ShimRecord};
-use supervise::{Orders, supervise};
+use supervise::{StopSignals, supervise};
 
 pub use self::egress::EGRESS_SOCKET;
 
@@ -36,7 +36,7 @@ pub(crate) const REDACT_VARIABLE: &str = "BOTTLEWORKS_REDACT";
 pub enum ShimError {
     /// A file of the box's folder.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    BoxDir(#[from] BoxDirError),
     /// The lock that the launcher should have handed over.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -57,50 +57,52 @@ pub enum ShimError {
 }
 
 /// Runs the box in `place` to its end. Standard input is its locked lock file.
-pub fn run(place: &Place) -> Result<(), ShimError> {
+pub fn run(box_dir: &BoxDir) -> Result<(), ShimError> {
     become_session_leader()?;
     let inherited = File::from(clone_stdin()?);
-    let lock = FileLock::from_inherited(inherited, &place.lock(), "shim")?;
-    if place.load_exit()?.is_some() {
-        return Err(ShimError::Ended(place.path().display().to_string()));
+    let lock = FileLock::from_inherited(inherited, &box_dir.lock(), "shim")?;
+    if box_dir.load_exit()?.is_some() {
+        return Err(ShimError::Ended(box_dir.path().display().to_string()));
     }
-    let order = place.load_order()?;
+    let config = box_dir.load_config()?;
     // One thread: the kernel ties a box to the thread that made it, and this one lives until the end.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|source| ShimError::Io { doing: "start the runtime", source })?;
     let record = runtime.block_on(async {
-        let mut orders = Orders::listen()
+        let mut stop_signals = StopSignals::listen()
             .map_err(|source| ShimError::Io { doing: "listen for signals", source })?;
         // Only now may others know whom to signal: before, a signal would have ended the shim itself.
-        place.save_shim(&ShimRecord {
+        box_dir.save_shim(&ShimRecord {
             process: ProcessHandle::current()?,
             started_at: host::clock::now(),
         })?;
-        Ok::<_, ShimError>(run_order(&order, &mut orders).await)
+        Ok::<_, ShimError>(run_order(&config, &mut stop_signals).await)
     })?;
-    place.save_exit(&record)?;
+    box_dir.save_exit(&record)?;
     // A walk over a large tree may still be under way; nobody waits for it.
     runtime.shutdown_background();
     drop(lock);
     Ok(())
 }
 
-async fn run_order(order: &Order, orders: &mut Orders) -> ExitRecord {
+async fn run_order(config: &ShimConfig, stop_signals: &mut StopSignals) -> ExitRecord {
     let redactor = Arc::new(redactor());
-    let found = match order.backend {
+    let found = match config.backend {
         BackendKind::Bwrap => match Bwrap::find() {
-            Ok(bwrap) => Ok(supervise(&bwrap, order, &redactor, orders).await),
+            Ok(bwrap) => Ok(supervise(&bwrap, config, &redactor, stop_signals).await),
             Err(error) => Err(error),
         },
         BackendKind::Docker => match Engine::find().await {
-            Ok(engine) => Ok(supervise(&Docker::new(&engine), order, &redactor, orders).await),
+            Ok(engine) => {
+                Ok(supervise(&Docker::new(&engine), config, &redactor, stop_signals).await)
+            }
             Err(error) => Err(error),
         },
     };
     found.unwrap_or_else(|error| {
-        ExitRecord::infra(order.backend, host::clock::now(), error.to_string())
+        ExitRecord::infra(config.backend, host::clock::now(), error.to_string())
     })
 }
 

@@ -13,7 +13,7 @@ use sandbox::backend::{OutputChunk, OutputStream};
 use sandbox::spec::Output;
 use tokio::sync::oneshot;
 
-use super::watch::Heard;
+use super::watch::LastOutput;
 
 /// The longest first line that can be a report.
 const REPORT_CAP: usize = 64 * 1024;
@@ -23,13 +23,13 @@ const STDERR_CAP: u64 = 8 << 20;
 
 /// What was seen on the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct OutputCount {
     pub(super) bytes: u64,
     pub(super) dropped: u64,
 }
 
 /// Signals that leave the pump while it runs.
-pub(super) struct Signals {
+pub(super) struct PumpSignals {
     /// The guest's first line, once it is there.
     pub(super) report: oneshot::Receiver<Option<GuestReport>>,
     /// Fires when exact output grew beyond its cap.
@@ -43,8 +43,8 @@ pub(super) struct Pump {
     overflow: Option<oneshot::Sender<()>>,
     out: Sink,
     err: LogWriter,
-    seen: Seen,
-    heard: Heard,
+    seen: OutputCount,
+    heard: LastOutput,
 }
 
 enum Sink {
@@ -59,8 +59,8 @@ impl Pump {
         stderr: &Path,
         output: Output,
         redactor: &Arc<Redactor>,
-        heard: &Heard,
-    ) -> io::Result<(Self, Signals)> {
+        heard: &LastOutput,
+    ) -> io::Result<(Self, PumpSignals)> {
         let out = match output {
             Output::Log { cap } => {
                 Sink::Log(LogWriter::new(create(stdout)?, cap, Arc::clone(redactor)))
@@ -76,14 +76,14 @@ impl Pump {
             overflow: Some(overflow),
             out,
             err,
-            seen: Seen::default(),
+            seen: OutputCount::default(),
             heard: heard.clone(),
         };
-        Ok((pump, Signals { report: report_signal, overflow: overflow_signal }))
+        Ok((pump, PumpSignals { report: report_signal, overflow: overflow_signal }))
     }
 
     /// Runs until the box prints no more.
-    pub(super) async fn drain(mut self, mut output: OutputStream) -> io::Result<Seen> {
+    pub(super) async fn drain(mut self, mut output: OutputStream) -> io::Result<OutputCount> {
         while let Some(chunk) = output.recv().await {
             self.heard.now();
             match chunk {
@@ -145,7 +145,7 @@ impl Pump {
         }
     }
 
-    fn finish(mut self) -> io::Result<Seen> {
+    fn finish(mut self) -> io::Result<OutputCount> {
         self.tell(None);
         match self.out {
             Sink::Log(log) => self.seen.dropped += log.finish()?.dropped,

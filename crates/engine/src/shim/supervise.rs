@@ -15,12 +15,13 @@ use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::egress::{WayOut, WayOutError};
-use super::output::{Pump, Seen, Signals};
+use super::egress::{EgressServer, EgressServerError};
+use super::output::{OutputCount, Pump, PumpSignals};
 use super::watch::{
-    Heard, Look, begin_look, judge_memory, keep_pulse, next_memory_look, watch_silence, watch_space,
+    DiskScan, LastOutput, begin_disk_scan, judge_memory, keep_pulse, next_memory_look,
+    watch_silence, watch_space,
 };
-use crate::place::{Order, Place};
+use crate::box_dir::{BoxDir, ShimConfig};
 use crate::record::ExitRecord;
 
 /// How long a box may take to disappear after the final signal.
@@ -42,7 +43,7 @@ enum Cause {
 }
 
 /// Orders from outside.
-pub(super) struct Orders {
+pub(super) struct StopSignals {
     stop: Signal,
     freeze: Signal,
     /// Whoever started us may have ignored these (nohup, a shell's background), and what is ignored stays ignored in every
@@ -50,7 +51,7 @@ pub(super) struct Orders {
     _unheeded: [Signal; 3],
 }
 
-impl Orders {
+impl StopSignals {
     /// From here on, SIGTERM means stop and SIGUSR1 means freeze.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
@@ -68,17 +69,17 @@ impl Orders {
 /// Runs the box to its end and says how it ended. Never fails: what goes wrong is part of the record.
 pub(super) async fn supervise<B: Backend>(
     backend: &B,
-    order: &Order,
+    config: &ShimConfig,
     redactor: &Arc<Redactor>,
-    orders: &mut Orders,
+    stop_signals: &mut StopSignals,
 ) -> ExitRecord {
     let started_at = host::clock::now();
     let begun = host::clock::boottime();
     let mut watched = Watched::default();
-    let ended = watched.run(backend, order, redactor, orders).await;
+    let ended = watched.run(backend, config, redactor, stop_signals).await;
     ExitRecord {
         ended: ended.unwrap_or_else(|error| Ended::Infra { reason: describe(&error) }),
-        backend: order.backend,
+        backend: config.backend,
         started_at,
         finished_at: host::clock::now(),
         ready_ms: watched.ready.map(|ready| millis(ready.saturating_sub(begun))),
@@ -99,7 +100,7 @@ enum SuperviseError {
     #[error("could not open the log of the box")]
     Log(#[source] io::Error),
     #[error(transparent)]
-    WayOut(#[from] WayOutError),
+    EgressServer(#[from] EgressServerError),
     #[error("could not set the deadline")]
     Timer(#[from] ClockError),
 }
@@ -109,7 +110,7 @@ enum SuperviseError {
 struct Watched {
     report: Option<GuestReport>,
     ready: Option<Duration>,
-    seen: Seen,
+    seen: OutputCount,
     peak_memory: Option<u64>,
     fell_silent: bool,
     egress: Option<EgressReport>,
@@ -119,38 +120,38 @@ impl Watched {
     async fn run<B: Backend>(
         &mut self,
         backend: &B,
-        order: &Order,
+        config: &ShimConfig,
         redactor: &Arc<Redactor>,
-        orders: &mut Orders,
+        stop_signals: &mut StopSignals,
     ) -> Result<Ended, SuperviseError> {
-        let spec = &order.spec;
-        let place = Place::new(&spec.place);
-        let heard = Heard::default();
-        let (stdout, stderr) = (place.stdout(spec.output), place.stderr());
+        let spec = &config.spec;
+        let box_dir = BoxDir::new(&spec.box_dir);
+        let heard = LastOutput::default();
+        let (stdout, stderr) = (box_dir.stdout(spec.output), box_dir.stderr());
         let (pump, signals) = Pump::open(&stdout, &stderr, spec.output, redactor, &heard)
             .map_err(SuperviseError::Log)?;
         let deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
-        let mut reasons = Reasons { orders, signals, deadline };
-        let disk = begin_look(spec);
-        let way_out = match &order.egress {
-            Some(config) => Some(WayOut::open(spec, config).await?),
+        let mut reasons = Reasons { stop_signals, signals, deadline };
+        let disk = begin_disk_scan(spec);
+        let egress = match &config.egress {
+            Some(config) => Some(EgressServer::open(spec, config).await?),
             None => None,
         };
-        let traffic = way_out.as_ref().map(WayOut::state);
+        let traffic = egress.as_ref().map(EgressServer::state);
         let Started { control, mut exit, output } = backend.start(spec).await?;
         let draining = tokio::spawn(pump.drain(output));
         let first = {
             let mut silence = std::pin::pin!(watch_silence(spec, &heard, traffic));
             tokio::select! {
                 event = self.watch(&control, &mut exit, spec, &mut reasons, disk) => event,
-                _ = &mut silence => Event::Cause(Cause::Silence),
-                never = keep_pulse(&control, &place) => match never {},
+                _ = &mut silence => WatchEvent::Cause(Cause::Silence),
+                never = keep_pulse(&control, &box_dir) => match never {},
             }
         };
-        self.fell_silent = matches!(first, Event::Cause(Cause::Silence));
+        self.fell_silent = matches!(first, WatchEvent::Cause(Cause::Silence));
         let (cause, box_exit) = match first {
-            Event::Ended(box_exit) => (None, box_exit),
-            Event::Cause(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
+            WatchEvent::Ended(box_exit) => (None, box_exit),
+            WatchEvent::Cause(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
         };
         if let Ok(Ok(Ok(seen))) = tokio::time::timeout(LAST_WORDS, draining).await {
             self.seen = seen;
@@ -158,8 +159,8 @@ impl Watched {
         if let (None, Ok(report)) = (&self.report, reasons.signals.report.try_recv()) {
             self.report = report;
         }
-        if let Some(way_out) = way_out {
-            self.egress = way_out.close().await;
+        if let Some(egress) = egress {
+            self.egress = egress.close().await;
         }
         if let Err(error) = control.remove().await {
             // How the box ended does not change by what is left of it, and that is the sweeper's business.
@@ -175,19 +176,19 @@ impl Watched {
         exit: &mut (impl Future<Output = BoxExit> + Unpin),
         spec: &BoxSpec,
         reasons: &mut Reasons<'_>,
-        disk: Look,
-    ) -> Event {
-        let Reasons { orders, signals, deadline } = reasons;
+        disk: DiskScan,
+    ) -> WatchEvent {
+        let Reasons { stop_signals, signals, deadline } = reasons;
         let mut space = std::pin::pin!(watch_space(spec, disk));
         let mut pause = Duration::ZERO;
         let (mut reporting, mut exact) = (true, true);
         loop {
             tokio::select! {
-                box_exit = &mut *exit => return Event::Ended(box_exit),
-                _ = deadline.wait() => return Event::Cause(Cause::Deadline),
-                _ = orders.stop.recv() => return Event::Cause(Cause::Stop),
-                _ = orders.freeze.recv() => return Event::Cause(Cause::Freeze),
-                _ = &mut space => return Event::Cause(Cause::Space),
+                box_exit = &mut *exit => return WatchEvent::Ended(box_exit),
+                _ = deadline.wait() => return WatchEvent::Cause(Cause::Deadline),
+                _ = stop_signals.stop.recv() => return WatchEvent::Cause(Cause::Stop),
+                _ = stop_signals.freeze.recv() => return WatchEvent::Cause(Cause::Freeze),
+                _ = &mut space => return WatchEvent::Cause(Cause::Space),
                 report = &mut signals.report, if reporting => {
                     reporting = false;
                     self.ready = Some(host::clock::boottime());
@@ -196,7 +197,7 @@ impl Watched {
                 full = &mut signals.overflow, if exact => {
                     exact = false;
                     if full.is_ok() {
-                        return Event::Cause(Cause::Overflow);
+                        return WatchEvent::Cause(Cause::Overflow);
                     }
                 }
                 () = tokio::time::sleep(pause) => {
@@ -206,7 +207,7 @@ impl Watched {
                     };
                     self.peak_memory = self.peak_memory.max(Some(used));
                     if judge_memory(used, &spec.limits).is_some() {
-                        return Event::Cause(Cause::Memory);
+                        return WatchEvent::Cause(Cause::Memory);
                     }
                     pause = next_memory_look(used, spec.limits.memory_bytes);
                 }
@@ -217,12 +218,12 @@ impl Watched {
 
 /// From where an end may come, beside the box itself and what it uses up.
 struct Reasons<'a> {
-    orders: &'a mut Orders,
-    signals: Signals,
+    stop_signals: &'a mut StopSignals,
+    signals: PumpSignals,
     deadline: BootTimer,
 }
 
-enum Event {
+enum WatchEvent {
     Ended(BoxExit),
     Cause(Cause),
 }

@@ -11,13 +11,13 @@ use sandbox::backend::BoxControl;
 use sandbox::spec::{BoxSpec, Limits};
 use tokio::task::JoinHandle;
 
-use crate::place::Place;
+use crate::box_dir::BoxDir;
 
 /// When the box last printed something. The first to do so is the guest, with its report.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Heard(Arc<Mutex<Option<Instant>>>);
+pub(super) struct LastOutput(Arc<Mutex<Option<Instant>>>);
 
-impl Heard {
+impl LastOutput {
     /// It printed something just now.
     pub(super) fn now(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(host::clock::monotonic());
@@ -36,7 +36,7 @@ const FIRST_WORD_PAUSE: Duration = Duration::from_millis(200);
 /// is not silent; how long that may take is the deadline's business.
 pub(super) async fn watch_silence(
     spec: &BoxSpec,
-    heard: &Heard,
+    heard: &LastOutput,
     traffic: Option<Arc<EgressState>>,
 ) -> Alarm {
     let Some(limit) = spec.silence_secs.map(Duration::from_secs) else {
@@ -63,7 +63,7 @@ const PULSE_PAUSE: Duration = Duration::from_secs(10);
 const PULSE_SHARE: u32 = 20;
 
 /// Touches the pulse of a box whenever it has computed since the last look. Never ends by itself.
-pub(super) async fn keep_pulse(control: &impl BoxControl, place: &Place) -> Infallible {
+pub(super) async fn keep_pulse(control: &impl BoxControl, box_dir: &BoxDir) -> Infallible {
     let mut before = Some(Duration::ZERO);
     loop {
         tokio::time::sleep(PULSE_PAUSE).await;
@@ -72,7 +72,7 @@ pub(super) async fn keep_pulse(control: &impl BoxControl, place: &Place) -> Infa
             && has_computed(before, now, PULSE_PAUSE)
         {
             // A pulse that cannot be written is a pulse that is not seen: the box is then judged by its output.
-            drop(host::file::write_transient(&place.pulse(), b"", 0o600));
+            drop(host::file::write_transient(&box_dir.pulse(), b"", 0o600));
         }
         before = now;
     }
@@ -121,18 +121,18 @@ pub(super) fn judge_memory(used: u64, limits: &Limits) -> Option<Alarm> {
 /// What the disk looks like. A tree that changes under the walk cannot always be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Disk {
-    taken: Option<Taken>,
+    taken: Option<DiskUse>,
     free: u64,
 }
 
 /// What workspace and harness state take up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Taken {
+struct DiskUse {
     bytes: u64,
     entries: u64,
 }
 
-impl Taken {
+impl DiskUse {
     fn since(self, before: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(before.bytes),
@@ -141,7 +141,7 @@ impl Taken {
     }
 }
 
-fn judge_space(growth: Taken, free: u64, limits: &Limits) -> Option<Alarm> {
+fn judge_space(growth: DiskUse, free: u64, limits: &Limits) -> Option<Alarm> {
     let full = growth.bytes > limits.workspace_bytes
         || growth.entries > limits.workspace_entries
         || free < limits.free_floor_bytes;
@@ -149,17 +149,17 @@ fn judge_space(growth: Taken, free: u64, limits: &Limits) -> Option<Alarm> {
 }
 
 /// A look at the disk that is under way on another thread.
-pub(super) struct Look(JoinHandle<Disk>);
+pub(super) struct DiskScan(JoinHandle<Disk>);
 
 /// Begins to look at the disk. The first look is begun before the box is, or what an agent writes in its first moments
 /// would count as having been there before.
-pub(super) fn begin_look(spec: &BoxSpec) -> Look {
+pub(super) fn begin_disk_scan(spec: &BoxSpec) -> DiskScan {
     let places = [spec.workspace.clone(), spec.harness_state.clone()];
-    Look(tokio::task::spawn_blocking(move || observe_disk(&places)))
+    DiskScan(tokio::task::spawn_blocking(move || observe_disk(&places)))
 }
 
 /// Looks at the disk until it is too full.
-pub(super) async fn watch_space(spec: &BoxSpec, first: Look) -> Alarm {
+pub(super) async fn watch_space(spec: &BoxSpec, first: DiskScan) -> Alarm {
     let mut look = first;
     let mut before = None;
     loop {
@@ -176,15 +176,15 @@ pub(super) async fn watch_space(spec: &BoxSpec, first: Look) -> Alarm {
             }
         }
         tokio::time::sleep((begun.elapsed() * WALK_SHARE).max(pause)).await;
-        look = begin_look(spec);
+        look = begin_disk_scan(spec);
     }
 }
 
 /// What is below all places, and what is free where the first of them stands.
 fn observe_disk(places: &[PathBuf; 2]) -> Disk {
-    let taken = places.iter().try_fold(Taken::default(), |sum, place| {
-        let size = host::file::tree_size(place, MOST_ENTRIES).ok()?;
-        Some(Taken { bytes: sum.bytes + size.bytes, entries: sum.entries + size.entries })
+    let taken = places.iter().try_fold(DiskUse::default(), |sum, box_dir| {
+        let size = host::file::tree_size(box_dir, MOST_ENTRIES).ok()?;
+        Some(DiskUse { bytes: sum.bytes + size.bytes, entries: sum.entries + size.entries })
     });
     Disk { taken, free: host::file::free_space(&places[0]).unwrap_or(u64::MAX) }
 }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn growth_and_a_low_floor_both_bark() {
         let check = |bytes, entries, free, expected| {
-            let growth = Taken { bytes, entries };
+            let growth = DiskUse { bytes, entries };
             assert_eq!(judge_space(growth, free, &limits()), expected, "{growth:?} {free}");
         };
         check(1000, 50, 10, None);
@@ -233,9 +233,9 @@ mod tests {
 
     #[test]
     fn what_was_there_before_does_not_count() {
-        let before = Taken { bytes: 500, entries: 7 };
-        let now = Taken { bytes: 600, entries: 5 };
-        assert_eq!(now.since(before), Taken { bytes: 100, entries: 0 });
+        let before = DiskUse { bytes: 500, entries: 7 };
+        let now = DiskUse { bytes: 600, entries: 5 };
+        assert_eq!(now.since(before), DiskUse { bytes: 100, entries: 0 });
     }
 
     /// A walk that failed is not a walk over nothing, by which all growth would be forgotten.
@@ -244,6 +244,6 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let (here, gone) = (dir.path().to_path_buf(), dir.path().join("gone"));
         assert_eq!(observe_disk(&[here.clone(), gone]).taken, None);
-        assert_eq!(observe_disk(&[here.clone(), here]).taken, Some(Taken::default()));
+        assert_eq!(observe_disk(&[here.clone(), here]).taken, Some(DiskUse::default()));
     }
 }

@@ -23,7 +23,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-use crate::place::Place;
+use crate::box_dir::BoxDir;
 use veil::Veil;
 
 /// What a screen of unknown size is taken for.
@@ -70,15 +70,15 @@ fn current_size() -> Option<TerminalSize> {
 
 /// A seat that waits for its box.
 #[derive(Debug)]
-pub struct Seat {
+pub struct AttachedTerminal {
     listener: UnixListener,
     socket: PathBuf,
 }
 
-impl Seat {
+impl AttachedTerminal {
     /// Opens the socket. The box's user must be able to connect, and nobody but that box sees the folder.
-    pub fn open(place: &Place) -> io::Result<Self> {
-        let folder = place.path().join("guest");
+    pub fn open(box_dir: &BoxDir) -> io::Result<Self> {
+        let folder = box_dir.path().join("guest");
         fs::create_dir_all(&folder)?;
         // The path of a run may be longer than a socket's address allows, so the folder is named by its descriptor.
         let held = File::open(&folder)?;

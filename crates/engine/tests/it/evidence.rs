@@ -1,7 +1,7 @@
 //! Workspace out: what comes out of a box, and what the host finds out about it by itself.
 
 use engine::evidence::{Bounds, Evidence};
-use engine::export::{ExportWish, Exported, export_within};
+use engine::export::{ExportRequest, Exported, export_within};
 use sandbox::spec::MIB;
 use testkit::{Fork, Hermetic};
 
@@ -149,7 +149,7 @@ async fn a_bundle_beyond_its_cap_is_refused(rig: &Rig) {
     let repo = project.import_repo(rig).await;
     let agent_box = rig.sh("").spec;
     let known = [project.pins.base.clone(), project.pins.upstream.clone()];
-    let wish = ExportWish {
+    let wish = ExportRequest {
         run: rig.run(),
         agent_box: &agent_box,
         branch: &Project::branch(),

@@ -129,8 +129,8 @@ async fn what_is_allowed_can_be_asked_for(rig: &Rig) {
 async fn a_run_in_a_folder_with_a_very_long_name(rig: &Rig) {
     let server = Server::saying("hello");
     let page = format!("http://localhost:{}/", server.port());
-    let place = rig.dir().join("boxes").join("long-".repeat(40));
+    let box_dir = rig.dir().join("boxes").join("long-".repeat(40));
     let outing = Outing::perl_with(rig, "show(get($ARGV[0]))", &[&page]).reach(server.port());
-    let outing = outing.log(place.join("egress.jsonl")).with(|spec| spec.place = place);
+    let outing = outing.log(box_dir.join("egress.jsonl")).with(|spec| spec.box_dir = box_dir);
     assert_eq!(outing.run_ok().await.answer(), (200, "hello"));
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use egress::policy::{AllowRule, EgressPolicy, Limits, Profile};
 use egress::record::{Denial, Entry, Replay, Verdict, read_log};
 use egress::{EgressConfig, EgressReport, EgressSummary, ModelRouteSpec, ModelUsage};
-use engine::launch::{self, WayOut, attach};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxEgress, attach};
 use engine::record::ExitRecord;
 use engine::shim::EGRESS_SOCKET;
 use model::secret::Secret;
@@ -56,7 +56,7 @@ impl<'a> Outing<'a> {
         spec.relays.push(relay);
         spec.probe_addresses =
             host::net::addresses().into_iter().map(|ip| (ip, 80).into()).collect();
-        let log = Place::new(&spec.place).egress_log();
+        let log = BoxDir::new(&spec.box_dir).egress_log();
         let policy = EgressPolicy::new(Profile::ModelOnly);
         Self { rig, spec, policy, model: None, keys: Vec::new(), log }
     }
@@ -118,16 +118,16 @@ impl<'a> Outing<'a> {
     }
 
     pub(crate) fn start(self) -> Out<'a> {
-        let place = Place::new(&self.spec.place);
+        let box_dir = BoxDir::new(&self.spec.box_dir);
         let config = EgressConfig {
             run: self.rig.run().to_string(),
             policy: self.policy,
             model: self.model,
             log_path: self.log.clone(),
         };
-        let way_out = WayOut { config, keys: self.keys };
-        self.rig.launcher.launch_with(&self.spec, &way_out).expect("a launch");
-        Out { rig: self.rig, spec: self.spec, place, log: self.log }
+        let egress = BoxEgress { config, keys: self.keys };
+        self.rig.launcher.launch_with_egress(&self.spec, &egress).expect("a launch");
+        Out { rig: self.rig, spec: self.spec, box_dir, log: self.log }
     }
 
     /// Runs the box to its end, however it ends.
@@ -145,7 +145,7 @@ impl<'a> Outing<'a> {
 pub(crate) struct Out<'a> {
     rig: &'a Rig,
     pub(crate) spec: BoxSpec,
-    pub(crate) place: Place,
+    pub(crate) box_dir: BoxDir,
     log: PathBuf,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct Out<'a> {
 impl Drop for Out<'_> {
     fn drop(&mut self) {
         // It has ended long ago, unless the test failed.
-        drop(launch::stop(&self.place));
+        drop(launch::stop(&self.box_dir));
     }
 }
 
@@ -162,8 +162,8 @@ impl Out<'_> {
     pub(crate) async fn end(self) -> Back {
         let record = self.record().await;
         let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
-        let stdout = read(self.place.stdout(self.spec.output));
-        let stderr = read(self.place.stderr());
+        let stdout = read(self.box_dir.stdout(self.spec.output));
+        let stderr = read(self.box_dir.stderr());
         let Some(report) = record.egress.clone() else { panic!("{record:#?} {stdout} {stderr}") };
         let log = self.check_log(&report.summary);
         Back { record, stdout, stderr, report, log }
@@ -171,7 +171,7 @@ impl Out<'_> {
 
     /// Waits for the end and takes what was written last, even if there never was a way out.
     pub(crate) async fn record(&self) -> ExitRecord {
-        attach(&self.place).await.expect("a record")
+        attach(&self.box_dir).await.expect("a record")
     }
 
     /// The log as it stands, with its chain checked.

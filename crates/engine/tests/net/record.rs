@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use egress::model_route::{Caps, ModelRouteSpec};
 use egress::record::Verdict;
+use engine::box_dir::BoxDir;
 use engine::launch::{LaunchError, freeze, stop};
-use engine::place::Place;
 use host::process::{Signal, send_signal};
 use model::verdict::Ended;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
@@ -41,7 +41,7 @@ async fn a_box_that_is_frozen_in_mid_answer(rig: &Rig) {
 /// The answer has its line, and what it cost until then is counted.
 async fn ended_in_mid_answer(
     rig: &Rig,
-    end: fn(&Place) -> Result<bool, LaunchError>,
+    end: fn(&BoxDir) -> Result<bool, LaunchError>,
     expected: Ended,
 ) {
     let server = Server::start(|_, stream| {
@@ -63,7 +63,7 @@ async fn ended_in_mid_answer(
     let out = asking(rig, spec, script, "key-of-the-host").start();
     let seen = rig.workspace().join("seen");
     eventually("the first piece", Duration::from_secs(30), || seen.exists()).await;
-    assert!(end(&out.place).expect("a signal"));
+    assert!(end(&out.box_dir).expect("a signal"));
     let back = out.end().await;
     assert_eq!(back.record.ended, expected, "{back:#?}");
     let [entry] = &back.log[..] else { panic!("{back:#?}") };
@@ -144,7 +144,8 @@ async fn the_record_says_nothing_of_pages(rig: &Rig) {
     let port = server.port().to_string();
     let outing = Outing::perl_with(rig, script, &[&port]).reach(server.port());
     let out = outing.start();
-    let files = [out.place.egress_log(), out.place.path().join("exit.json"), out.place.shim_log()];
+    let files =
+        [out.box_dir.egress_log(), out.box_dir.path().join("exit.json"), out.box_dir.shim_log()];
     let back = out.end().await.ok();
     assert!(back.stdout.contains("c4n4ry-answer"), "{back:#?}");
     for file in files {
@@ -160,7 +161,7 @@ async fn the_log_outlives_the_shim(rig: &Rig) {
     let asked = rig.workspace().join("asked");
     eventually("the requests", Duration::from_secs(30), || asked.exists()).await;
     eventually("their lines", Duration::from_secs(5), || out.replay().entries.len() == 20).await;
-    let shim = out.place.load_shim().expect("a record").expect("a shim").process;
+    let shim = out.box_dir.load_shim().expect("a record").expect("a shim").process;
     assert!(send_signal(&shim, Signal::KILL).expect("a signal"));
     let record = out.record().await;
     assert!(matches!(record.ended, Ended::Infra { .. }) && record.egress.is_none(), "{record:#?}");

@@ -8,8 +8,8 @@ use agent::{
     AgentCommand, AgentReport, AgentRequest, Manner, ModelRoute, Provider, SessionWish, Usage,
 };
 use egress::model_route::{AuthStyle, KeySource, ModelRouteSpec, Upstream};
+use engine::agent_log::Listener;
 use engine::install::{self, Installed};
-use engine::listen::Listener;
 use engine::workspace::give;
 use model::verdict::Ended;
 use sandbox::spec::{BoxSpec, MIB, Output};
@@ -78,7 +78,7 @@ impl<'a> Worker<'a> {
         let outing =
             Outing::argv(self.rig, &argv).model(self.route(server), Some((KEY_VARIABLE, REAL)));
         let out = outing.with(|spec| self.furnish(spec, &command)).start();
-        let log = out.place.stdout(out.spec.output);
+        let log = out.box_dir.stdout(out.spec.output);
         let back = out.end().await;
         let exit = match back.record.ended {
             Ended::Exited { code } => Some(code),

@@ -1,7 +1,7 @@
 //! `forklift image`: make the image that boxes on a container engine come from, and see whether it has what it should.
 
-use engine::chore::Chore;
-use engine::errand::Site;
+use engine::agent_run::BoxLayout;
+use engine::box_command::BoxCommand;
 use engine::launch::Launcher;
 use engine::workspace::make_harness_state;
 use host::signal::cancel_on_signals;
@@ -113,10 +113,10 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
     make_harness_state(&state, user).or_exit(ForkliftExit::Machine)?;
     let project = ProjectName::from_folder("image");
     let stamp = host::clock::stamp_utc(host::clock::now());
-    let site = Site {
+    let site = BoxLayout {
         run: RunId::new(&project, &stamp, 1).or_exit(ForkliftExit::Internal)?,
         name: BoxName::parse("look").or_exit(ForkliftExit::Internal)?,
-        place: folder.path().join("box"),
+        box_dir: folder.path().join("box"),
         root: Root::Image(image.to_owned()),
         workspace,
         access: Access::ReadOnly,
@@ -127,7 +127,7 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
     };
     let launcher = Launcher::of_this_program(BackendKind::Docker, Vec::new())
         .or_exit(ForkliftExit::Machine)?;
-    let end = Chore::shell(site, &tools_script()).run(&launcher, &cancel).await;
+    let end = BoxCommand::shell(site, &tools_script()).run(&launcher, &cancel).await;
     let end = end.or_exit(ForkliftExit::Machine)?;
     if end.record.ended != (Ended::Exited { code: 0 }) {
         let words = format!("{image} could not be looked into: {}", end.tail().trim());

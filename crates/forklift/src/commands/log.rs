@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use model::exit::ForkliftExit;
 use model::id::BoxName;
 use sandbox::spec::Output;
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
     let dir = run_dir::find(&Places::from_env()?.runs, name).or_exit(ForkliftExit::Usage)?;
     let agent = BoxName::parse("agent").or_exit(ForkliftExit::Internal)?;
-    let place = Place::new(dir.box_place(&agent));
+    let place = BoxDir::new(dir.box_dir(&agent));
     let path = place.stdout(Output::Log { cap: 0 });
     if !follow && !path.exists() {
         return Err(Failure::usage(format!(
@@ -33,7 +33,7 @@ pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
     let mut file = None;
     loop {
         // Looked at before the log is read: what was printed until then is all there is.
-        let running = matches!(look(&place)?, Sighting::Running | Sighting::NeverStarted);
+        let running = matches!(look(&place)?, BoxStatus::Running | BoxStatus::NeverStarted);
         if file.is_none() {
             file = File::open(&path).ok();
         }
@@ -49,6 +49,6 @@ pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
     }
 }
 
-fn look(place: &Place) -> Result<Sighting, Failure> {
-    launch::look(place).or_exit(ForkliftExit::Machine)
+fn look(place: &BoxDir) -> Result<BoxStatus, Failure> {
+    launch::box_status(place).or_exit(ForkliftExit::Machine)
 }

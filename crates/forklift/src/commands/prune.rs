@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use host::lock::FileLock;
 use model::exit::ForkliftExit;
 use serde_json::json;
@@ -126,8 +126,8 @@ fn state_of(dir: &RunDir, meta: &Metadata) -> RunState {
 fn has_live_box(dir: &RunDir) -> Result<bool, Failure> {
     let Ok(boxes) = std::fs::read_dir(dir.path().join(BOXES)) else { return Ok(false) };
     for entry in boxes.flatten() {
-        let seen = launch::look(&Place::new(entry.path())).or_exit(ForkliftExit::Machine)?;
-        if seen == Sighting::Running {
+        let seen = launch::box_status(&BoxDir::new(entry.path())).or_exit(ForkliftExit::Machine)?;
+        if seen == BoxStatus::Running {
             return Ok(true);
         }
     }

@@ -6,8 +6,10 @@ use agent::Provider;
 use agent::scripted::{Script, parse_script};
 use egress::model_route::{Caps, Price};
 use egress::{AllowRule, EgressPolicy, Profile};
-use engine::hire::choice::NoModel;
-use engine::hire::{AgentWish, HireError, Hired, KeyPlace, hire};
+use engine::agent_plan::choice::NoModel;
+use engine::agent_plan::{
+    AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
+};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, Override};
 use sandbox::backend::BackendKind;
@@ -27,7 +29,7 @@ pub(crate) struct Request {
     pub(crate) directory: PathBuf,
     pub(crate) branch: BranchName,
     pub(crate) backend: Option<BackendKind>,
-    pub(crate) hired: Hired,
+    pub(crate) resolved: ResolvedAgent,
 }
 
 impl Request {
@@ -41,29 +43,29 @@ impl Request {
         let backend = args.backend.as_deref().map(str::parse).transpose();
         let backend: Option<BackendKind> = backend.or_exit(ForkliftExit::Usage)?;
         let wish = agent_wish(args, places)?;
-        let hired = hire(wish, &places.agents).await.map_err(with_flag)?;
-        Ok(Self { directory, branch, backend, hired })
+        let resolved = resolve_agent(wish, &places.agents).await.map_err(with_flag)?;
+        Ok(Self { directory, branch, backend, resolved })
     }
 }
 
 /// Names the flag by which a person can mend it.
-fn with_flag(error: HireError) -> Failure {
+fn with_flag(error: ResolveAgentError) -> Failure {
     let flag = match &error {
-        HireError::NoKey { .. } => " (--key-file)",
-        HireError::Model(NoModel::Unknown { .. }) => " (--model-url)",
-        HireError::Model(NoModel::Missing { .. }) => " (--model)",
+        ResolveAgentError::NoKey { .. } => " (--key-file)",
+        ResolveAgentError::Model(NoModel::Unknown { .. }) => " (--model-url)",
+        ResolveAgentError::Model(NoModel::Missing { .. }) => " (--model)",
         _ => "",
     };
     Failure::usage(format!("{error}{flag}"))
 }
 
 /// The agent that the flags and, for OpenCode, its settings file come to.
-fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentWish, Failure> {
+fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentOptions, Failure> {
     let flags =
         parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
             .or_exit(ForkliftExit::Usage)?;
     let provider = Provider::parse(&args.provider).or_exit(ForkliftExit::Usage)?;
-    let mut wish = AgentWish::new(provider);
+    let mut wish = AgentOptions::new(provider);
     match provider {
         Provider::Command => {
             return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
@@ -80,10 +82,10 @@ fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentWish, Failure> {
         wish.url = Some(url.clone());
     }
     if let Some(path) = &args.key_file {
-        wish.key = Some(KeyPlace::File(path.clone()));
+        wish.key = Some(KeyLocation::File(path.clone()));
     }
     if let Some(line) = &args.key_command {
-        wish.key = Some(KeyPlace::command_line(line));
+        wish.key = Some(KeyLocation::command_line(line));
     }
     wish.price = args.price.as_deref().map(parse_price).transpose()?;
     wish.caps = Caps { max_usd: args.max_usd, max_tokens: args.max_tokens, ..Caps::default() };
@@ -92,7 +94,7 @@ fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentWish, Failure> {
     Ok(wish)
 }
 
-fn apply_overrides(wish: &mut AgentWish, flags: Overrides) {
+fn apply_overrides(wish: &mut AgentOptions, flags: Overrides) {
     let text = |value: Option<Override>| value.map(|value| value.to_string());
     wish.model = text(flags.model);
     wish.variant = text(flags.variant);
@@ -100,7 +102,11 @@ fn apply_overrides(wish: &mut AgentWish, flags: Overrides) {
 }
 
 /// OpenCode is set up by a file of its own; flags outrank it.
-fn apply_settings(wish: &mut AgentWish, flags: &Overrides, places: &Places) -> Result<(), Failure> {
+fn apply_settings(
+    wish: &mut AgentOptions,
+    flags: &Overrides,
+    places: &Places,
+) -> Result<(), Failure> {
     let path = host::env::var_os(ENV_FILE_VARIABLE)
         .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
     let bytes = host::file::read_private(&path).or_exit(ForkliftExit::Usage)?;
@@ -110,7 +116,7 @@ fn apply_settings(wish: &mut AgentWish, flags: &Overrides, places: &Places) -> R
     apply_overrides(wish, flags);
     wish.url = url;
     wish.wire = wire;
-    wish.key = Some(KeyPlace::Settings { path, name: API_KEY.to_owned() });
+    wish.key = Some(KeyLocation::Settings { path, name: API_KEY.to_owned() });
     Ok(())
 }
 

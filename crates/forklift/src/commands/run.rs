@@ -1,7 +1,7 @@
 //! `forklift`: bring this fork up to date.
 
 use agent::{SessionWish, Usage};
-use engine::hire::Task;
+use engine::agent_plan::AgentTask;
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
@@ -91,14 +91,14 @@ pub(super) async fn begin<'a>(
     };
     let (fork_lock, seen) = unless_stopped(&cancel, looking).await?;
     let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
-    let mut secrets = request.hired.secrets();
+    let mut secrets = request.resolved.secrets();
     secrets.extend(forge.token.clone());
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
         .or_exit(ForkliftExit::Machine)?;
     let meta = first_metadata(&dir, &seen, args, choice, earlier.as_ref());
     let redactor = Redactor::new(secrets.clone());
     let task = task(dir.id(), &seen, args, &meta.settings, earlier.as_ref());
-    let plan = request.hired.plan(task).or_exit(ForkliftExit::Usage)?;
+    let plan = request.resolved.plan(task).or_exit(ForkliftExit::Usage)?;
     save_plan(&plan, &dir)?;
     save_args(args, &dir)?;
     save_mark(&dir, &redactor, &meta).or_exit(ForkliftExit::Machine)?;
@@ -135,7 +135,7 @@ fn task<'a>(
     args: &RunArgs,
     settings: &Settings,
     earlier: Option<&Earlier>,
-) -> Task<'a> {
+) -> AgentTask<'a> {
     let context = seen.fork_file.as_ref().map(|file| file.words.clone());
     let words = earlier.map(Earlier::words);
     let session = earlier.and_then(|earlier| earlier.session(&args.provider));
@@ -154,7 +154,7 @@ fn task<'a>(
         }),
     };
     let session = session.map_or(SessionWish::Fresh { id: None }, SessionWish::Resume);
-    Task { run, prompt, context, session, mcp: Vec::new() }
+    AgentTask { run, prompt, context, session, mcp: Vec::new() }
 }
 
 /// The metadata of a run that has just been pinned. One that has nothing to do is judged already.

@@ -1,7 +1,7 @@
 //! The fork's own commands: its set-up before the agent, its check on the result. Both were read from the fork's main
 //! branch before the agent started, and neither runs anywhere but in a box.
 
-use engine::chore::Chore;
+use engine::box_command::BoxCommand;
 use engine::workspace::{make_checkout, make_harness_state};
 use host::git::SealedRepo;
 use model::exit::ForkliftExit;
@@ -85,7 +85,11 @@ impl Run<'_> {
         make_harness_state(&state, owner).or_exit(ForkliftExit::Machine)
     }
 
-    fn check_site(&self, name: &str, command: &Command) -> Result<engine::errand::Site, Failure> {
+    fn check_site(
+        &self,
+        name: &str,
+        command: &Command,
+    ) -> Result<engine::agent_run::BoxLayout, Failure> {
         let mut site = self.site(name, command.timeout_secs)?;
         site.workspace = self.dir.path().join(CHECK_WORKSPACE);
         site.harness_state = self.dir.path().join(CHECK_STATE);
@@ -94,11 +98,11 @@ impl Run<'_> {
 
     pub(super) async fn run_chore(
         &self,
-        site: engine::errand::Site,
+        site: engine::agent_run::BoxLayout,
         command: &Command,
     ) -> Result<ChoreSummary, Failure> {
         let name = site.name.clone();
-        let mut chore = Chore::shell(site, &command.line);
+        let mut chore = BoxCommand::shell(site, &command.line);
         chore.policy = self.plan.egress.as_ref().map(|egress| egress.policy.clone());
         let end = chore.run(&self.launcher()?, &self.cancel).await;
         let end = end.or_exit(ForkliftExit::Machine)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use engine::claim::AgentSummary;
+use engine::agent_result::AgentResult;
 use engine::evidence::{Evidence, Pins};
 use engine::record::ExitRecord;
 use engine::workspace::WorkspaceNotes;
@@ -62,7 +62,7 @@ pub(crate) struct Metadata {
     pub(crate) agent_box: Option<ExitRecord>,
     /// What the agent said about its work.
     #[serde(default)]
-    pub(crate) agent: Option<AgentSummary>,
+    pub(crate) agent: Option<AgentResult>,
     /// The start of the agent's note, if it left one.
     pub(crate) stuck: Option<String>,
     pub(crate) evidence: Option<Evidence>,

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agent::{Progress, Usage};
-use engine::claim::{Claim, summary_of};
-use engine::errand::Heard;
+use engine::agent_plan::AgentPlan;
+use engine::agent_result::{AgentClaim, agent_result};
+use engine::agent_run::AgentEvent;
 use engine::evidence::{self, Bounds};
-use engine::export::{ExportWish, Exported, export, import_ref, make_import_repo};
-use engine::hire::AgentPlan;
-use engine::launch::{self, Sighting};
+use engine::export::{ExportRequest, Exported, export, import_ref, make_import_repo};
+use engine::launch::{self, BoxStatus};
 use engine::record::ExitRecord;
 use engine::workspace::{
-    AGENT_IDENTITY, WorkspaceWish, copy_folder, make_harness_state, make_workspace,
+    AGENT_IDENTITY, WorkspaceOptions, copy_folder, make_harness_state, make_workspace,
 };
 use forge::NewPull;
 use host::git::{GitLog, Identity, NewCommit, OldValue, SealedRepo, UserRepo};
@@ -150,7 +150,7 @@ impl Run<'_> {
         self.ui.phase("prepare", "copying the fork into a workspace of its own");
         let owner = BoxUser::of_caller();
         let (pins, branch) = (&self.meta.pins, &self.meta.fork.branch);
-        let wish = WorkspaceWish {
+        let wish = WorkspaceOptions {
             branch: branch.clone(),
             base: pins.base.clone(),
             others: vec![(format!("upstream/{branch}"), pins.upstream.clone())],
@@ -355,29 +355,29 @@ impl Run<'_> {
                 settings.provider, settings.backend, settings.timeout_secs
             ),
         );
-        let errand = self.errand()?;
-        let spec = errand.spec();
+        let agent_run = self.agent_run()?;
+        let spec = agent_run.spec();
         let sealed = json!({
             "backend": settings.backend, "argv": spec.argv, "agent": self.plan.argv, "limits": spec.limits,
         });
         let operation = Operation::new("launch", "agent", Done::Intended).with_detail(sealed);
         operations.append(&operation).or_exit(ForkliftExit::Machine)?;
-        errand.start(&self.launcher()?).or_exit(ForkliftExit::Machine)?;
+        agent_run.start(&self.launcher()?).or_exit(ForkliftExit::Machine)?;
         self.snapshot.begin();
         Ok(Phase::Launched)
     }
 
     async fn wait(&mut self, operations: &OperationLog) -> Result<Phase, Failure> {
-        let errand = self.errand()?;
-        let seen = launch::look(&errand.place()).or_exit(ForkliftExit::Machine)?;
-        if seen == Sighting::NeverStarted {
+        let agent_run = self.agent_run()?;
+        let seen = launch::box_status(&agent_run.box_dir()).or_exit(ForkliftExit::Machine)?;
+        if seen == BoxStatus::NeverStarted {
             return Ok(Phase::SetUp);
         }
-        let attended = errand.attend(self.used_before, &self.cancel, |heard| self.hear(heard));
+        let attended = agent_run.attend(self.used_before, &self.cancel, |heard| self.hear(heard));
         let done = attended.await.or_exit(ForkliftExit::Machine)?;
         let (record, report) = (done.record, done.report);
         let waiting = record.egress.as_ref().and_then(|report| report.usage.waiting_until);
-        self.meta.agent = Some(summary_of(&report, waiting));
+        self.meta.agent = Some(agent_result(&report, waiting));
         self.tell_egress(&record);
         let ended = json!({"ended": record.ended, "wall_ms": record.wall_ms});
         let operation = Operation::new("box", "agent", Done::Done).with_detail(ended);
@@ -398,9 +398,9 @@ impl Run<'_> {
         self.ui.phase("import", "taking the agent's commits out of the box");
         let pins = self.meta.pins.clone();
         let repo = self.import_repo(log).await?;
-        let wish = ExportWish {
+        let wish = ExportRequest {
             run: self.dir.id(),
-            agent_box: &self.errand()?.spec(),
+            agent_box: &self.agent_run()?.spec(),
             branch: &self.meta.fork.branch,
             known: &[pins.base.clone(), pins.upstream.clone()],
         };
@@ -430,7 +430,8 @@ impl Run<'_> {
             (None, None) => Import::Nothing,
         };
         let stuck = self.meta.stuck.is_some();
-        let claim = self.meta.agent.as_ref().map_or(Claim::Finished, |agent| agent.claim.clone());
+        let claim =
+            self.meta.agent.as_ref().map_or(AgentClaim::Finished, |agent| agent.claim.clone());
         let lost = self.meta.contract.as_ref().is_some_and(|contract| contract.lost);
         let lost = lost && !self.meta.settings.accept_loss;
         let strategy = self.meta.settings.strategy;
@@ -513,10 +514,10 @@ impl Run<'_> {
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
     }
 
-    fn hear(&self, heard: Heard) {
+    fn hear(&self, heard: AgentEvent) {
         match heard {
-            Heard::Progress(progress) => self.tell(&progress),
-            Heard::Stopping(reason) => self.ui.note(&format!("{reason}: stopping the agent")),
+            AgentEvent::Progress(progress) => self.tell(&progress),
+            AgentEvent::Stopping(reason) => self.ui.note(&format!("{reason}: stopping the agent")),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use engine::errand::{Errand, Site};
-use engine::hire::AgentPlan;
+use engine::agent_plan::AgentPlan;
+use engine::agent_run::{AgentRun, BoxLayout};
 use engine::launch::Launcher;
 use model::exit::ForkliftExit;
 use model::id::BoxName;
@@ -34,23 +34,23 @@ pub(crate) fn load_plan(dir: &RunDir) -> Result<AgentPlan, Failure> {
 }
 
 impl Run<'_> {
-    /// The agent's errand.
-    pub(super) fn errand(&self) -> Result<Errand<'_>, Failure> {
+    /// The agent's agent_run.
+    pub(super) fn agent_run(&self) -> Result<AgentRun<'_>, Failure> {
         let site = self.site("agent", self.meta.settings.timeout_secs)?;
-        Ok(Errand { site, plan: &self.plan })
+        Ok(AgentRun { site, plan: &self.plan })
     }
 
     /// A box of this run.
-    pub(super) fn site(&self, name: &str, deadline_secs: u64) -> Result<Site, Failure> {
+    pub(super) fn site(&self, name: &str, deadline_secs: u64) -> Result<BoxLayout, Failure> {
         let settings = &self.meta.settings;
         let root = match (settings.backend, &settings.image) {
             (BackendKind::Docker, Some(image)) => Root::Image(image.clone()),
             _ => Root::HostUsr,
         };
         let name = BoxName::parse(name).or_exit(ForkliftExit::Internal)?;
-        Ok(Site {
+        Ok(BoxLayout {
             run: self.dir.id().clone(),
-            place: self.dir.box_place(&name),
+            box_dir: self.dir.box_dir(&name),
             name,
             root,
             workspace: self.dir.workspace(),

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::chore::Chore;
+use engine::box_command::BoxCommand;
 use engine::workspace::{give, make_harness_state};
 use host::git::SealedRepo;
 use merge::ladder::history::PastEnds;
@@ -98,7 +98,7 @@ impl<'a> Mergiraf<'a> {
         site.workspace = folder(WORKSPACE);
         site.harness_state = folder(STATE);
         site.limits = Limits { memory_bytes: MEMORY_BYTES, ..site.limits };
-        let mut chore = Chore::shell(site, SCRIPT);
+        let mut chore = BoxCommand::shell(site, SCRIPT);
         let (host, inside) = (folder(PROGRAM_FOLDER), INSIDE.to_owned());
         chore.programs = vec![ProgramMount { host, inside }];
         let ended = chore.run(&run.launcher()?, &run.cancel).await;

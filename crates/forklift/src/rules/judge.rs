@@ -1,6 +1,6 @@
 //! How a run ends: from what the host saw itself to a verdict, and from a verdict to a status.
 
-use engine::claim::Claim;
+use engine::agent_result::AgentClaim;
 use engine::evidence::Evidence;
 use model::exit::ForkliftExit;
 use model::verdict::Ended;
@@ -68,7 +68,7 @@ pub(crate) struct Aftermath {
     /// Whether the agent left a note.
     pub(crate) stuck: bool,
     /// What the agent's own words come to.
-    pub(crate) claim: Claim,
+    pub(crate) claim: AgentClaim,
     /// What came out.
     pub(crate) import: Import,
     /// Work of the fork was lost, and nobody said that this is fine.
@@ -94,8 +94,8 @@ pub(crate) fn judge(after: &Aftermath) -> Verdict {
     match (&after.ended, after.stuck) {
         // Some agents wait for their quota without a word until the clock runs out; the reason is worth more.
         (Ended::OutOfTime, _) => match &after.claim {
-            Claim::Waiting { until } => Verdict::Waiting { until: until.clone() },
-            Claim::Finished | Claim::Failed { .. } => Verdict::TimedOut,
+            AgentClaim::Waiting { until } => Verdict::Waiting { until: until.clone() },
+            AgentClaim::Finished | AgentClaim::Failed { .. } => Verdict::TimedOut,
         },
         (Ended::Stopped | Ended::Frozen, _) => Verdict::Stopped,
         (Ended::Infra { reason }, _) => Verdict::Infra { reason: reason.clone() },
@@ -104,10 +104,10 @@ pub(crate) fn judge(after: &Aftermath) -> Verdict {
         (Ended::Exited { .. } | Ended::Signalled { .. }, true) => Verdict::Stuck,
         (Ended::Signalled { signal }, false) => failed(&format!("ended by signal {signal}")),
         (Ended::Exited { code }, false) => match &after.claim {
-            Claim::Waiting { until } => Verdict::Waiting { until: until.clone() },
-            Claim::Failed { reason } => failed(&format!("status {code}: {reason}")),
-            Claim::Finished if *code != 0 => failed(&format!("status {code}")),
-            Claim::Finished => judge_import(after),
+            AgentClaim::Waiting { until } => Verdict::Waiting { until: until.clone() },
+            AgentClaim::Failed { reason } => failed(&format!("status {code}: {reason}")),
+            AgentClaim::Finished if *code != 0 => failed(&format!("status {code}")),
+            AgentClaim::Finished => judge_import(after),
         },
     }
 }
@@ -199,7 +199,7 @@ mod tests {
 
     fn check(ended: Ended, stuck: bool, evidence: Evidence, expected: &Verdict) {
         let import = Import::Commits(Box::new(evidence));
-        let claim = Claim::Finished;
+        let claim = AgentClaim::Finished;
         assert_eq!(
             judge(&Aftermath {
                 ended,
@@ -246,10 +246,10 @@ mod tests {
             strategy: Strategy::Merge,
         };
         let reason = "the model answered 401".to_owned();
-        let verdict = judge(&after(Claim::Failed { reason }));
+        let verdict = judge(&after(AgentClaim::Failed { reason }));
         assert_eq!(verdict.status(), ForkliftExit::AgentFailed);
         let until = Some("noon".to_owned());
-        let waiting = Claim::Waiting { until: until.clone() };
+        let waiting = AgentClaim::Waiting { until: until.clone() };
         assert_eq!(judge(&after(waiting.clone())), Verdict::Waiting { until: until.clone() });
         let late = Aftermath { ended: Ended::OutOfTime, ..after(waiting) };
         assert_eq!(judge(&late), Verdict::Waiting { until });
@@ -261,7 +261,7 @@ mod tests {
         let after = |lost, evidence| Aftermath {
             ended: DONE,
             stuck: false,
-            claim: Claim::Finished,
+            claim: AgentClaim::Finished,
             import: Import::Commits(Box::new(evidence)),
             lost,
             strategy: Strategy::Rebase,
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn lost_work_blocks_an_otherwise_good_result() {
         let import = Import::Commits(Box::new(good()));
-        let (claim, strategy) = (Claim::Finished, Strategy::Merge);
+        let (claim, strategy) = (AgentClaim::Finished, Strategy::Merge);
         let after = Aftermath { ended: DONE, stuck: false, claim, import, lost: true, strategy };
         assert_eq!(judge(&after), Verdict::WorkLost);
     }
@@ -301,7 +301,7 @@ mod tests {
         let after = |ended| Aftermath {
             ended,
             stuck: false,
-            claim: Claim::Finished,
+            claim: AgentClaim::Finished,
             import: Import::Nothing,
             lost: false,
             strategy: Strategy::Merge,

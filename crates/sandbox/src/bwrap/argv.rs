@@ -95,8 +95,8 @@ impl Argv {
         self.0.extend([flag.into(), source.into(), dest.into()]);
     }
 
-    fn tmpfs(&mut self, place: &str, bytes: u64) {
-        self.flags(&["--size", &bytes.to_string(), "--tmpfs", place]);
+    fn tmpfs(&mut self, box_dir: &str, bytes: u64) {
+        self.flags(&["--size", &bytes.to_string(), "--tmpfs", box_dir]);
     }
 }
 

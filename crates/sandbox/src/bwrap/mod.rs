@@ -159,7 +159,7 @@ fn observe_root(root: &Root) -> Result<Vec<argv::RootEntry>, SandboxError> {
 /// The filters as files of the box's folder, opened for reading: bubblewrap takes them by descriptor.
 fn open_filters(spec: &BoxSpec) -> Result<Vec<File>, SandboxError> {
     let write_and_open = |(index, program): (usize, Vec<u8>)| {
-        let path = spec.place.join(format!("seccomp-{index}.bpf"));
+        let path = spec.box_dir.join(format!("seccomp-{index}.bpf"));
         std::fs::write(&path, program)
             .and_then(|()| File::open(&path))
             .map_err(SandboxError::prepare(&path))

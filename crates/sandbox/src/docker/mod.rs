@@ -64,7 +64,7 @@ impl Backend for Docker {
         };
         boxdir::prepare(spec, BackendKind::Docker)?;
         let leash = create::Leash {
-            lock: spec.place.join(crate::LOCK_FILE).to_string_lossy().into_owned(),
+            lock: spec.box_dir.join(crate::LOCK_FILE).to_string_lossy().into_owned(),
             deadline_boot_secs: host::clock::boottime().as_secs()
                 + spec.deadline_secs
                 + spec.grace_ms / 1000
@@ -101,7 +101,7 @@ impl Docker {
         match self.flavour {
             Flavour::Docker => Ok(Dialect { seccomp: profile, nproc: None }),
             Flavour::Podman => {
-                let path = spec.place.join("seccomp.json");
+                let path = spec.box_dir.join("seccomp.json");
                 std::fs::write(&path, profile).map_err(SandboxError::prepare(&path))?;
                 Ok(Dialect {
                     seccomp: path.to_string_lossy().into_owned(),

@@ -31,7 +31,7 @@ pub enum Orphan {
 
 /// Facts about one container of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Sighting {
+struct ContainerFacts {
     lock_held: bool,
     same_boot: bool,
     deadline_boot_secs: Option<u64>,
@@ -60,9 +60,9 @@ pub async fn sweep(engine: &Engine) -> Result<Vec<Swept>, SandboxError> {
     Ok(swept)
 }
 
-fn observe(container: &ContainerSummary) -> Sighting {
+fn observe(container: &ContainerSummary) -> ContainerFacts {
     let lock = label(container, LABEL_LOCK).unwrap_or_default();
-    Sighting {
+    ContainerFacts {
         // A lock that cannot be looked at counts as held: better a late sweep than a wrong one.
         lock_held: host::lock::is_held(Path::new(&lock)).unwrap_or(true),
         same_boot: label(container, LABEL_BOOT).is_some_and(|id| id == host::proc::boot_id()),
@@ -75,7 +75,7 @@ fn label(container: &ContainerSummary, name: &str) -> Option<String> {
 }
 
 /// A lock that is not held outranks the deadline; a deadline of another boot says nothing.
-fn judge(seen: &Sighting, now_boot_secs: u64) -> Option<Orphan> {
+fn judge(seen: &ContainerFacts, now_boot_secs: u64) -> Option<Orphan> {
     if !seen.lock_held {
         return Some(Orphan::Unwatched);
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn check(lock_held: bool, same_boot: bool, deadline: Option<u64>, expected: Option<Orphan>) {
-        let seen = Sighting { lock_held, same_boot, deadline_boot_secs: deadline };
+        let seen = ContainerFacts { lock_held, same_boot, deadline_boot_secs: deadline };
         assert_eq!(judge(&seen, 100), expected, "{seen:?}");
     }
 

@@ -139,7 +139,7 @@ impl RunDir {
     }
 
     /// The host-owned folder of one box.
-    pub fn box_place(&self, name: &BoxName) -> PathBuf {
+    pub fn box_dir(&self, name: &BoxName) -> PathBuf {
         self.path.join(BOXES).join(name.as_str())
     }
 

@@ -84,7 +84,7 @@ fn everything_has_its_place_below_the_run() {
         (run.env_snapshot(), "env_snapshot.txt"),
         (run.operations(), "operations.jsonl"),
         (run.repo(), "repo.git"),
-        (run.box_place(&BoxName::parse("agent").unwrap()), "boxes/agent"),
+        (run.box_dir(&BoxName::parse("agent").unwrap()), "boxes/agent"),
     ];
     for (place, expected) in places {
         assert_eq!(place, run.path().join(expected));
@@ -190,7 +190,7 @@ fn a_box_gets_a_number_that_no_box_had() {
     let run = create(root.path(), "app", NOON);
     assert_eq!(run.next_box("export"), 1);
     for name in ["export-1", "setup-1", "setup-2"] {
-        fs::create_dir_all(run.box_place(&BoxName::parse(name).unwrap())).unwrap();
+        fs::create_dir_all(run.box_dir(&BoxName::parse(name).unwrap())).unwrap();
     }
     assert_eq!((run.next_box("export"), run.next_box("setup"), run.next_box("bring")), (2, 3, 1));
 }

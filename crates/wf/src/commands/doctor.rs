@@ -108,7 +108,7 @@ async fn observe_workshop(app: &App, site: &Site) -> Vec<Finding> {
         Err(error) => finding("boxes", State::Odd, error.to_string()),
     }];
     for (what, choice) in [("implement", &profile.implement), ("review", &profile.review)] {
-        findings.push(match workshop.hire(&profile, choice).await {
+        findings.push(match workshop.resolve_agent(&profile, choice).await {
             Ok(_) => finding(what, State::Good, choice.provider.clone()),
             Err(error) => finding(what, State::Odd, format!("{}: {error}", choice.provider)),
         });

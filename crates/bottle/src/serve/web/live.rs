@@ -9,8 +9,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use futures_util::stream::{self, Stream};
 use model::escape::escape_terminal;
 use sandbox::spec::Output;
@@ -107,12 +107,12 @@ async fn next_piece(mut log: Log) -> Option<(Result<Event, Infallible>, Log)> {
 }
 
 /// What there is from a place on, and whether more can come.
-fn look(place: &Place, is_closed: bool, from: u64) -> Result<(Piece, bool), Problem> {
+fn look(place: &BoxDir, is_closed: bool, from: u64) -> Result<(Piece, bool), Problem> {
     // Looked at before the log is read: what was printed until then is all there is.
-    let runs = match launch::look(place).or_general()? {
-        Sighting::Running => true,
-        Sighting::NeverStarted => !is_closed,
-        Sighting::Ended(_) | Sighting::Orphaned => false,
+    let runs = match launch::box_status(place).or_general()? {
+        BoxStatus::Running => true,
+        BoxStatus::NeverStarted => !is_closed,
+        BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
     };
     let cut = if runs { Cut::Line } else { Cut::Anywhere };
     let path = place.stdout(Output::Log { cap: 0 });

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use engine::launch::{LaunchError, Sighting, attach, look};
-use engine::place::{Order, Place};
+use engine::box_dir::{BoxDir, ShimConfig};
+use engine::launch::{BoxStatus, LaunchError, attach, box_status};
 use host::process::{ProcessHandle, Signal, send_signal};
 use model::verdict::Ended;
 use sandbox::spec::BoxSpec;
@@ -27,17 +27,17 @@ on_every_backend! {
 
 async fn a_box_is_never_run_twice(rig: &Rig) {
     let ran = rig.sh("echo ran >>count; echo out; exit 3").run().await;
-    let before = picture_of(&ran.place);
+    let before = picture_of(&ran.box_dir);
     let again = rig.launcher.launch(&ran.spec);
     assert!(matches!(again, Err(LaunchError::NotNew { .. })), "{again:?}");
-    assert_eq!(attach(&ran.place).await.expect("a record"), ran.record);
-    assert_eq!(picture_of(&ran.place), before);
+    assert_eq!(attach(&ran.box_dir).await.expect("a record"), ran.record);
+    assert_eq!(picture_of(&ran.box_dir), before);
     assert_eq!(fs::read_to_string(rig.workspace().join("count")).expect("a file"), "ran\n");
 }
 
 /// All that is kept of a box; whoever asks for its lock leaves their name there.
-fn picture_of(place: &Place) -> Picture {
-    let mut picture = picture(place.path());
+fn picture_of(box_dir: &BoxDir) -> Picture {
+    let mut picture = picture(box_dir.path());
     picture.remove(Path::new(sandbox::LOCK_FILE)).expect("a lock");
     picture
 }
@@ -70,17 +70,17 @@ async fn a_box_whose_shim_died_is_a_failure_of_ours(rig: &Rig) {
 async fn the_death_of_the_launcher_lifts_no_deadline(rig: &Rig) {
     let sh = rig.sh("echo out; trap '' TERM; while :; do sleep 0.05; done");
     let sh = sh.deadline_secs(3).grace_ms(300);
-    let place = Place::new(&sh.spec.place);
+    let box_dir = BoxDir::new(&sh.spec.box_dir);
     let mut launcher = launch_elsewhere(rig, &sh.spec);
-    let is_watched = || place.load_shim().expect("a look").is_some();
+    let is_watched = || box_dir.load_shim().expect("a look").is_some();
     eventually("a shim", Duration::from_secs(30), is_watched).await;
     launcher.kill().expect("a signal");
     launcher.wait().expect("an end");
-    let record = attach(&place).await.expect("a record");
+    let record = attach(&box_dir).await.expect("a record");
     assert_eq!(record.ended, Ended::OutOfTime, "{record:#?}");
     assert!((3000..3000 + 300 + 2000).contains(&record.wall_ms), "{record:#?}");
-    assert_eq!(place.load_exit().expect("a record"), Some(record));
-    assert_eq!(fs::read(place.stdout(sh.spec.output)).expect("a log"), b"out\n");
+    assert_eq!(box_dir.load_exit().expect("a record"), Some(record));
+    assert_eq!(fs::read(box_dir.stdout(sh.spec.output)).expect("a log"), b"out\n");
 }
 
 /// Names the order of a launcher that is a process of its own.
@@ -89,7 +89,7 @@ const ORDER: &str = "BOTTLEWORKS_TEST_ORDER";
 /// Launches a box from this same program, started once more.
 fn launch_elsewhere(rig: &Rig, spec: &BoxSpec) -> Child {
     let file = rig.dir().join("order-of-the-launcher.json");
-    let order = Order { spec: spec.clone(), backend: rig.kind(), egress: None };
+    let order = ShimConfig { spec: spec.clone(), backend: rig.kind(), egress: None };
     fs::write(&file, serde_json::to_vec(&order).expect("JSON")).expect("a file");
     let mut command = Hermetic::new().command(host::env::current_exe().expect("this program"));
     command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
@@ -105,7 +105,7 @@ fn launch_elsewhere(rig: &Rig, spec: &BoxSpec) -> Child {
 #[tokio::test]
 async fn as_a_launcher_it_waits_to_be_killed() {
     let Some(file) = host::env::var(ORDER) else { return };
-    let order: Order = serde_json::from_slice(&fs::read(file).expect("a file")).expect("JSON");
+    let order: ShimConfig = serde_json::from_slice(&fs::read(file).expect("a file")).expect("JSON");
     Rig::launcher_of(order.backend).launch(&order.spec).expect("a launch");
     tokio::time::sleep(Duration::from_secs(60)).await;
 }
@@ -173,7 +173,7 @@ mod with_a_daemon {
         let swept = sweep(&engine).await.expect("a sweep");
         assert!(swept.iter().all(|swept| swept.run != rig.run().as_str()), "{swept:?}");
         assert!(beats(&rig.workspace()).await);
-        engine::launch::stop(&running.place).expect("a signal");
+        engine::launch::stop(&running.box_dir).expect("a signal");
         let ran = running.end().await;
         assert_eq!(ran.record.ended, Ended::Stopped, "{ran:#?}");
     }
@@ -212,7 +212,7 @@ async fn launch_daemons(rig: &Rig) -> (Running<'_>, String) {
 async fn kill_shim(running: &Running<'_>) {
     let shim = running.watched().await;
     assert!(send_signal(&shim, Signal::KILL).expect("a signal"));
-    let is_orphan = || look(&running.place).expect("a look") == Sighting::Orphaned;
+    let is_orphan = || box_status(&running.box_dir).expect("a look") == BoxStatus::Orphaned;
     eventually("an orphan", Duration::from_secs(2), is_orphan).await;
 }
 

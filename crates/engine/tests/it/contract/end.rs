@@ -73,7 +73,7 @@ async fn the_polite_signal_reaches_every_process(rig: &Rig) {
         "(setsid sh -c \"$CHILD\" &); trap ': >heard; exit' TERM; while :; do sleep 0.05; done";
     let running = rig.sh(script).env("CHILD", child).grace_ms(20_000).launch();
     running.made("child").await;
-    assert!(stop(&running.place).expect("a signal"));
+    assert!(stop(&running.box_dir).expect("a signal"));
     running.end().await;
     assert!(rig.workspace().join("heard").exists() && rig.workspace().join("child-heard").exists());
 }
@@ -92,7 +92,7 @@ async fn a_box_that_is_stopped_says_so(rig: &Rig) {
     let script = format!("{}: >started; sleep 60", DAEMONS.replace("TOKEN", &token));
     let running = rig.sh(&script).grace_ms(300).launch();
     running.made("started").await;
-    assert!(stop(&running.place).expect("a signal"));
+    assert!(stop(&running.box_dir).expect("a signal"));
     let ran = running.end().await;
     assert_eq!(ran.record.ended, Ended::Stopped, "{ran:#?}");
     assert_eq!(words_with(&token), [""; 0]);
@@ -101,24 +101,24 @@ async fn a_box_that_is_stopped_says_so(rig: &Rig) {
 async fn a_box_can_be_stopped_while_it_is_being_built(rig: &Rig) {
     let running = rig.argv(&["sleep", "60"]).launch();
     running.watched().await;
-    assert!(stop(&running.place).expect("a signal"));
+    assert!(stop(&running.box_dir).expect("a signal"));
     let ran = running.end().await;
     assert_eq!(ran.record.ended, Ended::Stopped, "{ran:#?}");
 }
 
 async fn what_has_ended_cannot_be_stopped(rig: &Rig) {
     let ran = rig.argv(&["true"]).run_ok().await;
-    let is_deaf = || !stop(&ran.place).expect("a look");
+    let is_deaf = || !stop(&ran.box_dir).expect("a look");
     eventually("a shim that is gone", Duration::from_secs(5), is_deaf).await;
-    let record = fs::read(ran.place.path().join("exit.json")).expect("the record");
+    let record = fs::read(ran.box_dir.path().join("exit.json")).expect("the record");
     assert!(String::from_utf8_lossy(&record).contains("exited"));
 }
 
 async fn ending_waits_for_a_shim_that_is_on_its_way(rig: &Rig) {
     let running = rig.sh("sleep 600").launch();
     // Nobody knows the shim yet, and it is not lost for that.
-    let record = end(&running.place).await.expect("an end");
+    let record = end(&running.box_dir).await.expect("an end");
     assert_eq!(record.ended, Ended::Stopped, "{record:#?}");
-    let again = end(&running.place).await.expect("the same end");
+    let again = end(&running.box_dir).await.expect("the same end");
     assert_eq!(again.ended, Ended::Stopped);
 }

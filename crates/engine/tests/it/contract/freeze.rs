@@ -45,7 +45,7 @@ async fn a_box_is_rehydrated_on_the_other_backend(rig: &Rig) {
 async fn freeze_at_work(rig: &Rig) {
     let running = rig.sh(WORK).launch();
     running.made("working").await;
-    assert!(freeze(&running.place).expect("a signal"));
+    assert!(freeze(&running.box_dir).expect("a signal"));
     let ran = running.end().await;
     assert_eq!(ran.record.ended, Ended::Frozen, "{ran:#?}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::launch::{Sighting, look};
+use engine::launch::{BoxStatus, box_status};
 use guest::config::Check;
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
@@ -52,15 +52,15 @@ mod everywhere {
 
     async fn a_box_can_be_looked_at_all_its_life(rig: &Rig) {
         let sh = rig.sh(": >started; until [ -e go ]; do sleep 0.02; done");
-        let place = engine::place::Place::new(&sh.spec.place);
-        assert_eq!(look(&place).expect("a look"), Sighting::NeverStarted);
+        let box_dir = engine::box_dir::BoxDir::new(&sh.spec.box_dir);
+        assert_eq!(box_status(&box_dir).expect("a look"), BoxStatus::NeverStarted);
         let running = sh.launch();
-        assert_eq!(look(&place).expect("a look"), Sighting::Running);
+        assert_eq!(box_status(&box_dir).expect("a look"), BoxStatus::Running);
         running.made("started").await;
-        assert_eq!(look(&place).expect("a look"), Sighting::Running);
+        assert_eq!(box_status(&box_dir).expect("a look"), BoxStatus::Running);
         std::fs::write(rig.workspace().join("go"), "").expect("a file");
         let ran = running.end().await;
-        assert_eq!(look(&place).expect("a look"), Sighting::Ended(Box::new(ran.record)));
+        assert_eq!(box_status(&box_dir).expect("a look"), BoxStatus::Ended(Box::new(ran.record)));
     }
 
     async fn a_root_that_the_backend_cannot_use_is_named(rig: &Rig) {

@@ -26,8 +26,8 @@ async fn one_file_has_a_limit(rig: &Rig) {
 }
 
 async fn tmp_and_shared_memory_have_a_limit(rig: &Rig) {
-    let script = "for place in /tmp /dev/shm; do head -c 99000000 /dev/zero >$place/big 2>/dev/null; \
-        echo $?; stat -c %s $place/big; done";
+    let script = "for box_dir in /tmp /dev/shm; do head -c 99000000 /dev/zero >$box_dir/big 2>/dev/null; \
+        echo $?; stat -c %s $box_dir/big; done";
     let ran = rig.sh(script).limits(|limits| limits.tmp_bytes = 4 * MIB).run_ok().await;
     assert_eq!(ran.stdout, format!("1\n{0}\n1\n{0}\n", 4 * MIB), "{ran:#?}");
 }

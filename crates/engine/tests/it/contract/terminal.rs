@@ -21,9 +21,9 @@ on_every_backend! {
 const SIZE: TerminalSize = TerminalSize { rows: 24, cols: 80 };
 
 /// Somebody who sits at a box.
-struct Seat(UnixStream);
+struct AttachedTerminal(UnixStream);
 
-impl Seat {
+impl AttachedTerminal {
     fn keys(&mut self, keys: &str) {
         self.0.write_all(&Input::Keys(keys.as_bytes().to_vec()).render()).expect("it listens");
     }
@@ -43,9 +43,9 @@ impl Seat {
 }
 
 /// Starts a script at a terminal and sits down at it.
-async fn sit<'a>(rig: &'a Rig, script: &str) -> (Running<'a>, Seat) {
+async fn sit<'a>(rig: &'a Rig, script: &str) -> (Running<'a>, AttachedTerminal) {
     let sh = rig.sh(script).with(|spec| spec.terminal = Some(SIZE));
-    let folder = sh.spec.place.join("guest");
+    let folder = sh.spec.box_dir.join("guest");
     fs::create_dir_all(&folder).expect("the box's folder");
     let socket = folder.join(TERMINAL_SOCKET_FILE);
     let listener = UnixListener::bind(&socket).expect("a socket");
@@ -53,7 +53,7 @@ async fn sit<'a>(rig: &'a Rig, script: &str) -> (Running<'a>, Seat) {
     let running = sh.launch();
     let accepted = tokio::task::spawn_blocking(move || listener.accept());
     let (stream, _) = accepted.await.expect("a thread").expect("the guest");
-    (running, Seat(stream))
+    (running, AttachedTerminal(stream))
 }
 
 async fn keys_and_sizes_go_in_and_what_is_shown_is_logged(rig: &Rig) {

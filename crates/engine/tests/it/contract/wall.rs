@@ -31,7 +31,7 @@ async fn only_three_folders_are_mounted_beside_the_root(rig: &Rig) {
         assert!(part.is_read_only, "{part:?}");
     }
     let mut folders: Vec<(&str, bool)> =
-        folders.iter().map(|mount| (mount.place.as_str(), mount.is_read_only)).collect();
+        folders.iter().map(|mount| (mount.box_dir.as_str(), mount.is_read_only)).collect();
     folders.sort_unstable();
     let wanted = [("/harness-state", false), ("/harness-state/run", true), ("/workspace", false)];
     assert_eq!(folders, wanted);
@@ -40,7 +40,7 @@ async fn only_three_folders_are_mounted_beside_the_root(rig: &Rig) {
 /// A line of `mountinfo`, as far as it matters here.
 #[derive(Debug)]
 struct Mount {
-    place: String,
+    box_dir: String,
     is_read_only: bool,
     file_system: String,
 }
@@ -50,7 +50,7 @@ impl Mount {
         let (mount, source) = line.split_once(" - ").expect("a separator");
         let fields: Vec<&str> = mount.split(' ').collect();
         Self {
-            place: fields[4].to_owned(),
+            box_dir: fields[4].to_owned(),
             is_read_only: fields[5].split(',').any(|option| option == "ro"),
             file_system: source.split(' ').next().expect("a file system").to_owned(),
         }
@@ -58,7 +58,7 @@ impl Mount {
 
     /// Nothing of the host's disk is in these, nor below them.
     fn is_made_by_the_kernel(&self) -> bool {
-        let below = |folder: &str| Path::new(&self.place).starts_with(folder);
+        let below = |folder: &str| Path::new(&self.box_dir).starts_with(folder);
         let kinds = ["proc", "sysfs", "cgroup", "cgroup2", "tmpfs", "devtmpfs", "devpts", "mqueue"];
         kinds.contains(&self.file_system.as_str())
             && ["/proc", "/sys", "/dev", "/tmp"].into_iter().any(below)
@@ -66,15 +66,16 @@ impl Mount {
 
     fn is_part_of_the_root(&self) -> bool {
         let folders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
-        self.place == "/" || folders.iter().any(|folder| Path::new(&self.place).starts_with(folder))
+        self.box_dir == "/"
+            || folders.iter().any(|folder| Path::new(&self.box_dir).starts_with(folder))
     }
 }
 
 /// Every folder that the box's user may write to. Queues are no files, and the kernel limits them by itself.
 async fn nothing_else_can_be_written(rig: &Rig) {
     let script = "find / -xdev -type d -writable 2>/dev/null; \
-        cut -d' ' -f5 /proc/self/mountinfo | while read -r place; do [ -d \"$place\" ] && [ -w \"$place\" ] \
-        && (: >\"$place/attempt\") 2>/dev/null && rm \"$place/attempt\" && echo \"$place\"; done; true";
+        cut -d' ' -f5 /proc/self/mountinfo | while read -r box_dir; do [ -d \"$box_dir\" ] && [ -w \"$box_dir\" ] \
+        && (: >\"$box_dir/attempt\") 2>/dev/null && rm \"$box_dir/attempt\" && echo \"$box_dir\"; done; true";
     let ran = rig.sh(script).run_ok().await;
     let mut writable: Vec<&str> =
         ran.stdout.lines().filter(|line| *line != "/dev/mqueue").collect();

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use engine::evidence::{Bounds, Evidence, Pins, gather};
-use engine::export::{ExportWish, Exported, export, make_import_repo};
+use engine::export::{ExportRequest, Exported, export, make_import_repo};
 use engine::workspace::{
-    AGENT_IDENTITY, WorkspaceError, WorkspaceNotes, WorkspaceWish, make_workspace,
+    AGENT_IDENTITY, WorkspaceError, WorkspaceNotes, WorkspaceOptions, make_workspace,
 };
 use host::git::{SealedRepo, UserEnv, UserRepo};
 use model::id::{BranchName, Sha};
@@ -53,7 +53,7 @@ impl Project {
 
     /// Makes a workspace of the pinned commits at `path`.
     pub(crate) async fn workspace_at(&self, path: &Path) -> Result<WorkspaceNotes, WorkspaceError> {
-        let wish = WorkspaceWish {
+        let wish = WorkspaceOptions {
             branch: Self::branch(),
             base: self.pins.base.clone(),
             others: vec![("upstream/main".to_owned(), self.pins.upstream.clone())],
@@ -76,7 +76,7 @@ impl Project {
     pub(crate) async fn import_within(&self, rig: &Rig, bounds: Bounds) -> Imported {
         let repo = self.import_repo(rig).await;
         let agent_box = rig.sh("").spec;
-        let wish = ExportWish {
+        let wish = ExportRequest {
             run: rig.run(),
             agent_box: &agent_box,
             branch: &Self::branch(),

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use engine::box_dir::BoxDir;
 use engine::launch::{self, Launcher, attach};
-use engine::place::Place;
 use engine::record::ExitRecord;
 use engine::workspace::{give, make_harness_state};
 use host::process::{Signal, send_signal};
@@ -32,7 +32,7 @@ pub(crate) struct Rig {
     root: Root,
     run: RunId,
     boxes: Arc<AtomicU32>,
-    launched: Mutex<Vec<Place>>,
+    launched: Mutex<Vec<BoxDir>>,
     /// How boxes are started.
     pub(crate) launcher: Launcher,
 }
@@ -129,7 +129,7 @@ impl Rig {
         let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/harness-state/home")];
         let spec = BoxSpec {
             run: self.run.clone(),
-            place: self.dir().join("boxes").join(name.as_str()),
+            box_dir: self.dir().join("boxes").join(name.as_str()),
             name,
             root: self.root.clone(),
             workspace: self.workspace(),
@@ -156,12 +156,12 @@ impl Rig {
 /// A failed test leaves nothing running.
 impl Drop for Rig {
     fn drop(&mut self) {
-        for place in self.launched.get_mut().expect("not poisoned").iter() {
+        for box_dir in self.launched.get_mut().expect("not poisoned").iter() {
             // Most have ended long ago. One that a test made hang has to wake up to hear of it.
-            if let Ok(Some(shim)) = place.load_shim() {
+            if let Ok(Some(shim)) = box_dir.load_shim() {
                 drop(send_signal(&shim.process, Signal::CONT));
             }
-            drop(launch::stop(place));
+            drop(launch::stop(box_dir));
         }
     }
 }
@@ -210,9 +210,9 @@ impl<'a> Sh<'a> {
     }
 
     pub(crate) fn launch(self) -> Running<'a> {
-        let place = self.launcher.launch(&self.spec).expect("a launch");
-        self.rig.launched.lock().expect("not poisoned").push(place.clone());
-        Running { rig: self.rig, spec: self.spec, place }
+        let box_dir = self.launcher.launch(&self.spec).expect("a launch");
+        self.rig.launched.lock().expect("not poisoned").push(box_dir.clone());
+        Running { rig: self.rig, spec: self.spec, box_dir }
     }
 
     /// Runs the box to its end.
@@ -232,37 +232,37 @@ impl<'a> Sh<'a> {
 pub(crate) struct Running<'a> {
     rig: &'a Rig,
     pub(crate) spec: BoxSpec,
-    pub(crate) place: Place,
+    pub(crate) box_dir: BoxDir,
 }
 
 impl Running<'_> {
     /// Waits until the box has made a file in its workspace.
     pub(crate) async fn made(&self, name: &str) {
         let file = self.rig.workspace().join(name);
-        let what = format!("{name} in the workspace of {}", self.place.path().display());
+        let what = format!("{name} in the workspace of {}", self.box_dir.path().display());
         eventually(&what, Duration::from_secs(30), || file.exists()).await;
     }
 
     /// Waits until there is a shim to be spoken to.
     pub(crate) async fn watched(&self) -> host::process::ProcessHandle {
-        let shim = || self.place.load_shim().expect("a readable record");
+        let shim = || self.box_dir.load_shim().expect("a readable record");
         eventually("a shim", Duration::from_secs(30), || shim().is_some()).await;
         shim().expect("a shim").process
     }
 
     pub(crate) async fn end(self) -> Ran {
-        let record = attach(&self.place).await.expect("a record");
+        let record = attach(&self.box_dir).await.expect("a record");
         let read = |path: PathBuf| fs::read(path).unwrap_or_default();
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let bytes = read(self.place.stdout(self.spec.output));
+        let bytes = read(self.box_dir.stdout(self.spec.output));
         Ran {
             record,
             stdout: shown(&bytes),
-            stderr: shown(&read(self.place.stderr())),
-            shim_log: shown(&read(self.place.shim_log())),
+            stderr: shown(&read(self.box_dir.stderr())),
+            shim_log: shown(&read(self.box_dir.shim_log())),
             bytes,
             spec: self.spec,
-            place: self.place,
+            box_dir: self.box_dir,
         }
     }
 }
@@ -276,7 +276,7 @@ pub(crate) struct Ran {
     /// Standard output as it is in the file.
     pub(crate) bytes: Vec<u8>,
     pub(crate) spec: BoxSpec,
-    pub(crate) place: Place,
+    pub(crate) box_dir: BoxDir,
 }
 
 /// What a person wants to see of a box that did not do what it should.

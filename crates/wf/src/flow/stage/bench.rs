@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use engine::chore::{Chore, ChoreEnd};
+use engine::box_command::{BoxCommand, BoxCommandResult};
 use host::beneath::read_beneath;
 use model::redact::Redactor;
 use model::verdict::Ended;
@@ -45,7 +45,7 @@ impl Workshop {
             state: self.blank_state(scene)?,
             deadline_secs: order.timeout.as_secs(),
         };
-        let mut chore = Chore::new(self.seat(scene, wish).await?, order.argv.to_vec());
+        let mut chore = BoxCommand::new(self.seat(scene, wish).await?, order.argv.to_vec());
         chore.env = [("LC_ALL", "C.UTF-8"), ("CI", "1")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
@@ -63,7 +63,7 @@ impl Workshop {
     }
 }
 
-fn code_of(end: &ChoreEnd, order: SuiteOrder<'_>) -> Result<i32, StageError> {
+fn code_of(end: &BoxCommandResult, order: SuiteOrder<'_>) -> Result<i32, StageError> {
     match &end.record.ended {
         Ended::Exited { code } => Ok(*code),
         Ended::Signalled { signal } => Ok(128 + signal),
@@ -80,7 +80,7 @@ fn code_of(end: &ChoreEnd, order: SuiteOrder<'_>) -> Result<i32, StageError> {
 }
 
 /// Both streams, standard error last. The shim has struck secrets out of them.
-fn keep_output(end: &ChoreEnd, log: &Path) -> Result<Vec<u8>, DiskError> {
+fn keep_output(end: &BoxCommandResult, log: &Path) -> Result<Vec<u8>, DiskError> {
     let mut file = fs::OpenOptions::new()
         .create(true)
         .append(true)

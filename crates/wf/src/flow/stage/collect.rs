@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::chore::{Chore, ChoreEnd};
-use engine::export::{ExportWish, Exported, export, import_ref, make_import_repo};
+use engine::box_command::{BoxCommand, BoxCommandResult};
+use engine::export::{ExportRequest, Exported, export, import_ref, make_import_repo};
 use host::git::Identity;
 use model::verdict::Ended;
 use sandbox::spec::{Access, ProgramMount};
@@ -50,7 +50,7 @@ impl Workshop {
             .logged(Arc::clone(scene.log));
         let run = box_run(scene.run_dir)?;
         let seat = self.seat(scene, self.wish_for(scene, "export", COMMIT_SECS)?).await?;
-        let wish = ExportWish {
+        let wish = ExportRequest {
             run: &run,
             agent_box: &seat.spec(),
             branch: &meta.branch,
@@ -93,7 +93,7 @@ impl Workshop {
         let message = format!("{}: {}", order.commit.id, order.commit.title);
         let branch = scene.workstream.meta.branch.as_str();
         let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, hooks.inside()];
-        let mut chore = Chore::new(seat, argv.map(str::to_owned).to_vec());
+        let mut chore = BoxCommand::new(seat, argv.map(str::to_owned).to_vec());
         chore.env = commit_env(&identity(scene.product).await.map_err(|failure| {
             StageError::Failed(format!("whose commit it is could not be found out: {failure}"))
         })?);
@@ -104,7 +104,7 @@ impl Workshop {
     }
 }
 
-fn read_commit(end: &ChoreEnd, scene: Scene<'_>) -> Result<Option<String>, StageError> {
+fn read_commit(end: &BoxCommandResult, scene: Scene<'_>) -> Result<Option<String>, StageError> {
     match &end.record.ended {
         Ended::Exited { code: 0 } => Ok(None),
         Ended::Exited { code: OTHER_BRANCH } => Ok(Some(format!(

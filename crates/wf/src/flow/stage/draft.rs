@@ -24,13 +24,13 @@ impl Workshop {
         story: &str,
     ) -> Result<AgentEnd, StageError> {
         let profile = scene.profile;
-        let (provider, hired) = self.hire(profile, &profile.plan).await?;
+        let (provider, resolved) = self.resolve_agent(profile, &profile.plan).await?;
         let workspace = self.lay_out(scene, head, REVIEW_WORKSPACE).await?;
         let title = &scene.workstream.meta.title;
         let mission = Mission {
             scene,
             provider,
-            hired: &hired,
+            resolved: &resolved,
             name: "plan",
             log: PLAN_LOG,
             prompt: render_breakdown(title, plan, story, profile.max_files, profile.max_lines),

@@ -6,7 +6,9 @@ use agent::Provider;
 use agent::scripted::{Script, parse_script};
 use egress::model_route::{Caps, Price};
 use egress::{AllowRule, EgressPolicy, Profile as EgressProfile};
-use engine::hire::{AgentWish, HireError, Hired, KeyPlace, hire};
+use engine::agent_plan::{
+    AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
+};
 
 use super::StageError;
 use super::workshop::Workshop;
@@ -18,15 +20,15 @@ const SILENCE_SECS: u64 = 600;
 
 impl Workshop {
     /// Hires whom the profile chose.
-    pub(crate) async fn hire(
+    pub(crate) async fn resolve_agent(
         &self,
         profile: &Profile,
         choice: &AgentChoice,
-    ) -> Result<(Provider, Hired), StageError> {
+    ) -> Result<(Provider, ResolvedAgent), StageError> {
         let provider = Provider::parse(&choice.provider).map_err(StageError::config)?;
         let wish = self.wish(provider, choice, profile)?;
-        let hired = hire(wish, &self.agents).await.map_err(with_remedy)?;
-        Ok((provider, hired))
+        let resolved = resolve_agent(wish, &self.agents).await.map_err(with_remedy)?;
+        Ok((provider, resolved))
     }
 
     fn wish(
@@ -34,8 +36,8 @@ impl Workshop {
         provider: Provider,
         choice: &AgentChoice,
         profile: &Profile,
-    ) -> Result<AgentWish, StageError> {
-        let mut wish = AgentWish::new(provider);
+    ) -> Result<AgentOptions, StageError> {
+        let mut wish = AgentOptions::new(provider);
         wish.policy = agent_policy(provider, profile)?;
         wish.silence_secs = Some(choice.silence_secs.unwrap_or(SILENCE_SECS));
         if provider == Provider::Scripted {
@@ -48,9 +50,9 @@ impl Workshop {
         wish.wire = choice.wire.clone();
         wish.key = match &choice.key {
             KeyChoice::Usual => None,
-            KeyChoice::Variable(name) => Some(KeyPlace::Variable(name.clone())),
-            KeyChoice::File(path) => Some(KeyPlace::File(self.site.dir.join(path))),
-            KeyChoice::Command(argv) => Some(KeyPlace::Command(argv.clone())),
+            KeyChoice::Variable(name) => Some(KeyLocation::Variable(name.clone())),
+            KeyChoice::File(path) => Some(KeyLocation::File(self.site.dir.join(path))),
+            KeyChoice::Command(argv) => Some(KeyLocation::Command(argv.clone())),
         };
         wish.caps =
             Caps { max_usd: choice.max_usd, max_tokens: choice.max_tokens, ..Caps::default() };
@@ -106,12 +108,14 @@ pub(super) fn test_policy(profile: &Profile) -> Result<Option<EgressPolicy>, Sta
 }
 
 /// Says where the profile can be mended.
-fn with_remedy(error: HireError) -> StageError {
-    use engine::hire::choice::NoModel;
+fn with_remedy(error: ResolveAgentError) -> StageError {
+    use engine::agent_plan::choice::NoModel;
     let remedy = match &error {
-        HireError::NoKey { .. } => " (AGENT_*_KEY_VAR, _KEY_FILE or _KEY_CMD in the profile)",
-        HireError::Model(NoModel::Unknown { .. }) => " (AGENT_*_MODEL_URL in the profile)",
-        HireError::Model(NoModel::Missing { .. }) => " (AGENT_*_MODEL in the profile)",
+        ResolveAgentError::NoKey { .. } => {
+            " (AGENT_*_KEY_VAR, _KEY_FILE or _KEY_CMD in the profile)"
+        }
+        ResolveAgentError::Model(NoModel::Unknown { .. }) => " (AGENT_*_MODEL_URL in the profile)",
+        ResolveAgentError::Model(NoModel::Missing { .. }) => " (AGENT_*_MODEL in the profile)",
         _ => "",
     };
     StageError::Config(format!("{}{remedy}", model::told(&error)))

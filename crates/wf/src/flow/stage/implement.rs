@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use agent::Provider;
-use engine::claim::Claim;
-use engine::hire::Hired;
+use engine::agent_plan::ResolvedAgent;
+use engine::agent_result::AgentClaim;
 use sandbox::spec::Access;
 
 use super::mission::{Mission, Told};
@@ -26,16 +26,16 @@ impl Workshop {
                 "SECRETS_IMPLEMENT cannot be granted: nothing secret goes into a box".to_owned(),
             ));
         }
-        let (provider, hired) =
-            self.hire(order.scene.profile, &order.scene.profile.implement).await?;
+        let (provider, resolved) =
+            self.resolve_agent(order.scene.profile, &order.scene.profile.implement).await?;
         self.lay_out(order.scene, order.head, WORKSPACE).await?;
         let id = &order.scene.workstream.meta.id;
         let mut memory = Memory::open(&self.site.agents_dir(id), provider)?;
-        let first = self.send(mission(order, provider, &hired, &memory, "implement")).await?;
+        let first = self.send(mission(order, provider, &resolved, &memory, "implement")).await?;
         let told = if memory.is_known() && lost_its_thread(&first) {
             self.ui.note("the conversation could not be gone on with; beginning a new one");
             memory.forget();
-            self.send(mission(order, provider, &hired, &memory, "implement-anew")).await?
+            self.send(mission(order, provider, &resolved, &memory, "implement-anew")).await?
         } else {
             first
         };
@@ -46,13 +46,13 @@ impl Workshop {
 
 /// An agent that failed before it did anything may not have found its conversation.
 fn lost_its_thread(told: &Told) -> bool {
-    matches!(told.claim, Claim::Failed { .. }) && told.report.tool_calls.is_empty()
+    matches!(told.claim, AgentClaim::Failed { .. }) && told.report.tool_calls.is_empty()
 }
 
 fn mission<'a>(
     order: ImplementOrder<'a>,
     provider: Provider,
-    hired: &'a Hired,
+    resolved: &'a ResolvedAgent,
     memory: &Memory,
     name: &'a str,
 ) -> Mission<'a> {
@@ -60,7 +60,7 @@ fn mission<'a>(
     Mission {
         scene,
         provider,
-        hired,
+        resolved,
         name,
         log: IMPLEMENT_LOG,
         prompt: prompt(order),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use engine::launch::{self, Sighting};
-use engine::place::Place;
+use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use host::file::remove_tree_safely;
 
 use super::StageError;
@@ -20,8 +20,8 @@ pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageError> {
     let boxes = run_dir.join("boxes");
     let mut stopped = 0;
     for name in names_in(&boxes).map_err(StageError::failed)? {
-        let place = Place::new(boxes.join(name));
-        if launch::look(&place).map_err(StageError::failed)? == Sighting::Running {
+        let place = BoxDir::new(boxes.join(name));
+        if launch::box_status(&place).map_err(StageError::failed)? == BoxStatus::Running {
             launch::end(&place).await.map_err(StageError::failed)?;
             stopped += 1;
         }
@@ -66,7 +66,7 @@ impl Workshop {
         }
         let boxes = run_dir.join("boxes");
         for name in names_in(&boxes).unwrap_or_default() {
-            Place::new(boxes.join(name)).slim().ok();
+            BoxDir::new(boxes.join(name)).slim().ok();
         }
     }
 }

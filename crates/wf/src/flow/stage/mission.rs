@@ -1,12 +1,12 @@
-//! One agent on one mission: hired, sent into its box, listened to, and its answer taken.
+//! One agent on one mission: resolved, sent into its box, listened to, and its answer taken.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agent::{AgentReport, Outcome, Progress, Provider, SessionWish, Usage};
-use engine::claim::{Claim, summary_of};
-use engine::errand::{Done, Errand, Heard};
-use engine::hire::{Hired, Task};
+use engine::agent_plan::{AgentTask, ResolvedAgent};
+use engine::agent_result::{AgentClaim, agent_result};
+use engine::agent_run::{AgentEvent, AgentExit, AgentRun};
 use engine::record::ExitRecord;
 use host::file::write_atomic;
 use model::verdict::Ended;
@@ -24,7 +24,7 @@ const LOG_CAP: usize = 16 << 20;
 pub(super) struct Mission<'a> {
     pub(super) scene: Scene<'a>,
     pub(super) provider: Provider,
-    pub(super) hired: &'a Hired,
+    pub(super) resolved: &'a ResolvedAgent,
     /// The name of the box.
     pub(super) name: &'a str,
     /// The log in the run's directory.
@@ -44,7 +44,7 @@ pub(super) struct Mission<'a> {
 /// How a mission ended, if the box did its part.
 pub(super) struct Told {
     pub(super) report: AgentReport,
-    pub(super) claim: Claim,
+    pub(super) claim: AgentClaim,
     /// Where an answer is looked for.
     pub(super) text: String,
 }
@@ -53,16 +53,16 @@ impl Workshop {
     /// Sends an agent and waits for it. What it printed is kept in the run's directory however it ended.
     pub(super) async fn send(&self, mission: Mission<'_>) -> Result<Told, StageError> {
         let scene = mission.scene;
-        let launcher = self.launcher(scene, mission.hired.secrets()).await?;
+        let launcher = self.launcher(scene, mission.resolved.secrets()).await?;
         let run = box_run(scene.run_dir)?;
-        let task = Task {
+        let task = AgentTask {
             run: &run,
             prompt: mission.prompt,
             context: None,
             session: mission.session,
             mcp: Vec::new(),
         };
-        let mut plan = mission.hired.plan(task).map_err(StageError::config)?;
+        let mut plan = mission.resolved.plan(task).map_err(StageError::config)?;
         plan.files.extend(mission.files);
         let wish = BoxWish {
             name: mission.name,
@@ -71,12 +71,12 @@ impl Workshop {
             state: mission.state,
             deadline_secs: mission.deadline_secs,
         };
-        let errand = Errand { site: self.seat(scene, wish).await?, plan: &plan };
-        errand.start(&launcher).map_err(StageError::failed)?;
+        let agent_run = AgentRun { site: self.seat(scene, wish).await?, plan: &plan };
+        agent_run.start(&launcher).map_err(StageError::failed)?;
         host::failpoint::hit(&format!("wf-{}-box", mission.name));
         let heard = |heard| self.hear(heard);
-        let done = errand.attend(mission.used, scene.cancel, heard).await;
-        let log = read_log(&errand.place().path().join("stdout.log"));
+        let done = agent_run.attend(mission.used, scene.cancel, heard).await;
+        let log = read_log(&agent_run.box_dir().path().join("stdout.log"));
         let path = scene.run_dir.join(mission.log);
         write_atomic(&path, &log, 0o600).map_err(StageError::failed)?;
         let done = done.map_err(StageError::failed)?;
@@ -106,18 +106,18 @@ impl Workshop {
         }
     }
 
-    fn hear(&self, heard: Heard) {
+    fn hear(&self, heard: AgentEvent) {
         match heard {
-            Heard::Progress(Progress::ToolCall { name, summary }) => {
+            AgentEvent::Progress(Progress::ToolCall { name, summary }) => {
                 self.ui.note(&format!("  {name}: {summary}"));
             }
-            Heard::Progress(Progress::Retrying { reason }) => {
+            AgentEvent::Progress(Progress::Retrying { reason }) => {
                 self.ui.note(&format!("  asking the model again: {reason}"));
             }
-            Heard::Progress(
+            AgentEvent::Progress(
                 Progress::SessionStarted { .. } | Progress::Text(_) | Progress::Tokens(_),
             ) => {}
-            Heard::Stopping(reason) => self.ui.note(&format!("{reason}: stopping the agent")),
+            AgentEvent::Stopping(reason) => self.ui.note(&format!("{reason}: stopping the agent")),
         }
     }
 }
@@ -143,12 +143,12 @@ fn check_end(record: &ExitRecord, deadline: u64, scene: Scene<'_>) -> Result<(),
 }
 
 /// Programs whose events we know tell their answer; of the others all that they printed is looked at.
-fn tell(provider: Provider, done: Done, log: &[u8]) -> Told {
+fn tell(provider: Provider, done: AgentExit, log: &[u8]) -> Told {
     let waiting = done.record.egress.as_ref().and_then(|egress| egress.usage.waiting_until);
     let claim = match &done.report.outcome {
         // A question is an answer.
-        Outcome::NeedsClarification { .. } => Claim::Finished,
-        _ => summary_of(&done.report, waiting).claim,
+        Outcome::NeedsClarification { .. } => AgentClaim::Finished,
+        _ => agent_result(&done.report, waiting).claim,
     };
     let text = match provider {
         Provider::Scripted | Provider::Command => {
@@ -166,11 +166,11 @@ impl Told {
     /// What it said, if it says that it came to its end.
     pub(super) fn answer(self) -> Result<String, StageError> {
         match self.claim {
-            Claim::Finished => Ok(self.text),
-            Claim::Failed { reason } => {
+            AgentClaim::Finished => Ok(self.text),
+            AgentClaim::Failed { reason } => {
                 Err(StageError::Failed(format!("the agent failed: {reason}")))
             }
-            Claim::Waiting { until } => {
+            AgentClaim::Waiting { until } => {
                 let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
                 Err(StageError::Failed(format!("the model has no more to give{until}")))
             }

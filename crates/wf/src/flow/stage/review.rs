@@ -15,7 +15,7 @@ impl Workshop {
     /// Lets an agent review a diff. Every review begins afresh: who remembers having approved something looks less hard.
     pub(crate) async fn review(&self, order: ReviewOrder<'_>) -> Result<AgentEnd, StageError> {
         let scene = order.scene;
-        let (provider, hired) = self.hire(scene.profile, &scene.profile.review).await?;
+        let (provider, resolved) = self.resolve_agent(scene.profile, &scene.profile.review).await?;
         let workspace = self.lay_out(scene, order.head, REVIEW_WORKSPACE).await?;
         let prompt = render_review(&Inspection {
             id: &order.commit.id,
@@ -26,7 +26,7 @@ impl Workshop {
         let mission = Mission {
             scene,
             provider,
-            hired: &hired,
+            resolved: &resolved,
             name: "review",
             log: REVIEW_LOG,
             prompt,

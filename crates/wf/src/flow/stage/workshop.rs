@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::errand::Site as Seat;
+use engine::agent_run::BoxLayout;
 use engine::launch::Launcher;
-use engine::workspace::{WorkspaceWish, make_harness_state, make_workspace};
+use engine::workspace::{WorkspaceOptions, make_harness_state, make_workspace};
 use host::dirs::Dirs;
 use model::exit::WfExit;
 use model::id::{BoxName, RunId, Sha};
@@ -96,12 +96,12 @@ impl Workshop {
         &self,
         scene: Scene<'_>,
         wish: BoxWish<'_>,
-    ) -> Result<Seat, StageError> {
+    ) -> Result<BoxLayout, StageError> {
         let backend = self.backend(scene.profile).await?;
-        Ok(Seat {
+        Ok(BoxLayout {
             run: box_run(scene.run_dir)?,
             name: BoxName::parse(wish.name).map_err(StageError::failed)?,
-            place: scene.run_dir.join("boxes").join(wish.name),
+            box_dir: scene.run_dir.join("boxes").join(wish.name),
             root: backend.root,
             workspace: wish.workspace,
             access: wish.access,
@@ -156,7 +156,7 @@ impl Workshop {
         scene.refuse_stopped()?;
         let meta = &scene.workstream.meta;
         let path = scene.run_dir.join(folder);
-        let wish = WorkspaceWish {
+        let wish = WorkspaceOptions {
             branch: meta.branch.clone(),
             base: commit.clone(),
             others: vec![(format!("base/{}", meta.base_branch), meta.base_sha.clone())],

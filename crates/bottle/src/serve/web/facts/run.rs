@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use egress::record::Entry;
-use engine::place::Place;
+use engine::box_dir::BoxDir;
 use jiff::Timestamp;
 use model::exit::BottleExit;
 use model::id::{BoxName, RunId};
@@ -143,9 +143,9 @@ impl FoundRun {
     }
 
     /// The folder of the agent's box.
-    pub(crate) fn place(&self) -> Result<Place, Failure> {
+    pub(crate) fn place(&self) -> Result<BoxDir, Failure> {
         let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
-        Ok(Place::new(self.dir.box_place(&agent)))
+        Ok(BoxDir::new(self.dir.box_dir(&agent)))
     }
 
     /// The operation log, as far as it is whole.
@@ -215,7 +215,7 @@ fn cost_of(dir: &RunDir, meta: &Metadata) -> Option<(f64, CostSource)> {
 /// What the proxy has counted of a box that still runs. A line that is being written does not count yet.
 fn spent_so_far(dir: &RunDir) -> Option<f64> {
     let agent = BoxName::parse("agent").ok()?;
-    let text = std::fs::read_to_string(Place::new(dir.box_place(&agent)).egress_log()).ok()?;
+    let text = std::fs::read_to_string(BoxDir::new(dir.box_dir(&agent)).egress_log()).ok()?;
     let entries = text.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok());
     Some(entries.filter_map(|entry| entry.spend).map(|spend| spend.usd).sum())
 }

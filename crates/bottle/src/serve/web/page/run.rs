@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use engine::launch::{self, Sighting};
+use engine::launch::{self, BoxStatus};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use sandbox::spec::Output;
@@ -75,10 +75,10 @@ pub(crate) async fn show(
 fn load(web: &Web, slug: &str, run: &str, view: View) -> Result<Loaded, Problem> {
     let found = FoundRun::open(&web.service.home, slug, run)?;
     let place = found.place()?;
-    let runs = match launch::look(&place).or_general()? {
-        Sighting::Running => true,
-        Sighting::NeverStarted => !found.dir.is_closed(),
-        Sighting::Ended(_) | Sighting::Orphaned => false,
+    let runs = match launch::box_status(&place).or_general()? {
+        BoxStatus::Running => true,
+        BoxStatus::NeverStarted => !found.dir.is_closed(),
+        BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
     };
     let output = place.stdout(Output::Log { cap: 0 });
     Ok(Loaded {

@@ -7,7 +7,7 @@ use model::env_file::EnvFile;
 use model::secret::Secret;
 use serde::{Deserialize, Serialize};
 
-use super::HireError;
+use super::ResolveAgentError;
 
 /// The variable by which a key from a file of settings reaches the shim.
 const KEY_VARIABLE: &str = "BOTTLEWORKS_MODEL_KEY";
@@ -15,7 +15,7 @@ const KEY_VARIABLE: &str = "BOTTLEWORKS_MODEL_KEY";
 /// Where the model's key is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// There is none.
     Nowhere,
     /// In a file of settings, under a name.
@@ -33,14 +33,14 @@ pub enum KeyPlace {
     Command(Vec<String>),
 }
 
-impl KeyPlace {
+impl KeyLocation {
     /// The person's own command line, run as they would run it: it is theirs, and it never sees the box.
     pub fn command_line(line: &str) -> Self {
         Self::Command(["/bin/sh", "-c", line].map(str::to_owned).to_vec())
     }
 
     /// The variables with the key that the shim needs; none where it looks the key up itself.
-    pub fn variables(&self) -> Result<Vec<(String, Secret)>, HireError> {
+    pub fn variables(&self) -> Result<Vec<(String, Secret)>, ResolveAgentError> {
         match self {
             Self::Nowhere | Self::File(_) | Self::Command(_) => Ok(Vec::new()),
             Self::Settings { path, name } => {
@@ -48,14 +48,14 @@ impl KeyPlace {
             }
             Self::Variable(name) => match host::env::var(name) {
                 Some(value) => Ok(vec![(name.clone(), Secret::new(value))]),
-                None => Err(HireError::NoKey { name: name.clone() }),
+                None => Err(ResolveAgentError::NoKey { name: name.clone() }),
             },
         }
     }
 
     /// The key's value, for the redactor; and with it the proof that it is there before anything starts. What a command
     /// prints is known to the shim alone.
-    pub fn values(&self) -> Result<Vec<Secret>, HireError> {
+    pub fn values(&self) -> Result<Vec<Secret>, ResolveAgentError> {
         if let Self::File(path) = self {
             let bytes = host::file::read_private(path)?;
             return Ok(vec![Secret::new(String::from_utf8_lossy(&bytes).trim())]);
@@ -75,8 +75,8 @@ impl KeyPlace {
     }
 }
 
-fn read_setting(path: &std::path::Path, name: &str) -> Result<Secret, HireError> {
-    let fault = |reason: String| HireError::Settings { path: path.to_path_buf(), reason };
+fn read_setting(path: &std::path::Path, name: &str) -> Result<Secret, ResolveAgentError> {
+    let fault = |reason: String| ResolveAgentError::Settings { path: path.to_path_buf(), reason };
     let bytes = host::file::read_private(path)?;
     let file = EnvFile::parse_bytes(&bytes).map_err(|error| fault(error.to_string()))?;
     let value = file.get(name).ok_or_else(|| fault(format!("{name} is not in it")))?;

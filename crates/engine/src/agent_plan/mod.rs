@@ -22,13 +22,13 @@ use crate::install::{self, Installed};
 use crate::terminal::TerminalPlan;
 use choice::{ModelChoice, NoModel, Said, choose_model};
 
-pub use key::KeyPlace;
+pub use key::KeyLocation;
 pub(crate) use plan::PROGRAM_DIR;
 pub use plan::{AgentPlan, PROXY};
 
 /// Who is wanted, as far as it was said.
 #[derive(Debug, Clone)]
-pub struct AgentWish {
+pub struct AgentOptions {
     /// The agent.
     pub provider: Provider,
     /// Its model, with or without its server's name before a slash.
@@ -42,7 +42,7 @@ pub struct AgentWish {
     /// Another way to talk to it.
     pub wire: Option<String>,
     /// Where the key is; the variable that is usual for the server if nothing is said.
-    pub key: Option<KeyPlace>,
+    pub key: Option<KeyLocation>,
     /// What it may use.
     pub caps: Caps,
     /// What the model costs.
@@ -57,7 +57,7 @@ pub struct AgentWish {
     pub template: Option<Vec<String>>,
 }
 
-impl AgentWish {
+impl AgentOptions {
     /// This agent, and nothing else said.
     pub fn new(provider: Provider) -> Self {
         Self {
@@ -78,9 +78,9 @@ impl AgentWish {
     }
 }
 
-/// Why an agent cannot be hired.
+/// Why an agent cannot be resolved.
 #[derive(Debug, thiserror::Error)]
-pub enum HireError {
+pub enum ResolveAgentError {
     /// No model server could be chosen.
     #[error(transparent)]
     Model(#[from] NoModel),
@@ -129,8 +129,8 @@ const INSTALL_HINT: &str = "forklift agents install";
 
 /// An agent that can be started: everything about it was checked.
 #[derive(Debug, Clone)]
-pub struct Hired {
-    wish: AgentWish,
+pub struct ResolvedAgent {
+    wish: AgentOptions,
     installed: Option<Installed>,
     /// The program of the agent `command`, if it is none of the system's.
     program: Option<PathBuf>,
@@ -141,13 +141,13 @@ pub struct Hired {
 struct Model {
     choice: ModelChoice,
     route: ModelRouteSpec,
-    key: KeyPlace,
+    key: KeyLocation,
     secrets: Vec<Secret>,
 }
 
 /// What one run asks of the agent.
 #[derive(Debug, Clone)]
-pub struct Task<'a> {
+pub struct AgentTask<'a> {
     /// The run.
     pub run: &'a RunId,
     /// What to do.
@@ -161,7 +161,10 @@ pub struct Task<'a> {
 }
 
 /// Checks the wish against this machine. `agents` is the folder of installed programs.
-pub async fn hire(mut wish: AgentWish, agents: &Path) -> Result<Hired, HireError> {
+pub async fn resolve_agent(
+    mut wish: AgentOptions,
+    agents: &Path,
+) -> Result<ResolvedAgent, ResolveAgentError> {
     let program = match wish.provider {
         Provider::Command => find_program(&mut wish)?,
         _ => None,
@@ -174,10 +177,10 @@ pub async fn hire(mut wish: AgentWish, agents: &Path) -> Result<Hired, HireError
     if wish.provider == Provider::Scripted && wish.script.is_none() {
         return Err(AgentError::NoScript.into());
     }
-    Ok(Hired { wish, installed, program, model })
+    Ok(ResolvedAgent { wish, installed, program, model })
 }
 
-impl Hired {
+impl ResolvedAgent {
     /// The address of its model's server, if it has a model.
     pub fn model_server(&self) -> Option<String> {
         self.model.as_ref().map(|model| model.choice.url.clone())
@@ -189,16 +192,16 @@ impl Hired {
     }
 
     /// What is started for a task.
-    pub fn plan(&self, task: Task<'_>) -> Result<AgentPlan, HireError> {
+    pub fn plan(&self, task: AgentTask<'_>) -> Result<AgentPlan, ResolveAgentError> {
         self.plan_in(Manner::Headless, task)
     }
 
     /// The same with the agent's own interface, for a person at a terminal. Nobody is ended for thinking in silence.
     pub fn plan_at_terminal(
         &self,
-        task: Task<'_>,
+        task: AgentTask<'_>,
         terminal: TerminalPlan,
-    ) -> Result<AgentPlan, HireError> {
+    ) -> Result<AgentPlan, ResolveAgentError> {
         let mut plan = self.plan_in(Manner::Terminal, task)?;
         plan.env.extend(terminal.env.clone());
         plan.silence_secs = None;
@@ -206,7 +209,7 @@ impl Hired {
         Ok(plan)
     }
 
-    fn plan_in(&self, manner: Manner, task: Task<'_>) -> Result<AgentPlan, HireError> {
+    fn plan_in(&self, manner: Manner, task: AgentTask<'_>) -> Result<AgentPlan, ResolveAgentError> {
         let wish = &self.wish;
         let dummy_key = format!("bottle-{}", task.run);
         let command = match &wish.script {
@@ -233,7 +236,7 @@ impl Hired {
         Ok(plan)
     }
 
-    fn request(&self, manner: Manner, task: &Task<'_>, dummy_key: &str) -> AgentRequest {
+    fn request(&self, manner: Manner, task: &AgentTask<'_>, dummy_key: &str) -> AgentRequest {
         let wish = &self.wish;
         let choice = self.model.as_ref().map(|model| &model.choice);
         AgentRequest {
@@ -264,14 +267,14 @@ impl Hired {
 }
 
 impl Model {
-    fn choose(wish: &AgentWish) -> Result<Self, HireError> {
+    fn choose(wish: &AgentOptions) -> Result<Self, ResolveAgentError> {
         let said = Said {
             model: wish.model.as_deref(),
             url: wish.url.as_deref(),
             wire: wish.wire.as_deref(),
         };
         let choice = choose_model(wish.provider, said)?;
-        let usual = || KeyPlace::Variable(choice.key.to_owned());
+        let usual = || KeyLocation::Variable(choice.key.to_owned());
         let key = wish.key.clone().unwrap_or_else(usual);
         let route = route(wish, &choice, &key)?;
         let secrets = key.values()?;
@@ -280,7 +283,7 @@ impl Model {
 }
 
 /// The scripted agent has no model, and a program of one's own only if one was named.
-fn wants_model(wish: &AgentWish) -> bool {
+fn wants_model(wish: &AgentOptions) -> bool {
     match wish.provider {
         Provider::Scripted => false,
         Provider::Command => wish.model.is_some() || wish.url.is_some(),
@@ -289,10 +292,10 @@ fn wants_model(wish: &AgentWish) -> bool {
 }
 
 fn route(
-    wish: &AgentWish,
+    wish: &AgentOptions,
     choice: &ModelChoice,
-    key: &KeyPlace,
-) -> Result<ModelRouteSpec, HireError> {
+    key: &KeyLocation,
+) -> Result<ModelRouteSpec, ResolveAgentError> {
     let upstream = Upstream::parse(&choice.url)?;
     let mut spec = ModelRouteSpec::new(upstream, choice.auth, key.source(), "");
     spec.apis = vec![match choice.wire {
@@ -313,20 +316,20 @@ async fn installed(
     provider: Provider,
     program: &agent::program::Program,
     agents: &Path,
-) -> Result<Installed, HireError> {
+) -> Result<Installed, ResolveAgentError> {
     if let Some(missing) = install::missing_runtime(program).await {
-        return Err(HireError::NoRuntime(missing));
+        return Err(ResolveAgentError::NoRuntime(missing));
     }
-    install::find(agents, program).ok_or(HireError::NotInstalled { name: provider.name() })
+    install::find(agents, program).ok_or(ResolveAgentError::NotInstalled { name: provider.name() })
 }
 
 /// Finds the program of the agent `command`. One of the system's is taken as the box's root has it; another one is
 /// copied beside the box and started from there, so that nothing else of its folder is shown.
-fn find_program(wish: &mut AgentWish) -> Result<Option<PathBuf>, HireError> {
+fn find_program(wish: &mut AgentOptions) -> Result<Option<PathBuf>, ResolveAgentError> {
     let Some(first) = wish.template.as_mut().and_then(|words| words.first_mut()) else {
         return Err(AgentError::NoTemplate.into());
     };
-    let missing = || HireError::NoProgram { program: first.clone() };
+    let missing = || ResolveAgentError::NoProgram { program: first.clone() };
     let found = if first.contains('/') {
         std::fs::canonicalize(&*first).ok().filter(|path| path.is_file())
     } else {

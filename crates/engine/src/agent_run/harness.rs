@@ -7,8 +7,8 @@ use std::path::Path;
 use host::file::write_transient;
 use sandbox::spec::ProgramMount;
 
-use super::ErrandError;
-use crate::hire::{AgentPlan, PROGRAM_DIR};
+use super::AgentRunError;
+use crate::agent_plan::{AgentPlan, PROGRAM_DIR};
 
 /// What every agent's box starts.
 pub const HARNESS: &str = "/opt/forklift/harness/run.sh";
@@ -20,9 +20,9 @@ const HARNESS_DIR: &str = "/opt/forklift/harness";
 const SCRIPT: &str = include_str!("../../../../docker/kitchen-sink/harness/run.sh");
 
 /// What is bound into the box beside the agent's own programs.
-pub(super) fn mounts(place: &Path, plan: &AgentPlan) -> Vec<ProgramMount> {
+pub(super) fn mounts(box_dir: &Path, plan: &AgentPlan) -> Vec<ProgramMount> {
     let mount = |name: &str, inside: &str| ProgramMount {
-        host: place.join(name),
+        host: box_dir.join(name),
         inside: inside.to_owned(),
     };
     let program = plan.program.iter().map(|_| mount("command", PROGRAM_DIR));
@@ -30,21 +30,21 @@ pub(super) fn mounts(place: &Path, plan: &AgentPlan) -> Vec<ProgramMount> {
 }
 
 /// Writes everything that the box needs to find.
-pub(super) fn write(place: &Path, plan: &AgentPlan) -> Result<(), ErrandError> {
-    put(place, "harness/run.sh", SCRIPT.as_bytes(), 0o755)?;
+pub(super) fn write(box_dir: &Path, plan: &AgentPlan) -> Result<(), AgentRunError> {
+    put(box_dir, "harness/run.sh", SCRIPT.as_bytes(), 0o755)?;
     for (name, text) in &plan.files {
-        put(place, &format!("guest/{name}"), text.as_bytes(), 0o644)?;
+        put(box_dir, &format!("guest/{name}"), text.as_bytes(), 0o644)?;
     }
-    put(place, "guest/harness/agent.argv", &argv_bytes(&plan.argv), 0o644)?;
-    put(place, "guest/harness/instructions.txt", plan.instructions.as_bytes(), 0o644)?;
+    put(box_dir, "guest/harness/agent.argv", &argv_bytes(&plan.argv), 0o644)?;
+    put(box_dir, "guest/harness/instructions.txt", plan.instructions.as_bytes(), 0o644)?;
     if let Some(context) = &plan.context {
-        put(place, "guest/harness/fork-context.md", context.as_bytes(), 0o644)?;
+        put(box_dir, "guest/harness/fork-context.md", context.as_bytes(), 0o644)?;
     }
     for (path, text) in &plan.home {
-        put(place, &format!("guest/harness/home/{path}"), text.as_bytes(), 0o644)?;
+        put(box_dir, &format!("guest/harness/home/{path}"), text.as_bytes(), 0o644)?;
     }
     match &plan.program {
-        Some(program) => copy_program(program, &place.join("command")),
+        Some(program) => copy_program(program, &box_dir.join("command")),
         None => Ok(()),
     }
 }
@@ -55,22 +55,22 @@ fn argv_bytes(argv: &[String]) -> Vec<u8> {
 }
 
 /// Whatever the caller's umask is, the user behind the box has to be able to read it.
-fn put(place: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), ErrandError> {
-    let path = place.join(name);
-    let folders: Vec<&Path> = path.ancestors().skip(1).take_while(|it| *it != place).collect();
+fn put(box_dir: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), AgentRunError> {
+    let path = box_dir.join(name);
+    let folders: Vec<&Path> = path.ancestors().skip(1).take_while(|it| *it != box_dir).collect();
     for folder in folders.into_iter().rev() {
         make_readable(folder)?;
     }
     Ok(write_transient(&path, bytes, mode)?)
 }
 
-fn make_readable(folder: &Path) -> Result<(), ErrandError> {
+fn make_readable(folder: &Path) -> Result<(), AgentRunError> {
     std::fs::create_dir_all(folder).map_err(failed("create", folder))?;
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder, mode).map_err(failed("make readable", folder))
 }
 
-fn copy_program(program: &Path, folder: &Path) -> Result<(), ErrandError> {
+fn copy_program(program: &Path, folder: &Path) -> Result<(), AgentRunError> {
     make_readable(folder)?;
     let target = folder.join(program.file_name().unwrap_or_default());
     std::fs::copy(program, &target).map_err(failed("copy", program))?;
@@ -78,9 +78,9 @@ fn copy_program(program: &Path, folder: &Path) -> Result<(), ErrandError> {
     std::fs::set_permissions(&target, mode).map_err(failed("make executable", &target))
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ErrandError {
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> AgentRunError {
     let path = path.to_path_buf();
-    move |source| ErrandError::Io { doing, path, source }
+    move |source| AgentRunError::Io { doing, path, source }
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use egress::EgressConfig;
 use sandbox::spec::{ProgramMount, Relay};
 use serde::{Deserialize, Serialize};
 
-use super::{HireError, KeyPlace};
-use crate::launch::WayOut;
+use super::{KeyLocation, ResolveAgentError};
+use crate::launch::BoxEgress;
 use crate::shim::EGRESS_SOCKET;
 use crate::terminal::TerminalPlan;
 
@@ -41,7 +41,7 @@ pub struct AgentPlan {
     /// Its way out.
     pub egress: Option<EgressConfig>,
     /// Where its model's key is.
-    pub key: KeyPlace,
+    pub key: KeyLocation,
     /// Ways to sockets in the box's folder that others serve, beside the way out.
     #[serde(default)]
     pub sidecars: Vec<Relay>,
@@ -75,7 +75,7 @@ impl AgentPlan {
             programs: Vec::new(),
             program: None,
             egress: None,
-            key: KeyPlace::Nowhere,
+            key: KeyLocation::Nowhere,
             sidecars: Vec::new(),
             silence_secs: None,
             terminal: None,
@@ -85,16 +85,16 @@ impl AgentPlan {
     }
 
     /// The way out of the box, with its keys looked up.
-    pub fn way_out(&self, log: &Path) -> Result<Option<WayOut>, HireError> {
+    pub fn egress(&self, log: &Path) -> Result<Option<BoxEgress>, ResolveAgentError> {
         let Some(config) = &self.egress else { return Ok(None) };
         let config = EgressConfig { log_path: log.to_path_buf(), ..config.clone() };
-        Ok(Some(WayOut { config, keys: self.key.variables()? }))
+        Ok(Some(BoxEgress { config, keys: self.key.variables()? }))
     }
 
     /// The relays of the box: one if there is a way out, and those of its sidecars.
     pub(crate) fn relays(&self) -> Vec<Relay> {
         let relay = || Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
-        let way_out = self.egress.iter().map(|_| relay());
-        way_out.chain(self.sidecars.iter().cloned()).collect()
+        let egress = self.egress.iter().map(|_| relay());
+        egress.chain(self.sidecars.iter().cloned()).collect()
     }
 }

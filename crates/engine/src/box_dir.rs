@@ -31,11 +31,11 @@ const EXIT_FILE: &str = "exit.json";
 
 /// The folder of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place(PathBuf);
+pub struct BoxDir(PathBuf);
 
 /// What the shim is told to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct ShimConfig {
     /// The box.
     pub spec: BoxSpec,
     /// Which backend builds it.
@@ -47,13 +47,13 @@ pub struct Order {
 /// A file of a box's folder could not be used.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {doing} {path}", path = path.display())]
-pub struct PlaceError {
+pub struct BoxDirError {
     doing: &'static str,
     path: PathBuf,
     source: io::Error,
 }
 
-impl Place {
+impl BoxDir {
     /// The folder at this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
@@ -105,34 +105,34 @@ impl Place {
     }
 
     /// Writes the order. No power failure leaves a box that needs it.
-    pub fn save_order(&self, order: &Order) -> Result<(), PlaceError> {
+    pub fn save_config(&self, order: &ShimConfig) -> Result<(), BoxDirError> {
         self.save(ORDER_FILE, order, write_transient)
     }
 
     /// Reads the order.
-    pub fn load_order(&self) -> Result<Order, PlaceError> {
+    pub fn load_config(&self) -> Result<ShimConfig, BoxDirError> {
         let path = self.0.join(ORDER_FILE);
         let absent = || io::Error::from(io::ErrorKind::NotFound);
-        self.load(ORDER_FILE)?.ok_or_else(|| PlaceError { doing: "read", path, source: absent() })
+        self.load(ORDER_FILE)?.ok_or_else(|| BoxDirError { doing: "read", path, source: absent() })
     }
 
     /// Writes who watches over the box.
-    pub fn save_shim(&self, record: &ShimRecord) -> Result<(), PlaceError> {
+    pub fn save_shim(&self, record: &ShimRecord) -> Result<(), BoxDirError> {
         self.save(SHIM_FILE, record, write_transient)
     }
 
     /// Who watches over the box, if anybody ever did.
-    pub fn load_shim(&self) -> Result<Option<ShimRecord>, PlaceError> {
+    pub fn load_shim(&self) -> Result<Option<ShimRecord>, BoxDirError> {
         self.load(SHIM_FILE)
     }
 
     /// Writes how the box ended.
-    pub fn save_exit(&self, record: &ExitRecord) -> Result<(), PlaceError> {
+    pub fn save_exit(&self, record: &ExitRecord) -> Result<(), BoxDirError> {
         self.save(EXIT_FILE, record, write_atomic)
     }
 
     /// How the box ended, if it has. A record that breaks off says nothing: whoever wrote it did not get to its end.
-    pub fn load_exit(&self) -> Result<Option<ExitRecord>, PlaceError> {
+    pub fn load_exit(&self) -> Result<Option<ExitRecord>, BoxDirError> {
         match self.load(EXIT_FILE) {
             Err(error) if error.doing == "understand" => Ok(None),
             read => read,
@@ -141,14 +141,14 @@ impl Place {
 
     /// Removes the copy of the guest program from a box that has ended: it is the same in every box, and records are
     /// kept for long.
-    pub fn slim(&self) -> Result<(), PlaceError> {
+    pub fn slim(&self) -> Result<(), BoxDirError> {
         if self.load_exit()?.is_none() {
             return Ok(());
         }
         let path = self.0.join("guest").join(guest::BINARY_FILE);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(PlaceError { doing: "remove", path, source: error })
+                Err(BoxDirError { doing: "remove", path, source: error })
             }
             _ => Ok(()),
         }
@@ -159,24 +159,24 @@ impl Place {
         name: &str,
         value: &impl Serialize,
         write: fn(&Path, &[u8], u32) -> Result<(), FileError>,
-    ) -> Result<(), PlaceError> {
+    ) -> Result<(), BoxDirError> {
         let path = self.0.join(name);
         let written = serde_json::to_vec_pretty(value)
             .map_err(io::Error::from)
             .and_then(|bytes| write(&path, &bytes, 0o600).map_err(io::Error::other));
-        written.map_err(|source| PlaceError { doing: "write", path, source })
+        written.map_err(|source| BoxDirError { doing: "write", path, source })
     }
 
-    fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, PlaceError> {
+    fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, BoxDirError> {
         let path = self.0.join(name);
         match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| PlaceError {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| BoxDirError {
                 doing: "understand",
                 path,
                 source: error.into(),
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(PlaceError { doing: "read", path, source }),
+            Err(source) => Err(BoxDirError { doing: "read", path, source }),
         }
     }
 }

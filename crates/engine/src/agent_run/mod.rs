@@ -15,12 +15,12 @@ use model::id::{BoxName, RunId};
 use model::verdict::Ended;
 use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
 
-use crate::hire::{AgentPlan, HireError, PROXY};
-use crate::launch::{self, LaunchError, Launcher, Sighting};
-use crate::listen::Listener;
-use crate::place::Place;
+use crate::agent_log::Listener;
+use crate::agent_plan::{AgentPlan, PROXY, ResolveAgentError};
+use crate::box_dir::BoxDir;
+use crate::launch::{self, BoxStatus, LaunchError, Launcher};
 use crate::record::ExitRecord;
-use crate::terminal::Seat;
+use crate::terminal::AttachedTerminal;
 
 pub use harness::HARNESS;
 
@@ -35,13 +35,13 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What the box of a run is made of, whoever works in it.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub struct BoxLayout {
     /// The run that it belongs to.
     pub run: RunId,
     /// Which box of the run it is.
     pub name: BoxName,
     /// Its host-owned folder.
-    pub place: PathBuf,
+    pub box_dir: PathBuf,
     /// The file system that it sees.
     pub root: Root,
     /// The copy of the repository.
@@ -60,16 +60,16 @@ pub struct Site {
 
 /// An errand that was planned.
 #[derive(Debug, Clone)]
-pub struct Errand<'a> {
+pub struct AgentRun<'a> {
     /// Where.
-    pub site: Site,
+    pub site: BoxLayout,
     /// Who, and with what.
     pub plan: &'a AgentPlan,
 }
 
 /// What the one who waits hears.
 #[derive(Debug)]
-pub enum Heard {
+pub enum AgentEvent {
     /// The agent did something.
     Progress(Progress),
     /// Somebody wants to stop, and the agent is being stopped.
@@ -78,7 +78,7 @@ pub enum Heard {
 
 /// How the errand ended.
 #[derive(Debug)]
-pub struct Done {
+pub struct AgentExit {
     /// What the clock, the watchdogs and the backend say.
     pub record: ExitRecord,
     /// What the agent says.
@@ -87,13 +87,13 @@ pub struct Done {
 
 /// The errand could not be run.
 #[derive(Debug, thiserror::Error)]
-pub enum ErrandError {
+pub enum AgentRunError {
     /// The box.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The key is gone.
     #[error(transparent)]
-    Hire(#[from] HireError),
+    Hire(#[from] ResolveAgentError),
     /// A file of the box's folder.
     #[error(transparent)]
     File(#[from] FileError),
@@ -112,7 +112,7 @@ pub enum ErrandError {
     Provider(#[from] agent::UnknownProvider),
 }
 
-impl Errand<'_> {
+impl AgentRun<'_> {
     /// The box as data.
     pub fn spec(&self) -> BoxSpec {
         let plan = self.plan;
@@ -122,7 +122,7 @@ impl Errand<'_> {
         }
         env.extend(plan.env.clone());
         let mut programs = plan.programs.clone();
-        programs.extend(harness::mounts(&self.site.place, plan));
+        programs.extend(harness::mounts(&self.site.box_dir, plan));
         BoxSpec {
             argv: vec![HARNESS.to_owned()],
             env,
@@ -135,15 +135,15 @@ impl Errand<'_> {
     }
 
     /// Starts the box, unless it was started before.
-    pub fn start(&self, launcher: &Launcher) -> Result<(), ErrandError> {
-        let place = self.place();
-        if launch::look(&place)? != Sighting::NeverStarted {
+    pub fn start(&self, launcher: &Launcher) -> Result<(), AgentRunError> {
+        let box_dir = self.box_dir();
+        if launch::box_status(&box_dir)? != BoxStatus::NeverStarted {
             return Ok(());
         }
-        harness::write(&self.site.place, self.plan)?;
+        harness::write(&self.site.box_dir, self.plan)?;
         let spec = self.spec();
-        match self.plan.way_out(&place.egress_log())? {
-            Some(way_out) => launcher.launch_with(&spec, &way_out)?,
+        match self.plan.egress(&box_dir.egress_log())? {
+            Some(egress) => launcher.launch_with_egress(&spec, &egress)?,
             None => launcher.launch(&spec)?,
         };
         Ok(())
@@ -155,46 +155,46 @@ impl Errand<'_> {
         &self,
         earlier: Usage,
         cancel: &Cancel,
-        mut told: impl FnMut(Heard),
-    ) -> Result<Done, ErrandError> {
+        mut told: impl FnMut(AgentEvent),
+    ) -> Result<AgentExit, AgentRunError> {
         if self.plan.terminal.is_some() {
             // Whoever sat there is gone, and what was printed was for their eyes.
             return self.attend_seated(None, cancel, told).await;
         }
-        let place = self.place();
+        let box_dir = self.box_dir();
         let provider = Provider::parse(&self.plan.provider)?;
-        let mut listener = Listener::resuming(provider, &place.stdout(OUTPUT), earlier);
+        let mut listener = Listener::resuming(provider, &box_dir.stdout(OUTPUT), earlier);
         let record = {
-            let mut waiting = std::pin::pin!(launch::attach(&place));
+            let mut waiting = std::pin::pin!(launch::attach(&box_dir));
             tokio::select! {
                 ended = &mut waiting => ended,
-                () = listener.follow(|progress| told(Heard::Progress(progress))) => waiting.await,
+                () = listener.follow(|progress| told(AgentEvent::Progress(progress))) => waiting.await,
                 reason = cancel.cancelled() => {
-                    told(Heard::Stopping(reason));
-                    launch::end(&place).await
+                    told(AgentEvent::Stopping(reason));
+                    launch::end(&box_dir).await
                 }
             }?
         };
         let report =
-            listener.finish(exit_code(&record), |progress| told(Heard::Progress(progress)));
-        Ok(Done { record, report })
+            listener.finish(exit_code(&record), |progress| told(AgentEvent::Progress(progress)));
+        Ok(AgentExit { record, report })
     }
 
     /// Waits for the box while somebody sits at its terminal. When it has ended, what it printed last is still shown.
     pub async fn attend_seated(
         &self,
-        seat: Option<Seat>,
+        seat: Option<AttachedTerminal>,
         cancel: &Cancel,
-        mut told: impl FnMut(Heard),
-    ) -> Result<Done, ErrandError> {
-        let place = self.place();
+        mut told: impl FnMut(AgentEvent),
+    ) -> Result<AgentExit, AgentRunError> {
+        let box_dir = self.box_dir();
         let mut seated = std::pin::pin!(async {
             match seat {
                 Some(seat) => seat.serve().await,
                 None => std::future::pending().await,
             }
         });
-        let mut waiting = std::pin::pin!(launch::attach(&place));
+        let mut waiting = std::pin::pin!(launch::attach(&box_dir));
         let mut sits = true;
         let record = loop {
             tokio::select! {
@@ -202,14 +202,14 @@ impl Errand<'_> {
                 left = &mut seated, if sits => {
                     sits = false;
                     if let Err(source) = left {
-                        launch::end(&place).await?;
-                        let path = place.path().to_path_buf();
-                        return Err(ErrandError::Io { doing: "serve the terminal of", path, source });
+                        launch::end(&box_dir).await?;
+                        let path = box_dir.path().to_path_buf();
+                        return Err(AgentRunError::Io { doing: "serve the terminal of", path, source });
                     }
                 }
                 reason = cancel.cancelled() => {
-                    told(Heard::Stopping(reason));
-                    break launch::end(&place).await?;
+                    told(AgentEvent::Stopping(reason));
+                    break launch::end(&box_dir).await?;
                 }
             }
         };
@@ -218,12 +218,12 @@ impl Errand<'_> {
             tokio::time::timeout(LAST_WORDS, &mut seated).await.ok();
         }
         let report = AgentReport::of_status(exit_code(&record));
-        Ok(Done { record, report })
+        Ok(AgentExit { record, report })
     }
 
     /// The box's folder.
-    pub fn place(&self) -> Place {
-        Place::new(&self.site.place)
+    pub fn box_dir(&self) -> BoxDir {
+        BoxDir::new(&self.site.box_dir)
     }
 }
 
@@ -237,7 +237,7 @@ fn exit_code(record: &ExitRecord) -> Option<i32> {
 /// Agents talk into a log.
 const OUTPUT: Output = Output::Log { cap: LOG_CAP };
 
-impl Site {
+impl BoxLayout {
     /// A box here that has no command yet and no way out.
     pub fn spec(&self) -> BoxSpec {
         BoxSpec {
@@ -247,7 +247,7 @@ impl Site {
             workspace: self.workspace.clone(),
             workspace_access: self.access,
             harness_state: self.harness_state.clone(),
-            place: self.place.clone(),
+            box_dir: self.box_dir.clone(),
             programs: Vec::new(),
             argv: Vec::new(),
             env: base_env(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Claim {
+pub enum AgentClaim {
     /// It is done.
     Finished,
     /// It failed, for this reason.
@@ -23,9 +23,9 @@ pub enum Claim {
 
 /// What an agent said about its work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AgentSummary {
+pub struct AgentResult {
     /// How it says that it ended.
-    pub claim: Claim,
+    pub claim: AgentClaim,
     /// Its last words.
     pub answer: Option<String>,
     /// The conversation's id, by which it can be resumed.
@@ -47,11 +47,11 @@ pub struct AgentSummary {
 ///
 /// An agent that did not finish while its model server asked to wait is waiting, whatever it says itself: some say
 /// nothing at all.
-pub fn summary_of(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> AgentSummary {
-    let failed = |reason: String| Claim::Failed { reason };
+pub fn agent_result(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> AgentResult {
+    let failed = |reason: String| AgentClaim::Failed { reason };
     let claim = match (&report.outcome, waiting) {
-        (AgentOutcome::Finished, _) => Claim::Finished,
-        (_, Some(until)) => Claim::Waiting { until: Some(until.to_string()) },
+        (AgentOutcome::Finished, _) => AgentClaim::Finished,
+        (_, Some(until)) => AgentClaim::Waiting { until: Some(until.to_string()) },
         (AgentOutcome::Failed { reason }, None) => failed(reason.clone()),
         (AgentOutcome::ModelRefused { status: Some(status), message }, None) => {
             failed(format!("the model answered {status}: {message}"))
@@ -60,7 +60,7 @@ pub fn summary_of(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> Age
             failed(format!("the model did not answer: {message}"))
         }
         (AgentOutcome::QuotaExhausted { until, .. }, None) => {
-            Claim::Waiting { until: until.as_ref().map(until_words) }
+            AgentClaim::Waiting { until: until.as_ref().map(until_words) }
         }
         (AgentOutcome::PermissionDenied, None) => failed("it was denied a permission".to_owned()),
         (AgentOutcome::NeedsClarification { question }, None) => {
@@ -68,7 +68,7 @@ pub fn summary_of(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> Age
         }
         (AgentOutcome::Interrupted, None) => failed("its words break off before an end".to_owned()),
     };
-    AgentSummary {
+    AgentResult {
         claim,
         answer: report.answer.clone(),
         session: report.session_id.clone(),

@@ -9,10 +9,10 @@ use host::signal::Cancel;
 use model::verdict::Ended;
 use sandbox::spec::{ProgramMount, Relay};
 
-use crate::errand::Site;
-use crate::hire::PROXY;
-use crate::launch::{self, LaunchError, Launcher, WayOut};
-use crate::place::Place;
+use crate::agent_plan::PROXY;
+use crate::agent_run::BoxLayout;
+use crate::box_dir::BoxDir;
+use crate::launch::{self, BoxEgress, LaunchError, Launcher};
 use crate::record::ExitRecord;
 use crate::shim::EGRESS_SOCKET;
 
@@ -21,9 +21,9 @@ const TAIL_CAP: usize = 4 * 1024;
 
 /// A command and where it runs.
 #[derive(Debug, Clone)]
-pub struct Chore {
+pub struct BoxCommand {
     /// Where.
-    pub site: Site,
+    pub site: BoxLayout,
     /// The command.
     pub argv: Vec<String>,
     /// Variables beside those that every box has.
@@ -36,7 +36,7 @@ pub struct Chore {
 
 /// How it ended.
 #[derive(Debug, Clone)]
-pub struct ChoreEnd {
+pub struct BoxCommandResult {
     /// What the clock, the watchdogs and the backend say.
     pub record: ExitRecord,
     /// Its whole output.
@@ -45,20 +45,24 @@ pub struct ChoreEnd {
     pub stderr: PathBuf,
 }
 
-impl Chore {
+impl BoxCommand {
     /// A line for the shell.
-    pub fn shell(site: Site, line: &str) -> Self {
+    pub fn shell(site: BoxLayout, line: &str) -> Self {
         Self::new(site, ["/bin/bash", "-c", line].map(str::to_owned).to_vec())
     }
 
     /// A program and its arguments.
-    pub fn new(site: Site, argv: Vec<String>) -> Self {
+    pub fn new(site: BoxLayout, argv: Vec<String>) -> Self {
         Self { site, argv, env: BTreeMap::new(), policy: None, programs: Vec::new() }
     }
 
     /// Runs it to its end, or until somebody wants to stop. One that was started before is waited for.
-    pub async fn run(self, launcher: &Launcher, cancel: &Cancel) -> Result<ChoreEnd, LaunchError> {
-        let place = Place::new(&self.site.place);
+    pub async fn run(
+        self,
+        launcher: &Launcher,
+        cancel: &Cancel,
+    ) -> Result<BoxCommandResult, LaunchError> {
+        let box_dir = BoxDir::new(&self.site.box_dir);
         let mut spec = self.site.spec();
         spec.argv = self.argv;
         spec.programs = self.programs;
@@ -67,31 +71,35 @@ impl Chore {
             spec.relays = vec![Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() }];
         }
         spec.env.extend(self.env);
-        if launch::look(&place)? == launch::Sighting::NeverStarted {
+        if launch::box_status(&box_dir)? == launch::BoxStatus::NeverStarted {
             match self.policy {
                 Some(policy) => {
                     let run = spec.run.to_string();
                     let config =
-                        EgressConfig { run, policy, model: None, log_path: place.egress_log() };
-                    launcher.launch_with(&spec, &WayOut { config, keys: Vec::new() })?
+                        EgressConfig { run, policy, model: None, log_path: box_dir.egress_log() };
+                    launcher.launch_with_egress(&spec, &BoxEgress { config, keys: Vec::new() })?
                 }
                 None => launcher.launch(&spec)?,
             };
         }
-        let record = wait(&place, cancel).await?;
-        Ok(ChoreEnd { record, stdout: place.stdout(spec.output), stderr: place.stderr() })
+        let record = wait(&box_dir, cancel).await?;
+        Ok(BoxCommandResult {
+            record,
+            stdout: box_dir.stdout(spec.output),
+            stderr: box_dir.stderr(),
+        })
     }
 }
 
-async fn wait(place: &Place, cancel: &Cancel) -> Result<ExitRecord, LaunchError> {
-    let mut waiting = std::pin::pin!(launch::attach(place));
+async fn wait(box_dir: &BoxDir, cancel: &Cancel) -> Result<ExitRecord, LaunchError> {
+    let mut waiting = std::pin::pin!(launch::attach(box_dir));
     tokio::select! {
         ended = &mut waiting => ended,
-        _reason = cancel.cancelled() => launch::end(place).await,
+        _reason = cancel.cancelled() => launch::end(box_dir).await,
     }
 }
 
-impl ChoreEnd {
+impl BoxCommandResult {
     /// Whether it ended well.
     pub fn passed(&self) -> bool {
         self.record.ended == Ended::Exited { code: 0 }
