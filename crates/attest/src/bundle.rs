@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bottle_run::BottleRun;
-use crate::digest::sha256;
 use crate::dsse::{Envelope, EnvelopeFault};
 use crate::key::{KeyId, SecretKey};
 use crate::rotation::Trust;
 use crate::slsa::Provenance;
 use crate::statement::Statement;
+use model::digest::sha256;
 
 /// The name of the file in a run directory.
 pub const BUNDLE_FILE: &str = "provenance.json";

@@ -4,34 +4,30 @@
 //! The file is JSON lines. The first names the host. Lines that are dropped from the end leave a shorter chain that is
 //! whole; the bottles' own records still name those runs.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use host::chain::{ChainFile, ChainFileError};
 use host::random::RandomError;
 use jiff::Timestamp;
+use model::chain::{ChainHead, ChainLine, verify_chain, whole_lines};
+use model::digest::hex;
 use serde::{Deserialize, Serialize};
 
 use crate::bottle_run::{EventLog, HostPlace};
-use crate::digest::{hex, sha256};
 
 /// The version of the file's shape.
 const VERSION: u32 = 1;
 
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// Ten seconds.
-const LOOKS: u32 = 500;
+/// A writer needs moments. One that holds the lock for longer is stuck, and its successors report that.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The chain, open for writing. There is one writer at a time, in all processes; another one waits a while.
 #[derive(Debug)]
 pub struct HostChain {
-    path: PathBuf,
-    file: File,
+    file: ChainFile,
     chain: Chain,
-    /// Bytes up to the end of the last whole line.
-    len: u64,
 }
 
 /// A chain that was read and found whole.
@@ -76,30 +72,27 @@ struct Header {
 /// The chain could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostChainError {
-    /// The file.
+    /// The file could not be opened, verified or written.
+    #[error(transparent)]
+    Log(#[from] ChainFileError),
+    /// The file could not be read.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
-        /// What was being done.
+        /// The action, as a verb.
         doing: &'static str,
-        /// To what.
-        path: PathBuf,
-        /// Why it failed.
-        source: std::io::Error,
-    },
-    /// Somebody else has been writing for too long.
-    #[error("somebody else is writing to {path}; try again in a moment", path = path.display())]
-    Busy {
         /// The file.
         path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
     },
-    /// Somebody changed it.
+    /// A line was changed, or is of another version.
     #[error("{path}: line {line}: {what}", path = path.display())]
     Broken {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
-        line: usize,
-        /// What is wrong with it.
+        line: u64,
+        /// The defect.
         what: String,
     },
     /// No name for the host could be made.
@@ -114,36 +107,22 @@ impl HostChain {
     /// Opens the chain for writing, and begins it if there is none. Waits a while for another writer. Half a line at the end is
     /// what a crash leaves: it is cut off by the next line.
     pub fn open(path: &Path, now: Timestamp) -> Result<Self, HostChainError> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(io("open", path))?;
-        lock(&file, path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io("read", path))?;
-        let whole = whole_lines(&bytes);
-        if whole.is_empty() {
-            let host = hex(&host::random::bytes::<16>()?);
-            let line = serde_json::to_string(&Header {
-                version: VERSION,
-                host: host.clone(),
-                made_at: now,
-            })?;
-            let chain = Chain { host, links: Vec::new(), head: sha256(line.as_bytes()) };
-            let mut begun = Self { path: path.to_path_buf(), file, chain, len: 0 };
-            begun.write(&line)?;
-            // A new file is on disk only when its folder is.
-            let folder = path.parent().unwrap_or(Path::new("."));
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .map_err(io("bring to disk", folder))?;
-            return Ok(begun);
+        let (mut file, bytes) = ChainFile::open_or_create(path, LOCK_WAIT)?;
+        if let Some(chain) = parse(&bytes, path)? {
+            return Ok(Self { file, chain });
         }
-        let len = whole.len() as u64;
-        Ok(Self { path: path.to_path_buf(), chain: read(whole, path)?, file, len })
+        let host = hex(&host::random::bytes::<16>()?);
+        let header = Header { version: VERSION, host: host.clone(), made_at: now };
+        let line = serde_json::to_string(&header)?;
+        file.cut_torn_end()?;
+        file.append(&line)?;
+        // A new file is on disk only when its folder is.
+        let folder = path.parent().unwrap_or(Path::new("."));
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(io("bring to disk", folder))?;
+        let head = ChainHead::genesis(line.as_bytes()).head;
+        Ok(Self { file, chain: Chain { host, links: Vec::new(), head } })
     }
 
     /// The place that the next run gets.
@@ -177,21 +156,10 @@ impl HostChain {
             statements,
         };
         let line = serde_json::to_string(&link)?;
-        self.write(&line)?;
-        self.chain.head = sha256(line.as_bytes());
+        self.file.cut_torn_end()?;
+        self.file.append(&line)?;
+        self.chain.head = ChainHead::genesis(line.as_bytes()).head;
         self.chain.links.push(link);
-        Ok(())
-    }
-
-    fn write(&mut self, line: &str) -> Result<(), HostChainError> {
-        let bytes = format!("{line}\n");
-        self.file
-            .set_len(self.len)
-            .and_then(|()| self.file.seek(SeekFrom::End(0)))
-            .and_then(|_| self.file.write_all(bytes.as_bytes()))
-            .and_then(|()| self.file.sync_data())
-            .map_err(io("append to", &self.path))?;
-        self.len += bytes.len() as u64;
         Ok(())
     }
 }
@@ -200,8 +168,7 @@ impl Chain {
     /// Reads a chain and checks every link; nothing if there is none.
     pub fn load(path: &Path) -> Result<Option<Self>, HostChainError> {
         match fs::read(path) {
-            Ok(bytes) if whole_lines(&bytes).is_empty() => Ok(None),
-            Ok(bytes) => read(whole_lines(&bytes), path).map(Some),
+            Ok(bytes) => parse(&bytes, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io("read", path)(error)),
         }
@@ -213,54 +180,32 @@ impl Chain {
     }
 }
 
-/// A writer needs moments. One that holds on for longer is stuck, and nobody shall be stuck with it.
-fn lock(file: &File, path: &Path) -> Result<(), HostChainError> {
-    for _ in 0..LOOKS {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_LOOKS),
-            Err(TryLockError::Error(source)) => return Err(io("lock", path)(source)),
-        }
+impl ChainLine for Link {
+    fn seq(&self) -> u64 {
+        self.seq
     }
-    Err(HostChainError::Busy { path: path.to_path_buf() })
+
+    fn prev(&self) -> &str {
+        &self.prev
+    }
 }
 
-fn whole_lines(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    &bytes[..end]
-}
-
-fn read(whole: &[u8], path: &Path) -> Result<Chain, HostChainError> {
-    let broken =
-        |line: usize, what: String| HostChainError::Broken { path: path.to_path_buf(), line, what };
-    let mut lines =
-        whole.split_inclusive(|byte| *byte == b'\n').map(|line| &line[..line.len() - 1]);
-    let first = lines.next().unwrap_or_default();
+/// Parses and verifies the complete lines of a chain: a header, then the runs, of which the first follows the header.
+/// An empty file has no chain.
+fn parse(bytes: &[u8], path: &Path) -> Result<Option<Chain>, HostChainError> {
+    let broken = |line, what| HostChainError::Broken { path: path.to_path_buf(), line, what };
+    let whole = whole_lines(bytes);
+    let Some(end) = whole.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
+    let (first, rest) = (&whole[..end], &whole[end + 1..]);
     let header: Header = serde_json::from_slice(first)
         .map_err(|error| broken(1, format!("it does not name the host: {error}")))?;
     if header.version != VERSION {
-        return Err(broken(
-            1,
-            format!("its version is {}; this program knows {VERSION}", header.version),
-        ));
+        let what = format!("its version is {}; this program knows {VERSION}", header.version);
+        return Err(broken(1, what));
     }
-    let mut chain = Chain { host: header.host, links: Vec::new(), head: sha256(first) };
-    for (index, line) in lines.enumerate() {
-        let number = index + 2;
-        let link: Link = serde_json::from_slice(line)
-            .map_err(|error| broken(number, format!("it is no link: {error}")))?;
-        if link.seq != index as u64 + 1 {
-            let what = format!("it has number {}; lines were removed, added or moved", link.seq);
-            return Err(broken(number, what));
-        }
-        if link.prev != chain.head {
-            let what = "it does not follow the line before it, which was changed, removed or moved";
-            return Err(broken(number, what.to_owned()));
-        }
-        chain.head = sha256(line);
-        chain.links.push(link);
-    }
-    Ok(chain)
+    let runs = verify_chain::<Link>(rest, ChainHead::genesis(first))
+        .map_err(|fault| broken(fault.line + 1, fault.what.to_string()))?;
+    Ok(Some(Chain { host: header.host, links: runs.lines, head: runs.head.head }))
 }
 
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> HostChainError {
@@ -324,7 +269,8 @@ mod tests {
     fn half_a_line_of_a_crash_is_cut_off_by_the_next_run() {
         let dir = tempfile::tempdir().unwrap();
         let path = of_three(dir.path());
-        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"seq\":4,").unwrap();
+        let torn = fs::read_to_string(&path).unwrap() + "{\"seq\":4,";
+        fs::write(&path, torn).unwrap();
         let mut chain = HostChain::open(&path, noon()).unwrap();
         chain.append(noon(), ("bottle", "four"), events(), Vec::new()).unwrap();
         drop(chain);

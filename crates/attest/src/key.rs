@@ -11,7 +11,7 @@ use host::random::RandomError;
 use model::secret::Secret;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{hex, sha256};
+use model::digest::{hex, sha256};
 
 /// The name of a key: SHA-256 of the public key as SPKI in DER, in hex. `openssl pkey -pubin -outform DER | sha256sum`
 /// says the same.

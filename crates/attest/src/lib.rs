@@ -9,7 +9,6 @@
 
 pub mod bottle_run;
 pub mod bundle;
-pub mod digest;
 pub mod dsse;
 pub mod host_chain;
 pub mod key;

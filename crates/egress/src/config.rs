@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use host::chain::ChainFileError;
 use host::tls::TlsError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::model_route::{ModelRouteSpec, ModelUsage, SpecError};
 use crate::policy::EgressPolicy;
-use crate::record::{EgressSummary, JournalError};
+use crate::record::EgressSummary;
 
 /// The egress of one run, as data without secrets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,9 +39,9 @@ pub struct EgressReport {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EgressError {
-    /// The log cannot be kept.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
+    /// The log cannot be written.
+    #[error("the egress log cannot be written")]
+    Log(#[from] ChainFileError),
     /// The model route contradicts itself.
     #[error("the model route cannot work")]
     Model(#[from] SpecError),

@@ -7,8 +7,10 @@
 //! to a machine has this one crate to read.
 
 pub mod beneath;
+pub mod chain;
 pub mod clock;
 pub mod cpu;
+pub mod digest;
 pub mod dirs;
 pub mod env;
 pub mod failpoint;

@@ -18,12 +18,12 @@ use thiserror::Error;
 
 use crate::clock;
 
-/// How often a waiter looks again.
+/// Pause between two attempts of a waiter.
 const POLL: Duration = Duration::from_millis(50);
 /// [`is_held`] holds a lock for an instant, and a child may carry our descriptor from its fork to
-/// its exec. One attempt therefore looks this often before it says "held".
-const LOOKS: u32 = 4;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(4);
+/// its exec. An attempt therefore lasts this long before it reports the lock as held.
+const GRACE: Duration = Duration::from_millis(16);
+const GRACE_POLL: Duration = Duration::from_millis(4);
 /// More than any holder writes.
 const HOLDER_LIMIT: u64 = 4096;
 
@@ -117,15 +117,7 @@ impl FileLock {
 
     /// Takes the lock if it is free now.
     pub fn try_acquire(path: &Path, kind: LockKind<'_>) -> Result<Self, LockError> {
-        for look in 0..LOOKS {
-            if look > 0 {
-                std::thread::sleep(BETWEEN_LOOKS);
-            }
-            if let Some(lock) = attempt(path, kind)? {
-                return Ok(lock);
-            }
-        }
-        Err(LockError::Held { path: path.to_path_buf(), holder: holder_of(path) })
+        poll(path, Duration::ZERO, || attempt(path, kind))
     }
 
     /// Takes over an exclusive lock from the process that started this one: `file` is the inherited
@@ -218,7 +210,35 @@ pub fn holder_of(path: &Path) -> Option<Holder> {
     parse_holder(&text)
 }
 
-/// One attempt; `None` means that somebody else has the lock.
+/// Locks an open file exclusively, waiting up to `timeout`, without a holder's note: for files whose content is not
+/// the lock's own. The lock lives as long as the open file.
+pub(crate) fn lock_open_file(file: &File, path: &Path, timeout: Duration) -> Result<(), LockError> {
+    poll(path, timeout, || match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(())),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(errno) => Err(LockError::io("lock", path)(errno.into())),
+    })
+}
+
+/// Repeats an attempt on this thread until it succeeds or `timeout` and the grace period are over.
+fn poll<T>(
+    path: &Path,
+    timeout: Duration,
+    attempt: impl Fn() -> Result<Option<T>, LockError>,
+) -> Result<T, LockError> {
+    let start = clock::monotonic();
+    loop {
+        if let Some(locked) = attempt()? {
+            return Ok(locked);
+        }
+        if start.elapsed() >= timeout.max(GRACE) {
+            return Err(LockError::Held { path: path.to_path_buf(), holder: holder_of(path) });
+        }
+        std::thread::sleep(GRACE_POLL);
+    }
+}
+
+/// One attempt; `None` means that another process has the lock.
 fn attempt(path: &Path, kind: LockKind<'_>) -> Result<Option<FileLock>, LockError> {
     let operation = match kind {
         LockKind::Exclusive { .. } => FlockOperation::NonBlockingLockExclusive,

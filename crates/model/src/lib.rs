@@ -5,7 +5,9 @@
 //! of these types may trust it, and whoever decides something from such values can be tested with
 //! plain data.
 
+pub mod chain;
 pub mod command;
+pub mod digest;
 pub mod env_file;
 pub mod escape;
 pub mod exit;

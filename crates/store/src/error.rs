@@ -3,8 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::operation_log::ChainFault;
-
 /// A run directory or a record could not be made, found, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -73,26 +71,9 @@ pub enum StoreError {
         /// Where and why.
         source: serde_json::Error,
     },
-    /// The operation log is there already.
-    #[error("{path} exists already; open it to go on with it", path = path.display())]
-    LogExists {
-        /// The log.
-        path: PathBuf,
-    },
-    /// Two writers would each continue the same line.
-    #[error("{path} is being written by another process; wait until that run is over", path = path.display())]
-    LogBusy {
-        /// The log.
-        path: PathBuf,
-    },
-    /// The operation log was changed by somebody else.
-    #[error("{path} cannot be continued because its chain is broken; keep it as evidence", path = path.display())]
-    Chain {
-        /// The log.
-        path: PathBuf,
-        /// Where and how.
-        source: ChainFault,
-    },
+    /// The operation log could not be opened or written.
+    #[error(transparent)]
+    Log(#[from] host::chain::ChainFileError),
 }
 
 impl StoreError {

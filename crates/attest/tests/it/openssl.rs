@@ -52,5 +52,5 @@ fn openssl_reads_our_private_key_and_the_keys_name_is_the_digest_of_its_der() {
     let args = ["pkey", "-in", "private.pem", "-pubout", "-outform", "DER", "-out", "public.der"];
     assert_eq!(openssl(&hermetic, &program, &args).status, Some(0));
     let der = std::fs::read(hermetic.root().join("public.der")).expect("read");
-    assert_eq!(attest::digest::sha256(&der), key.public().id().as_str());
+    assert_eq!(model::digest::sha256(&der), key.public().id().as_str());
 }

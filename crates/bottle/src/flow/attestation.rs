@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use attest::bottle_run::{EventLog, HostPlace};
 use attest::bundle::{BUNDLE_FILE, Bundle, BundleFault};
-use attest::digest::sha256_file;
 use attest::host_chain::HostChain;
 use attest::statement::Resource;
+use host::digest::sha256_file;
 use model::exit::BottleExit;
 use serde_json::{Value, json};
 use store::metadata::load_metadata;

@@ -6,9 +6,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use attest::digest::hex;
 use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewWebhook, Remote, WebBase, Webhook};
 use host::lock::{FileLock, LockKind};
+use model::digest::hex;
 use model::exit::BottleExit;
 use model::secret::Secret;
 

@@ -145,7 +145,7 @@ async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, 
         return Ok(report(None, None, ScanStatus::NotRun { reason }));
     };
     // No settings are given and none can be found from where it stands, so its rules are those in the program.
-    let digest = attest::digest::sha256_file(&program).ok().map(|(digest, _)| digest);
+    let digest = host::digest::sha256_file(&program).ok().map(|(digest, _)| digest);
     let version = host::tool::tool_version(GITLEAKS, &["version"], VERSION_LIMIT).await;
     let path = folder.join("gitleaks.json");
     let exit_code = FOUND.to_string();

@@ -110,6 +110,6 @@ async fn lock_fetch(home: &Home, repo: &UserRepo) -> Result<FileLock, Failure> {
 
 /// A name for a repository that fits into a file name, whatever its path is.
 fn repo_key(repo: &UserRepo) -> String {
-    let digest = attest::digest::sha256(repo.common_dir().as_os_str().as_encoded_bytes());
+    let digest = model::digest::sha256(repo.common_dir().as_os_str().as_encoded_bytes());
     digest.chars().take(20).collect()
 }

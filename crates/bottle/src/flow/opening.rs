@@ -209,7 +209,7 @@ impl Opening<'_> {
             claim: self.claim.as_ref().map(|claim| claim.number),
             lineage: self.record.runs.clone(),
             resumes_session: false,
-            prompt_sha256: attest::digest::sha256(prompt.as_bytes()),
+            prompt_sha256: model::digest::sha256(prompt.as_bytes()),
             forge: self.access.as_ref().map(|access| access.env.clone()),
             delivery: self.delivery(),
             issue_title: self.assignment.as_ref().map(|it| it.issue.title.clone()),

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use agent::Provider;
-use attest::digest::{sha256, sha256_file};
+use host::digest::sha256_file;
+use model::digest::sha256;
 use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
 use sandbox::docker::Engine;

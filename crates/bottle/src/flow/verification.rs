@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 
 use attest::bottle_run::EventLog;
 use attest::bundle::{BUNDLE_FILE, Bundle, BundleFault, VerifiedBundle};
-use attest::digest::sha256_file;
 use attest::host_chain::Chain;
 use attest::keyring::load_public;
 use attest::rotation::Trust;
 use attest::statement::Resource;
+use host::digest::sha256_file;
 use model::exit::BottleExit;
 use store::operation_log;
 use store::run_dir::RunDir;

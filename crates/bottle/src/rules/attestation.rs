@@ -5,7 +5,7 @@ use attest::bottle_run::{
     BottleRun, CommitIdentity, EventLog, Exit, ExitClass, ForgeOp, HostPlace, Isolation, Scan,
     ScanStatus, SignalDone,
 };
-use attest::digest::sha256;
+use model::digest::sha256;
 use attest::slsa::{BuildDefinition, Builder, Invocation, Provenance, RunDetails};
 use attest::statement::{Resource, Statement};
 use engine::workspace::AGENT_IDENTITY;

@@ -1,15 +1,15 @@
 //! The name of a conversation that is held at a terminal. Its agent prints for a person and tells no id, so we choose
 //! one where the agent lets us.
 
+use model::digest::{hex, sha256_bytes};
 use model::id::RunId;
-use sha2::{Digest, Sha256};
 
 /// A version 4 UUID that belongs to this run and to no other.
 pub(crate) fn session_of(run: &RunId) -> String {
-    let mut bytes: [u8; 32] = Sha256::digest(run.as_str().as_bytes()).into();
+    let mut bytes = sha256_bytes(run.as_str().as_bytes());
     bytes[6] = 0x40 | (bytes[6] & 0x0f);
     bytes[8] = 0x80 | (bytes[8] & 0x3f);
-    let hex: String = bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(&bytes[..16]);
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 

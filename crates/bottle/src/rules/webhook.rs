@@ -4,7 +4,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use orchestrator_db::About;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 
 /// A sender's own name for a delivery is no longer than this.
 const ID_MAX_CHARS: usize = 128;
@@ -132,9 +132,7 @@ pub(crate) fn read_hook<'a>(
     // An older GitLab names no delivery. What is the same to the last byte is the same then.
     let id = match (id, source) {
         (Some(id), _) => id.to_owned(),
-        (None, HookSource::GitLab) => {
-            Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
-        }
+        (None, HookSource::GitLab) => model::digest::sha256(body),
         (None, _) => return Err(HookFault::Header("that names the delivery")),
     };
     let plain = |c: char| c.is_ascii_graphic();

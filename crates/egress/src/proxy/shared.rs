@@ -33,7 +33,7 @@ impl Shared {
             Some(spec) => Some(ModelRoute::open(spec, keys).await?),
             None => None,
         };
-        let (journal, old) = Journal::open(&config.run, &config.log_path).await?;
+        let (journal, old) = Journal::open(&config.run, &config.log_path)?;
         let state = Arc::new(EgressState::new());
         state.restore(&old);
         let keep = Duration::from_secs(config.policy.limits.dns_cache_secs);

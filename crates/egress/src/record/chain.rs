@@ -1,84 +1,43 @@
-//! The chain: each line carries the hash of the one before, and the first that of the run's name.
-//!
-//! Whoever knows the last hash can tell whether a line was changed, left out or put in.
+//! Reading and verifying the egress log, a hash-chained log ([`model::chain`]) whose first line is bound to the run.
 
-use std::fmt::Write as _;
-
-use sha2::{Digest, Sha256};
-use thiserror::Error;
+use model::chain::{ChainDefect, ChainFault, ChainHead, ChainLine, VerifiedChain, verify_chain};
 
 use super::Entry;
 
-/// What the first line of a run's log points back to.
+/// The end of a run's log before its first line.
 #[must_use]
-pub fn genesis(run: &str) -> String {
-    hash(format!("bottleworks egress log\n{run}\n").as_bytes())
+pub fn genesis(run: &str) -> ChainHead {
+    ChainHead::genesis(format!("bottleworks egress log\n{run}\n").as_bytes())
 }
 
-/// A log that was read and found whole.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Replay {
-    /// Its lines.
-    pub entries: Vec<Entry>,
-    /// The hash of the last line, or the genesis.
-    pub head: String,
-    /// How many bytes make up whole lines; what follows them was torn by a crash.
-    pub whole_bytes: usize,
-}
-
-/// A log that is not as it was written.
-#[derive(Debug, Error)]
-pub enum ChainError {
-    /// A line is not one of ours.
-    #[error("line {seq} of the egress log cannot be read")]
-    Unreadable {
-        /// The number of the line.
-        seq: u64,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// A line does not follow from the one before.
-    #[error("line {seq} of the egress log does not follow from the line before it")]
-    Broken {
-        /// The number of the line.
-        seq: u64,
-    },
-}
-
-/// Reads a log and checks its chain. A last line without an end is passed over.
-pub fn read_log(run: &str, bytes: &[u8]) -> Result<Replay, ChainError> {
-    let whole_bytes = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let mut replay = Replay { entries: Vec::new(), head: genesis(run), whole_bytes };
-    let lines = bytes[..whole_bytes].split_inclusive(|byte| *byte == b'\n');
-    for (seq, line) in (1..).zip(lines) {
-        let line = &line[..line.len() - 1];
-        let entry: Entry = serde_json::from_slice(line)
-            .map_err(|source| ChainError::Unreadable { seq, source })?;
-        if entry.seq != seq || entry.prev != replay.head || entry.run != run {
-            return Err(ChainError::Broken { seq });
-        }
-        replay.head = hash(line);
-        replay.entries.push(entry);
+/// Reads a log and verifies its chain. A torn last line is skipped.
+pub fn read_log(run: &str, bytes: &[u8]) -> Result<VerifiedChain<Entry>, ChainFault> {
+    let chain: VerifiedChain<Entry> = verify_chain(bytes, genesis(run))?;
+    match chain.lines.iter().find(|entry| entry.run != run) {
+        Some(entry) => Err(ChainFault { line: entry.seq, what: ChainDefect::Link }),
+        None => Ok(chain),
     }
-    Ok(replay)
 }
 
-/// SHA-256 in hexadecimal.
-pub(super) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a string cannot fail.
-        write!(text, "{byte:02x}").unwrap_or_default();
-        text
-    })
+impl ChainLine for Entry {
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    fn prev(&self) -> &str {
+        &self.prev
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use model::digest::sha256;
+
     use super::*;
     use crate::record::{Kind, Verdict};
 
     fn log(run: &str, hosts: &[&str]) -> String {
-        let mut prev = genesis(run);
+        let mut head = genesis(run);
         let mut text = String::new();
         for (seq, host) in (1..).zip(hosts) {
             let entry = Entry {
@@ -96,10 +55,10 @@ mod tests {
                 ms: 1,
                 status: None,
                 spend: None,
-                prev,
+                prev: head.head.clone(),
             };
             let line = serde_json::to_string(&entry).unwrap();
-            prev = hash(line.as_bytes());
+            head = head.after(line.as_bytes());
             text += &line;
             text.push('\n');
         }
@@ -109,9 +68,10 @@ mod tests {
     #[test]
     fn a_whole_log_is_read_and_its_head_is_the_last_hash() {
         let text = log("r1", &["a.example", "b.example"]);
-        let replay = read_log("r1", text.as_bytes()).unwrap();
-        assert_eq!(replay.entries.len(), 2);
-        assert_eq!(replay.head, hash(text.lines().last().unwrap().as_bytes()));
+        let chain = read_log("r1", text.as_bytes()).unwrap();
+        let last = sha256(text.lines().last().unwrap().as_bytes());
+        assert_eq!(chain.head, ChainHead { seq: 2, head: last });
+        assert_eq!(chain.lines.len(), 2);
         assert_eq!(read_log("r1", b"").unwrap().head, genesis("r1"));
     }
 
@@ -129,15 +89,15 @@ mod tests {
             .collect();
         assert!(broken(&without_second.concat(), "r1").contains("line 2"));
         assert!(broken(&text, "r2").contains("line 1"));
-        assert!(broken("{}\n", "r1").contains("cannot be read"));
+        assert!(broken("{}\n", "r1").contains("is not an entry of this log"));
     }
 
     #[test]
     fn a_torn_tail_is_passed_over() {
         let text = log("r1", &["a.example", "b.example"]);
         let torn = &text[..text.len() - 5];
-        let replay = read_log("r1", torn.as_bytes()).unwrap();
-        assert_eq!(replay.entries.len(), 1);
-        assert_eq!(replay.whole_bytes, text.find('\n').unwrap() + 1);
+        let chain = read_log("r1", torn.as_bytes()).unwrap();
+        assert_eq!(chain.lines.len(), 1);
+        assert_eq!(chain.whole_bytes, text.find('\n').unwrap() + 1);
     }
 }

@@ -3,43 +3,24 @@
 //! The line is made at once and under one lock, so that the numbers and the chain are in the order
 //! of the file; only the writing happens elsewhere.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use host::chain::{ChainFile, ChainFileError};
 use host::clock;
-use thiserror::Error;
-use tokio::fs::{File, OpenOptions};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use model::chain::ChainHead;
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::chain::{self, ChainError, read_log};
+use super::chain::read_log;
 use super::summary::Tally;
 use super::{EgressSummary, Entry};
 
-/// The log could not be opened, or is not as it was left.
-#[derive(Debug, Error)]
-pub enum JournalError {
-    /// The system refused.
-    #[error("could not {action} the egress log {path}", path = path.display())]
-    Io {
-        /// What was being done, as a verb.
-        action: &'static str,
-        /// The log.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is there already, and its chain does not hold.
-    #[error("the egress log {path} was changed", path = path.display())]
-    Chain {
-        /// The log.
-        path: PathBuf,
-        /// Where.
-        source: ChainError,
-    },
-}
+/// Time to wait for another writer, which can only be a supervisor that is about to end.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
 
 /// The log of one run, open for adding.
 #[derive(Debug)]
@@ -51,8 +32,7 @@ pub(crate) struct Journal {
 
 #[derive(Debug)]
 struct State {
-    next_seq: u64,
-    head: String,
+    head: ChainHead,
     tally: Tally,
     complete: bool,
     lines: Option<mpsc::UnboundedSender<String>>,
@@ -61,52 +41,35 @@ struct State {
 impl Journal {
     /// Opens a log, and goes on with it if it is there already: after a crash of the supervisor the
     /// run is still the same. The old lines are returned, so that what they used up stays used up.
-    pub(crate) async fn open(run: &str, path: &Path) -> Result<(Self, Vec<Entry>), JournalError> {
-        let failed =
-            |action| move |source| JournalError::Io { action, path: path.to_path_buf(), source };
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
-        let mut file = options.open(path).await.map_err(failed("open"))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).await.map_err(failed("read"))?;
-        let replay = read_log(run, &bytes)
-            .map_err(|source| JournalError::Chain { path: path.to_path_buf(), source })?;
-        let torn = replay.whole_bytes < bytes.len();
-        if torn {
-            file.set_len(replay.whole_bytes as u64).await.map_err(failed("mend"))?;
-        }
+    pub(crate) fn open(run: &str, path: &Path) -> Result<(Self, Vec<Entry>), ChainFileError> {
+        let (mut file, bytes) = ChainFile::open_or_create(path, LOCK_WAIT)?;
+        let chain = read_log(run, &bytes).map_err(|fault| file.broken(fault))?;
+        let torn = file.cut_torn_end()?.is_some();
         let mut tally = Tally::default();
-        replay.entries.iter().for_each(|entry| tally.absorb(entry));
+        chain.lines.iter().for_each(|entry| tally.absorb(entry));
         let (lines, inbox) = mpsc::unbounded_channel();
-        let state = State {
-            next_seq: replay.entries.len() as u64 + 1,
-            head: replay.head,
-            tally,
-            complete: !torn,
-            lines: Some(lines),
-        };
-        let writer = tokio::spawn(write_lines(file, inbox));
+        let state = State { head: chain.head, tally, complete: !torn, lines: Some(lines) };
+        let writer = tokio::spawn(write_lines(File::from_std(file.into_file()), inbox));
         let journal = Self {
             run: run.to_owned(),
             state: Mutex::new(state),
             writer: Mutex::new(Some(writer)),
         };
-        Ok((journal, replay.entries))
+        Ok((journal, chain.lines))
     }
 
     /// Makes `entry` the next line. Its run, number, time and back reference are filled in here.
     pub(crate) fn add(&self, mut entry: Entry) {
         let mut state = self.state();
         entry.run.clone_from(&self.run);
-        entry.seq = state.next_seq;
+        entry.seq = state.head.seq + 1;
         entry.ts = clock::now();
-        entry.prev.clone_from(&state.head);
+        entry.prev.clone_from(&state.head.head);
         let Ok(mut line) = serde_json::to_string(&entry) else {
             state.complete = false;
             return;
         };
-        state.next_seq += 1;
-        state.head = chain::hash(line.as_bytes());
+        state.head = state.head.after(line.as_bytes());
         state.tally.absorb(&entry);
         line.push('\n');
         let is_written = state.lines.as_ref().is_some_and(|lines| lines.send(line).is_ok());
@@ -121,7 +84,7 @@ impl Journal {
     /// The summary as it stands.
     pub(crate) fn summary(&self) -> EgressSummary {
         let state = self.state();
-        state.tally.summary(&state.head, state.complete)
+        state.tally.summary(&state.head.head, state.complete)
     }
 
     /// Ends the log and waits until it is on disk.
@@ -182,19 +145,19 @@ mod tests {
     async fn a_log_is_gone_on_with_after_a_crash() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("egress.jsonl");
-        let (first, old) = Journal::open("r1", &path).await.unwrap();
+        let (first, old) = Journal::open("r1", &path).unwrap();
         assert!(old.is_empty());
         first.add(entry("a.example"));
         first.add(entry("b.example"));
         assert!(first.finish().await.complete);
 
-        let (second, old) = Journal::open("r1", &path).await.unwrap();
+        let (second, old) = Journal::open("r1", &path).unwrap();
         assert_eq!(old.len(), 2);
         second.add(entry("a.example"));
         let summary = second.finish().await;
         assert_eq!((summary.totals.denied, summary.totals.bytes_down), (3, 6));
         let replay = read_log("r1", &std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!((replay.entries.len(), &replay.head), (3, &summary.log_head));
+        assert_eq!((replay.lines.len(), &replay.head.head), (3, &summary.log_head));
     }
 
     #[tokio::test]
@@ -202,20 +165,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("egress.jsonl");
         std::fs::write(&path, "{\"run\":\"r1\",\"se").unwrap();
-        let (journal, _) = Journal::open("r1", &path).await.unwrap();
+        let (journal, _) = Journal::open("r1", &path).unwrap();
         journal.add(entry("a.example"));
         assert!(!journal.finish().await.complete);
-        assert_eq!(read_log("r1", &std::fs::read(&path).unwrap()).unwrap().entries.len(), 1);
+        assert_eq!(read_log("r1", &std::fs::read(&path).unwrap()).unwrap().lines.len(), 1);
     }
 
     #[tokio::test]
     async fn a_log_of_another_run_is_not_touched() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("egress.jsonl");
-        let (journal, _) = Journal::open("r1", &path).await.unwrap();
+        let (journal, _) = Journal::open("r1", &path).unwrap();
         journal.add(entry("a.example"));
         journal.finish().await;
-        let error = Journal::open("r2", &path).await.unwrap_err();
-        assert!(matches!(error, JournalError::Chain { .. }));
+        let error = Journal::open("r2", &path).unwrap_err();
+        assert!(matches!(error, ChainFileError::Broken { .. }));
     }
 }

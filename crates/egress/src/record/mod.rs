@@ -12,11 +12,10 @@ use std::net::SocketAddr;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use chain::{ChainError, Replay, genesis, read_log};
+pub use chain::{genesis, read_log};
 pub use summary::{Denial, EgressSummary, HostTraffic, Totals, render_summary};
 
 pub(crate) use journal::Journal;
-pub use journal::JournalError;
 
 use crate::model_route::Spend;
 

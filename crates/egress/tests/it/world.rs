@@ -107,8 +107,8 @@ impl World {
         self.stop.send(()).unwrap();
         let report = timeout(PATIENCE, self.serving).await.unwrap().unwrap();
         let replay = read_log(RUN, &std::fs::read(&self.log_path).unwrap()).unwrap();
-        assert_eq!(replay.head, report.summary.log_head);
-        (report, replay.entries)
+        assert_eq!(replay.head.head, report.summary.log_head);
+        (report, replay.lines)
     }
 
     pub(crate) async fn dial(&self) -> UnixStream {

@@ -5,12 +5,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use egress::policy::{AllowRule, EgressPolicy, Limits, Profile};
-use egress::record::{Denial, Entry, Replay, Verdict, read_log};
+use egress::record::{Denial, Entry, Verdict, read_log};
 use egress::{EgressConfig, EgressReport, EgressSummary, ModelRouteSpec, ModelUsage};
 use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxEgress, attach};
 use engine::record::ExitRecord;
 use engine::shim::EGRESS_SOCKET;
+use model::chain::VerifiedChain;
 use model::secret::Secret;
 use model::verdict::Ended;
 use sandbox::spec::{BoxSpec, Relay};
@@ -175,7 +176,7 @@ impl Out<'_> {
     }
 
     /// The log as it stands, with its chain checked.
-    pub(crate) fn replay(&self) -> Replay {
+    pub(crate) fn replay(&self) -> VerifiedChain<Entry> {
         let bytes = fs::read(&self.log).expect("a log");
         read_log(self.rig.run().as_str(), &bytes).expect("a whole chain")
     }
@@ -183,14 +184,14 @@ impl Out<'_> {
     /// Holds the log against the summary.
     fn check_log(&self, summary: &EgressSummary) -> Vec<Entry> {
         let replay = self.replay();
-        assert_eq!(replay.head, summary.log_head);
+        assert_eq!(replay.head.head, summary.log_head);
         let size = fs::metadata(&self.log).expect("a log").len();
         assert_eq!(replay.whole_bytes as u64, size);
-        assert_eq!(replay.entries.len() as u64, summary.totals.requests);
-        let denied = replay.entries.iter().filter(|entry| entry.verdict == Verdict::Denied).count();
+        assert_eq!(replay.lines.len() as u64, summary.totals.requests);
+        let denied = replay.lines.iter().filter(|entry| entry.verdict == Verdict::Denied).count();
         assert_eq!(denied as u64, summary.denials.iter().map(|denial| denial.count).sum::<u64>());
         assert_eq!(summary.complete, summary.totals.unlogged == 0);
-        replay.entries
+        replay.lines
     }
 }
 

@@ -160,12 +160,12 @@ async fn the_log_outlives_the_shim(rig: &Rig) {
     let out = Outing::perl(rig, script).start();
     let asked = rig.workspace().join("asked");
     eventually("the requests", Duration::from_secs(30), || asked.exists()).await;
-    eventually("their lines", Duration::from_secs(5), || out.replay().entries.len() == 20).await;
+    eventually("their lines", Duration::from_secs(5), || out.replay().lines.len() == 20).await;
     let shim = out.box_dir.load_shim().expect("a record").expect("a shim").process;
     assert!(send_signal(&shim, Signal::KILL).expect("a signal"));
     let record = out.record().await;
     assert!(matches!(record.ended, Ended::Infra { .. }) && record.egress.is_none(), "{record:#?}");
     let replay = out.replay();
-    assert_eq!(replay.entries.len(), 20);
-    assert!(replay.entries.iter().all(|entry| entry.verdict == Verdict::Denied));
+    assert_eq!(replay.lines.len(), 20);
+    assert!(replay.lines.iter().all(|entry| entry.verdict == Verdict::Denied));
 }

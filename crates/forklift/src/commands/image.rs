@@ -12,7 +12,6 @@ use sandbox::backend::BackendKind;
 use sandbox::docker::{ContextFile, Engine, ImageWish};
 use sandbox::spec::{Access, BoxUser, Limits, Root};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::block_on;
 use crate::cli::ImageBuildArgs;
@@ -139,10 +138,6 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
 
 /// Names the recipe by what is in it.
 fn recipe() -> String {
-    let mut hasher = Sha256::new();
-    for file in FILES {
-        hasher.update(file.path.as_bytes());
-        hasher.update(file.bytes);
-    }
-    hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let parts = FILES.iter().flat_map(|file| [file.path.as_bytes(), file.bytes]);
+    model::digest::short_sha256(&parts.collect::<Vec<_>>().concat(), 8)
 }

@@ -9,7 +9,6 @@ use host::git::{GitError, RefName, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
-use sha2::{Digest, Sha256};
 
 use super::metadata::Fork;
 use super::resolve_target::{ResolvedTarget, resolve_target};
@@ -145,8 +144,7 @@ async fn lock_fetch(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> 
 
 /// A name for a repository that fits into a file name, whatever its path is.
 pub(crate) fn fork_key(repo: &UserRepo) -> String {
-    let digest = Sha256::digest(repo.common_dir().as_os_str().as_encoded_bytes());
-    digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect()
+    model::digest::short_sha256(repo.common_dir().as_os_str().as_encoded_bytes(), 10)
 }
 
 /// A remote that the repository must have.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::habit::Choice;
 use super::hunk::Hunk;
@@ -153,13 +152,12 @@ fn without_numbers(text: &[u8]) -> Vec<u8> {
 }
 
 fn hash(name: &str, parts: &[Vec<u8>]) -> Key {
-    let mut hasher = Sha256::new();
-    hasher.update(name);
+    let mut bytes = name.as_bytes().to_vec();
     for part in parts {
-        hasher.update(part.len().to_le_bytes());
-        hasher.update(part);
+        bytes.extend(part.len().to_le_bytes());
+        bytes.extend(part);
     }
-    hasher.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    model::digest::short_sha256(&bytes, 16)
 }
 
 /// Bytes as text whose letters are the bytes: what is no UTF-8 comes back as it was.

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::grade::Grade;
 use super::habit::{Choice, Shares};
@@ -66,7 +65,7 @@ impl Table {
     #[must_use]
     pub fn name(&self) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(text)[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+        model::digest::short_sha256(&text, 6)
     }
 
     /// How often answers of a grade were right elsewhere.

@@ -82,10 +82,3 @@ pub(super) fn render_line(
     let Operation { op, target, outcome, detail } = operation;
     serde_json::to_string(&Written { seq, ts, prev, op, target, outcome: *outcome, detail })
 }
-
-/// The part of a line that the chain is made of.
-#[derive(Deserialize)]
-pub(super) struct Link {
-    pub(super) seq: u64,
-    pub(super) prev: String,
-}

@@ -1,44 +1,37 @@
-//! What was done to the world, in a log that shows when somebody changed it.
-//!
-//! The log is JSON lines. Each carries the SHA-256 of the line before it, and the first that of the
-//! run's name, so a line cannot be changed, dropped or moved without breaking the chain
-//! ([`verify`]). Lines dropped from the end leave a shorter chain that is whole: whoever keeps the
-//! [`ChainHead`] elsewhere, as the final metadata does, notices that too.
-//!
-//! Bytes are hashed as they were written, so no canonical form of JSON is needed.
+//! The operation log: each effect on the world, written down before and after it happens, in a hash-chained log
+//! ([`model::chain`]) whose first line is bound to the run's name. The final metadata keeps its [`ChainHead`].
 
-mod chain;
 mod line;
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use host::chain::ChainFile;
 use jiff::Timestamp;
+use model::chain::{BareLine, ChainDefect, verify_chain};
+use model::digest::sha256;
+use model::id::RunId;
 use model::redact::Redactor;
 use serde_json::json;
 
 use crate::error::StoreError;
 use crate::run_dir::RunDir;
 
-pub use chain::{ChainFault, ChainHead, Fault, verify};
 pub use line::{Operation, Outcome};
+pub use model::chain::{ChainFault, ChainHead};
 
-/// The operation log in a run directory.
+/// File name of the operation log in a run directory.
 pub const OPERATIONS: &str = "operations.jsonl";
 
-/// The operation that records a cut.
+/// Name of the operation that records a cut.
 pub const OP_CUT: &str = "log.cut";
 
-const MODE: u32 = 0o600;
-const LOOKS: u32 = 5;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+/// A child may carry our descriptor, and the lock with it, from its fork to its exec.
+const LOCK_WAIT: Duration = Duration::from_millis(50);
 
-/// The operation log of one run, open for writing. There is one writer at a time, in all processes;
-/// threads may share it.
+/// The operation log of one run, open for writing. One process writes at a time; its threads may share the log.
 #[derive(Debug)]
 pub struct OperationLog {
     run: RunDir,
@@ -47,12 +40,10 @@ pub struct OperationLog {
     tail: Mutex<Tail>,
 }
 
-/// Where the next line goes and what it follows.
+/// Where the next line goes and which line it follows.
 #[derive(Debug)]
 struct Tail {
-    file: File,
-    /// Bytes up to the end of the last line that was confirmed.
-    len: u64,
+    file: ChainFile,
     head: ChainHead,
 }
 
@@ -60,42 +51,30 @@ impl OperationLog {
     /// Starts the log of a new run.
     pub fn create(run: &RunDir, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
         run.ensure_open()?;
-        let path = run.operations();
-        let file = match options().create_new(true).open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(StoreError::LogExists { path });
-            }
-            Err(error) => return Err(StoreError::io("make", &path)(error)),
-        };
-        lock(&file, &path)?;
-        let tail = Tail { file, len: 0, head: ChainHead::genesis(run.id()) };
-        Ok(Self { run: run.clone(), path, redactor, tail: Mutex::new(tail) })
+        let file = ChainFile::create(&run.operations(), LOCK_WAIT)?;
+        Ok(Self::of(run, redactor, Tail { file, head: genesis(run.id()) }))
     }
 
-    /// Goes on with the log of a run that is not closed. Half a line at the end is what a crash
-    /// leaves: it is passed over, and cut off when the next line is written. Any other fault means
-    /// that somebody changed the log, and it is not continued.
+    /// Continues the log of a run that is not closed. A torn line at the end is what a crash leaves: it is skipped,
+    /// and cut off when the next line is written. With any other fault the log was changed, and is not continued.
     pub fn open(run: &RunDir, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
         run.ensure_open()?;
-        let path = run.operations();
-        let mut file = options().open(&path).map_err(StoreError::io("open", &path))?;
-        lock(&file, &path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(StoreError::io("read", &path))?;
-        let whole = chain::whole_lines(&bytes);
-        let head = chain::verify_bytes(whole, run.id())
-            .map_err(|source| StoreError::Chain { path: path.clone(), source })?;
-        let tail = Tail { file, len: whole.len() as u64, head };
-        Ok(Self { run: run.clone(), path, redactor, tail: Mutex::new(tail) })
+        let (file, bytes) = ChainFile::open(&run.operations(), LOCK_WAIT)?;
+        let chain = verify_chain::<BareLine>(&bytes, genesis(run.id()))
+            .map_err(|fault| file.broken(fault))?;
+        Ok(Self::of(run, redactor, Tail { file, head: chain.head }))
     }
 
-    /// Adds a line and waits until it is on disk. Returns the chain's new end.
+    fn of(run: &RunDir, redactor: Arc<Redactor>, tail: Tail) -> Self {
+        Self { run: run.clone(), path: run.operations(), redactor, tail: Mutex::new(tail) }
+    }
+
+    /// Appends a line and waits until it is on disk. Returns the chain's new end.
     pub fn append(&self, operation: &Operation) -> Result<ChainHead, StoreError> {
         self.append_at(operation, host::clock::now())
     }
 
-    /// The chain's end, to be kept where the log is not.
+    /// The end of the chain, to be kept outside the log.
     pub fn head(&self) -> ChainHead {
         self.tail().head.clone()
     }
@@ -103,7 +82,9 @@ impl OperationLog {
     fn append_at(&self, operation: &Operation, now: Timestamp) -> Result<ChainHead, StoreError> {
         let mut tail = self.tail();
         self.run.ensure_open()?;
-        if let Some(cut) = self.cut_torn_end(&mut tail)? {
+        if let Some(torn) = tail.file.cut_torn_end()? {
+            let detail = json!({ "bytes": torn.len(), "sha256": sha256(&torn) });
+            let cut = Operation::new(OP_CUT, OPERATIONS, Outcome::Done).with_detail(detail);
             self.write(&mut tail, &cut, now)?;
         }
         self.write(&mut tail, operation, now)?;
@@ -116,37 +97,16 @@ impl OperationLog {
         operation: &Operation,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let seq = tail.head.seq + 1;
         let line = line::redact(operation, &self.redactor)
-            .and_then(|shown| line::render_line(seq, now, &tail.head.head, &shown))
+            .and_then(|shown| line::render_line(tail.head.seq + 1, now, &tail.head.head, &shown))
             .map_err(StoreError::json(&self.path))?;
-        let bytes = format!("{line}\n");
-        tail.file
-            .write_all(bytes.as_bytes())
-            .and_then(|()| tail.file.sync_data())
-            .map_err(StoreError::io("append to", &self.path))?;
-        if tail.head == ChainHead::genesis(self.run.id()) {
+        // The names of the run's directory and of this log are on disk before the first line is.
+        if tail.head.seq == 0 {
             self.run.settle()?;
         }
-        tail.len += bytes.len() as u64;
-        tail.head = ChainHead { seq, head: chain::digest(line.as_bytes()) };
+        tail.file.append(&line)?;
+        tail.head = tail.head.after(line.as_bytes());
         Ok(())
-    }
-
-    /// Cuts what stands after the last confirmed line, be it from a crash before this process or
-    /// from a write of ours that failed, and says what was cut.
-    fn cut_torn_end(&self, tail: &mut Tail) -> Result<Option<Operation>, StoreError> {
-        let mut torn = Vec::new();
-        tail.file
-            .seek(SeekFrom::Start(tail.len))
-            .and_then(|_| tail.file.read_to_end(&mut torn))
-            .map_err(StoreError::io("read the end of", &self.path))?;
-        if torn.is_empty() {
-            return Ok(None);
-        }
-        tail.file.set_len(tail.len).map_err(StoreError::io("cut the torn end of", &self.path))?;
-        let detail = json!({ "bytes": torn.len(), "sha256": chain::digest(&torn) });
-        Ok(Some(Operation::new(OP_CUT, OPERATIONS, Outcome::Done).with_detail(detail)))
     }
 
     /// A thread that panicked while it wrote leaves at worst a torn end, which the next one cuts.
@@ -155,23 +115,17 @@ impl OperationLog {
     }
 }
 
-/// A child may carry our descriptor, and the lock with it, from its fork to its exec; so a lock that
-/// is held is looked at a few times before it counts as held.
-fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
-    for _ in 0..LOOKS {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_LOOKS),
-            Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", path)(source)),
-        }
-    }
-    Err(StoreError::LogBusy { path: path.to_path_buf() })
+/// Verifies the operation log of a run from its first line to its last, and returns its end. A comparison with the
+/// end that the metadata recorded shows whether lines were dropped from the end.
+pub fn verify(path: &Path, run: &RunId) -> Result<ChainHead, ChainFault> {
+    let bytes = fs::read(path)
+        .map_err(|error| ChainFault { line: 0, what: ChainDefect::Unreadable(error) })?;
+    verify_chain::<BareLine>(&bytes, genesis(run))?.complete_head(&bytes)
 }
 
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).mode(MODE);
-    options
+/// The end of a run's log before its first line: it binds the log to the run.
+fn genesis(run: &RunId) -> ChainHead {
+    ChainHead::genesis(format!("bottleworks run {run}").as_bytes())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use sha2::Sha256;
 
 use super::problem::Problem;
 use super::rules::origin::{self, is_ours, knows_host};
-use super::session::{Fingerprint, Sessions, Tries, fingerprint, fresh_id, hex, same};
+use super::session::{Fingerprint, Sessions, Tries, fingerprint, fresh_id, same};
 use super::{Shared, page};
 use crate::exit::Failure;
 use crate::serve::settings::{Settings, read_secret};
@@ -120,7 +120,7 @@ impl Door {
         };
         let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?.as_bytes()).ok()?;
         mac.update(whose.as_bytes());
-        Some(hex(&mac.finalize().into_bytes()))
+        Some(model::digest::hex(&mac.finalize().into_bytes()))
     }
 
     /// Whether a form is one of this visitor's own.

@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::random::RandomError;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 /// The oldest makes room for a new one.
@@ -88,22 +87,17 @@ impl Tries {
 
 /// 32 random bytes as text.
 pub(crate) fn fresh_id() -> Result<String, RandomError> {
-    Ok(hex(&host::random::bytes::<32>()?))
+    Ok(model::digest::hex(&host::random::bytes::<32>()?))
 }
 
 /// The fingerprint of a text.
 pub(crate) fn fingerprint(text: &str) -> Fingerprint {
-    Sha256::digest(text.as_bytes()).into()
+    model::digest::sha256_bytes(text.as_bytes())
 }
 
 /// Compares in constant time.
 pub(crate) fn same(one: &Fingerprint, other: &Fingerprint) -> bool {
     one.ct_eq(other).into()
-}
-
-/// Bytes as text.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
