@@ -21,7 +21,9 @@ pub mod request;
 pub mod scripted;
 
 pub use program::{Cpu, Program, Runtime};
-pub use provider::{AgentCommand, GuestFile, HomeFile, Provider, UnknownProvider};
+pub use provider::{
+    AgentCommand, GuestFile, HomeFile, ModelUse, Provider, RequiredSetting, UnknownProvider,
+};
 pub use reader::{EventReader, Progress};
 pub use report::{AgentReport, Denial, Outcome, ToolCall, Until, Usage};
 pub use request::{

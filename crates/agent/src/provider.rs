@@ -1,4 +1,8 @@
-//! The seam between agents and the rest: who can be asked, and what asking takes.
+//! The agents, and what differs between them as methods of [`Provider`].
+//!
+//! To add an agent: add a variant here, let the compiler list what to answer, and write a module beside `claude` with
+//! a `command` (how it is started) and an event reader (what its lines mean). Other crates ask these methods and do not
+//! compare providers, so a new variant needs no search.
 
 use std::collections::BTreeMap;
 
@@ -58,6 +62,26 @@ pub enum Provider {
     Scripted,
 }
 
+/// Whether an agent calls a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelUse {
+    /// It always does, so a model has to be chosen.
+    Always,
+    /// It does if the user names a model.
+    IfNamed,
+    /// It has none.
+    Never,
+}
+
+/// A setting that an agent cannot do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequiredSetting {
+    /// The command line to start.
+    Command,
+    /// The script to play.
+    Script,
+}
+
 /// A name that no agent has.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no agent \"{name}\"; choose one of: {known}", known = known_names())]
@@ -70,7 +94,50 @@ impl Provider {
     pub const ALL: [Self; 6] =
         [Self::OpenCode, Self::Codex, Self::Claude, Self::Pi, Self::Command, Self::Scripted];
 
-    /// Whether a conversation can be gone on with.
+    /// Whether the agent takes the tools of an MCP server. Those that do not have the `forge` command instead.
+    pub fn speaks_mcp(self) -> bool {
+        match self {
+            Self::OpenCode | Self::Codex | Self::Claude | Self::Command => true,
+            Self::Pi | Self::Scripted => false,
+        }
+    }
+
+    /// Whether the agent calls a model.
+    pub fn model_use(self) -> ModelUse {
+        match self {
+            Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => ModelUse::Always,
+            Self::Command => ModelUse::IfNamed,
+            Self::Scripted => ModelUse::Never,
+        }
+    }
+
+    /// The vendor whose server the agent calls when no other is named, as the prefix of that vendor's models.
+    pub fn vendor(self) -> Option<&'static str> {
+        match self {
+            Self::Claude => Some("anthropic"),
+            Self::Codex => Some("openai"),
+            Self::OpenCode | Self::Pi | Self::Command | Self::Scripted => None,
+        }
+    }
+
+    /// The setting without which the agent cannot start, beside a model.
+    pub fn required_setting(self) -> Option<RequiredSetting> {
+        match self {
+            Self::Command => Some(RequiredSetting::Command),
+            Self::Scripted => Some(RequiredSetting::Script),
+            Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => None,
+        }
+    }
+
+    /// Whether the agent's output is events that hold its answer. Otherwise all that it prints is its answer.
+    pub fn prints_events(self) -> bool {
+        match self {
+            Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,
+            Self::Command | Self::Scripted => false,
+        }
+    }
+
+    /// Whether a conversation can be continued.
     pub fn can_resume(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,

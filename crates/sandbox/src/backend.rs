@@ -1,16 +1,18 @@
-//! What every kind of box can do, and which kinds there are. The shim drives a box through [`Backend`] and
-//! [`BoxControl`] alone; `bwrap` and `docker` implement them.
+//! The interface of a backend. The shim drives a box through [`Backend`] and [`BoxControl`] alone; `bwrap` and
+//! `docker` implement them.
+//!
+//! To add a backend: add a variant to [`BackendKind`], let the compiler list what to answer, and implement these two
+//! traits in a module beside `bwrap`.
 
-use std::fmt;
 use std::pin::Pin;
-use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::error::SandboxError;
 use crate::spec::BoxSpec;
+
+pub use crate::kind::{BackendKind, UnknownBackend};
 
 /// Builds boxes.
 pub trait Backend {
@@ -79,64 +81,4 @@ pub enum BoxExit {
     OutOfMemory,
     /// The backend lost sight of it.
     Lost(String),
-}
-
-/// The kinds of box.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BackendKind {
-    /// Bubblewrap: no daemon, an ordinary user suffices.
-    Bwrap,
-    /// Docker, or podman through the same API.
-    Docker,
-}
-
-impl BackendKind {
-    /// All of them, in the order in which help texts name them.
-    pub const ALL: [Self; 2] = [Self::Docker, Self::Bwrap];
-
-    /// The name used in flags and records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bwrap => "bwrap",
-            Self::Docker => "docker",
-        }
-    }
-}
-
-impl fmt::Display for BackendKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A backend was asked for by a name that none has.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown backend '{0}'; use docker or bwrap (podman is reached as docker)")]
-pub struct UnknownBackend(String);
-
-impl FromStr for BackendKind {
-    type Err = UnknownBackend;
-
-    fn from_str(text: &str) -> Result<Self, UnknownBackend> {
-        match text {
-            "bwrap" | "bubblewrap" => Ok(Self::Bwrap),
-            "docker" | "podman" => Ok(Self::Docker),
-            other => Err(UnknownBackend(other.chars().take(40).collect())),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_back_and_strangers_are_refused_by_name() {
-        for kind in BackendKind::ALL {
-            assert_eq!(kind.as_str().parse(), Ok(kind));
-        }
-        let error = "lxc".parse::<BackendKind>().unwrap_err().to_string();
-        assert!(error.contains("'lxc'") && error.contains("bwrap"), "{error}");
-    }
 }

@@ -10,6 +10,7 @@ pub mod bwrap;
 pub mod choice;
 pub mod docker;
 pub mod error;
+mod kind;
 pub mod seccomp;
 pub mod spec;
 #[cfg(test)]

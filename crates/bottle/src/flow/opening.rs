@@ -165,11 +165,8 @@ impl Opening<'_> {
         session: Option<String>,
     ) -> Result<AgentPlan, Failure> {
         let provider = staff.manifest.provider().or_exit(BottleExit::Usage)?;
-        let speaks = match provider {
-            Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Command => true,
-            Provider::Pi | Provider::Scripted => false,
-        };
-        let mcp = self.access.iter().filter(|_| speaks).map(|_| forge_tools()).collect();
+        let tools = self.access.iter().filter(|_| provider.speaks_mcp());
+        let mcp = tools.map(|_| forge_tools()).collect();
         let chosen = self.terminal.as_ref().map(|_| session_of(dir.id()));
         let session = session.map_or(SessionWish::Fresh { id: chosen }, SessionWish::Resume);
         let task = AgentTask { run: dir.id(), prompt, context: None, session, mcp };

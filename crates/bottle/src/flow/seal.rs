@@ -8,8 +8,6 @@ use host::digest::sha256_file;
 use model::digest::sha256;
 use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
-use sandbox::docker::Engine;
-use sandbox::seccomp;
 use sandbox::spec::Root;
 
 use super::metadata::{ImageSeal, ProgramSeal, Seal};
@@ -30,29 +28,18 @@ impl Run<'_> {
         Ok(Seal {
             orchestrator: env!("CARGO_PKG_VERSION").to_owned(),
             profile_sha256: json(serde_json::to_vec(&spec))?,
-            seccomp_sha256: seccomp_digest(self.meta.backend),
+            seccomp_sha256: self.meta.backend.seccomp_digest(),
             egress_policy_sha256: policy.map(json).transpose()?,
             guest_sha256: sha256(sandbox::guest_program()),
-            image: image_seal(&spec.root).await,
+            image: image_seal(self.meta.backend, &spec.root).await,
             program: program_seal(&self.meta.manifest.provider, &self.keeper.home.programs),
         })
     }
 }
 
-fn seccomp_digest(backend: BackendKind) -> Option<String> {
-    match backend {
-        BackendKind::Bwrap => Some(sha256(&seccomp::bwrap_programs().ok()?.concat())),
-        BackendKind::Docker => Some(sha256(seccomp::engine_profile().to_string().as_bytes())),
-    }
-}
-
-async fn image_seal(root: &Root) -> Option<ImageSeal> {
+async fn image_seal(backend: BackendKind, root: &Root) -> Option<ImageSeal> {
     let Root::Image(name) = root else { return None };
-    let id = match Engine::find().await {
-        Ok(engine) => engine.image_id(name).await,
-        Err(_) => None,
-    };
-    Some(ImageSeal { name: name.clone(), id })
+    Some(ImageSeal { name: name.clone(), id: backend.image_digest(root).await })
 }
 
 fn program_seal(provider: &str, agents: &Path) -> Option<ProgramSeal> {

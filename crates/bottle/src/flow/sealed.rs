@@ -38,13 +38,8 @@ pub(crate) fn load_plan(dir: &RunDir) -> Result<AgentPlan, Failure> {
 
 /// The file system that a box of this bottle sees.
 pub(crate) fn root_of(backend: BackendKind, bottle: &BottleManifest) -> Root {
-    match (backend, &bottle.root) {
-        (BackendKind::Docker, _) => {
-            Root::Image(bottle.image.clone().unwrap_or_else(|| DEFAULT_IMAGE.to_owned()))
-        }
-        (BackendKind::Bwrap, Some(root)) => Root::Folder(root.clone()),
-        (BackendKind::Bwrap, None) => Root::HostUsr,
-    }
+    let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
+    backend.root(image, bottle.root.as_deref())
 }
 
 impl Run<'_> {

@@ -4,7 +4,7 @@
 use core::net::SocketAddr;
 use std::path::PathBuf;
 
-use agent::Provider;
+use agent::{ModelUse, Provider, RequiredSetting};
 use egress::{AllowRule, EgressPolicy, Profile};
 use model::id::AgentName;
 use serde::{Deserialize, Serialize};
@@ -143,14 +143,14 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
     let manifest: AgentManifest = parse_toml(text)?;
     let provider = manifest.provider()?;
     let needs = |key, what: &str| Err(ManifestFault::Value { key, what: what.to_owned() });
-    match provider {
-        Provider::Scripted if manifest.script.is_none() => {
+    match provider.required_setting() {
+        Some(RequiredSetting::Script) if manifest.script.is_none() => {
             return needs("script", "the provider 'scripted' needs a script");
         }
-        Provider::Command if manifest.command.as_ref().is_none_or(Vec::is_empty) => {
+        Some(RequiredSetting::Command) if manifest.command.as_ref().is_none_or(Vec::is_empty) => {
             return needs("command", "the provider 'command' needs a command");
         }
-        _ => {}
+        Some(RequiredSetting::Script | RequiredSetting::Command) | None => {}
     }
     if let Some(bottle) = &manifest.bottle {
         AgentName::parse(bottle).map_err(|error| fault("bottle", &error))?;
@@ -186,9 +186,9 @@ impl AgentManifest {
     /// What it may reach: its model and package registries if nothing is said, and nothing at all for an agent that
     /// has no model.
     pub(crate) fn policy(&self) -> Result<Option<EgressPolicy>, ManifestFault> {
-        let profile = match (&self.egress.profile, self.provider()?) {
-            (None, Provider::Scripted | Provider::Command) => return Ok(None),
-            (None, _) => Profile::Packages,
+        let profile = match (&self.egress.profile, self.provider()?.model_use()) {
+            (None, ModelUse::Never | ModelUse::IfNamed) => return Ok(None),
+            (None, ModelUse::Always) => Profile::Packages,
             (Some(word), _) => word.parse().map_err(|error| fault("egress.profile", &error))?,
         };
         let mut policy = EgressPolicy::new(profile);

@@ -5,12 +5,11 @@ use attest::bottle_run::{
     BottleRun, CommitIdentity, EventLog, Exit, ExitClass, ForgeOp, HostPlace, Isolation, Scan,
     ScanStatus, SignalDone,
 };
-use model::digest::sha256;
 use attest::slsa::{BuildDefinition, Builder, Invocation, Provenance, RunDetails};
 use attest::statement::{Resource, Statement};
 use engine::workspace::AGENT_IDENTITY;
+use model::digest::sha256;
 use model::verdict::Ended;
-use sandbox::backend::BackendKind;
 use serde_json::{Map, Value, json};
 use sidecar::DoneStatus;
 
@@ -174,10 +173,7 @@ fn bottle_run(witness: &Witness<'_>) -> BottleRun {
             preflight: report.map(|report| json!(report.preflight)),
             rlimits: report.map(|report| json!(report.limits)),
             landlock_abi: None,
-            memory: match meta.backend {
-                BackendKind::Docker => "cgroup".to_owned(),
-                BackendKind::Bwrap => "watchdog".to_owned(),
-            },
+            memory: meta.backend.memory_guard().to_owned(),
         },
         commit_identity: meta.evidence.as_ref().map(|evidence| CommitIdentity {
             expected: format!("{} <{}>", AGENT_IDENTITY.0, AGENT_IDENTITY.1),

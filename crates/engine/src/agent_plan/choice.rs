@@ -102,11 +102,11 @@ pub enum NoModel {
 /// gives an address.
 pub fn choose_model(provider: Provider, said: Said<'_>) -> Result<ModelChoice, NoModel> {
     let wire = said.wire.map(parse_wire).transpose()?;
-    let (known, model) = match (provider, said.model) {
-        (Provider::Claude, model) => (Some(&KNOWN[0]), model.map(|name| bare(name, "anthropic"))),
-        (Provider::Codex, model) => (Some(&KNOWN[1]), model.map(|name| bare(name, "openai"))),
-        (_, None) => return Err(NoModel::Missing { provider: provider.name() }),
-        (_, Some(name)) => match find(name) {
+    let vendor = provider.vendor().and_then(|name| KNOWN.iter().find(|it| it.prefix == name));
+    let (known, model) = match (vendor, said.model) {
+        (Some(vendor), model) => (Some(vendor), model.map(|name| bare(name, vendor.prefix))),
+        (None, None) => return Err(NoModel::Missing { provider: provider.name() }),
+        (None, Some(name)) => match find(name) {
             Some(known) => (Some(known), Some(bare(name, known.prefix))),
             None => (None, Some(name.to_owned())),
         },

@@ -8,8 +8,8 @@ mod plan;
 use std::path::{Path, PathBuf};
 
 use agent::{
-    AgentError, AgentRequest, Manner, McpServer, ModelRoute, Price as AgentPrice, Provider,
-    SessionWish, WireApi,
+    AgentError, AgentRequest, Manner, McpServer, ModelRoute, ModelUse, Price as AgentPrice,
+    Provider, RequiredSetting, SessionWish, WireApi,
 };
 use egress::model_route::{Caps, Price, Prices, SpecError, Upstream, WireApi as RouteApi};
 use egress::{EgressConfig, EgressPolicy, ModelRouteSpec, Profile};
@@ -165,18 +165,18 @@ pub async fn resolve_agent(
     mut wish: AgentOptions,
     agents: &Path,
 ) -> Result<ResolvedAgent, ResolveAgentError> {
-    let program = match wish.provider {
-        Provider::Command => find_program(&mut wish)?,
-        _ => None,
+    let program = match wish.provider.required_setting() {
+        Some(RequiredSetting::Command) => find_program(&mut wish)?,
+        Some(RequiredSetting::Script) if wish.script.is_none() => {
+            return Err(AgentError::NoScript.into());
+        }
+        Some(RequiredSetting::Script) | None => None,
     };
     let model = if wants_model(&wish) { Some(Model::choose(&wish)?) } else { None };
     let installed = match wish.provider.program() {
         Some(program) => Some(installed(wish.provider, &program, agents).await?),
         None => None,
     };
-    if wish.provider == Provider::Scripted && wish.script.is_none() {
-        return Err(AgentError::NoScript.into());
-    }
     Ok(ResolvedAgent { wish, installed, program, model })
 }
 
@@ -212,10 +212,7 @@ impl ResolvedAgent {
     fn plan_in(&self, manner: Manner, task: AgentTask<'_>) -> Result<AgentPlan, ResolveAgentError> {
         let wish = &self.wish;
         let dummy_key = format!("bottle-{}", task.run);
-        let command = match &wish.script {
-            Some(script) if wish.provider == Provider::Scripted => agent::scripted::command(script),
-            _ => wish.provider.command(&self.request(manner, &task, &dummy_key))?,
-        };
+        let command = wish.provider.command(&self.request(manner, &task, &dummy_key))?;
         let mut plan = AgentPlan::new(wish.provider, &command, task.prompt, task.context);
         plan.programs = self.installed.iter().map(|installed| installed.mount.clone()).collect();
         plan.program = self.program.clone();
@@ -260,7 +257,7 @@ impl ResolvedAgent {
                 output: price.output,
                 cache_read: price.cache_read,
             }),
-            script: None,
+            script: wish.script.clone(),
             template: wish.template.clone(),
         }
     }
@@ -282,12 +279,11 @@ impl Model {
     }
 }
 
-/// The scripted agent has no model, and a program of one's own only if one was named.
 fn wants_model(wish: &AgentOptions) -> bool {
-    match wish.provider {
-        Provider::Scripted => false,
-        Provider::Command => wish.model.is_some() || wish.url.is_some(),
-        Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Pi => true,
+    match wish.provider.model_use() {
+        ModelUse::Never => false,
+        ModelUse::IfNamed => wish.model.is_some() || wish.url.is_some(),
+        ModelUse::Always => true,
     }
 }
 

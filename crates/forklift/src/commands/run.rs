@@ -7,7 +7,6 @@ use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use model::id::RunId;
 use model::redact::Redactor;
-use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
 use sandbox::docker::{Engine, sweep};
 use store::env_snapshot::LaterSnapshot;
@@ -69,7 +68,7 @@ pub(super) async fn begin<'a>(
     let found = choice::observe(request.backend, &args.image).await;
     let choice =
         choice::choose(request.backend, &found, &args.image).or_exit(ForkliftExit::Usage)?;
-    if choice.kind == BackendKind::Docker {
+    if choice.kind.uses_image() {
         sweep_orphans(ui).await?;
     }
     let repo = find_repo(&request.directory).await?;
@@ -165,7 +164,7 @@ fn first_metadata(
     choice: Choice,
     earlier: Option<&Earlier>,
 ) -> Metadata {
-    let image = (choice.kind == BackendKind::Docker).then(|| args.image.clone());
+    let image = choice.kind.uses_image().then(|| args.image.clone());
     let rules = seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default();
     Metadata {
         version: VERSION,

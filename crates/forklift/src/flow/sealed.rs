@@ -7,8 +7,7 @@ use engine::agent_run::{AgentRun, BoxLayout};
 use engine::launch::Launcher;
 use model::exit::ForkliftExit;
 use model::id::BoxName;
-use sandbox::backend::BackendKind;
-use sandbox::spec::{Access, BoxUser, Limits, Root};
+use sandbox::spec::{Access, BoxUser, Limits};
 use store::run_dir::RunDir;
 
 use super::observe::fork_key;
@@ -43,10 +42,7 @@ impl Run<'_> {
     /// A box of this run.
     pub(super) fn site(&self, name: &str, deadline_secs: u64) -> Result<BoxLayout, Failure> {
         let settings = &self.meta.settings;
-        let root = match (settings.backend, &settings.image) {
-            (BackendKind::Docker, Some(image)) => Root::Image(image.clone()),
-            _ => Root::HostUsr,
-        };
+        let root = settings.backend.root(settings.image.as_deref().unwrap_or_default(), None);
         let name = BoxName::parse(name).or_exit(ForkliftExit::Internal)?;
         Ok(BoxLayout {
             run: self.dir.id().clone(),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use agent::Provider;
 use agent::scripted::{Script, parse_script};
+use agent::{ModelUse, Provider, RequiredSetting};
 use egress::model_route::{Caps, Price};
 use egress::{AllowRule, EgressPolicy, Profile as EgressProfile};
 use engine::agent_plan::{
@@ -40,7 +40,7 @@ impl Workshop {
         let mut wish = AgentOptions::new(provider);
         wish.policy = agent_policy(provider, profile)?;
         wish.silence_secs = Some(choice.silence_secs.unwrap_or(SILENCE_SECS));
-        if provider == Provider::Scripted {
+        if provider.required_setting() == Some(RequiredSetting::Script) {
             wish.script = Some(self.load_script(choice)?);
             return Ok(wish);
         }
@@ -63,7 +63,7 @@ impl Workshop {
             cache_read: input / 10.0,
             cache_write: input,
         });
-        if provider == Provider::Command {
+        if provider.required_setting() == Some(RequiredSetting::Command) {
             wish.template = Some(choice.command.clone());
         }
         Ok(wish)
@@ -80,7 +80,7 @@ impl Workshop {
 /// An agent without a model has no way out unless the profile opens one.
 fn agent_policy(provider: Provider, profile: &Profile) -> Result<Option<EgressPolicy>, StageError> {
     let mut policy = match profile.agent_egress.as_str() {
-        "none" | "model-only" if provider == Provider::Scripted => return Ok(None),
+        "none" | "model-only" if provider.model_use() == ModelUse::Never => return Ok(None),
         // The model's route is no way out: it leads to the model and nowhere else.
         "none" => EgressPolicy::new(EgressProfile::ModelOnly),
         other => EgressPolicy::new(other.parse().map_err(StageError::config)?),

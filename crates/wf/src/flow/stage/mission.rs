@@ -150,13 +150,11 @@ fn tell(provider: Provider, done: AgentExit, log: &[u8]) -> Told {
         Outcome::NeedsClarification { .. } => AgentClaim::Finished,
         _ => agent_result(&done.report, waiting).claim,
     };
-    let text = match provider {
-        Provider::Scripted | Provider::Command => {
+    let text = match provider.prints_events() {
+        true => done.report.answer.clone().unwrap_or_default(),
+        false => {
             let from = log.len().saturating_sub(TEXT_CAP);
             String::from_utf8_lossy(&log[from..]).into_owned()
-        }
-        Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Pi => {
-            done.report.answer.clone().unwrap_or_default()
         }
     };
     Told { report: done.report, claim, text }

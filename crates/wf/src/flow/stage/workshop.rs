@@ -136,10 +136,7 @@ impl Workshop {
             let image = profile.box_image.as_deref().unwrap_or(DEFAULT_IMAGE);
             let found = choice::observe(wanted, image).await;
             let choice = choice::choose(wanted, &found, image).map_err(StageError::config)?;
-            let root = match choice.kind {
-                BackendKind::Docker => Root::Image(image.to_owned()),
-                BackendKind::Bwrap => Root::HostUsr,
-            };
+            let root = choice.kind.root(image, None);
             let reason = format!("{}: {}", choice.kind, choice.reason);
             Ok(Backend { kind: choice.kind, root, reason })
         };

@@ -28,12 +28,7 @@ impl Style {
     /// Agents that print events are told in words, unless somebody wants to see the events.
     pub(crate) fn of(provider: &str, view: View) -> Self {
         match Provider::parse(provider) {
-            Ok(known) if view == View::Words => match known {
-                Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Pi => {
-                    Self::Told(known)
-                }
-                Provider::Command | Provider::Scripted => Self::Raw,
-            },
+            Ok(known) if view == View::Words && known.prints_events() => Self::Told(known),
             _ => Self::Raw,
         }
     }
