@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use orchestrator_db::{BottleStatus, ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore};
+use orchestrator_db::{BottleState, ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore};
 use rusqlite::{Connection, params};
 use testkit::measure::{compare, row, time};
 
@@ -20,7 +20,7 @@ fn sample(issue_number: u64) -> ForgeState {
         backend_name: "bwrap".to_owned(),
         agent_git_user: "bot1".to_owned(),
         pr_number: Some(318),
-        status: BottleStatus::Running,
+        status: BottleState::Running,
         last_checkin_at: host::clock::now(),
     }
 }

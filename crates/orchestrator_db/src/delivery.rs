@@ -1,27 +1,27 @@
-//! What came in and is kept before it is acknowledged: webhooks from forges, and wishes of people.
+//! Deliveries: webhooks from forges and actions of users, stored before they are acknowledged.
 
 use jiff::Timestamp;
 
-/// Something that came in.
+/// A delivery that is about to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDelivery {
-    /// Where from: the kind of forge, or `page`.
+    /// The kind of forge, or `page`.
     pub source: String,
-    /// The sender's own name for it: what comes twice under one name counts once.
+    /// The sender's id. A source and an id are stored once.
     pub id: String,
-    /// What it is about, in the sender's words.
+    /// The event, as the sender names it.
     pub event: String,
     /// The repository's owner.
     pub owner: String,
     /// The repository.
     pub repo: String,
-    /// The thread that it says to look at.
+    /// The thread to reconcile.
     pub about: About,
-    /// The bytes as they came.
+    /// The unchanged request body.
     pub body: Vec<u8>,
 }
 
-/// The thread that a delivery says to look at.
+/// The thread that a delivery names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum About {
     /// An issue.
@@ -30,34 +30,34 @@ pub enum About {
     Pull(u64),
 }
 
-/// What was kept, without its bytes.
+/// A stored delivery, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// In which order it came.
+    /// Its place in the order of arrival.
     pub seq: u64,
-    /// Where from.
+    /// The kind of forge, or `page`.
     pub source: String,
-    /// The sender's own name for it.
+    /// The sender's id.
     pub id: String,
-    /// What it is about.
+    /// The event, as the sender names it.
     pub event: String,
     /// The repository's owner.
     pub owner: String,
     /// The repository.
     pub repo: String,
-    /// The thread that it says to look at.
+    /// The thread to reconcile.
     pub about: About,
-    /// When it came.
+    /// When it was stored.
     pub received_at: Timestamp,
-    /// When it was acted on.
+    /// When it was handled.
     pub handled_at: Option<Timestamp>,
 }
 
-/// Whether a delivery was new.
+/// Result of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// It was.
+pub enum DeliveryInsert {
+    /// A row was added.
     New,
-    /// It had come before.
-    Known,
+    /// The same source and id are stored already.
+    Duplicate,
 }

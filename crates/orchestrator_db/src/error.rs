@@ -1,35 +1,35 @@
-//! What can go wrong with the state.
+//! Errors of the database.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
 use crate::rules::lifecycle::WrongWorkStep;
-use crate::rules::status::WrongStep;
+use crate::rules::status::WrongBottleStep;
 
-/// The state could not be kept or read.
+/// Failed database operation.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum StateError {
-    /// The folder or the file cannot be made.
-    #[error("could not make the database {path}; check that the folder is yours", path = path.display())]
-    Make {
+pub enum DbError {
+    /// The folder or the file cannot be created.
+    #[error("could not create the database {path}; check that you own the folder", path = path.display())]
+    Create {
         /// The database.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The database says no.
+    /// SQLite refused a statement.
     #[error("could not {action} in {path}", path = path.display())]
     Database {
-        /// What was being done, as a verb.
+        /// The operation, as a verb.
         action: &'static str,
         /// The database.
         path: PathBuf,
-        /// What it said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// A newer program wrote it.
+    /// A newer version wrote the database.
     #[error(
         "{path} was written by a newer version (schema {found}, this one knows {known}); install that version",
         path = path.display()
@@ -39,20 +39,20 @@ pub enum StateError {
         path: PathBuf,
         /// Its schema.
         found: u32,
-        /// The newest that is known here.
+        /// The newest schema that this version knows.
         known: u32,
     },
-    /// A row holds what nobody here wrote.
-    #[error("{path} holds a {field} that cannot be understood: {value:?}", path = path.display())]
+    /// A row holds a value that this version never writes.
+    #[error("{path} holds an invalid {field}: {value:?}", path = path.display())]
     Row {
         /// The database.
         path: PathBuf,
         /// The column.
         field: &'static str,
-        /// What is in it.
+        /// The value.
         value: String,
     },
-    /// No bottle works on that issue.
+    /// No bottle works on the issue.
     #[error("no bottle works on {owner}/{repo}#{issue_number}; start one first")]
     Unknown {
         /// The repository's owner.
@@ -62,9 +62,9 @@ pub enum StateError {
         /// The issue.
         issue_number: u64,
     },
-    /// Somebody else has claimed the work since.
+    /// Another holder has claimed the work item since.
     #[error(
-        "{owner}/{repo}#{issue_number} was taken over: its fence is {held} by now, and this came with {came}"
+        "{owner}/{repo}#{issue_number} was taken over: its fence is {held}, and this step has fence {came}"
     )]
     Fenced {
         /// The repository's owner.
@@ -73,15 +73,15 @@ pub enum StateError {
         repo: String,
         /// The issue.
         issue_number: u64,
-        /// The fence that counts.
+        /// The current fence.
         held: u64,
-        /// The one that was brought.
+        /// The fence of the refused step.
         came: u64,
     },
-    /// The work is in another state.
+    /// The work item's state does not allow the step.
     #[error(transparent)]
-    Work(#[from] WrongWorkStep),
-    /// The bottle is in another status.
+    WorkStep(#[from] WrongWorkStep),
+    /// The bottle's state does not allow the step.
     #[error(transparent)]
-    Step(#[from] WrongStep),
+    BottleStep(#[from] WrongBottleStep),
 }

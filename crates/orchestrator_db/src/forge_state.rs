@@ -1,8 +1,8 @@
-//! What is kept about an issue that a bottle works on.
+//! The row of an issue that has a bottle.
 
 use jiff::Timestamp;
 
-use crate::rules::status::BottleStatus;
+use crate::rules::status::BottleState;
 
 /// An issue on a forge.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,25 +15,25 @@ pub struct IssueKey {
     pub issue_number: u64,
 }
 
-/// The bottle of an issue.
+/// The bottle that works on an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeState {
     /// The issue.
     pub key: IssueKey,
-    /// The bottle's own name.
+    /// The bottle's name.
     pub slug: String,
     /// The agent in it.
     pub agent_name: String,
-    /// The bottle manifests it was made from.
+    /// The bottle manifests that it was made from.
     pub bottle_names: Vec<String>,
-    /// The sandbox it runs in.
+    /// The sandbox that it runs in.
     pub backend_name: String,
-    /// Who its commits are by.
+    /// The author of its commits.
     pub agent_git_user: String,
     /// Its pull request, once there is one.
     pub pr_number: Option<u64>,
-    /// What it is doing.
-    pub status: BottleStatus,
-    /// When it was last heard of.
+    /// Its state.
+    pub status: BottleState,
+    /// Time of its last sign of life.
     pub last_checkin_at: Timestamp,
 }

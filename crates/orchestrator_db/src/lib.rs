@@ -1,8 +1,7 @@
-//! Which bottle works on which issue, kept across restarts.
+//! The orchestrator's database: which bottle works on which issue, the inbox of deliveries, and the work queue.
 //!
-//! A small table behind one trait, [`ForgeStateStore`], so that the engine below can be another one; the first is SQLite
-//! ([`SqliteForgeStateStore`]), which also keeps what the orchestrator needs: an inbox of [`Delivery`]s and the [`Work`] on
-//! each issue, with leases and fences. Whether a status may follow another is decided in `rules`.
+//! [`ForgeStateStore`] is the trait for another engine; [`SqliteForgeStateStore`] is the first one, and also stores the
+//! orchestrator's [`Delivery`]s and [`WorkItem`]s with their leases and fences. `rules` decides which step may follow which.
 
 mod delivery;
 mod error;
@@ -12,11 +11,11 @@ mod sqlite;
 mod store;
 mod work;
 
-pub use delivery::{About, Delivery, Kept, NewDelivery};
-pub use error::StateError;
+pub use delivery::{About, Delivery, DeliveryInsert, NewDelivery};
+pub use error::DbError;
 pub use forge_state::{ForgeState, IssueKey};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
-pub use rules::status::{BottleStatus, Step, WrongStep, next_status};
+pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};
 pub use sqlite::SqliteForgeStateStore;
 pub use store::ForgeStateStore;
-pub use work::{Errand, Work, WorkEvent, WorkNote};
+pub use work::{WorkEvent, WorkItem, WorkNote, WorkRequest};

@@ -1,24 +1,24 @@
-//! What every engine below the state must be able to do.
+//! The trait of every engine that stores forge states.
 
-use crate::error::StateError;
+use crate::error::DbError;
 use crate::forge_state::{ForgeState, IssueKey};
-use crate::rules::status::{BottleStatus, Step};
+use crate::rules::status::{BottleState, BottleStep};
 
-/// Keeps the state of issues across restarts. A call returns once its effect survives a power failure.
+/// Stores the bottle of each issue across restarts. A call returns once its effect survives a power failure.
 pub trait ForgeStateStore: Send + Sync {
-    /// Keeps a state, in the place of an earlier one of the same issue.
-    fn upsert(&self, state: &ForgeState) -> Result<(), StateError>;
+    /// Adds a row, or replaces the issue's earlier one.
+    fn upsert(&self, state: &ForgeState) -> Result<(), DbError>;
 
-    /// The state of an issue, if there is one.
-    fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, StateError>;
+    /// The row of an issue.
+    fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, DbError>;
 
-    /// Forgets an issue; one that is not known is no error.
-    fn delete(&self, key: &IssueKey) -> Result<(), StateError>;
+    /// Deletes the row of an issue, if there is one.
+    fn delete(&self, key: &IssueKey) -> Result<(), DbError>;
 
-    /// All states, by owner, repository and number.
-    fn all(&self) -> Result<Vec<ForgeState>, StateError>;
+    /// All rows, by owner, repository and number.
+    fn all(&self) -> Result<Vec<ForgeState>, DbError>;
 
-    /// Takes a step with a bottle if its status allows it, and returns the new status. Of two who try at once, the
-    /// second sees what the first has done.
-    fn step(&self, key: &IssueKey, step: Step) -> Result<BottleStatus, StateError>;
+    /// Takes a step if the bottle's state allows it, and returns the new state. Two concurrent calls are serialised: the
+    /// second one sees the result of the first.
+    fn step(&self, key: &IssueKey, step: BottleStep) -> Result<BottleState, DbError>;
 }

@@ -1,99 +1,99 @@
-//! What the orchestrator keeps about the work on an issue, and what happened to it.
+//! Work items of the orchestrator, and the events of each.
 
 use jiff::Timestamp;
 
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::WorkState;
 
-/// The work on an issue.
+/// The work on one issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
+pub struct WorkItem {
     /// The issue.
     pub key: IssueKey,
-    /// Where it stands.
+    /// Its state.
     pub state: WorkState,
-    /// What is to be done when it runs next.
-    pub errand: Errand,
-    /// The delivery that it is done for, if one set it off.
+    /// The request of its next run.
+    pub request: WorkRequest,
+    /// The delivery that triggered it, if one did.
     pub trigger: Option<String>,
-    /// The issue's title, for people.
+    /// The issue's title.
     pub title: String,
     /// The bottle, once there is one.
     pub slug: Option<String>,
-    /// Grows with every claim: who comes with an older one has lost it.
+    /// Grows with every claim; a step with an older fence is refused.
     pub fence: u64,
-    /// How often it was claimed. A claim that is taken over stays the same one.
+    /// Number of claims. Taking over a claim does not add one.
     pub claims: u64,
-    /// Who holds it, while it is claimed or runs.
+    /// The holder of the lease, while it is claimed or running.
     pub holder: Option<String>,
-    /// Until when it is held, by the database's clock.
+    /// End of the lease, by the database's clock.
     pub lease_until: Option<Timestamp>,
-    /// When it goes on, while it waits.
+    /// Earliest time of the next claim, while it waits.
     pub not_before: Option<Timestamp>,
-    /// When its bottle is to go, once its pull request is closed.
+    /// When its bottle is destroyed, once its pull request is closed.
     pub destroy_at: Option<Timestamp>,
-    /// How often it failed in a row through no fault of its agent.
+    /// Consecutive failures that the agent did not cause.
     pub attempts: u32,
-    /// Why it stands where it stands, for people.
+    /// Reason for the state, for people.
     pub reason: String,
     /// When it was queued first.
     pub created_at: Timestamp,
-    /// When it took its last step.
+    /// Time of its last step.
     pub updated_at: Timestamp,
 }
 
-/// What is to be done for an issue.
+/// What the next run of a work item does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Errand {
-    /// Make a bottle.
+pub enum WorkRequest {
+    /// Creates a bottle.
     Start {
-        /// Whose manifest.
+        /// The agent's manifest.
         agent: String,
-        /// Which bottles, in the place of the agent's own.
+        /// Bottle manifests that replace the agent's own.
         bottles: Vec<String>,
     },
-    /// Go on with the bottle that is there.
+    /// Resumes the bottle.
     Resume {
-        /// A person's own words; without them the thread says what is new.
+        /// A user's prompt. Without one, the new comments are the prompt.
         prompt: Option<String>,
     },
 }
 
-/// What changes with a step beside the state. What is `None` stays as it is.
+/// Fields that change with a step; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkNote {
-    /// Why, for people.
+    /// Reason for the step, for people.
     pub reason: String,
     /// The bottle.
     pub slug: Option<String>,
-    /// What is to be done next.
-    pub errand: Option<Errand>,
-    /// The delivery that it is done for.
+    /// The request of the next run.
+    pub request: Option<WorkRequest>,
+    /// The delivery that triggered it.
     pub trigger: Option<String>,
-    /// When it goes on.
+    /// Earliest time of the next claim.
     pub not_before: Option<Timestamp>,
-    /// How often it failed in a row.
+    /// Consecutive failures.
     pub attempts: Option<u32>,
 }
 
 impl WorkNote {
-    /// A note with nothing but its reason.
+    /// A note with a reason alone.
     pub fn because(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), ..Self::default() }
     }
 }
 
-/// One thing that happened to the work on an issue.
+/// One step of a work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkEvent {
-    /// In which order.
+    /// Its place in the order of all events.
     pub seq: u64,
     /// The issue.
     pub key: IssueKey,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// The state that it led to.
+    /// The state after the step.
     pub state: WorkState,
-    /// Why.
+    /// Reason for the step.
     pub reason: String,
 }

@@ -3,7 +3,7 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use orchestrator_db::{BottleStatus, ForgeState, ForgeStateStore};
+use orchestrator_db::{BottleState, ForgeState, ForgeStateStore};
 use serde_json::{Value, json};
 
 use super::{keep, read_prompt};
@@ -66,7 +66,7 @@ fn announce(ui: &Ui, access: &ForgeAccess) {
 pub(crate) fn status(ui: &Ui) -> Outcome {
     let home = Home::from_env()?;
     let states = open_state(&home)?.all().or_general()?;
-    let active = states.into_iter().filter(|state| state.status != BottleStatus::Destroyed);
+    let active = states.into_iter().filter(|state| state.status != BottleState::Destroyed);
     let rows: Vec<Value> = active.map(|state| row(&home, &state)).collect();
     if ui.is_json() {
         ui.document(&rows);

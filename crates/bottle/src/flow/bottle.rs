@@ -9,6 +9,7 @@ use host::lock::{FileLock, LockError, LockKind};
 use jiff::Timestamp;
 use model::exit::BottleExit;
 use model::id::{BranchName, RunId, Sha, Slug};
+pub(crate) use orchestrator_db::BottleState;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 use store::run_dir::{self, RunDir};
@@ -28,25 +29,6 @@ const ATTEMPTS: u32 = 1000;
 pub(crate) struct Bottle {
     slug: Slug,
     path: PathBuf,
-}
-
-/// What a bottle is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum BottleState {
-    Running,
-    Frozen,
-    Destroyed,
-}
-
-impl BottleState {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Frozen => "frozen",
-            Self::Destroyed => "destroyed",
-        }
-    }
 }
 
 /// Everything that is needed to go on, on any backend.

@@ -6,7 +6,7 @@ use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
 use model::id::BoxName;
-use orchestrator_db::Step;
+use orchestrator_db::BottleStep;
 use store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
@@ -87,7 +87,7 @@ pub(crate) async fn destroy(
     if loss == Loss::Refused && record.state != BottleState::Destroyed {
         refuse_loss(&bottle, &record, slug)?;
     }
-    standing::step(keeper.home, &record, Step::Destroy)?;
+    standing::step(keeper.home, &record, BottleStep::Destroy)?;
     record.state = BottleState::Destroyed;
     bottle.save(&record)?;
     host::failpoint::hit("destroying");

@@ -8,7 +8,7 @@ use engine::agent_plan::ResolvedAgent;
 use engine::terminal::TerminalPlan;
 use model::exit::BottleExit;
 use model::id::{BranchName, Sha};
-use orchestrator_db::Step;
+use orchestrator_db::BottleStep;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
 use store::metadata::load_metadata;
@@ -188,7 +188,7 @@ pub(crate) async fn resume(
     };
     ui.phase("observe", "fetching origin");
     let source = Source::fetch(home, &record.repo, access.as_ref()).await?;
-    standing::step(home, &record, Step::Rehydrate)?;
+    standing::step(home, &record, BottleStep::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
     let (terminal, claim) = (wish.terminal, wish.claim);

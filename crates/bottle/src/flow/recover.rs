@@ -5,7 +5,7 @@ use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
 use model::id::BoxName;
-use orchestrator_db::Step;
+use orchestrator_db::BottleStep;
 use store::env_snapshot::LaterSnapshot;
 use store::metadata::load_metadata;
 
@@ -79,7 +79,7 @@ pub(crate) fn settle(home: &Home, slug: &str) -> Result<(), Failure> {
             return Ok(());
         }
     }
-    standing::step(home, &record, Step::Freeze)?;
+    standing::step(home, &record, BottleStep::Freeze)?;
     record.state = BottleState::Frozen;
     bottle.save(&record)
 }

@@ -19,7 +19,7 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::Ended;
-use orchestrator_db::Step;
+use orchestrator_db::BottleStep;
 use sandbox::spec::BoxUser;
 use serde_json::json;
 use store::commands_log::CommandsLog;
@@ -352,7 +352,7 @@ impl Run<'_> {
             Some(ended) if !failed => headless_status(&ended, done),
             _ => BottleExit::OwnFailure.code(),
         };
-        standing::step(self.keeper.home, &self.record, Step::Freeze)?;
+        standing::step(self.keeper.home, &self.record, BottleStep::Freeze)?;
         self.record.state = BottleState::Frozen;
         self.bottle.save(&self.record)?;
         self.meta.phase = Phase::Closed;

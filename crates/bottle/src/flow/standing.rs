@@ -2,7 +2,7 @@
 
 use engine::workspace::AGENT_IDENTITY;
 use model::exit::BottleExit;
-use orchestrator_db::{ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore, Step};
+use orchestrator_db::{BottleStep, ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore};
 
 use super::bottle::Record;
 use super::home::Home;
@@ -24,7 +24,7 @@ pub(crate) fn begin(home: &Home, env: &ForgeEnv, record: &Record) -> Result<(), 
     let store = open_state(home)?;
     let key = key_of(env);
     if let Some(known) = store.get(&key).or_general()? {
-        orchestrator_db::next_status(known.status, Step::Start).map_err(|error| {
+        orchestrator_db::next_status(known.status, BottleStep::Start).map_err(|error| {
             Failure::not_found(format!(
                 "{error}: the bottle '{}' works on issue #{}; go on with: bot-bottle orchestrate resume --slug {}",
                 known.slug, env.issue, known.slug
@@ -43,13 +43,13 @@ fn row(key: IssueKey, record: &Record) -> ForgeState {
         backend_name: record.backend.to_string(),
         agent_git_user: format!("{} <{}>", AGENT_IDENTITY.0, AGENT_IDENTITY.1),
         pr_number: record.pull,
-        status: orchestrator_db::BottleStatus::Running,
+        status: orchestrator_db::BottleState::Running,
         last_checkin_at: host::clock::now(),
     }
 }
 
 /// Takes a step with the bottle of an issue. An issue that another bottle has by now is left alone.
-pub(crate) fn step(home: &Home, record: &Record, step: Step) -> Result<(), Failure> {
+pub(crate) fn step(home: &Home, record: &Record, step: BottleStep) -> Result<(), Failure> {
     let Some(env) = &record.forge else { return Ok(()) };
     let store = open_state(home)?;
     let key = key_of(env);

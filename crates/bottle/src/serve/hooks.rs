@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use orchestrator_db::{Kept, NewDelivery};
+use orchestrator_db::{DeliveryInsert, NewDelivery};
 
 use super::Service;
 use crate::rules::webhook::{HookFault, HookSource, is_genuine, read_hook};
@@ -74,8 +74,8 @@ async fn receive(
         body: bytes.to_vec(),
     };
     match service.inbox.keep(delivery).await {
-        Ok(Kept::New) => (StatusCode::ACCEPTED, "kept\n").into_response(),
-        Ok(Kept::Known) => (StatusCode::OK, "known\n").into_response(),
+        Ok(DeliveryInsert::New) => (StatusCode::ACCEPTED, "kept\n").into_response(),
+        Ok(DeliveryInsert::Duplicate) => (StatusCode::OK, "known\n").into_response(),
         Err(error) => {
             tracing::error!(%error, "a webhook could not be kept");
             refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be kept; send it again")

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use orchestrator_db::{Kept, NewDelivery, SqliteForgeStateStore};
+use orchestrator_db::{DeliveryInsert, NewDelivery, SqliteForgeStateStore};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// So many may wait for the disk; who comes then is told to come back later.
@@ -12,7 +12,7 @@ const PLACES: usize = 1024;
 /// So many share one commit.
 const BATCH: usize = 256;
 
-type Waiting = (NewDelivery, oneshot::Sender<Result<Kept, String>>);
+type Waiting = (NewDelivery, oneshot::Sender<Result<DeliveryInsert, String>>);
 
 /// The way into the inbox, for everybody who receives.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Inbox {
     }
 
     /// Keeps one delivery; returns when it is on disk.
-    pub(crate) async fn keep(&self, delivery: NewDelivery) -> Result<Kept, NotKept> {
+    pub(crate) async fn keep(&self, delivery: NewDelivery) -> Result<DeliveryInsert, NotKept> {
         let (answer, answered) = oneshot::channel();
         self.sender.try_send((delivery, answer)).or(Err(NotKept::Busy))?;
         match answered.await {
@@ -55,10 +55,10 @@ fn write_all(store: &SqliteForgeStateStore, mut receiver: mpsc::Receiver<Waiting
     while receiver.blocking_recv_many(&mut waiting, BATCH) > 0 {
         let (list, answers): (Vec<NewDelivery>, Vec<_>) = waiting.drain(..).unzip();
         host::failpoint::hit("received");
-        match store.keep_deliveries(&list) {
+        match store.insert_deliveries(&list) {
             Ok(kept) => {
                 host::failpoint::hit("inserted");
-                if kept.contains(&Kept::New) {
+                if kept.contains(&DeliveryInsert::New) {
                     news.notify_one();
                 }
                 for (answer, kept) in answers.into_iter().zip(kept) {

@@ -1,7 +1,7 @@
 //! A look at an issue: what the forge says about it now, put beside what is known here.
 
 use forge::{Forge, ForgeError};
-use orchestrator_db::{IssueKey, Work};
+use orchestrator_db::{IssueKey, WorkItem};
 
 use super::Service;
 use crate::exit::{Failure, OrExit};
@@ -77,7 +77,7 @@ fn found<T>(read: Result<T, Failure>) -> Result<Option<T>, Failure> {
 }
 
 /// An issue that was deleted, moved away or is a pull request.
-fn gone(work: Option<&Work>) -> Seen {
+fn gone(work: Option<&WorkItem>) -> Seen {
     let sight = Sight {
         is_open: false,
         agents: Vec::new(),
@@ -90,7 +90,7 @@ fn gone(work: Option<&Work>) -> Seen {
     Seen { sight, title: String::new() }
 }
 
-fn work_sight(work: &Work) -> WorkSight {
+fn work_sight(work: &WorkItem) -> WorkSight {
     WorkSight {
         state: work.state,
         has_bottle: work.slug.is_some(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::agent_result::AgentClaim as Says;
 use host::signal::Cancel;
 use jiff::Timestamp;
-use orchestrator_db::{BottleStatus, Errand, ForgeStateStore, IssueKey, Work};
+use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
 use store::metadata::load_metadata;
 use tokio::sync::mpsc;
 
@@ -40,14 +40,14 @@ const UNKNOWN_QUOTA: Duration = Duration::from_secs(900);
 /// What a worker is to do.
 pub(crate) enum Task {
     /// The work that was claimed.
-    Run(Box<Work>),
+    Run(Box<WorkItem>),
     /// Remove a bottle.
-    Destroy { work: Box<Work>, loss: Loss },
+    Destroy { work: Box<WorkItem>, loss: Loss },
 }
 
 impl Task {
     /// The work that it is about.
-    pub(crate) fn work(&self) -> &Work {
+    pub(crate) fn work(&self) -> &WorkItem {
         match self {
             Self::Run(work) | Self::Destroy { work, .. } => work,
         }
@@ -109,7 +109,7 @@ fn perform(service: &Service, task: Task) -> Outcome {
 }
 
 /// Does what the work asks for, or finishes what was begun.
-fn run(service: &Service, work: &Work) -> Result<Next, Failure> {
+fn run(service: &Service, work: &WorkItem) -> Result<Next, Failure> {
     let repo = service.repos.of(&work.key)?;
     let slug = find_slug(service, work)?;
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
@@ -143,7 +143,7 @@ async fn finish(
     bottle: &Bottle,
     record: &Record,
     access: ForgeAccess,
-    work: &Work,
+    work: &WorkItem,
 ) -> Result<bool, Failure> {
     let Some(dir) = bottle.last_run(record)? else { return Ok(false) };
     if !dir.is_closed() {
@@ -158,10 +158,10 @@ async fn finish(
     Ok(meta.claim == Some(work.claims))
 }
 
-async fn start_wish(service: &Service, work: &Work, repo: &Repo) -> Result<StartWish, Failure> {
-    let (agent, bottles) = match &work.errand {
-        Errand::Start { agent, bottles } => (agent.clone(), bottles.clone()),
-        Errand::Resume { .. } => {
+async fn start_wish(service: &Service, work: &WorkItem, repo: &Repo) -> Result<StartWish, Failure> {
+    let (agent, bottles) = match &work.request {
+        WorkRequest::Start { agent, bottles } => (agent.clone(), bottles.clone()),
+        WorkRequest::Resume { .. } => {
             return Err(Failure::not_found(
                 "its bottle is gone; remove the label and set it again",
             ));
@@ -179,10 +179,12 @@ async fn start_wish(service: &Service, work: &Work, repo: &Repo) -> Result<Start
     })
 }
 
-fn resume_wish(service: &Service, work: &Work, bottle: &Bottle) -> ResumeWish {
-    let prompt = match &work.errand {
-        Errand::Start { .. } => START_PROMPT.to_owned(),
-        Errand::Resume { prompt } => prompt.clone().unwrap_or_else(|| RESUME_PROMPT.to_owned()),
+fn resume_wish(service: &Service, work: &WorkItem, bottle: &Bottle) -> ResumeWish {
+    let prompt = match &work.request {
+        WorkRequest::Start { .. } => START_PROMPT.to_owned(),
+        WorkRequest::Resume { prompt } => {
+            prompt.clone().unwrap_or_else(|| RESUME_PROMPT.to_owned())
+        }
     };
     ResumeWish {
         slug: bottle.slug().to_string(),
@@ -193,12 +195,12 @@ fn resume_wish(service: &Service, work: &Work, bottle: &Bottle) -> ResumeWish {
     }
 }
 
-fn claim_of(work: &Work) -> Claim {
+fn claim_of(work: &WorkItem) -> Claim {
     Claim { number: work.claims, trigger: work.trigger.clone() }
 }
 
 /// What the run that was closed last means.
-fn closing(service: &Service, work: &Work) -> Result<Next, Failure> {
+fn closing(service: &Service, work: &WorkItem) -> Result<Next, Failure> {
     let slug = find_slug(service, work)?;
     let slug = slug.ok_or_else(|| Failure::not_found("the bottle was not found again"))?;
     let (bottle, record) = Bottle::open(&service.home, &slug)?;
@@ -227,9 +229,9 @@ fn waiting_until(claim: &Says) -> Option<Timestamp> {
 
 /// The bottle of an issue. One whose maker was killed before its first record was written is no bottle: what there is of
 /// it is removed.
-pub(super) fn find_slug(service: &Service, work: &Work) -> Result<Option<String>, Failure> {
+pub(super) fn find_slug(service: &Service, work: &WorkItem) -> Result<Option<String>, Failure> {
     let known = service.store.get(&work.key).or_general()?;
-    let Some(known) = known.filter(|known| known.status != BottleStatus::Destroyed) else {
+    let Some(known) = known.filter(|known| known.status != BottleState::Destroyed) else {
         return Ok(None);
     };
     let folder = service.home.cellar().join(&known.slug);
@@ -241,7 +243,7 @@ pub(super) fn find_slug(service: &Service, work: &Work) -> Result<Option<String>
     Ok(Some(known.slug))
 }
 
-fn remove(service: &Service, work: &Work, loss: Loss) -> Result<(), Failure> {
+fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure> {
     let Some(slug) = &work.slug else { return Ok(()) };
     let repo = service.repos.of(&work.key)?;
     let ui = Ui::log(slug);

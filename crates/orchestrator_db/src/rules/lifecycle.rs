@@ -1,58 +1,58 @@
-//! The life of the work on one issue, as the orchestrator sees it: it is queued, claimed before anything is started, runs,
-//! and freezes while people review, until its pull request is closed.
+//! The life of a work item: it is queued, claimed before anything starts, runs, and freezes while people review, until its
+//! pull request is closed.
 
 use std::fmt;
 
-/// Where the work on an issue stands.
+/// State of a work item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WorkState {
-    /// It is to run as soon as there is room.
+    /// It runs as soon as a slot is free.
     Queued,
-    /// Somebody took it, and may have started something.
+    /// A worker holds it, and may have started a bottle.
     Claimed,
-    /// Its agent works, or what it did is being judged and published.
+    /// Its agent runs, or the result is being judged and published.
     Running,
-    /// It waits for people, its bottle kept.
+    /// It waits for people; its bottle is kept.
     Frozen,
-    /// It goes on by itself at a known time: a quota, a rate limit, a forge that is down.
+    /// It is retried at a known time: after a quota, a rate limit, or while a forge is down.
     Waiting,
-    /// It cannot go on without a person.
+    /// It needs a person to continue.
     NeedsAttention,
-    /// Its bottle is gone.
+    /// Its bottle is removed.
     Destroyed,
 }
 
-/// What happens to the work on an issue.
+/// Step in the life of a work item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WorkStep {
-    /// It is to run: for the first time, again, or at last.
+    /// It becomes ready to run.
     Queue,
-    /// It is taken, before anything is started.
+    /// A worker takes it, before anything starts.
     Claim,
-    /// Its bottle is there.
+    /// Its bottle exists.
     Begin,
-    /// Its run is over, in good order.
+    /// Its run has ended in good order.
     Freeze,
-    /// It must wait, and goes on by itself.
+    /// It waits for a known time.
     Wait,
-    /// It cannot go on without a person.
+    /// It needs a person to continue.
     CallPerson,
-    /// Its bottle is not needed any more.
+    /// Its bottle is removed.
     Destroy,
 }
 
-/// A step that the work cannot take.
+/// Step that the work item's state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("work that is {from} cannot {step}")]
 pub struct WrongWorkStep {
-    /// Where it stands.
+    /// The state.
     pub from: WorkState,
-    /// What was to happen.
+    /// The refused step.
     pub step: WorkStep,
 }
 
 impl WorkState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Queued,
         Self::Claimed,
@@ -63,7 +63,7 @@ impl WorkState {
         Self::Destroyed,
     ];
 
-    /// The word that is kept and shown.
+    /// The stored and shown name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -76,12 +76,12 @@ impl WorkState {
         }
     }
 
-    /// Reads the word that is kept.
+    /// Parses a stored name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == word)
     }
 
-    /// Whether somebody must hold a lease on it.
+    /// Whether the state requires a lease.
     pub fn is_held(self) -> bool {
         match self {
             Self::Claimed | Self::Running => true,
@@ -114,12 +114,12 @@ impl fmt::Display for WorkStep {
     }
 }
 
-/// The state after a step. What is so already stays so, because events come twice and late; only a claim is never given
+/// The state after a step. Repeating a step is allowed because events come twice and late; only a claim is never given
 /// twice.
 pub fn next_work(from: WorkState, step: WorkStep) -> Result<WorkState, WrongWorkStep> {
     use WorkState as State;
     match (from, step) {
-        // Whoever holds it lets go of it before it can be queued: a claim is never taken away from a living holder.
+        // The holder releases an item before it is queued: a claim is never taken from a live holder.
         (_, WorkStep::Queue) => Ok(State::Queued),
         (State::Queued | State::Waiting, WorkStep::Claim) => Ok(State::Claimed),
         (State::Claimed | State::Running, WorkStep::Begin) => Ok(State::Running),
@@ -127,7 +127,7 @@ pub fn next_work(from: WorkState, step: WorkStep) -> Result<WorkState, WrongWork
         (State::Claimed | State::Running | State::Waiting, WorkStep::Wait) => Ok(State::Waiting),
         (State::Destroyed, WorkStep::CallPerson) => Err(WrongWorkStep { from, step }),
         (_, WorkStep::CallPerson) => Ok(State::NeedsAttention),
-        // What runs is ended first.
+        // A running item is ended first.
         (State::Claimed | State::Running, WorkStep::Destroy) => Err(WrongWorkStep { from, step }),
         (_, WorkStep::Destroy) => Ok(State::Destroyed),
         (

@@ -2,45 +2,48 @@
 
 use std::fmt;
 
-/// What a bottle is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BottleStatus {
-    /// Its agent works.
+use serde::{Deserialize, Serialize};
+
+/// State of a bottle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BottleState {
+    /// Its agent runs.
     Running,
-    /// It waits for people, its folders kept.
+    /// It waits for people; its folders are kept.
     Frozen,
-    /// It is gone; only the record is left.
+    /// Its folders are removed; the record remains.
     Destroyed,
 }
 
-/// What happens to a bottle.
+/// Step in the life of a bottle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// A run begins, with a new bottle.
+pub enum BottleStep {
+    /// A run begins in a new bottle.
     Start,
-    /// The run is over.
+    /// The run has ended.
     Freeze,
-    /// A run begins, with the bottle that was frozen.
+    /// A run begins in a frozen bottle.
     Rehydrate,
-    /// The bottle is not needed any more.
+    /// The bottle is removed.
     Destroy,
 }
 
-/// A step that a bottle cannot take.
+/// Step that the bottle's state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a bottle that is {from} cannot {step}")]
-pub struct WrongStep {
-    /// What it is doing.
-    pub from: BottleStatus,
-    /// What was to happen.
-    pub step: Step,
+pub struct WrongBottleStep {
+    /// The state.
+    pub from: BottleState,
+    /// The refused step.
+    pub step: BottleStep,
 }
 
-impl BottleStatus {
-    /// All of them.
+impl BottleState {
+    /// All states.
     pub const ALL: [Self; 3] = [Self::Running, Self::Frozen, Self::Destroyed];
 
-    /// The word that is kept.
+    /// The stored name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -49,19 +52,19 @@ impl BottleStatus {
         }
     }
 
-    /// Reads the word that is kept.
+    /// Parses a stored name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == word)
     }
 }
 
-impl fmt::Display for BottleStatus {
+impl fmt::Display for BottleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for BottleStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Start => "be started",
@@ -72,20 +75,20 @@ impl fmt::Display for Step {
     }
 }
 
-/// The status after a step. What is so already stays so: the done signal and the watchdog may both freeze a bottle, and
-/// a webhook may come twice.
-pub fn next_status(from: BottleStatus, step: Step) -> Result<BottleStatus, WrongStep> {
+/// The state after a step. Repeating a step is allowed where events can come twice: the done signal and the watchdog may
+/// both freeze a bottle, and a webhook may be delivered twice.
+pub fn next_status(from: BottleState, step: BottleStep) -> Result<BottleState, WrongBottleStep> {
     match (from, step) {
-        (BottleStatus::Running | BottleStatus::Frozen, Step::Freeze) => Ok(BottleStatus::Frozen),
-        (BottleStatus::Frozen, Step::Rehydrate) => Ok(BottleStatus::Running),
-        (_, Step::Destroy) => Ok(BottleStatus::Destroyed),
-        // What is left of a destroyed bottle is a record, so the issue may get a new one.
-        (BottleStatus::Destroyed, Step::Start) => Ok(BottleStatus::Running),
-        // Two runs in one bottle would write over one another, and a frozen one holds work.
-        (BottleStatus::Running, Step::Start | Step::Rehydrate)
-        | (BottleStatus::Frozen, Step::Start)
-        | (BottleStatus::Destroyed, Step::Freeze | Step::Rehydrate) => {
-            Err(WrongStep { from, step })
+        (BottleState::Running | BottleState::Frozen, BottleStep::Freeze) => Ok(BottleState::Frozen),
+        (BottleState::Frozen, BottleStep::Rehydrate) => Ok(BottleState::Running),
+        (_, BottleStep::Destroy) => Ok(BottleState::Destroyed),
+        // Only the record of a destroyed bottle remains, so the issue may get a new one.
+        (BottleState::Destroyed, BottleStep::Start) => Ok(BottleState::Running),
+        // Two runs in one bottle would overwrite each other, and a frozen bottle holds work.
+        (BottleState::Running, BottleStep::Start | BottleStep::Rehydrate)
+        | (BottleState::Frozen, BottleStep::Start)
+        | (BottleState::Destroyed, BottleStep::Freeze | BottleStep::Rehydrate) => {
+            Err(WrongBottleStep { from, step })
         }
     }
 }
@@ -93,44 +96,44 @@ pub fn next_status(from: BottleStatus, step: Step) -> Result<BottleStatus, Wrong
 #[cfg(test)]
 mod tests {
     use super::*;
-    use BottleStatus::{Destroyed, Frozen, Running};
+    use BottleState::{Destroyed, Frozen, Running};
 
     #[track_caller]
-    fn check(from: BottleStatus, step: Step, to: Option<BottleStatus>) {
+    fn check(from: BottleState, step: BottleStep, to: Option<BottleState>) {
         assert_eq!(next_status(from, step).ok(), to, "{from} {step}");
     }
 
     #[test]
     fn a_bottle_freezes_and_runs_again_until_it_is_destroyed() {
-        check(Running, Step::Freeze, Some(Frozen));
-        check(Frozen, Step::Rehydrate, Some(Running));
-        check(Running, Step::Destroy, Some(Destroyed));
-        check(Frozen, Step::Destroy, Some(Destroyed));
-        check(Destroyed, Step::Start, Some(Running));
+        check(Running, BottleStep::Freeze, Some(Frozen));
+        check(Frozen, BottleStep::Rehydrate, Some(Running));
+        check(Running, BottleStep::Destroy, Some(Destroyed));
+        check(Frozen, BottleStep::Destroy, Some(Destroyed));
+        check(Destroyed, BottleStep::Start, Some(Running));
     }
 
     #[test]
     fn what_is_so_already_stays_so() {
-        check(Frozen, Step::Freeze, Some(Frozen));
-        check(Destroyed, Step::Destroy, Some(Destroyed));
+        check(Frozen, BottleStep::Freeze, Some(Frozen));
+        check(Destroyed, BottleStep::Destroy, Some(Destroyed));
     }
 
     #[test]
     fn a_bottle_runs_once_at_a_time_and_never_after_its_end() {
-        check(Running, Step::Start, None);
-        check(Running, Step::Rehydrate, None);
-        check(Frozen, Step::Start, None);
-        check(Destroyed, Step::Freeze, None);
-        check(Destroyed, Step::Rehydrate, None);
-        let error = next_status(Destroyed, Step::Freeze).unwrap_err();
+        check(Running, BottleStep::Start, None);
+        check(Running, BottleStep::Rehydrate, None);
+        check(Frozen, BottleStep::Start, None);
+        check(Destroyed, BottleStep::Freeze, None);
+        check(Destroyed, BottleStep::Rehydrate, None);
+        let error = next_status(Destroyed, BottleStep::Freeze).unwrap_err();
         assert_eq!(error.to_string(), "a bottle that is destroyed cannot be frozen");
     }
 
     #[test]
     fn words_are_read_as_they_are_written() {
-        for status in BottleStatus::ALL {
-            assert_eq!(BottleStatus::parse(status.name()), Some(status));
+        for status in BottleState::ALL {
+            assert_eq!(BottleState::parse(status.name()), Some(status));
         }
-        assert_eq!(BottleStatus::parse("Running"), None);
+        assert_eq!(BottleState::parse("Running"), None);
     }
 }

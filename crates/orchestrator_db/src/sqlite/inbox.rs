@@ -1,18 +1,18 @@
-//! The inbox: deliveries, kept before they are acknowledged, many of them in one commit.
+//! The inbox: deliveries are stored before they are acknowledged, many of them in one commit.
 
 use jiff::Timestamp;
 use rusqlite::{Row, TransactionBehavior, params};
 
 use super::SqliteForgeStateStore;
-use crate::delivery::{About, Delivery, Kept, NewDelivery};
-use crate::error::StateError;
+use crate::delivery::{About, Delivery, DeliveryInsert, NewDelivery};
+use crate::error::DbError;
 
 const COLUMNS: &str =
     "seq, source, delivery_id, event, owner, repo, thread, number, received_at, handled_at";
 
 impl SqliteForgeStateStore {
-    /// Keeps deliveries, all in one commit, and says of each whether it was new.
-    pub fn keep_deliveries(&self, list: &[NewDelivery]) -> Result<Vec<Kept>, StateError> {
+    /// Stores deliveries in one commit, and returns for each whether it is new.
+    pub fn insert_deliveries(&self, list: &[NewDelivery]) -> Result<Vec<DeliveryInsert>, DbError> {
         let mut connection = self.lock();
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -26,14 +26,14 @@ impl SqliteForgeStateStore {
             let mut insert = transaction.prepare_cached(sql).map_err(self.failed("prepare"))?;
             let now = host::clock::now().to_string();
             for one in list {
-                let (thread, number) = words(one.about);
+                let (thread, number) = columns_of(one.about);
                 let rows = insert
                     .execute(params![
                         one.source, one.id, one.event, one.owner, one.repo, thread, number,
                         one.body, now
                     ])
                     .map_err(self.failed("keep a delivery"))?;
-                kept.push(if rows == 0 { Kept::Known } else { Kept::New });
+                kept.push(if rows == 0 { DeliveryInsert::Duplicate } else { DeliveryInsert::New });
             }
         }
         transaction.commit().map_err(self.failed("keep a delivery"))?;
@@ -41,7 +41,7 @@ impl SqliteForgeStateStore {
     }
 
     /// What was not acted on yet, in the order in which it came.
-    pub fn unhandled_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, StateError> {
+    pub fn unhandled_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, DbError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM delivery WHERE handled_at IS NULL ORDER BY seq LIMIT ?1"
         );
@@ -49,7 +49,7 @@ impl SqliteForgeStateStore {
     }
 
     /// What came last, newest first.
-    pub fn last_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, StateError> {
+    pub fn last_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, DbError> {
         self.read_deliveries(
             &format!("SELECT {COLUMNS} FROM delivery ORDER BY seq DESC LIMIT ?1"),
             limit,
@@ -57,28 +57,28 @@ impl SqliteForgeStateStore {
     }
 
     /// What came after `seq`, in the order in which it came.
-    pub fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, StateError> {
+    pub fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, DbError> {
         let sql = format!("SELECT {COLUMNS} FROM delivery WHERE seq > ?1 ORDER BY seq LIMIT ?2");
         self.select_deliveries(&sql, params![seq, limit])
     }
 
-    /// How many were not acted on yet.
-    pub fn count_unhandled(&self) -> Result<u64, StateError> {
+    /// Number of unhandled deliveries.
+    pub fn count_unhandled(&self) -> Result<u64, DbError> {
         let sql = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
         let counted = self.lock().query_row(sql, [], |row| row.get(0));
         counted.map_err(self.failed("count the deliveries"))
     }
 
-    /// The bytes of a delivery as they came.
-    pub fn delivery_body(&self, seq: u64) -> Result<Vec<u8>, StateError> {
+    /// The unchanged body of a delivery.
+    pub fn delivery_body(&self, seq: u64) -> Result<Vec<u8>, DbError> {
         let sql = "SELECT body FROM delivery WHERE seq = ?1";
         self.lock()
             .query_row(sql, params![seq], |row| row.get(0))
             .map_err(self.failed("read a delivery"))
     }
 
-    /// Says that these were acted on.
-    pub fn mark_handled(&self, list: &[u64]) -> Result<(), StateError> {
+    /// Marks deliveries as handled.
+    pub fn mark_handled(&self, list: &[u64]) -> Result<(), DbError> {
         let mut connection = self.lock();
         let transaction = connection.transaction().map_err(self.failed("begin"))?;
         {
@@ -92,15 +92,14 @@ impl SqliteForgeStateStore {
         transaction.commit().map_err(self.failed("mark a delivery"))
     }
 
-    /// Forgets what was acted on before `before`. A delivery that comes again after that is looked at again, which does
-    /// no harm.
-    pub fn forget_deliveries(&self, before: Timestamp) -> Result<usize, StateError> {
+    /// Deletes deliveries that were handled before `before`. Redelivering one of them only causes another reconciliation.
+    pub fn forget_deliveries(&self, before: Timestamp) -> Result<usize, DbError> {
         let sql = "DELETE FROM delivery WHERE handled_at IS NOT NULL AND handled_at < ?1";
         let deleted = self.lock().execute(sql, params![before.to_string()]);
-        deleted.map_err(self.failed("forget deliveries"))
+        deleted.map_err(self.failed("delete deliveries"))
     }
 
-    fn read_deliveries(&self, sql: &str, limit: usize) -> Result<Vec<Delivery>, StateError> {
+    fn read_deliveries(&self, sql: &str, limit: usize) -> Result<Vec<Delivery>, DbError> {
         self.select_deliveries(sql, params![limit])
     }
 
@@ -108,7 +107,7 @@ impl SqliteForgeStateStore {
         &self,
         sql: &str,
         values: impl rusqlite::Params,
-    ) -> Result<Vec<Delivery>, StateError> {
+    ) -> Result<Vec<Delivery>, DbError> {
         let connection = self.lock();
         let mut statement = connection.prepare_cached(sql).map_err(self.failed("prepare"))?;
         let rows = statement.query_map(values, read_row);
@@ -116,11 +115,11 @@ impl SqliteForgeStateStore {
         rows.map(|raw| self.delivery(raw.map_err(self.failed("read the deliveries"))?)).collect()
     }
 
-    fn delivery(&self, raw: RawDelivery) -> Result<Delivery, StateError> {
+    fn delivery(&self, raw: RawDelivery) -> Result<Delivery, DbError> {
         let about = match raw.thread.as_str() {
             "issue" => About::Issue(raw.number),
             "pull" => About::Pull(raw.number),
-            other => return Err(self.odd("thread", other)),
+            other => return Err(self.invalid("thread", other)),
         };
         Ok(Delivery {
             seq: raw.seq,
@@ -136,8 +135,8 @@ impl SqliteForgeStateStore {
     }
 }
 
-/// How a thread is kept.
-fn words(about: About) -> (&'static str, u64) {
+/// Columns of a thread.
+fn columns_of(about: About) -> (&'static str, u64) {
     match about {
         About::Issue(number) => ("issue", number),
         About::Pull(number) => ("pull", number),

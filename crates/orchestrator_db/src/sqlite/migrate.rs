@@ -1,4 +1,4 @@
-//! Bringing a database up to date, one version after the other, with a copy put aside first.
+//! Migrations of the schema, one version at a time, after a backup.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use rusqlite::backup::Progress;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::database;
-use crate::error::StateError;
+use crate::error::DbError;
 
-/// What makes each version out of the one before; the first makes version 1 out of nothing.
-pub(super) const MIGRATIONS: &[&str] = &[FORGE_STATE, ORCHESTRATOR];
+/// Statements from each version to the next; the first creates version 1.
+pub(super) const MIGRATIONS: &[&str] = &[FORGE_STATE, ORCHESTRATOR, RENAME_REQUEST];
 
 const FORGE_STATE: &str = "
     CREATE TABLE forge_state (
@@ -80,28 +80,30 @@ const ORCHESTRATOR: &str = "
     CREATE INDEX work_event_of ON work_event (owner, repo, issue_number);
 ";
 
-/// Refuses a database that a newer program wrote, before anything in it is touched.
+const RENAME_REQUEST: &str = "ALTER TABLE work RENAME COLUMN errand TO request;";
+
+/// Refuses a newer schema before anything in the database changes.
 pub(super) fn check_version(
     connection: &Connection,
     path: &Path,
     migrations: &[&str],
-) -> Result<u32, StateError> {
+) -> Result<u32, DbError> {
     let found: u32 = connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .map_err(database(path, "read the version"))?;
     let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
     if found > known {
-        return Err(StateError::Newer { path: path.to_path_buf(), found, known });
+        return Err(DbError::Newer { path: path.to_path_buf(), found, known });
     }
     Ok(found)
 }
 
-/// Brings a database to the newest version, or leaves it as it was.
+/// Migrates to the newest version in one transaction.
 pub(super) fn migrate(
     connection: &mut Connection,
     path: &Path,
     migrations: &[&str],
-) -> Result<(), StateError> {
+) -> Result<(), DbError> {
     if check_version(connection, path, migrations)? as usize == migrations.len() {
         return Ok(());
     }
@@ -109,11 +111,11 @@ pub(super) fn migrate(
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed("begin to migrate"))?;
-    // Looked at again: another process may have been quicker.
+    // Read again: another process may have migrated in the meantime.
     let from = check_version(&transaction, path, migrations)?;
     if from > 0 && (from as usize) < migrations.len() {
-        // Nobody can write now, and a second connection sees what is committed.
-        put_aside(path, from)?;
+        // The transaction keeps writers out, and a second connection sees what is committed.
+        back_up(path, from)?;
     }
     for (sql, version) in migrations.iter().zip(1_u32..).skip(from as usize) {
         transaction
@@ -124,15 +126,15 @@ pub(super) fn migrate(
     transaction.commit().map_err(failed("migrate"))
 }
 
-/// A whole copy beside the database.
-fn put_aside(path: &Path, version: u32) -> Result<PathBuf, StateError> {
+/// Copies the database to a file beside it.
+fn back_up(path: &Path, version: u32) -> Result<PathBuf, DbError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".v{version}-{}", clock::stamp_utc(clock::now())));
     let copy = path.with_file_name(name);
     let failed = |action| database(path, action);
     Connection::open(path)
         .and_then(|source| source.backup("main", &copy, None::<fn(Progress)>))
-        .map_err(failed("put a copy aside"))?;
+        .map_err(failed("back up"))?;
     Ok(copy)
 }
 
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_database_is_put_aside_and_brought_up_to_date() {
+    fn an_older_database_is_back_up_and_brought_up_to_date() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.db");
         let mut connection = Connection::open(&path).unwrap();
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_leaves_everything_as_it_was() {
+    fn a_failed_migration_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.db");
         let mut connection = Connection::open(&path).unwrap();

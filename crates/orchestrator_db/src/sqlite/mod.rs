@@ -1,4 +1,4 @@
-//! The state in SQLite: one file, a write-ahead log, every commit on disk before it counts.
+//! The database in SQLite: one file, a write-ahead log, and every commit on disk before a call returns.
 
 mod inbox;
 mod migrate;
@@ -14,18 +14,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
-use crate::error::StateError;
+use crate::error::DbError;
 use crate::forge_state::{ForgeState, IssueKey};
-use crate::rules::status::{BottleStatus, Step, next_status};
+use crate::rules::status::{BottleState, BottleStep, next_status};
 use crate::store::ForgeStateStore;
 
-/// How long another process may hold the database.
+/// Longest wait for another process that holds the database.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 const COLUMNS: &str = "owner, repo, issue_number, slug, agent_name, bottle_names, backend_name, \
                        agent_git_user, pr_number, status, last_checkin_at";
 
-/// The state in a SQLite database.
+/// The orchestrator's database in SQLite.
 #[derive(Debug)]
 pub struct SqliteForgeStateStore {
     path: PathBuf,
@@ -33,11 +33,11 @@ pub struct SqliteForgeStateStore {
 }
 
 impl SqliteForgeStateStore {
-    /// Opens the database, which is made if need be for its owner alone. One of an older version is brought up to date
-    /// after a copy of it was put aside; one of a newer version is left alone.
-    pub fn open(path: &Path) -> Result<Self, StateError> {
-        make_private(path)
-            .map_err(|source| StateError::Make { path: path.to_path_buf(), source })?;
+    /// Opens the database, or creates it with access for its owner alone. An older schema is migrated after a backup; a
+    /// newer one is refused.
+    pub fn open(path: &Path) -> Result<Self, DbError> {
+        create_private(path)
+            .map_err(|source| DbError::Create { path: path.to_path_buf(), source })?;
         let failed = |action| database(path, action);
         let mut connection = Connection::open(path).map_err(failed("open"))?;
         connection.busy_timeout(BUSY_LIMIT).map_err(failed("set up"))?;
@@ -51,28 +51,28 @@ impl SqliteForgeStateStore {
         Ok(Self { path: path.to_path_buf(), connection: Mutex::new(connection) })
     }
 
-    /// A thread that panicked in the middle leaves no transaction open: each ends with its guard.
+    /// A panic leaves no transaction open: each one ends with its guard, so a poisoned lock is safe to use.
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn failed(&self, action: &'static str) -> impl FnOnce(rusqlite::Error) -> StateError {
+    fn failed(&self, action: &'static str) -> impl FnOnce(rusqlite::Error) -> DbError {
         database(&self.path, action)
     }
 
-    fn odd(&self, field: &'static str, value: &str) -> StateError {
-        StateError::Row { path: self.path.clone(), field, value: value.to_owned() }
+    fn invalid(&self, field: &'static str, value: &str) -> DbError {
+        DbError::Row { path: self.path.clone(), field, value: value.to_owned() }
     }
 
-    fn time(&self, field: &'static str, text: &str) -> Result<Timestamp, StateError> {
-        text.parse().or(Err(self.odd(field, text)))
+    fn time(&self, field: &'static str, text: &str) -> Result<Timestamp, DbError> {
+        text.parse().or(Err(self.invalid(field, text)))
     }
 
-    fn read(&self, raw: RawState) -> Result<ForgeState, StateError> {
+    fn read(&self, raw: RawState) -> Result<ForgeState, DbError> {
         let bottle_names = serde_json::from_str(&raw.bottle_names);
-        let bottle_names = bottle_names.or(Err(self.odd("bottle_names", &raw.bottle_names)))?;
+        let bottle_names = bottle_names.or(Err(self.invalid("bottle_names", &raw.bottle_names)))?;
         let status =
-            BottleStatus::parse(&raw.status).ok_or_else(|| self.odd("status", &raw.status))?;
+            BottleState::parse(&raw.status).ok_or_else(|| self.invalid("status", &raw.status))?;
         let last_checkin_at = self.time("last_checkin_at", &raw.last_checkin_at)?;
         Ok(ForgeState {
             key: raw.key,
@@ -89,7 +89,7 @@ impl SqliteForgeStateStore {
 }
 
 impl ForgeStateStore for SqliteForgeStateStore {
-    fn upsert(&self, state: &ForgeState) -> Result<(), StateError> {
+    fn upsert(&self, state: &ForgeState) -> Result<(), DbError> {
         let sql = format!(
             "INSERT OR REPLACE INTO forge_state ({COLUMNS}) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
@@ -112,11 +112,11 @@ impl ForgeStateStore for SqliteForgeStateStore {
                 state.status.name(),
                 state.last_checkin_at.to_string(),
             ])
-            .map_err(self.failed("keep a state"))?;
+            .map_err(self.failed("store a state"))?;
         Ok(())
     }
 
-    fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, StateError> {
+    fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, DbError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM forge_state WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3"
         );
@@ -127,15 +127,15 @@ impl ForgeStateStore for SqliteForgeStateStore {
         found.map_err(self.failed("read a state"))?.map(|raw| self.read(raw)).transpose()
     }
 
-    fn delete(&self, key: &IssueKey) -> Result<(), StateError> {
+    fn delete(&self, key: &IssueKey) -> Result<(), DbError> {
         let sql = "DELETE FROM forge_state WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
         let IssueKey { owner, repo, issue_number } = key;
         let deleted = self.lock().execute(sql, params![owner, repo, issue_number]);
-        deleted.map_err(self.failed("forget a state"))?;
+        deleted.map_err(self.failed("delete a state"))?;
         Ok(())
     }
 
-    fn all(&self) -> Result<Vec<ForgeState>, StateError> {
+    fn all(&self) -> Result<Vec<ForgeState>, DbError> {
         let sql = format!("SELECT {COLUMNS} FROM forge_state ORDER BY owner, repo, issue_number");
         let connection = self.lock();
         let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
@@ -146,10 +146,10 @@ impl ForgeStateStore for SqliteForgeStateStore {
         rows.map(read).collect()
     }
 
-    fn step(&self, key: &IssueKey, step: Step) -> Result<BottleStatus, StateError> {
+    fn step(&self, key: &IssueKey, step: BottleStep) -> Result<BottleState, DbError> {
         let IssueKey { owner, repo, issue_number } = key;
         let mut connection = self.lock();
-        // Locks for writing at once: who reads first and writes later can be overtaken in between.
+        // Takes the write lock at once: a transaction that reads first can be overtaken before it writes.
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(self.failed("begin"))?;
@@ -162,20 +162,20 @@ impl ForgeStateStore for SqliteForgeStateStore {
             .map_err(self.failed("read a state"))?;
         let Some(word) = word else {
             let (owner, repo) = (owner.clone(), repo.clone());
-            return Err(StateError::Unknown { owner, repo, issue_number: *issue_number });
+            return Err(DbError::Unknown { owner, repo, issue_number: *issue_number });
         };
-        let from = BottleStatus::parse(&word).ok_or_else(|| self.odd("status", &word))?;
+        let from = BottleState::parse(&word).ok_or_else(|| self.invalid("status", &word))?;
         let next = next_status(from, step)?;
         let sql = format!("UPDATE forge_state SET status = ?4 {which}");
         transaction
             .execute(&sql, params![owner, repo, issue_number, next.name()])
             .and_then(|_| transaction.commit())
-            .map_err(self.failed("keep a status"))?;
+            .map_err(self.failed("store a state"))?;
         Ok(next)
     }
 }
 
-/// A row as it lies there.
+/// The columns of a row.
 struct RawState {
     key: IssueKey,
     slug: String,
@@ -204,15 +204,15 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<RawState> {
     })
 }
 
-/// SQLite gives its files beside the database the same permissions.
-fn make_private(path: &Path) -> io::Result<()> {
+/// SQLite gives its other files the permissions of the database.
+fn create_private(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
 }
 
-fn database(path: &Path, action: &'static str) -> impl FnOnce(rusqlite::Error) -> StateError {
+fn database(path: &Path, action: &'static str) -> impl FnOnce(rusqlite::Error) -> DbError {
     let path = path.to_path_buf();
-    move |source| StateError::Database { action, path, source }
+    move |source| DbError::Database { action, path, source }
 }

@@ -1,6 +1,6 @@
 //! What every engine promises. An engine is an [`Engine`]; its promises are run by `conformance!`.
 
-use orchestrator_db::{BottleStatus, ForgeState, ForgeStateStore, IssueKey, StateError, Step};
+use orchestrator_db::{BottleState, BottleStep, DbError, ForgeState, ForgeStateStore, IssueKey};
 
 /// An engine with a place of its own to keep things in.
 pub(crate) trait Engine {
@@ -51,7 +51,7 @@ pub(crate) fn state(key: IssueKey) -> ForgeState {
         backend_name: "bwrap".to_owned(),
         agent_git_user: "bot1".to_owned(),
         pr_number: None,
-        status: BottleStatus::Running,
+        status: BottleState::Running,
         last_checkin_at: "2026-11-15T08:00:00.123456Z".parse().unwrap(),
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn what_was_kept_is_read_back(engine: &impl Engine) {
     assert_eq!(store.get(&kept.key).unwrap().as_ref(), Some(&kept));
     kept.pr_number = Some(318);
     kept.bottle_names.clear();
-    kept.status = BottleStatus::Frozen;
+    kept.status = BottleState::Frozen;
     store.upsert(&kept).unwrap();
     assert_eq!(store.get(&kept.key).unwrap(), Some(kept));
 }
@@ -110,36 +110,36 @@ pub(crate) fn what_was_kept_outlives_the_store(engine: &impl Engine) {
     engine.open().upsert(&kept).unwrap();
     let (one, other) = (engine.open(), engine.open());
     assert_eq!(one.get(&kept.key).unwrap().as_ref(), Some(&kept));
-    one.step(&kept.key, Step::Freeze).unwrap();
-    assert_eq!(other.get(&kept.key).unwrap().unwrap().status, BottleStatus::Frozen);
+    one.step(&kept.key, BottleStep::Freeze).unwrap();
+    assert_eq!(other.get(&kept.key).unwrap().unwrap().status, BottleState::Frozen);
 }
 
 pub(crate) fn a_step_is_taken_if_the_status_allows_it(engine: &impl Engine) {
     let store = engine.open();
     let kept = state(key("alice", "hooks", 317));
     store.upsert(&kept).unwrap();
-    assert_eq!(store.step(&kept.key, Step::Freeze).unwrap(), BottleStatus::Frozen);
-    let error = store.step(&kept.key, Step::Start).unwrap_err();
-    assert!(matches!(error, StateError::Step(_)), "{error}");
-    assert_eq!(store.step(&kept.key, Step::Rehydrate).unwrap(), BottleStatus::Running);
-    assert_eq!(store.step(&kept.key, Step::Destroy).unwrap(), BottleStatus::Destroyed);
-    let expected = ForgeState { status: BottleStatus::Destroyed, ..kept };
+    assert_eq!(store.step(&kept.key, BottleStep::Freeze).unwrap(), BottleState::Frozen);
+    let error = store.step(&kept.key, BottleStep::Start).unwrap_err();
+    assert!(matches!(error, DbError::BottleStep(_)), "{error}");
+    assert_eq!(store.step(&kept.key, BottleStep::Rehydrate).unwrap(), BottleState::Running);
+    assert_eq!(store.step(&kept.key, BottleStep::Destroy).unwrap(), BottleState::Destroyed);
+    let expected = ForgeState { status: BottleState::Destroyed, ..kept };
     assert_eq!(store.get(&expected.key).unwrap(), Some(expected));
 }
 
 pub(crate) fn a_step_with_an_unknown_bottle_says_so(engine: &impl Engine) {
-    let error = engine.open().step(&key("alice", "hooks", 1), Step::Freeze).unwrap_err();
+    let error = engine.open().step(&key("alice", "hooks", 1), BottleStep::Freeze).unwrap_err();
     assert_eq!(error.to_string(), "no bottle works on alice/hooks#1; start one first");
 }
 
 pub(crate) fn of_many_who_step_at_once_each_sees_the_others(engine: &impl Engine) {
-    let kept = ForgeState { status: BottleStatus::Frozen, ..state(key("alice", "hooks", 1)) };
+    let kept = ForgeState { status: BottleState::Frozen, ..state(key("alice", "hooks", 1)) };
     engine.open().upsert(&kept).unwrap();
     let stores: Vec<_> = (0..4).map(|_| engine.open()).collect();
     let started: usize = std::thread::scope(|scope| {
         let steps: Vec<_> = stores
             .iter()
-            .map(|store| scope.spawn(|| store.step(&kept.key, Step::Rehydrate).is_ok()))
+            .map(|store| scope.spawn(|| store.step(&kept.key, BottleStep::Rehydrate).is_ok()))
             .collect();
         steps.into_iter().map(|step| usize::from(step.join().unwrap())).sum()
     });

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, Errand, Kept, NewDelivery, SqliteForgeStateStore, StateError, Work, WorkNote, WorkState,
-    WorkStep,
+    About, DbError, DeliveryInsert, NewDelivery, SqliteForgeStateStore, WorkItem, WorkNote,
+    WorkRequest, WorkState, WorkStep,
 };
 use tempfile::TempDir;
 
@@ -34,39 +34,39 @@ fn delivery(id: &str) -> NewDelivery {
     }
 }
 
-fn start() -> Errand {
-    Errand::Start { agent: "implementer".to_owned(), bottles: vec!["rust".to_owned()] }
+fn start() -> WorkRequest {
+    WorkRequest::Start { agent: "implementer".to_owned(), bottles: vec!["rust".to_owned()] }
 }
 
-fn add(store: &SqliteForgeStateStore, number: u64) -> Work {
+fn add(store: &SqliteForgeStateStore, number: u64) -> WorkItem {
     let note = WorkNote { trigger: Some("d-1".to_owned()), ..WorkNote::because("labelled") };
     store.add_work(&key("acme", "widget", number), "Mend it", &start(), &note).unwrap()
 }
 
 fn step(
     store: &SqliteForgeStateStore,
-    work: &Work,
+    work: &WorkItem,
     step: WorkStep,
-) -> Result<WorkState, StateError> {
+) -> Result<WorkState, DbError> {
     store.step_work(&work.key, work.fence, step, &WorkNote::because("so"))
 }
 
 #[test]
 fn a_delivery_that_comes_twice_counts_once() {
     let (_dir, store) = store();
-    let kept = store.keep_deliveries(&[delivery("a"), delivery("b"), delivery("a")]).unwrap();
-    assert_eq!(kept, [Kept::New, Kept::New, Kept::Known]);
-    assert_eq!(store.keep_deliveries(&[delivery("b")]).unwrap(), [Kept::Known]);
+    let kept = store.insert_deliveries(&[delivery("a"), delivery("b"), delivery("a")]).unwrap();
+    assert_eq!(kept, [DeliveryInsert::New, DeliveryInsert::New, DeliveryInsert::Duplicate]);
+    assert_eq!(store.insert_deliveries(&[delivery("b")]).unwrap(), [DeliveryInsert::Duplicate]);
     let mut elsewhere = delivery("b");
     elsewhere.source = "github".to_owned();
-    assert_eq!(store.keep_deliveries(&[elsewhere]).unwrap(), [Kept::New]);
+    assert_eq!(store.insert_deliveries(&[elsewhere]).unwrap(), [DeliveryInsert::New]);
 }
 
 #[test]
 fn deliveries_wait_in_their_order_until_they_are_handled_and_outlive_the_store() {
     let (dir, store) = store();
-    store.keep_deliveries(&[delivery("a"), delivery("b")]).unwrap();
-    store.keep_deliveries(&[delivery("c")]).unwrap();
+    store.insert_deliveries(&[delivery("a"), delivery("b")]).unwrap();
+    store.insert_deliveries(&[delivery("c")]).unwrap();
     let first = store.unhandled_deliveries(1).unwrap().remove(0);
     assert_eq!((first.id.as_str(), first.about), ("a", About::Issue(3)));
     store.mark_handled(&[first.seq]).unwrap();
@@ -84,7 +84,7 @@ fn deliveries_wait_in_their_order_until_they_are_handled_and_outlive_the_store()
 #[test]
 fn only_what_was_handled_is_forgotten() {
     let (_dir, store) = store();
-    store.keep_deliveries(&[delivery("a"), delivery("b")]).unwrap();
+    store.insert_deliveries(&[delivery("a"), delivery("b")]).unwrap();
     let first = store.unhandled_deliveries(1).unwrap().remove(0);
     store.mark_handled(&[first.seq]).unwrap();
     let tomorrow = host::clock::now() + Duration::from_secs(86_400);
@@ -101,7 +101,7 @@ fn work_is_claimed_in_the_order_in_which_it_was_queued() {
     assert_eq!((first.key.issue_number, first.state), (9, WorkState::Claimed));
     assert_eq!((first.fence, first.holder.as_deref()), (2, Some("me")));
     assert!(first.lease_until.unwrap() > host::clock::now());
-    assert_eq!((first.errand, first.trigger.as_deref()), (start(), Some("d-1")));
+    assert_eq!((first.request, first.trigger.as_deref()), (start(), Some("d-1")));
     assert_eq!(store.claim_work("me", LEASE).unwrap().unwrap().key.issue_number, 2);
     assert_eq!(store.claim_work("me", LEASE).unwrap(), None);
 }
@@ -145,7 +145,7 @@ fn who_lost_its_claim_is_fenced_off() {
     assert_eq!((theirs.state, theirs.holder.as_deref()), (WorkState::Running, Some("second")));
     assert_eq!((mine.claims, theirs.claims), (1, 1), "it is the same claim");
     let error = step(&store, &mine, WorkStep::Freeze).unwrap_err();
-    assert!(matches!(error, StateError::Fenced { held: 3, came: 2, .. }), "{error}");
+    assert!(matches!(error, DbError::Fenced { held: 3, came: 2, .. }), "{error}");
     assert!(error.to_string().contains("acme/widget#3 was taken over"), "{error}");
     assert_eq!(step(&store, &theirs, WorkStep::Freeze).unwrap(), WorkState::Frozen);
     assert!(store.take_over_work("third", LEASE).unwrap().is_empty(), "nobody holds it now");
@@ -194,7 +194,7 @@ fn every_step_is_an_event_with_its_reason() {
         told,
         [
             (WorkState::Queued, "labelled"),
-            (WorkState::Claimed, "there is room for it"),
+            (WorkState::Claimed, "a slot is free"),
             (WorkState::Running, "it is there"),
         ]
     );
@@ -205,7 +205,7 @@ fn every_step_is_an_event_with_its_reason() {
 #[test]
 fn what_came_in_is_read_in_order_and_counted() {
     let (_dir, store) = store();
-    store.keep_deliveries(&["a", "b", "c"].map(delivery)).unwrap();
+    store.insert_deliveries(&["a", "b", "c"].map(delivery)).unwrap();
     let ids = |seq| -> Vec<String> {
         store.deliveries_since(seq, 2).unwrap().into_iter().map(|one| one.id).collect()
     };

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use orchestrator_db::{ForgeStateStore, SqliteForgeStateStore, StateError};
+use orchestrator_db::{BottleState, DbError, ForgeStateStore, SqliteForgeStateStore, WorkRequest};
 use tempfile::TempDir;
 
 use crate::conformance::{Engine, conformance, key, state};
@@ -51,7 +51,7 @@ fn a_database_of_a_newer_version_is_left_alone() {
     drop(raw);
     let before = std::fs::read(engine.path()).unwrap();
     let error = SqliteForgeStateStore::open(&engine.path()).unwrap_err();
-    assert!(matches!(error, StateError::Newer { found: 99, known: 2, .. }), "{error}");
+    assert!(matches!(error, DbError::Newer { found: 99, known: 3, .. }), "{error}");
     assert_eq!(std::fs::read(engine.path()).unwrap(), before);
 }
 
@@ -62,7 +62,7 @@ fn what_is_no_database_is_said_to_be_none() {
     std::fs::write(engine.path(), "this is a text file, and a long one at that".repeat(50))
         .unwrap();
     let error = SqliteForgeStateStore::open(&engine.path()).unwrap_err();
-    assert!(matches!(error, StateError::Database { .. }), "{error}");
+    assert!(matches!(error, DbError::Database { .. }), "{error}");
 }
 
 #[test]
@@ -73,8 +73,26 @@ fn a_status_that_nobody_knows_is_not_kept() {
     raw.execute("UPDATE forge_state SET status = 'melted'", []).unwrap_err();
     raw.execute("UPDATE forge_state SET bottle_names = 'none'", []).unwrap();
     let error = engine.open().all().unwrap_err();
-    assert!(
-        error.to_string().contains("holds a bottle_names that cannot be understood"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("holds an invalid bottle_names"), "{error}");
+}
+
+#[test]
+fn a_database_of_the_version_before_opens_with_everything_in_it() {
+    let engine = Sqlite::new();
+    std::fs::create_dir_all(engine.path().parent().unwrap()).unwrap();
+    let raw = rusqlite::Connection::open(engine.path()).unwrap();
+    raw.execute_batch(include_str!("../fixture/v2.sql")).unwrap();
+    drop(raw);
+    let store = engine.open();
+    let known = store.get(&key("alice", "hooks", 7)).unwrap().unwrap();
+    assert_eq!((known.status, known.pr_number), (BottleState::Frozen, Some(12)));
+    let requests: Vec<_> = store.works().unwrap().into_iter().map(|work| work.request).collect();
+    let resume = WorkRequest::Resume { prompt: Some("Once more.".to_owned()) };
+    let start = WorkRequest::Start { agent: "worker".to_owned(), bottles: vec!["rust".to_owned()] };
+    assert_eq!(requests, [resume, start]);
+    assert_eq!(store.work_events(&key("alice", "hooks", 7)).unwrap().len(), 1);
+    assert_eq!(store.delivery_body(1).unwrap(), b"{}");
+    let names = std::fs::read_dir(engine.path().parent().unwrap()).unwrap().flatten();
+    let backup = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().contains(".v2-");
+    assert_eq!(names.filter(backup).count(), 1, "a backup of the older version");
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, Delivery, Errand, ForgeStateStore, IssueKey, Work, WorkNote, WorkState, WorkStep,
+    About, Delivery, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkRequest, WorkState,
+    WorkStep,
 };
 use tokio::task::JoinError;
 
@@ -134,14 +135,14 @@ impl Foreman {
         match (next, work) {
             (Move::Start { agent, bottles }, _) => {
                 let reason = format!("assigned, and labelled for '{agent}'");
-                let errand = Errand::Start { agent, bottles };
+                let request = WorkRequest::Start { agent, bottles };
                 let note = WorkNote { trigger, ..WorkNote::because(reason) };
-                store.add_work(key, &seen.title, &errand, &note).or_general()?;
+                store.add_work(key, &seen.title, &request, &note).or_general()?;
             }
             (Move::Resume { reason }, Some(work)) => {
-                let errand = Some(Errand::Resume { prompt: None });
+                let request = Some(WorkRequest::Resume { prompt: None });
                 let note =
-                    WorkNote { errand, trigger, attempts: Some(0), ..WorkNote::because(reason) };
+                    WorkNote { request, trigger, attempts: Some(0), ..WorkNote::because(reason) };
                 store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
             }
             (Move::EndAgent { reason }, Some(work)) => self.end_agent(&work, &reason)?,
@@ -157,7 +158,7 @@ impl Foreman {
         Ok(Acted::Done)
     }
 
-    fn end_agent(&self, work: &Work, reason: &str) -> Result<(), Failure> {
+    fn end_agent(&self, work: &WorkItem, reason: &str) -> Result<(), Failure> {
         let Some(slug) = find_slug(&self.service, work)? else { return Ok(()) };
         let (bottle, record) = Bottle::open(&self.service.home, &slug)?;
         if let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) {
@@ -167,7 +168,7 @@ impl Foreman {
         Ok(())
     }
 
-    fn retire(&self, work: &Work, reason: &str) -> Result<(), Failure> {
+    fn retire(&self, work: &WorkItem, reason: &str) -> Result<(), Failure> {
         let days = self.service.settings.retention_days;
         let at = host::clock::now() + Duration::from_secs(u64::from(days) * 86_400);
         let store = &self.service.store;
@@ -191,7 +192,7 @@ impl Foreman {
                 let prompt = String::from_utf8_lossy(&body).trim().to_owned();
                 let prompt = Some(prompt).filter(|prompt| !prompt.is_empty());
                 let note = WorkNote {
-                    errand: work.slug.is_some().then_some(Errand::Resume { prompt }),
+                    request: work.slug.is_some().then_some(WorkRequest::Resume { prompt }),
                     attempts: Some(0),
                     ..WorkNote::because("a person resumed it")
                 };

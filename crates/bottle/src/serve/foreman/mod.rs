@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use forge::IssueFilter;
 use host::signal::Cancel;
-use orchestrator_db::{ForgeStateStore, IssueKey, Work, WorkNote, WorkState, WorkStep};
+use orchestrator_db::{ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkState, WorkStep};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -49,7 +49,7 @@ pub(crate) struct Foreman {
     found: mpsc::UnboundedReceiver<IssueKey>,
     finds: mpsc::UnboundedSender<IssueKey>,
     /// What workers have in hand.
-    busy: BTreeMap<IssueKey, Work>,
+    busy: BTreeMap<IssueKey, WorkItem>,
     endings: mpsc::UnboundedReceiver<Ended>,
     ended: mpsc::UnboundedSender<Ended>,
     /// Endings that could not be written down yet.
@@ -179,7 +179,7 @@ impl Foreman {
         for work in self.busy.values_mut().filter(|work| work.state == WorkState::Claimed) {
             let known = store.get(&work.key).or_general()?;
             let running =
-                known.filter(|known| known.status == orchestrator_db::BottleStatus::Running);
+                known.filter(|known| known.status == orchestrator_db::BottleState::Running);
             if let Some(known) = running {
                 let note = WorkNote {
                     slug: Some(known.slug),

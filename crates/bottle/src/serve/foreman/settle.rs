@@ -1,7 +1,7 @@
 //! What is written down when a worker has ended. What cannot be written down now is kept until it can.
 
 use jiff::Timestamp;
-use orchestrator_db::{Errand, StateError, Work, WorkNote, WorkStep};
+use orchestrator_db::{DbError, WorkItem, WorkNote, WorkRequest, WorkStep};
 
 use super::{Foreman, name, pause_after};
 use crate::exit::{Failure, OrExit};
@@ -27,17 +27,17 @@ impl Foreman {
         let Ended { key, fence, slug, outcome } = ended;
         let Some(work) = self.busy.get(key) else { return Ok(()) };
         let note = |reason: String| WorkNote { slug: slug.clone(), ..WorkNote::because(reason) };
-        let resume = Some(Errand::Resume { prompt: None }).filter(|_| slug.is_some());
+        let resume = Some(WorkRequest::Resume { prompt: None }).filter(|_| slug.is_some());
         let (step, note) = match outcome {
             Outcome::Closed(Next::Freeze { reason }) => {
                 (WorkStep::Freeze, WorkNote { attempts: Some(0), ..note(reason.clone()) })
             }
             Outcome::Closed(Next::Wait { until, reason }) => (
                 WorkStep::Wait,
-                WorkNote { not_before: Some(*until), errand: resume, ..note(reason.clone()) },
+                WorkNote { not_before: Some(*until), request: resume, ..note(reason.clone()) },
             ),
             Outcome::Closed(Next::Retry { reason }) if work.attempts < MACHINE_TRIES => {
-                (WorkStep::Wait, WorkNote { errand: resume, ..later(work, note(reason.clone())) })
+                (WorkStep::Wait, WorkNote { request: resume, ..later(work, note(reason.clone())) })
             }
             Outcome::Closed(Next::Retry { reason } | Next::CallPerson { reason }) => {
                 (WorkStep::CallPerson, note(reason.clone()))
@@ -60,7 +60,7 @@ impl Foreman {
         match self.service.store.step_work(key, *fence, step, &note) {
             Ok(state) => tracing::info!(issue = %name(key), %state, reason, "ended"),
             // Whoever took it over goes on from what is on disk.
-            Err(StateError::Fenced { .. }) => tracing::warn!(issue = %name(key), "was taken over"),
+            Err(DbError::Fenced { .. }) => tracing::warn!(issue = %name(key), "was taken over"),
             Err(error) => return Err(error).or_general(),
         }
         host::failpoint::hit("settled");
@@ -71,7 +71,7 @@ impl Foreman {
 }
 
 /// The same note, to be tried again after a while.
-fn later(work: &Work, note: WorkNote) -> WorkNote {
+fn later(work: &WorkItem, note: WorkNote) -> WorkNote {
     let attempts = work.attempts + 1;
     let until: Timestamp = host::clock::now() + pause_after(attempts);
     WorkNote { not_before: Some(until), attempts: Some(attempts), ..note }

@@ -4,7 +4,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use model::exit::BottleExit;
-use orchestrator_db::StateError;
+use orchestrator_db::DbError;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
@@ -93,8 +93,8 @@ impl From<Failure> for Problem {
     }
 }
 
-impl From<StateError> for Problem {
-    fn from(error: StateError) -> Self {
+impl From<DbError> for Problem {
+    fn from(error: DbError) -> Self {
         Self::failed(&model::told(&error))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use orchestrator_db::{Errand, ForgeState, ForgeStateStore, IssueKey, Work};
+use orchestrator_db::{ForgeState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -137,9 +137,9 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record
         Some(env) => store.work(&crate::flow::standing::key_of(env))?,
         None => None,
     };
-    // Work that was claimed this moment does not know its bottle's name yet.
+    // WorkItem that was claimed this moment does not know its bottle's name yet.
     let is_ours =
-        |work: &Work| work.slug.as_deref().map_or(work.state.is_held(), |known| known == slug);
+        |work: &WorkItem| work.slug.as_deref().map_or(work.state.is_held(), |known| known == slug);
     let case = match work.filter(is_ours) {
         Some(work) => {
             let state = store.get(&work.key)?;
@@ -163,16 +163,16 @@ pub(crate) fn load_issue(web: &Web, key: &IssueKey) -> Result<Case, Problem> {
 
 fn case_of_work(
     web: &Web,
-    work: &Work,
+    work: &WorkItem,
     record: Option<&Record>,
     state: Option<&ForgeState>,
 ) -> Case {
     let runs = record.map(|record| runs_of(web, record)).unwrap_or_default();
-    let agent = match (record, state, &work.errand) {
+    let agent = match (record, state, &work.request) {
         (Some(record), _, _) => record.agent.clone(),
-        (None, _, Errand::Start { agent, .. }) => agent.clone(),
-        (None, Some(state), Errand::Resume { .. }) => state.agent_name.clone(),
-        (None, None, Errand::Resume { .. }) => String::new(),
+        (None, _, WorkRequest::Start { agent, .. }) => agent.clone(),
+        (None, Some(state), WorkRequest::Resume { .. }) => state.agent_name.clone(),
+        (None, None, WorkRequest::Resume { .. }) => String::new(),
     };
     let links = Links::of(web, &work.key, record);
     let number = record.and_then(|record| record.pull).or_else(|| {

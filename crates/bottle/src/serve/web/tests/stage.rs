@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use model::id::{BranchName, ProjectName, Sha};
 use model::redact::Redactor;
-use orchestrator_db::{Errand, IssueKey, SqliteForgeStateStore, WorkNote, WorkStep};
+use orchestrator_db::{IssueKey, SqliteForgeStateStore, WorkNote, WorkRequest, WorkStep};
 use sandbox::backend::BackendKind;
 use serde_json::{Value, json};
 use store::operation_log::{Operation, OperationLog, Outcome};
@@ -112,9 +112,9 @@ impl Stage {
 
     fn queue(&self, issue: u64, title: &str) -> IssueKey {
         let key = key(issue);
-        let errand = Errand::Start { agent: "worker".to_owned(), bottles: Vec::new() };
+        let request = WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new() };
         let note = WorkNote::because("assigned to bot1");
-        self.service.store.add_work(&key, title, &errand, &note).expect("queued");
+        self.service.store.add_work(&key, title, &request, &note).expect("queued");
         key
     }
 
