@@ -4,7 +4,10 @@ CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 FORKLIFT = target/debug/forklift
 
-.PHONY: help demo test test-aos test-real test-rust chaos check fmt lint doc bench bench-merge install
+# Every part that the suites without a container engine use.
+PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
+
+.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge install
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -16,11 +19,12 @@ demo: ## Bring a small fork up to date in a sealed box, with no model and no set
 
 test: ## Run the tests; parts that are missing are reported by name
 	@scripts/packages test
-	REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1 $(CARGO) test --workspace --quiet
+	$(PARTS) scripts/suites
+	$(CARGO) test --workspace --doc --quiet
 
 test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of its specification)
-	REQUIRE_BWRAP=1 REQUIRE_GIT=1 REQUIRE_TMUX=1 $(CARGO) test --quiet --package bottleworks-wf
-	$(CARGO) test --quiet --package bottleworks-model env_file
+	@scripts/packages test
+	$(PARTS) scripts/suites -E 'package(bottleworks-wf) + (package(bottleworks-model) & test(env_file))'
 
 test-real: ## Run the suites with real parts: a container engine of our own, and every part required
 	@scripts/packages real
@@ -28,9 +32,13 @@ test-real: ## Run the suites with real parts: a container engine of our own, and
 
 chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200); prints rounds, faults and losses
 	@scripts/packages test
-	REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 CHAOS_ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --package bot-bottle --test it -- chaos:: --nocapture
+	$(PARTS) CHAOS_ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --package bot-bottle --test it -- chaos:: --nocapture
 
-check: fmt lint doc ## Format, lints and documentation, with warnings denied
+soak: ## Run every suite ROUNDS times (10) beside LOAD busy loops (8); prints the failures by name
+	@scripts/packages test
+	$(PARTS) ROUNDS="$(ROUNDS)" LOAD="$(LOAD)" scripts/soak
+
+check: fmt lint doc deps words ## Format, lints, documentation, dependencies and spelling, with warnings denied
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -40,6 +48,20 @@ lint:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+deps:
+	@scripts/packages check
+	PATH="$$(scripts/tools check):$$PATH" && $(CARGO) deny --log-level error check --hide-inclusion-graph bans licenses sources && $(CARGO) shear
+
+words:
+	"$$(scripts/tools check)/typos"
+
+advisories: ## Check the dependencies against the RustSec database, where it can be fetched
+	scripts/advisories
+
+fuzz: ## Run every fuzz target for DURATION seconds (60), or one of them (TARGET=plan), and keep the corpora
+	@scripts/packages check
+	DURATION="$(DURATION)" TARGET="$(TARGET)" PROFILE="$(PROFILE)" scripts/fuzz
 
 bench: ## Measure what is promised, beside its yardstick, and print ratios
 	@scripts/packages bench
