@@ -93,9 +93,10 @@ impl Foreman {
         if deliveries.is_empty() {
             return Ok(());
         }
-        self.service.store.mark_handled(deliveries).or_general()?;
+        let marked = self.service.store.mark_handled(deliveries).or_general();
+        // What a full disk kept from being marked is still in the inbox, and has to be taken up again.
         self.rounds.let_go(deliveries);
-        Ok(())
+        marked
     }
 
     /// Acts on what was seen, or has it looked at again.
