@@ -26,6 +26,7 @@ mod program;
 pub mod repo;
 pub mod screen;
 pub mod tree;
+pub mod wait;
 
 pub use hermetic::{Hermetic, Output, redact_snapshot};
 pub use model_server::{ModelScript, ModelServer, Turn};

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::program;
 
+/// Variable that names the file in which tests list the parts they miss.
+const MISSING_PARTS: &str = "BOTTLEWORKS_MISSING_PARTS";
+
 /// Something that not every machine has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -88,7 +91,12 @@ pub fn missing(name: &str, why: &str) {
 fn complain(message: &str, name: &str) {
     let variable = format!("REQUIRE_{}", name.to_uppercase());
     assert!(program::variable(&variable).as_deref() != Some("1"), "{message}; {variable}=1");
-    // Not `eprintln`: the test harness would swallow it, and a test that did nothing must be seen.
+    // A runner may keep what a passing test prints, and a test that did nothing must be seen: the file is shown at the
+    // end. Not `eprintln`, which the harness keeps too.
+    if let Some(path) = program::variable(MISSING_PARTS) {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        writeln!(file.expect("the file of missing parts"), "{message}").expect("written");
+    }
     writeln!(std::io::stderr(), "{message}").expect("stderr is open");
 }
 

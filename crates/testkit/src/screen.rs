@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::hermetic::Hermetic;
 use crate::part::{Part, require};
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::wait::{PATIENCE, wait_until};
 
 /// A terminal in which one command runs.
 #[derive(Debug)]
@@ -60,13 +59,13 @@ impl<'a> Screen<'a> {
     /// When that does not come up.
     #[track_caller]
     pub fn shows(&self, words: &str) -> String {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let text = self.text();
             if text.contains(words) {
                 return text;
             }
-            assert!(begun.elapsed() < PATIENCE, "{words:?} does not come up:\n{text}");
+            assert!(start.elapsed() < PATIENCE, "{words:?} does not come up:\n{text}");
             thread::sleep(Duration::from_millis(100));
         }
     }
@@ -77,11 +76,7 @@ impl<'a> Screen<'a> {
     /// When it goes on.
     #[track_caller]
     pub fn ends(&self) {
-        let begun = Instant::now();
-        while !self.tmux(&["list-sessions"]).is_empty() {
-            assert!(begun.elapsed() < PATIENCE, "it goes on:\n{}", self.text());
-            thread::sleep(Duration::from_millis(100));
-        }
+        wait_until("the end of the command", || self.tmux(&["list-sessions"]).is_empty());
     }
 }
 

@@ -9,9 +9,10 @@ use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 use testkit::part::{Part, require, require_folder};
 use testkit::screen::Screen;
+use testkit::wait::wait_for;
 
 use crate::serving::Serving;
-use crate::support::{Person, Scene, wait_for};
+use crate::support::{Person, Scene};
 
 /// The folder below which agents are installed, as XDG_DATA_HOME.
 const AGENTS_VARIABLE: &str = "BOTTLEWORKS_TEST_AGENTS";

@@ -12,9 +12,10 @@ use testkit::fake_forge::Room;
 use testkit::fake_gitea::TOKEN;
 use testkit::part::{Part, require, require_setting};
 use testkit::screen::Screen;
+use testkit::wait::wait_for;
 
 use crate::serving::Serving;
-use crate::support::{COMMIT, DONE, FIRST_STEP_DONE, Person, SLUG, Scene, wait_for};
+use crate::support::{COMMIT, DONE, FIRST_STEP_DONE, Person, SLUG, Scene};
 
 /// Where the engine answers, and the image that it holds.
 struct Engine {

@@ -2,7 +2,9 @@
 
 use std::process::{Child, Stdio};
 
-use crate::support::{COMMIT, FIRST_STEP_DONE, Person, wait_for};
+use testkit::wait::wait_for;
+
+use crate::support::{COMMIT, FIRST_STEP_DONE, Person};
 
 /// Starts a bottle that works for a long time, and waits until its agent is at work.
 fn busy(person: &Person, slug: &str) -> Child {

@@ -47,7 +47,7 @@ fn the_span_of_a_run_reaches_the_collector() {
     let serving = Serving::start(scene, &lines);
     serving.label();
     serving.wait("frozen");
-    let (path, body) = receiver.recv_timeout(Duration::from_secs(60)).expect("spans");
+    let (path, body) = receiver.recv_timeout(Duration::from_secs(300)).expect("spans");
     let text = String::from_utf8_lossy(&body);
     assert_eq!(path, "/v1/traces");
     for word in ["bot-bottle", "work", "issue"] {

@@ -2,8 +2,9 @@
 //! to find something that is there.
 
 use testkit::fake_gitea::TOKEN;
+use testkit::wait::wait_for;
 
-use crate::support::{COMMIT, DONE, SLUG, Scene, wait_for};
+use crate::support::{COMMIT, DONE, SLUG, Scene};
 
 /// Looks everywhere that can be read inside. Patterns are written so that they do not match themselves.
 const SEARCH: &str = r#"

@@ -1,9 +1,10 @@
 //! From webhook to pull request, with nobody watching.
 
 use testkit::fake_gitea::Room;
+use testkit::wait::wait_for;
 
 use crate::serving::Serving;
-use crate::support::{COMMIT, DONE, SLUG, Scene, wait_for};
+use crate::support::{COMMIT, DONE, SLUG, Scene};
 
 fn serving(script: &str) -> Option<Serving> {
     let scene = Scene::new()?;

@@ -12,8 +12,9 @@ use serde_json::Value;
 use testkit::fake_gitea::hooks::{Hook, SECRET};
 use testkit::fake_gitea::{OWNER, REPO, Room, TOKEN};
 use testkit::part::missing;
+use testkit::wait::{PATIENCE, wait_for};
 
-use crate::support::{Scene, wait_for};
+use crate::support::Scene;
 
 /// A scene with an orchestrator.
 pub(crate) struct Serving {
@@ -108,7 +109,7 @@ impl Serving {
     pub(crate) fn database(&self) -> Connection {
         let connection = Connection::open(self.scene.person.home().join("bot-bottle.db"));
         let connection = connection.expect("the database");
-        connection.busy_timeout(Duration::from_secs(10)).expect("a limit");
+        connection.busy_timeout(PATIENCE).expect("a limit");
         connection
     }
 
@@ -123,13 +124,13 @@ impl Serving {
 
     /// Waits until all of these issues are frozen.
     pub(crate) fn wait_for_all(&self, issues: &[u64]) {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let all: Vec<_> = issues.iter().map(|issue| self.work_on(*issue)).collect();
             if all.iter().all(|work| work.as_ref().is_some_and(|(state, _)| state == "frozen")) {
                 return;
             }
-            if begun.elapsed() > Duration::from_secs(180) {
+            if start.elapsed() > PATIENCE {
                 let log =
                     std::fs::read_to_string(self.scene.person.hermetic.work().join("serve.log"));
                 panic!("not all are frozen: {all:?}\n{}", log.unwrap_or_default());
@@ -258,7 +259,7 @@ fn launch_command(
             }
         }
     });
-    let address = receiver.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| {
+    let address = receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
         let said = std::fs::read_to_string(scene.person.hermetic.work().join("serve.log"));
         panic!("it does not listen: {}", said.unwrap_or_default())
     });

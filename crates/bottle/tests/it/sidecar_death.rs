@@ -2,8 +2,9 @@
 //! record says so.
 
 use testkit::hermetic::Output;
+use testkit::wait::wait_for;
 
-use crate::support::{COMMIT, FIRST_STEP_DONE, SLUG, Scene, wait_for};
+use crate::support::{COMMIT, FIRST_STEP_DONE, SLUG, Scene};
 
 fn kill_sidecar(scene: &Scene) {
     let pid = wait_for("the agent's first step", || {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use testkit::fake_gitea::{FakeGitea, OWNER, REPO, TOKEN};
@@ -212,17 +211,5 @@ impl Scene {
     pub(crate) fn published(&self) -> Option<String> {
         let name = format!("refs/heads/bot-bottle/{SLUG}");
         self.person.fork.origin.try_git(&["rev-parse", "--verify", "--quiet", &name]).ok()
-    }
-}
-
-/// Waits for something that will come, and says what did not.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(120), "{what} did not come");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }

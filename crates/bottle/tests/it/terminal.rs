@@ -2,8 +2,9 @@
 
 use testkit::fake_gitea::TOKEN;
 use testkit::screen::Screen;
+use testkit::wait::{wait_for, wait_until};
 
-use crate::support::{COMMIT, DONE, Person, SLUG, Scene, wait_for};
+use crate::support::{COMMIT, DONE, Person, SLUG, Scene};
 
 /// An agent that is a shell.
 const SHELL: &str =
@@ -31,6 +32,17 @@ fn type_line(screen: &Screen<'_>, line: &str) {
     screen.press(&["Enter"]);
 }
 
+/// Types a line until the answer to it is there: what it asks about may reach the box after the line.
+fn type_until(screen: &Screen<'_>, line: &str, words: &str) {
+    wait_until(words, || {
+        type_line(screen, line);
+        (0..20).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            screen.text().contains(words)
+        })
+    });
+}
+
 #[test]
 fn the_agents_own_interface_is_on_the_terminal_until_it_ends() {
     let Some(person) = Person::new() else { return };
@@ -40,11 +52,13 @@ fn the_agents_own_interface_is_on_the_terminal_until_it_ends() {
     type_line(&screen, "echo $((40+2)) $(stty size) $TERM $(tty)");
     screen.shows("42 24 80 screen /dev/pts/0");
     screen.resize(100, 30);
-    type_line(&screen, "echo now $(stty size)");
-    screen.shows("now 30 100");
+    type_until(&screen, "echo now $(stty size)", "now 30 100");
     // A key that is a signal is one in the box and not for whoever carries it.
-    type_line(&screen, "sleep 1000; echo woken by $?");
+    let sleeper = "sh -c 'trap \"echo woken $((2+2)); exit\" INT; echo asleep $((3+3)); while :; do sleep 0.1; done'";
+    type_line(&screen, sleeper);
+    screen.shows("asleep 6");
     screen.press(&["C-c"]);
+    screen.shows("woken 4");
     type_line(&screen, "echo still $((1+1))");
     screen.shows("still 2");
     type_line(&screen, "echo x > made && git add -A && git commit -qm made");

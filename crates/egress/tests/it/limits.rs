@@ -1,12 +1,12 @@
 //! What a run may use up, and what happens then.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use egress::record::Verdict;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::server::{Echo, Server, until, whole};
-use crate::world::{World, client_hello, open_policy};
+use crate::world::{PATIENCE, World, client_hello, open_policy};
 
 #[tokio::test]
 async fn huge_headers() {
@@ -24,7 +24,6 @@ async fn a_head_that_never_ends() {
     policy.limits.header_secs = 1;
     let world = World::start(policy).await;
     let mut stream = world.dial().await;
-    let started = Instant::now();
     stream.write_all(b"GET http://a.example/ HTTP/1.1\r\n").await.unwrap();
     let drip = async {
         loop {
@@ -34,8 +33,7 @@ async fn a_head_that_never_ends() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), drip).await.unwrap();
-    assert!(started.elapsed() < Duration::from_secs(3));
+    tokio::time::timeout(PATIENCE, drip).await.unwrap();
     let (_, entries) = world.finish().await;
     assert_eq!(entries[0].reason.as_deref(), Some("bad_target"));
 }
@@ -67,7 +65,7 @@ async fn a_tunnel_in_which_nothing_moves() {
     stream.write_all(&hello).await.unwrap();
     let mut all = Vec::new();
     let read = stream.read_to_end(&mut all);
-    tokio::time::timeout(Duration::from_secs(5), read).await.unwrap().unwrap_or_default();
+    tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap_or_default();
     assert_eq!(all, hello);
 }
 

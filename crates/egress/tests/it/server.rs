@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-use crate::world::header;
+use crate::world::{PATIENCE, header};
 
 /// A piece of an answer.
 #[derive(Clone)]
@@ -173,11 +173,10 @@ impl Echo {
 
 /// Waits until something becomes true, for what happens on the other side.
 pub(crate) async fn until(mut is_true: impl FnMut() -> bool) {
-    for _ in 0..500 {
-        if is_true() {
-            return;
+    let wait = async {
+        while !is_true() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("it never became true");
+    };
+    tokio::time::timeout(PATIENCE, wait).await.expect("it never became true");
 }

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 pub(crate) const RUN: &str = "app_20250115_120000";
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A resolver that knows what the test says, and an answer for each time it is asked.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,5 @@
 //! Too much of everything: connections, headers that never end, uploads, refused requests.
 
-use std::time::Duration;
-
 use egress::record::Verdict;
 
 use crate::outing::{LOCALHOST, Outing};
@@ -204,7 +202,6 @@ async fn a_flood_of_refused_requests(rig: &Rig) {
     assert_eq!((summary.denials.len(), summary.per_host.len()), (50, 50));
     assert!(summary.denials.iter().all(|denial| denial.count == 40), "{summary:?}");
     assert!(summary.complete);
-    assert!(back.record.wall_ms < 40_000, "{} ms", back.record.wall_ms);
 }
 
 async fn more_requests_than_a_run_may_make(rig: &Rig) {
@@ -217,5 +214,4 @@ async fn more_requests_than_a_run_may_make(rig: &Rig) {
     assert_eq!(last.0, 403);
     assert!(last.1.contains("this run may make 5 requests in all"), "{last:?}");
     assert_eq!((back.summary().totals.unlogged, back.summary().complete), (15, false));
-    assert!(Duration::from_millis(back.record.wall_ms) < Duration::from_secs(30));
 }

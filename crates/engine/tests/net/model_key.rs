@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use egress::model_route::{KeySource, ModelRouteSpec};
 use egress::record::Verdict;
@@ -87,7 +86,7 @@ async fn the_key_is_the_shims_alone(rig: &Rig) {
     let script = r#"show(model("dummy-of-this-box", $chat)); make("asked"); until_there("go")"#;
     let out = asking(rig, route(&server.base_url("run")), script, &key).start();
     let asked = rig.workspace().join("asked");
-    eventually("a call", Duration::from_secs(30), || asked.exists()).await;
+    eventually("a call", || asked.exists()).await;
     let shim = out.box_dir.load_shim().expect("a record").expect("a shim").process.pid;
     assert_eq!(environs_with(&key), [shim]);
     assert_eq!(words_with(&key), [""; 0]);

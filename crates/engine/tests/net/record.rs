@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use egress::model_route::{Caps, ModelRouteSpec};
 use egress::record::Verdict;
@@ -48,7 +47,7 @@ async fn ended_in_mid_answer(
         stream.write_all(stream_head())?;
         let start = r#"{"type":"message_start","message":{"model":"m","usage":{"input_tokens":7,"output_tokens":1}}}"#;
         stream.write_all(&chunk(&format!("data: {start}\n\n")))?;
-        wait_until(Duration::from_secs(60), || matches!(stream.take_error(), Ok(Some(_))));
+        wait_until(|| matches!(stream.take_error(), Ok(Some(_))));
         Ok(())
     });
     let script = r#"
@@ -62,7 +61,7 @@ async fn ended_in_mid_answer(
     let spec = route(&format!("http://127.0.0.1:{}", server.port()));
     let out = asking(rig, spec, script, "key-of-the-host").start();
     let seen = rig.workspace().join("seen");
-    eventually("the first piece", Duration::from_secs(30), || seen.exists()).await;
+    eventually("the first piece", || seen.exists()).await;
     assert!(end(&out.box_dir).expect("a signal"));
     let back = out.end().await;
     assert_eq!(back.record.ended, expected, "{back:#?}");
@@ -159,8 +158,8 @@ async fn the_log_outlives_the_shim(rig: &Rig) {
     let script = r#"get("http://unlisted.example/") for 1 .. 20; make("asked"); sleep 40"#;
     let out = Outing::perl(rig, script).start();
     let asked = rig.workspace().join("asked");
-    eventually("the requests", Duration::from_secs(30), || asked.exists()).await;
-    eventually("their lines", Duration::from_secs(5), || out.replay().lines.len() == 20).await;
+    eventually("the requests", || asked.exists()).await;
+    eventually("their lines", || out.replay().lines.len() == 20).await;
     let shim = out.box_dir.load_shim().expect("a record").expect("a shim").process;
     assert!(send_signal(&shim, Signal::KILL).expect("a signal"));
     let record = out.record().await;

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use testkit::wait::PATIENCE;
+
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
@@ -159,11 +161,11 @@ pub(crate) fn chunk(text: &str) -> Vec<u8> {
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
 }
 
-/// Waits for a moment at most as long as a test would.
-pub(crate) fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+/// Waits at most as long as a test would; whether it came to be so.
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     let start = host::clock::monotonic();
     while !is_so() {
-        if start.elapsed() > limit {
+        if start.elapsed() > PATIENCE {
             return false;
         }
         thread::sleep(Duration::from_millis(10));

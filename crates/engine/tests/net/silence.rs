@@ -32,12 +32,12 @@ async fn run(outing: Outing<'_>) -> Back {
     outing.with(|spec| spec.silence_secs = Some(LIMIT_SECS)).run().await
 }
 
-/// It was given its time, which begins when the box is there, and not much more.
+/// It was given its time, which begins when the box is there, and was ended before it ended by itself.
 fn check_silenced(record: &ExitRecord) {
     assert_eq!((&record.ended, record.fell_silent), (&Ended::OutOfTime, true), "{record:#?}");
     let limit = LIMIT_SECS * 1000;
     let lived = record.wall_ms - record.ready_ms.expect("a box that got ready");
-    assert!((limit..limit + 5000).contains(&lived), "{lived}: {record:#?}");
+    assert!(lived >= limit, "{lived}: {record:#?}");
 }
 
 /// It lived for longer than anybody may be silent.
@@ -51,7 +51,7 @@ fn check_lived(record: &ExitRecord) {
 /// What it said and asked before is no excuse.
 async fn a_box_that_falls_silent_is_ended(rig: &Rig) {
     let server = Server::saying("hello");
-    let script = r#"show(get("http://localhost:$ARGV[0]/")); sleep 45; print "200 still here\n""#;
+    let script = r#"show(get("http://localhost:$ARGV[0]/")); sleep 900; print "200 still here\n""#;
     let port = server.port().to_string();
     let back = run(Outing::perl_with(rig, script, &[&port]).reach(server.port())).await;
     check_silenced(&back.record);
@@ -60,7 +60,7 @@ async fn a_box_that_falls_silent_is_ended(rig: &Rig) {
 }
 
 async fn a_box_without_a_way_out_is_ended_too(rig: &Rig) {
-    let sh = rig.sh("sleep 45").with(|spec| spec.silence_secs = Some(LIMIT_SECS));
+    let sh = rig.sh("sleep 900").with(|spec| spec.silence_secs = Some(LIMIT_SECS));
     let ran = sh.run().await;
     check_silenced(&ran.record);
     assert!(ran.record.egress.is_none());
@@ -107,8 +107,8 @@ async fn an_answer_that_drips_is_traffic(rig: &Rig) {
 }
 
 async fn an_open_connection_is_no_traffic(rig: &Rig) {
-    let server = Server::start(|_, _| {
-        thread::sleep(Duration::from_secs(30));
+    let server = Server::start(|_, stream| {
+        super::server::wait_until(|| matches!(stream.take_error(), Ok(Some(_))));
         Ok(())
     });
     let page = format!("http://localhost:{}/", server.port());

@@ -5,14 +5,14 @@ use std::time::Duration;
 use forge::Thread;
 use testkit::fake_gitea::{FakeGitea, Mishap};
 
-use crate::world::{count, kind, new_pull, open};
+use crate::world::{count, kind, new_pull, open, open_impatient};
 
 #[tokio::test]
 async fn a_pull_request_whose_answer_was_lost_is_found_and_not_made_twice() {
-    let delay = Mishap::Delay(Duration::from_secs(2));
+    let delay = Mishap::Delay(Duration::from_secs(600));
     for mishap in [Mishap::DropAfterWrite, Mishap::StatusAfterWrite(502), delay] {
         let server = FakeGitea::start();
-        let forge = open(&server).await;
+        let forge = open_impatient(&server).await;
         server.fail_next_on("POST", 1, &mishap);
         let made = forge.create_pull(&new_pull("forklift/x")).await.unwrap();
         assert_eq!(made.number, 1, "{mishap:?}");

@@ -8,7 +8,7 @@ use host::clock;
 use model::secret::Secret;
 use testkit::fake_gitea::{FakeGitea, Mishap};
 
-use crate::world::{address, count, kind, new_pull, open, open_with, setting};
+use crate::world::{address, count, kind, new_pull, open, open_impatient, open_with, setting};
 
 /// Reads a pull request from a server that answers like this, and returns the sentence.
 async fn read_with(code: u16, message: &str) -> (String, String, usize) {
@@ -154,9 +154,7 @@ async fn a_long_wait_is_told_and_not_waited() {
     let server = FakeGitea::start();
     let forge = open(&server).await;
     server.fail_next(1, &busy("3600"));
-    let before = clock::monotonic();
     let error = forge.read_pr(1).await.unwrap_err();
-    assert!(before.elapsed() < Duration::from_secs(30));
     let ForgeError::RateLimited { until: Some(until), .. } = &error else { panic!("{error:?}") };
     let wait = until.duration_since(clock::now()).as_secs();
     assert!((3500..=3600).contains(&wait), "{wait}");
@@ -182,11 +180,9 @@ async fn a_moved_repository_is_told_and_never_followed() {
 async fn silence_ends() {
     let server = FakeGitea::start();
     server.add_pull("t", "forklift/x", "main");
-    let forge = open(&server).await;
-    server.fail_next(3, &Mishap::Delay(Duration::from_secs(20)));
-    let before = clock::monotonic();
+    let forge = open_impatient(&server).await;
+    server.fail_next(3, &Mishap::Delay(Duration::from_secs(600)));
     let error = forge.read_pr(1).await.unwrap_err();
-    assert!(before.elapsed() < Duration::from_secs(10));
     assert_eq!(
         error.to_string(),
         "127.0.0.1 could not be reached to read pull request #1: it did not answer in time; check the network and the address"

@@ -1,4 +1,4 @@
-//! A forge in front of a fake server, with little patience.
+//! A forge in front of a fake server.
 
 use std::time::Duration;
 
@@ -9,12 +9,19 @@ use testkit::fake_gitea::{FakeGitea, ForgeRequest, TOKEN};
 
 pub(crate) fn patience() -> Patience {
     Patience {
-        connect: Duration::from_secs(2),
-        answer: Duration::from_millis(500),
+        connect: Duration::from_secs(300),
+        answer: Duration::from_secs(300),
         attempts: 3,
         backoff: Duration::from_millis(10),
         retry_after_max: Duration::from_secs(2),
     }
+}
+
+/// Opens a forge for which two seconds of silence are too much.
+pub(crate) async fn open_impatient(server: &FakeGitea) -> Forge {
+    let patience = Patience { answer: Duration::from_secs(2), ..patience() };
+    let setting = ForgeSetting { patience, ..ForgeSetting::default() };
+    Forge::open(&address(&server.remote_url()), Secret::new(TOKEN), &setting).await.unwrap()
 }
 
 pub(crate) fn setting() -> ForgeSetting {

@@ -1,10 +1,10 @@
 //! kill -9 of forklift at every phase: the box still ends at its deadline, the record is complete, and a second
 //! forklift finishes what the first began.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use testkit::hermetic::Output;
+use testkit::wait::wait_until;
 
 use crate::support::{MERGE, Person};
 
@@ -74,10 +74,10 @@ fn the_deadline_outlives_the_forklift_that_set_it() {
     let script = "[[step]]\ndaemon = \"while :; do date +%s%N > heartbeat; sleep 0.1; done\"\n\
                   [[step]]\nsleep = 600\n";
     let began = Instant::now();
-    killed_at(&person, "launched", script, &["--timeout", "2"]);
+    killed_at(&person, "launched", script, &["--timeout", "8"]);
     let run = person.only_run();
-    wait_for(&run.join("boxes/agent/exit.json"), Duration::from_secs(20));
-    assert!(began.elapsed() >= Duration::from_secs(2), "ended early");
+    wait_until("the end of the box", || run.join("boxes/agent/exit.json").exists());
+    assert!(began.elapsed() >= Duration::from_secs(8), "ended early");
     let last = std::fs::read(run.join("workspace/heartbeat")).expect("it beat");
     std::thread::sleep(Duration::from_millis(600));
     assert_eq!(std::fs::read(run.join("workspace/heartbeat")).expect("there"), last, "it lives on");
@@ -115,12 +115,4 @@ fn a_closed_run_is_shown_and_not_run_again() {
     let output = attach(&person);
     assert_eq!(output.status, Some(0));
     assert_eq!(person.published().len(), 1);
-}
-
-fn wait_for(path: &Path, patience: Duration) {
-    let began = Instant::now();
-    while !path.exists() {
-        assert!(began.elapsed() < patience, "{} did not come", path.display());
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

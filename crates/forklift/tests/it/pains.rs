@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use testkit::part::{Part, missing, require};
 use testkit::repo::{Fork, Repo};
 use testkit::tree::files;
+use testkit::wait::wait_until;
 
 use crate::support::{MERGE, Person};
 
@@ -146,10 +147,10 @@ fn p09_sigterm_ends_the_box_and_closes_the_record() {
     let mut child = person.start(script, &[]);
     person.wait_for_box(&mut child);
     let run = person.only_run();
-    while !run.join("workspace/heartbeat").exists() {
+    wait_until("a heartbeat", || {
         assert!(child.try_wait().expect("it can be asked").is_none(), "it ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+        run.join("workspace/heartbeat").exists()
+    });
     let pid = child.id().to_string();
     person.hermetic.run_ok(person.hermetic.command("kill").args(["-TERM", &pid]));
     assert_eq!(child.wait().expect("ends").code(), Some(1));
@@ -182,13 +183,13 @@ fn p11_an_agent_that_failed_leaves_a_record_and_its_work_to_go_on_from() {
 fn p12_the_set_up_has_a_clock_of_its_own_and_a_late_run_has_its_figures() {
     let Some(person) = Person::with(|hermetic| {
         let fork = Fork::new(hermetic);
-        fork.checkout.write("FORK.md", "---\nsetup: sleep 5\n---\n");
+        fork.checkout.write("FORK.md", "---\nsetup: sleep 12\n---\n");
         fork.fork_commit("rules");
         fork.clean_merge()
     }) else {
         return;
     };
-    let output = person.run(MERGE, &["--timeout", "4"]);
+    let output = person.run(MERGE, &["--timeout", "10"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let Some(person) = Person::new() else { return };
     let output = person.run("[[step]]\nsleep = 60\n", &["--timeout", "1"]);

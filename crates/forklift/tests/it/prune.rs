@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 use testkit::hermetic::Output;
+use testkit::wait::wait_until;
 
-use crate::support::{MERGE, Person};
+use crate::support::{GATE, MERGE, Person};
 
 const STUCK: &str = "[[step]]\nstuck = \"which one?\"\n";
 
@@ -105,14 +106,15 @@ fn a_run_that_is_not_finished_stays_whatever_is_said() {
 fn nothing_of_a_fork_that_is_being_worked_on_goes() {
     let Some(person) = Person::new() else { return };
     person.run(MERGE, &[]);
-    let mut second = person.start(&format!("[[step]]\nsleep = 4\n{MERGE}"), &[]);
-    while person.runs().len() < 2 {
+    let mut second = person.start(&format!("{GATE}{MERGE}"), &[]);
+    wait_until("the second run", || {
         assert!(second.try_wait().expect("it can be asked").is_none(), "it ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+        person.runs().len() == 2
+    });
     let output = prune(&person, &["--unpublished"]);
     assert!(output.stdout.contains("at work"), "{}", output.stdout);
     assert_eq!(person.runs().len(), 2);
+    person.open_gate(&person.runs()[1]);
     assert!(second.wait().expect("it ends").success());
 }
 

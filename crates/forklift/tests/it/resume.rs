@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 use testkit::repo::Fork;
 
-use crate::support::{MERGE, Person};
+use crate::support::{GATE, MERGE, Person};
 
 const ASKS: &str = "[[step]]\nrun = \"echo half done > half.txt\"\n\n[[step]]\nrun = \"echo which one? > STUCK.md\"\n";
 
@@ -46,12 +46,12 @@ fn a_stuck_run_goes_on_from_its_workspace_with_the_answer() {
 #[test]
 fn a_run_that_ran_out_of_time_can_be_gone_on_with() {
     let Some(person) = Person::new() else { return };
-    let slow = "[[step]]\nrun = \"echo half > half.txt\"\n\n[[step]]\nsleep = 60\n";
-    let late = person.run(slow, &["--timeout", "1"]);
+    let slow = "[[step]]\nrun = \"echo half > half.txt\"\n\n[[step]]\nsleep = 600\n";
+    let late = person.run(slow, &["--timeout", "8"]);
     assert_eq!(late.status, Some(5), "{}", late.snapshot());
     let second = script(&person, GOES_ON);
     let name = name_of(&person.only_run());
-    let args = ["resume", &name, "--timeout", "60", "--script", &second];
+    let args = ["resume", &name, "--timeout", "600", "--script", &second];
     let output = person.hermetic.run(&mut person.forklift(&args));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
 }
@@ -129,17 +129,15 @@ fn a_notification_that_fails_changes_nothing() {
 #[test]
 fn p18_two_forklifts_take_turns_on_one_fork() {
     let Some(person) = Person::new() else { return };
-    let slow = format!("[[step]]\nsleep = 3\n\n{MERGE}");
-    let mut first = person.start(&slow, &[]);
-    while person.runs().is_empty() {
-        assert!(first.try_wait().expect("it can be asked").is_none(), "it ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    let mut first = person.start(&format!("{GATE}{MERGE}"), &[]);
+    person.wait_for_box(&mut first);
     let output = person.hermetic.run(&mut person.command(MERGE, &["--wait", "0"]));
     assert_eq!(output.status, Some(1), "{}", output.snapshot());
     assert!(output.stderr.contains("another forklift"), "{}", output.stderr);
-    let output = person.hermetic.run(&mut person.command(MERGE, &["--wait", "60"]));
-    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let mut second = person.start(MERGE, &["--wait", "600"]);
+    assert!(second.try_wait().expect("it can be asked").is_none(), "it did not wait");
+    person.open_gate(&person.only_run());
+    assert!(second.wait().expect("it ends").success());
     assert!(first.wait().expect("it ends").success());
     assert_eq!(person.runs().len(), 2);
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use testkit::fake_gitea::{FakeGitea, TOKEN};
 use testkit::tree::holding;
+use testkit::wait::wait_until;
 
 use crate::support::{MERGE, Person};
 
@@ -38,7 +39,7 @@ fn the_token_is_nowhere_while_the_agent_works_and_nowhere_after() {
     let Some(person) = Person::new() else { return };
     let forge = FakeGitea::start();
     let script = format!(
-        "[[step]]\nrun = '''{SEARCH}'''\n[[step]]\nrun = \"touch /harness-state/searched; sleep 2; echo {CONTROL} > /harness-state/control\"\n{MERGE}"
+        "[[step]]\nrun = '''{SEARCH}'''\n[[step]]\nrun = \"touch /harness-state/searched; until [ -e /harness-state/go ]; do sleep 0.05; done; echo {CONTROL} > /harness-state/control\"\n{MERGE}"
     );
     let mut command = person.command(&script, &["--forge-url", &forge.remote_url()]);
     command.env("FORKLIFT_TOKEN", TOKEN);
@@ -46,13 +47,14 @@ fn the_token_is_nowhere_while_the_agent_works_and_nowhere_after() {
     let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
     person.wait_for_box(&mut child);
     let run = person.only_run();
-    while !run.join("harness-state/searched").exists() {
+    wait_until("the search", || {
         assert!(child.try_wait().expect("it can be asked").is_none(), "it ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+        run.join("harness-state/searched").exists()
+    });
     // The script is a file and not on a command line, but the step that sleeps is one.
     assert!(!command_lines_with("/harness-state/searched").is_empty(), "the search finds nothing");
     assert_eq!(command_lines_with(TOKEN), Vec::<String>::new());
+    person.open_gate(&run);
     let output = child.wait_with_output().expect("it ends");
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);

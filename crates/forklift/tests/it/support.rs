@@ -1,16 +1,20 @@
 //! A fork to run in, and the verbs of a person who runs forklift.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use testkit::hermetic::{Hermetic, Output};
 use testkit::part::{Part, require};
 use testkit::repo::Fork;
+use testkit::wait::wait_until;
 
 /// What a well-behaved agent does on a fork that merges cleanly.
 pub(crate) const MERGE: &str = "[[step]]\nrun = \"git merge --no-edit upstream/main\"\n";
+
+/// A step at which an agent waits until [`Person::open_gate`].
+pub(crate) const GATE: &str =
+    "[[step]]\nrun = \"until [ -e /harness-state/go ]; do sleep 0.05; done\"\n";
 
 /// A person at their fork.
 pub(crate) struct Person {
@@ -108,10 +112,16 @@ impl Person {
 
     /// Waits until the box of the only run has begun, while `child` is at work on it.
     pub(crate) fn wait_for_box(&self, child: &mut Child) {
-        while !self.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists()) {
+        wait_until("the box", || {
             assert!(child.try_wait().expect("it can be asked").is_none(), "it ended too early");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            self.runs().first().is_some_and(|run| run.join("boxes/agent/shim.json").exists())
+        });
+    }
+
+    /// Lets an agent go on that waits at its [`GATE`].
+    pub(crate) fn open_gate(&self, run: &Path) {
+        wait_until("the box", || run.join("boxes/agent/shim.json").exists());
+        std::fs::write(run.join("harness-state/go"), "").expect("the gate");
     }
 
     /// Makes origin refuse every branch, as a server with protected branches does.

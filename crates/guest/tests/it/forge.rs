@@ -1,7 +1,7 @@
 //! The `forge` command, in front of a socket that answers what it is told to, and in front of the real sidecar.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,7 +38,9 @@ fn call(program: &Path, args: &[&str], stdin: &str) -> (Option<i32>, String, Str
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+    // A call that needs no text ends without reading it, and may end first.
+    let written = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    assert!(written.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::BrokenPipe));
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))

@@ -4,7 +4,7 @@
     clippy::disallowed_methods,
     reason = "the program under test is not started through `host`"
 )]
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests too")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod boxed;
 mod forge;

@@ -9,7 +9,7 @@ use model::id::{BranchName, RemoteName};
 
 use crate::world::{World, name_of};
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(300);
 const HOOKS: [&str; 5] =
     ["reference-transaction", "post-update", "pre-push", "pre-auto-gc", "post-index-change"];
 

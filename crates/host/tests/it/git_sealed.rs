@@ -8,7 +8,7 @@ use model::id::{BranchName, Sha};
 
 use crate::world::{World, name_of};
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A person's repository with one commit, an agent's copy with two more, and a sealed repository that
 /// took them in.

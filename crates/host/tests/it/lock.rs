@@ -10,6 +10,7 @@ use model::command::CommandSpec;
 
 const CHILD: &str = "BOTTLEWORKS_TEST_LOCK";
 const NOW: Duration = Duration::ZERO;
+const LONG: Duration = Duration::from_secs(300);
 
 fn kind(note: &str) -> LockKind<'_> {
     LockKind::Exclusive { note }
@@ -40,7 +41,7 @@ async fn the_second_gets_it_when_the_first_lets_go() {
         std::thread::sleep(Duration::from_millis(200));
         drop(first);
     });
-    let _second = FileLock::acquire(&path, kind("second"), Duration::from_secs(10)).await.unwrap();
+    let _second = FileLock::acquire(&path, kind("second"), LONG).await.unwrap();
     holder.join().unwrap();
     assert_eq!(holder_of(&path).unwrap().note, "second");
 }
@@ -115,7 +116,7 @@ async fn a_lock_handed_to_a_child_lives_as_long_as_the_child() {
     assert!(waited.is_err());
     assert!(send_signal(&child, Signal::KILL).unwrap());
     wait_released(&path).await.unwrap();
-    FileLock::acquire(&path, kind("x"), Duration::from_secs(5)).await.unwrap();
+    FileLock::acquire(&path, kind("x"), LONG).await.unwrap();
 }
 
 #[tokio::test]

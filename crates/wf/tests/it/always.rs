@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 use std::process::Child;
-use std::time::{Duration, Instant};
+
+use testkit::wait::wait_until;
 
 use crate::play::{APPROVE, GOOD, PROFILE, REJECT, person, person_with_one};
 use crate::support::{ONE, Person, read, result, write};
@@ -53,17 +54,12 @@ fn every_kind_of_failure_has_a_result() {
 /// Starts a run and waits until one of its boxes is at work.
 fn at_work(person: &Person, name: &str) -> Child {
     let mut child = person.command(&["run", "tf"]).spawn().expect("started");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let is_at_work = |run: &PathBuf| run.join("boxes").join(name).join("guest").is_dir();
-        if person.runs().iter().any(|run| is_at_work(run) && !run.join("result.json").exists()) {
-            std::thread::sleep(Duration::from_millis(300));
-            return child;
-        }
+    let is_at_work = |run: &PathBuf| run.join("boxes").join(name).join("guest").is_dir();
+    wait_until(name, || {
         assert!(child.try_wait().expect("looked").is_none(), "it ended before {name}");
-        assert!(Instant::now() < deadline, "{name} never came");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        person.runs().iter().any(|run| is_at_work(run) && !run.join("result.json").exists())
+    });
+    child
 }
 
 /// Sends the signal to wf alone, as a service manager would.
@@ -108,11 +104,9 @@ fn signals_end_tests_in_a_box_and_on_the_host_d66() {
             stopped(&person, at_work(&person, "test-unit"), "-TERM", "test");
         } else {
             let child = person.command(&["run", "tf"]).spawn().expect("started");
-            let deadline = Instant::now() + Duration::from_secs(60);
-            while !person.runs().last().is_some_and(|run| run.join("tests/unit").is_dir()) {
-                assert!(Instant::now() < deadline, "the tests never came");
-                std::thread::sleep(Duration::from_millis(50));
-            }
+            wait_until("the tests", || {
+                person.runs().last().is_some_and(|run| run.join("tests/unit").is_dir())
+            });
             stopped(&person, child, "-TERM", "test");
         }
     }

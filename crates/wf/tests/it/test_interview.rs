@@ -1,7 +1,9 @@
 //! Registering projects (9, D2 to D4, D121).
 
+use testkit::wait::wait_for;
+
 use crate::support::{Person, read, write};
-use crate::terminal::{self, wait_for};
+use crate::terminal;
 
 #[test]
 fn an_interview_without_questions_writes_both_files_d121() {
@@ -120,7 +122,7 @@ fn an_interview_asks_in_a_terminal_and_takes_defaults_and_answers() {
     terminal.press(&["Enter"]);
     terminal.ends();
     let profile = person.ops().join("workflow/projects/app2/project_profile.env");
-    let profile = wait_for(|| profile.is_file().then(|| read(&profile)));
+    let profile = wait_for("the profile", || profile.is_file().then(|| read(&profile)));
     assert!(profile.contains("HITL_MODE=stage-only"), "{profile}");
     assert!(profile.contains("MAKE_TARGET_UNIT=test-unit"), "{profile}");
 }

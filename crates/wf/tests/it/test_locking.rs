@@ -2,9 +2,9 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use host::lock::{FileLock, LockKind};
+use testkit::wait::wait_until;
 
 use crate::support::{ONE, Person, result};
 
@@ -70,8 +70,7 @@ fn a_signal_ends_a_waiting_run_in_order_d66() {
         let mut command = person.command(&["run", "tf"]);
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-        wait_for(|| !person.runs().is_empty());
-        std::thread::sleep(Duration::from_millis(200));
+        wait_until("the run", || !person.runs().is_empty());
         person
             .hermetic
             .run_ok(person.hermetic.command("kill").arg(signal).arg(child.id().to_string()));
@@ -83,13 +82,5 @@ fn a_signal_ends_a_waiting_run_in_order_d66() {
             (Some("lock"), Some(1))
         );
         drop(held);
-    }
-}
-
-fn wait_for(done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(30), "it never happened");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }

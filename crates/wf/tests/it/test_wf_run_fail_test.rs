@@ -34,7 +34,7 @@ fn tests_out_of_time_fail_with_124_and_leave_a_log_d85() {
     let slow = "test-unit:\n\t@echo began\n\t@sleep 600\n";
     for test_in in ["box", "host"] {
         let Some(person) = with_makefile(slow) else { return };
-        person.profile(&format!("{PROFILE}TEST_TIMEOUT=2\nTEST_IN={test_in}\n"));
+        person.profile(&format!("{PROFILE}TEST_TIMEOUT=8\nTEST_IN={test_in}\n"));
         person.run_once(5);
         assert_eq!(manifest(&person)["suites"][0]["exit_code"], 124, "{test_in}");
         assert!(read(&person.last_run().join("tests/unit/output.log")).contains("began"));

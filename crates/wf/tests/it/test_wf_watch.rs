@@ -1,5 +1,7 @@
 //! `wf watch` in a real terminal of 80 by 24: it shows what a run does, and its keys act.
 
+use testkit::wait::wait_for;
+
 use crate::play::{PROFILE, person_with_one};
 use crate::support::{ONE, Person, read, write};
 use crate::terminal;
@@ -103,7 +105,7 @@ fn somebody_is_told_when_something_needs_them() {
     terminal.shows("> tf");
     person.ok(&["clarify", "ask", "tf", "--question", "Which?"]);
     terminal.shows("CLQ-001 Which?");
-    terminal::wait_for(|| told.exists().then(|| read(&told)));
+    wait_for("what was told", || told.exists().then(|| read(&told)));
     assert!(read(&told).contains("tf needs you: answer CLQ-001"));
 }
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use super::driver::{Browser, Light};
 use super::real::run_of;
 use super::{HOSTILE, TOKEN, serving};
+use testkit::wait::wait_for;
+
 use crate::serving::Serving;
-use crate::support::{COMMIT, DONE, SLUG, wait_for};
+use crate::support::{COMMIT, DONE, SLUG};
 
 /// Where pictures are kept, for whoever wants to look.
 fn pictures() -> PathBuf {

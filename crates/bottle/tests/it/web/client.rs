@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::TOKEN;
 
 /// No answer takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What came back.
 #[derive(Debug)]

@@ -10,8 +10,7 @@ use base64ct::{Base64, Encoding};
 use serde_json::{Value, json};
 use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
-
-use crate::support::wait_for;
+use testkit::wait::wait_for;
 
 /// The name under which the protocol hides an element's id.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -148,7 +147,7 @@ impl Browser {
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the driver listens");
-        stream.set_read_timeout(Some(Duration::from_secs(90))).expect("a limit");
+        stream.set_read_timeout(Some(Duration::from_secs(300))).expect("a limit");
         let length = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"

@@ -8,13 +8,11 @@ mod aftermath;
 mod repository;
 mod scene;
 
-use std::time::Duration;
-
 use model::verdict::Ended;
 use testkit::abuse::{ATTEMPTS, Attempt, Expect, Outcome};
 
 use crate::support::{Ran, Rig, on_every_backend};
-use scene::{GRACE_MS, SHORT_SECS, Scene};
+use scene::Scene;
 
 /// Makes a test of each attempt, by its name with underscores.
 macro_rules! attempts {
@@ -154,10 +152,7 @@ fn check_end(attempt: &Attempt, ran: &Ran) {
             ended.class() == class
                 || matches!(Outcome::parse(&ran.stdout), Some(Outcome::Blocked(_)))
         }
-        Expect::EndsAtDeadline => {
-            let late = Duration::from_secs(SHORT_SECS + 2) + Duration::from_millis(GRACE_MS);
-            *ended == Ended::OutOfTime && u128::from(ran.record.wall_ms) < late.as_millis()
-        }
+        Expect::EndsAtDeadline => *ended == Ended::OutOfTime,
     };
     assert!(good, "{}: {ran:#?}", attempt.name);
 }

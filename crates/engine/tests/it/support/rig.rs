@@ -7,7 +7,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use engine::box_dir::BoxDir;
 use engine::launch::{self, Launcher, attach};
@@ -144,7 +143,7 @@ impl Rig {
             user: self.user(),
             limits: Limits { free_floor_bytes: 64 * MIB, ..Limits::default() },
             output: Output::Log { cap: LOG_CAP },
-            deadline_secs: 60,
+            deadline_secs: 600,
             silence_secs: None,
             terminal: None,
             grace_ms: 1000,
@@ -240,13 +239,13 @@ impl Running<'_> {
     pub(crate) async fn made(&self, name: &str) {
         let file = self.rig.workspace().join(name);
         let what = format!("{name} in the workspace of {}", self.box_dir.path().display());
-        eventually(&what, Duration::from_secs(30), || file.exists()).await;
+        eventually(&what, || file.exists()).await;
     }
 
     /// Waits until there is a shim to be spoken to.
     pub(crate) async fn watched(&self) -> host::process::ProcessHandle {
         let shim = || self.box_dir.load_shim().expect("a readable record");
-        eventually("a shim", Duration::from_secs(30), || shim().is_some()).await;
+        eventually("a shim", || shim().is_some()).await;
         shim().expect("a shim").process
     }
 

@@ -1,5 +1,5 @@
 need CANARY_ABSTRACT
-perl_says 5 '
+perl_says 60 '
     use Socket;
     my $name = $ENV{CANARY_ABSTRACT};
     for my $type (SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET) {

@@ -1,4 +1,4 @@
-perl_says 10 '
+perl_says 60 '
     use POSIX ();
     for my $number (1 .. 5) {
         next if fork();
@@ -8,7 +8,7 @@ perl_says 10 '
         open($_, "+<", "/dev/null") for *STDIN, *STDOUT, *STDERR;
         # Not for ever: if the box fails to end them, the machine should not suffer long.
         for my $beat (1 .. 3000) {
-            if (open(my $file, ">", "/workspace/heartbeat-$number")) { print $file "$beat\n"; close($file) }
+            if (open(my $file, ">>", "/workspace/heartbeat-$number")) { print $file "$beat\n"; close($file) }
             select(undef, undef, undef, 0.1);
         }
         POSIX::_exit(0);

@@ -1,4 +1,4 @@
-perl_says 15 '
+perl_says 60 '
     use Socket;
     my $query = pack("nnnnnn", 4711, 256, 1, 0, 0, 0) . "\7example\3com\0" . pack("nn", 1, 1);
     my @servers = ("8.8.8.8", "1.1.1.1");

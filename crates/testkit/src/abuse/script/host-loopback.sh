@@ -1,6 +1,6 @@
 need CANARY_PORT
 # The box may have a loopback of its own, on which a refusal is the right answer.
-perl_says 10 '
+perl_says 60 '
     use Socket qw(:DEFAULT inet_pton pack_sockaddr_in6 AF_INET6);
     my $port = $ENV{CANARY_PORT};
     for my $host ("127.0.0.1", "127.0.0.53", "0.0.0.0") {

@@ -26,7 +26,7 @@ perl_says() {
 # try_call NAME NUMBER ARG...: one system call. `text:` and `zero:` make buffers. A child that it makes ends at once.
 try_call() {
     [ "$(uname -m)" = x86_64 ] || skipped "system call numbers are those of x86_64"
-    perl_says 5 '
+    perl_says 60 '
         my ($name, $number, @given) = @ARGV;
         my @args = map { /^text:(.*)/s ? "$1\0" : /^hex:(.*)/ ? pack("H*", $1)
             : /^zero:(\d+)/ ? "\0" x $1 : /^0x/ ? hex : $_ + 0 } @given;
@@ -40,7 +40,7 @@ try_call() {
 
 # try_open FILE...: opens for writing, writes nothing.
 try_open() {
-    perl_says 5 '
+    perl_says 60 '
         use Fcntl;
         for my $file (@ARGV) {
             sysopen(my $handle, $file, O_WRONLY | O_NONBLOCK) and reached("$file can be opened for writing");
@@ -52,7 +52,7 @@ try_open() {
 # try_connect ADDRESS:PORT...: with no interface every address is unreachable at once. Anything else, even a refusal
 # or silence, means that a packet found a way.
 try_connect() {
-    perl_says 20 '
+    perl_says 60 '
         use Socket qw(:DEFAULT inet_pton pack_sockaddr_in6 AF_INET6 SOCK_NONBLOCK);
         for my $target (@ARGV) {
             my ($host, $port) = $target =~ /^\[?(.*?)\]?:(\d+)$/ or die "odd address $target";

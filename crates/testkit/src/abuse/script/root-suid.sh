@@ -1,5 +1,5 @@
 # Programs of root that wait for an answer, so that there is time to look at whose they are.
-perl_says 10 '
+perl_says 60 '
     use POSIX ();
     for my $program ("/usr/bin/su", "/bin/su", "/usr/bin/passwd", "/usr/bin/chsh", "/usr/bin/newgrp") {
         my @stat = stat($program) or next;

@@ -1,4 +1,4 @@
-perl_says 10 '
+perl_says 60 '
     my $word = "canary" . "-";
     for my $file (</proc/[0-9]*/environ>, </proc/[0-9]*/cmdline>, </proc/[0-9]*/auxv>) {
         open(my $handle, "<", $file) or next;

@@ -139,8 +139,8 @@ impl Hook {
 
     /// Sends it and returns the status, or `None` if nothing came back.
     pub fn send(&self, to: SocketAddr, path: &str) -> Option<u16> {
-        let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(5)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+        let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(300)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(300))).ok()?;
         let mut head = format!("POST {path} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n");
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
