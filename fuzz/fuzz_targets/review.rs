@@ -5,5 +5,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    wf::probe::review(text);
+    wf::fuzz_api::review(text);
 });

@@ -44,7 +44,8 @@ fn main() {
             .expect("a string");
         text
     });
-    let times = (0..ROUNDS).map(|_| time(|| assert_eq!(wf::probe::parse(&plan), 1000))).collect();
+    let times =
+        (0..ROUNDS).map(|_| time(|| assert_eq!(wf::fuzz_api::parse(&plan), 1000))).collect();
     tell("a plan of 1,000 micro-commits", median(times), Duration::from_millis(5));
 }
 

@@ -546,14 +546,14 @@ mod tests {
     }
 
     #[test]
-    fn the_project_may_stand_before_or_after_the_command_d4() {
+    fn the_project_may_stand_before_or_after_the_command() {
         for words in [["wf", "--project", "p", "list"], ["wf", "list", "--project", "p"]] {
             assert_eq!(Cli::try_parse_from(words).unwrap().project.as_deref(), Some("p"));
         }
     }
 
     #[test]
-    fn once_and_loop_exclude_each_other_d67() {
+    fn once_and_loop_exclude_each_other() {
         assert!(Cli::try_parse_from(["wf", "run", "tf", "--once", "--loop"]).is_err());
         assert!(Cli::try_parse_from(["wf", "run", "tf"]).is_ok());
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::OutputArgs;
-use crate::disk::site::LOG_VARIABLE;
+use crate::disk::project_dirs::LOG_VARIABLE;
 use crate::exit::Failure;
 
 /// What must not be seen on a terminal. Set once, as soon as it is known which project is meant; there is one terminal and

@@ -11,42 +11,42 @@ use serde_json::json;
 
 use super::{App, person};
 use crate::cli::{QueueArg, Which};
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::{self, load_questions, move_answered, name_of};
-use crate::disk::queue::Entry;
-use crate::disk::site::Site;
+use crate::disk::queue::QueueEntry;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::gate::{readable, settle_status};
+use crate::flow::gate::{require_readable, update_status};
 use crate::rules::clarification::{
-    AnswerOption, Clarification, ClarificationStatus, Question, Urgency, render_clarification,
+    AnswerOption, Clarification, ClarificationStatus, NewQuestion, Urgency, render_clarification,
 };
 use crate::rules::suggest::hint;
 
 /// Lists questions, those that stop the work first.
 pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
-    let site = app.site()?;
+    let dirs = app.dirs()?;
     let statuses: &[ClarificationStatus] = if all {
         &[ClarificationStatus::Pending, ClarificationStatus::Answered]
     } else {
         &[ClarificationStatus::Pending]
     };
     let mut entries = Vec::new();
-    for workstream in chosen(app, &site, workstream)? {
+    for workstream in chosen(app, &dirs, workstream)? {
         for &status in statuses {
             let found = load_questions(&workstream.dir, status)?;
             entries.extend(found.into_iter().map(|entry| (workstream.meta.id.clone(), entry)));
         }
     }
     entries.sort_by_key(|(_, entry)| match entry {
-        Entry::Good(question) => (!question.is_blocking(), question.id.to_string()),
-        Entry::Bad { name, .. } => (false, name.clone()),
+        QueueEntry::Good(question) => (!question.is_blocking(), question.id.to_string()),
+        QueueEntry::Bad { name, .. } => (false, name.clone()),
     });
     if app.ui.is_json() {
         let rows: Vec<_> = entries
             .iter()
             .map(|(id, entry)| match entry {
-                Entry::Good(question) => json!({"workstream": id, "question": question}),
-                Entry::Bad { name, problem } => {
+                QueueEntry::Good(question) => json!({"workstream": id, "question": question}),
+                QueueEntry::Bad { name, problem } => {
                     json!({"workstream": id, "id": name, "problem": problem})
                 }
             })
@@ -61,11 +61,11 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     let rows: Vec<Vec<String>> = entries
         .into_iter()
         .map(|(id, entry)| match entry {
-            Entry::Good(question) => {
+            QueueEntry::Good(question) => {
                 let first = question.question.lines().next().unwrap_or_default().to_owned();
                 vec![question.id.to_string(), id.to_string(), question.urgency, first]
             }
-            Entry::Bad { name, problem } => vec![
+            QueueEntry::Bad { name, problem } => vec![
                 name,
                 id.to_string(),
                 "blocking".to_owned(),
@@ -79,8 +79,8 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
 
 /// Shows a question.
 pub(crate) fn show(app: &App, which: &QueueArg) -> Outcome {
-    let site = app.site()?;
-    let (_, question) = find(app, &site, which, Found::Any)?;
+    let dirs = app.dirs()?;
+    let (_, question) = find(app, &dirs, which, QuestionFilter::Any)?;
     if app.ui.is_json() {
         app.ui.document(&question);
     } else {
@@ -91,19 +91,19 @@ pub(crate) fn show(app: &App, which: &QueueArg) -> Outcome {
 
 /// Answers a question. The brief global lock is enough: a person may answer while a run is on.
 pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> Outcome {
-    let site = app.site()?;
-    let (_, question) = find(app, &site, which, Found::Pending)?;
+    let dirs = app.dirs()?;
+    let (_, question) = find(app, &dirs, which, QuestionFilter::Pending)?;
     let typed = match typed {
         Some(typed) => typed.to_owned(),
         None => ask_editor(&question).await?,
     };
     let answer = question.choose_answer(&typed).or_exit(WfExit::Config)?;
-    let _lock = site.lock_global(&format!("answer {}", question.id)).await?;
+    let _lock = dirs.lock_global(&format!("answer {}", question.id)).await?;
     // Somebody may have been quicker while the editor was open.
-    let (mut workstream, question) = find(app, &site, which, Found::Pending)?;
+    let (mut workstream, question) = find(app, &dirs, which, QuestionFilter::Pending)?;
     let question = question.answered(answer, person(), host::clock::now());
     move_answered(&workstream.dir, &question)?;
-    let status = settle_status(&mut workstream)?;
+    let status = update_status(&mut workstream)?;
     app.ui.line(&format!(
         "Answered {}: {}",
         question.id,
@@ -127,23 +127,23 @@ pub(crate) async fn ask(
     if text.trim().is_empty() {
         return Err(Failure::usage("the question is empty"));
     }
-    let site = app.site()?;
-    let mut workstream = app.workstream(&site, which)?;
+    let dirs = app.dirs()?;
+    let mut workstream = app.workstream(&dirs, which)?;
     let options = options.into_iter().enumerate().map(|(at, label)| AnswerOption {
         id: format!("option-{}", at + 1),
         label,
         tradeoffs: String::new(),
     });
-    let question = Question {
+    let question = NewQuestion {
         text,
         options: options.collect(),
         urgency,
         source_stage: "manual",
         blocks: Vec::new(),
     };
-    let _lock = site.lock_global("ask").await?;
-    let question = question::ask(&site, &workstream, question, host::clock::now())?;
-    let status = settle_status(&mut workstream)?;
+    let _lock = dirs.lock_global("ask").await?;
+    let question = question::ask(&dirs, &workstream, question, host::clock::now())?;
+    let status = update_status(&mut workstream)?;
     app.ui.line(&format!("Asked {} of {}, which is {status}", question.id, workstream.meta.id));
     app.ui.document(&question);
     Ok(WfExit::Success)
@@ -151,7 +151,7 @@ pub(crate) async fn ask(
 
 /// Which questions are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum QuestionFilter {
     Any,
     Pending,
 }
@@ -159,13 +159,13 @@ enum Found {
 /// The workstreams that are meant: one by name, or all that are not closed (D114).
 pub(super) fn chosen(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     typed: Option<&str>,
 ) -> Result<Vec<Workstream>, Failure> {
     match typed {
-        Some(typed) => Ok(vec![site.find_workstream(typed)?]),
+        Some(typed) => Ok(vec![dirs.find_workstream(typed)?]),
         None => {
-            let (good, bad) = site.load_workstreams()?;
+            let (good, bad) = dirs.load_workstreams()?;
             for fault in &bad {
                 app.ui.warn(&told(fault));
             }
@@ -176,17 +176,18 @@ pub(super) fn chosen(
 
 fn find(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     which: &QueueArg,
-    wanted: Found,
+    wanted: QuestionFilter,
 ) -> Result<(Workstream, Clarification), Failure> {
     ClarificationId::parse(&which.id).or_exit(WfExit::Config)?;
     let (mut found, mut known, mut answered) = (Vec::new(), Vec::new(), false);
-    for workstream in chosen(app, site, which.workstream.as_deref())? {
+    for workstream in chosen(app, dirs, which.workstream.as_deref())? {
         for status in [ClarificationStatus::Pending, ClarificationStatus::Answered] {
             for entry in load_questions(&workstream.dir, status)? {
                 let is_it = name_of(&entry) == which.id;
-                let counts = wanted == Found::Any || status == ClarificationStatus::Pending;
+                let counts =
+                    wanted == QuestionFilter::Any || status == ClarificationStatus::Pending;
                 answered |= is_it && !counts;
                 if is_it && counts {
                     found.push((workstream.clone(), entry));
@@ -204,7 +205,7 @@ fn find(
         }
         (1, _) => {
             let (workstream, entry) = found.remove(0);
-            Ok((workstream, readable(entry)?))
+            Ok((workstream, require_readable(entry)?))
         }
         _ => Err(Failure::usage(format!(
             "several workstreams have {}; say which: --workstream ID",

@@ -8,9 +8,9 @@ use model::exit::WfExit;
 
 use super::App;
 use crate::disk::names_in;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::PENDING;
 use crate::disk::run_dir::list_runs;
-use crate::disk::site::Site;
 use crate::disk::workflow::Workflow;
 use crate::exit::{Failure, OrExit, Outcome};
 
@@ -49,37 +49,37 @@ pub(crate) fn project_names() -> Vec<CompletionCandidate> {
 
 /// Workstreams, for completion.
 pub(crate) fn workstream_ids() -> Vec<CompletionCandidate> {
-    candidates(site().and_then(|site| site.workstream_names().ok()))
+    candidates(dirs().and_then(|dirs| dirs.workstream_names().ok()))
 }
 
 /// Runs, for completion.
 pub(crate) fn run_names() -> Vec<CompletionCandidate> {
-    candidates(site().and_then(|site| list_runs(&site.runs_dir()).ok()))
+    candidates(dirs().and_then(|dirs| list_runs(&dirs.runs_dir()).ok()))
 }
 
 /// Questions that wait, for completion.
 pub(crate) fn question_ids() -> Vec<CompletionCandidate> {
-    candidates(site().map(|site| ids_in(&site, PENDING)))
+    candidates(dirs().map(|dirs| ids_in(&dirs, PENDING)))
 }
 
 /// Acceptance tests that wait, for completion.
 pub(crate) fn uat_ids() -> Vec<CompletionCandidate> {
-    candidates(site().map(|site| ids_in(&site, "uat/pending")))
+    candidates(dirs().map(|dirs| ids_in(&dirs, "uat/pending")))
 }
 
-fn ids_in(site: &Site, folder: &str) -> Vec<String> {
-    let dirs: Vec<PathBuf> = site
+fn ids_in(dirs: &ProjectDirs, folder: &str) -> Vec<String> {
+    let dirs: Vec<PathBuf> = dirs
         .workstream_names()
         .unwrap_or_default()
         .into_iter()
-        .map(|name| site.workstreams_dir().join(name).join(folder))
+        .map(|name| dirs.workstreams_dir().join(name).join(folder))
         .collect();
     let names = dirs.iter().flat_map(|dir| names_in(dir).unwrap_or_default());
     names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect()
 }
 
-fn site() -> Option<Site> {
-    Site::resolve(None, &host::env::current_dir().ok()?).ok()
+fn dirs() -> Option<ProjectDirs> {
+    ProjectDirs::resolve(None, &host::env::current_dir().ok()?).ok()
 }
 
 fn candidates(names: Option<Vec<String>>) -> Vec<CompletionCandidate> {

@@ -14,7 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::flow::forecast::{Forecast, forecast};
 use crate::flow::product::open_product;
 use crate::flow::refresh::Tips;
-use crate::rules::conflict::{Ground, Overlap, find_overlaps};
+use crate::rules::conflict::{Overlap, WorkstreamPaths, find_overlaps};
 
 /// A list is cut after so many.
 const SHOWN: usize = 10;
@@ -23,28 +23,28 @@ const TRIED: usize = 20;
 
 /// Shows them.
 pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
-    let site = app.site()?;
-    let target = app.workstream(&site, which)?;
-    let (all, faults) = site.load_workstreams()?;
+    let dirs = app.dirs()?;
+    let target = app.workstream(&dirs, which)?;
+    let (all, faults) = dirs.load_workstreams()?;
     let others: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
     let touched = TouchedLists::load(&others)?;
     let own = target.touched()?;
-    let ground = Ground {
+    let paths = WorkstreamPaths {
         id: target.meta.id.as_str(),
         touched: &own,
         expected: &target.meta.expected_paths,
     };
-    let grounds: Vec<Ground<'_>> = others
+    let all_paths: Vec<WorkstreamPaths<'_>> = others
         .iter()
         .zip(touched.iter())
-        .map(|(ws, touched)| Ground {
+        .map(|(ws, touched)| WorkstreamPaths {
             id: ws.meta.id.as_str(),
             touched,
             expected: &ws.meta.expected_paths,
         })
         .collect();
-    let overlaps = find_overlaps(&ground, &grounds);
-    let product = open_product(&site).await?;
+    let overlaps = find_overlaps(&paths, &all_paths);
+    let product = open_product(&dirs).await?;
     let tips = Tips::observe_branches(&product).await?;
     warn_stale(app, &tips, std::iter::once(&target).chain(others.iter().copied()));
     let base = base_forecast(&product, &tips, &target).await?;

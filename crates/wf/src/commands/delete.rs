@@ -4,22 +4,22 @@ use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, Outcome};
-use crate::flow::archive::{RemoteFate, RemoteSight, delete, observe_remote};
+use crate::flow::archive::{RemoteBranchPolicy, RemoteBranchState, delete, observe_remote};
 use crate::flow::product::open_product;
 
 /// Previews or deletes.
 pub(crate) async fn run(app: &App, id: &str, confirm: bool, keep_remote: bool) -> Outcome {
-    let site = app.site()?;
-    let workstream = site.find_workstream(id)?;
-    let fate = if keep_remote { RemoteFate::Keep } else { RemoteFate::Delete };
+    let dirs = app.dirs()?;
+    let workstream = dirs.find_workstream(id)?;
+    let policy = if keep_remote { RemoteBranchPolicy::Keep } else { RemoteBranchPolicy::Delete };
     if !confirm {
-        return preview(app, &site, &workstream, fate).await;
+        return preview(app, &dirs, &workstream, policy).await;
     }
-    let product = open_product(&site).await?;
-    let deleted = delete(&site, &product, &workstream, fate).await?;
+    let product = open_product(&dirs).await?;
+    let deleted = delete(&dirs, &product, &workstream, policy).await?;
     for warning in &deleted.warnings {
         app.ui.warn(warning);
     }
@@ -36,24 +36,24 @@ pub(crate) async fn run(app: &App, id: &str, confirm: bool, keep_remote: bool) -
 
 async fn preview(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     workstream: &Workstream,
-    fate: RemoteFate,
+    policy: RemoteBranchPolicy,
 ) -> Result<WfExit, Failure> {
     let meta = &workstream.meta;
-    let product = open_product(site).await?;
-    let remote = match fate {
-        RemoteFate::Keep => "left alone".to_owned(),
-        RemoteFate::Delete => match observe_remote(&product, workstream).await? {
-            RemoteSight::Absent => "none".to_owned(),
-            RemoteSight::Merged => format!("{} is merged and stays", meta.branch),
-            RemoteSight::Unmerged => {
+    let product = open_product(dirs).await?;
+    let remote = match policy {
+        RemoteBranchPolicy::Keep => "left alone".to_owned(),
+        RemoteBranchPolicy::Delete => match observe_remote(&product, workstream).await? {
+            RemoteBranchState::Absent => "none".to_owned(),
+            RemoteBranchState::Merged => format!("{} is merged and stays", meta.branch),
+            RemoteBranchState::Unmerged => {
                 format!("{} is deleted on origin too (--keep-remote leaves it)", meta.branch)
             }
-            RemoteSight::Foreign => {
+            RemoteBranchState::Foreign => {
                 format!("{} has commits that are not here and stays", meta.branch)
             }
-            RemoteSight::Unknown(why) => format!("could not be asked: {why}"),
+            RemoteBranchState::Unknown(why) => format!("could not be asked: {why}"),
         },
     };
     app.ui.line(&format!("This will permanently delete workstream {}", meta.id));

@@ -11,8 +11,8 @@ use crate::exit::{Failure, Outcome};
 
 /// Shows the patch.
 pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
-    let site = app.site()?;
-    let dir = app.run_dir(&site, arg)?;
+    let dirs = app.dirs()?;
+    let dir = app.run_dir(&dirs, arg)?;
     let patch = read_optional(&dir.join(DIFF))?.ok_or_else(|| {
         Failure::usage(format!("{} has no diff: it ended before the review", dir.display()))
     })?;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::disk::{DiskError, read_optional};
 use crate::exit::{Failure, Outcome};
@@ -18,9 +18,9 @@ const MAX_FILES: usize = 50_000;
 
 /// Shows the coverage.
 pub(crate) fn status(app: &App, which: &Which) -> Outcome {
-    let site = app.site()?;
-    let workstream = app.workstream(&site, which)?;
-    let (folder, coverage) = observe(&site, &workstream)?;
+    let dirs = app.dirs()?;
+    let workstream = app.workstream(&dirs, which)?;
+    let (folder, coverage) = observe(&dirs, &workstream)?;
     app.ui.result("folder", &folder.display().to_string());
     app.ui.result("pages", &coverage.pages.to_string());
     app.ui.result("pictures", &coverage.assets.to_string());
@@ -33,11 +33,11 @@ pub(crate) fn status(app: &App, which: &Which) -> Outcome {
 
 /// Removes orphaned pictures from the worktree, or names them.
 pub(crate) async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
-    let site = app.site()?;
-    let workstream = app.workstream(&site, which)?;
+    let dirs = app.dirs()?;
+    let workstream = app.workstream(&dirs, which)?;
     let _run =
-        apply.then(|| site.try_lock_workstream(&workstream.meta.id, "docs cleanup")).transpose()?;
-    let (folder, coverage) = observe(&site, &workstream)?;
+        apply.then(|| dirs.try_lock_workstream(&workstream.meta.id, "docs cleanup")).transpose()?;
+    let (folder, coverage) = observe(&dirs, &workstream)?;
     for path in &coverage.orphaned {
         if apply {
             let file = folder.join(path);
@@ -54,8 +54,8 @@ pub(crate) async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
     Ok(WfExit::Success)
 }
 
-fn observe(site: &Site, workstream: &Workstream) -> Result<(PathBuf, Coverage), Failure> {
-    let (profile, _) = site.load_profile()?;
+fn observe(dirs: &ProjectDirs, workstream: &Workstream) -> Result<(PathBuf, Coverage), Failure> {
+    let (profile, _) = dirs.load_profile()?;
     let worktree = &workstream.meta.worktree;
     if !worktree.is_dir() {
         return Err(Failure::usage(format!("the worktree {} is gone", worktree.display())));

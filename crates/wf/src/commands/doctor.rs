@@ -5,11 +5,11 @@ use model::told;
 use serde_json::json;
 
 use super::App;
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workflow::Workflow;
 use crate::exit::{Failure, Outcome};
 use crate::flow::product::{check_worktree, open_product};
-use crate::flow::stage::Workshop;
+use crate::flow::stage::StageRunner;
 
 /// One thing that was looked at.
 struct Finding {
@@ -28,8 +28,8 @@ enum State {
 /// Looks around and tells; status 2 if something must be put right first.
 pub(crate) async fn run(app: &App) -> Outcome {
     let mut findings = observe_machine().await;
-    match app.site() {
-        Ok(site) => findings.extend(observe_site(app, &site).await),
+    match app.dirs() {
+        Ok(dirs) => findings.extend(observe_project(app, &dirs).await),
         Err(failure) => {
             let workflow = Workflow::find(&app.here).ok().flatten();
             let at = workflow
@@ -79,18 +79,18 @@ async fn observe_machine() -> Vec<Finding> {
     findings
 }
 
-async fn observe_site(app: &App, site: &Site) -> Vec<Finding> {
+async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     let mut findings = vec![
-        finding("project", State::Good, format!("{} in {}", site.project.name, site.dir.display())),
-        finding("ops", State::Good, site.ops.display().to_string()),
+        finding("project", State::Good, format!("{} in {}", dirs.project.name, dirs.dir.display())),
+        finding("ops", State::Good, dirs.ops.display().to_string()),
     ];
-    findings.push(match site.load_profile() {
+    findings.push(match dirs.load_profile() {
         Ok((_, warnings)) if warnings.is_empty() => finding("profile", State::Good, "valid"),
         Ok((_, warnings)) => finding("profile", State::Odd, warnings.join("; ")),
         Err(error) => finding("profile", State::Bad, told(&error)),
     });
-    findings.extend(observe_workshop(app, site).await);
-    match observe_product(site).await {
+    findings.extend(observe_workshop(app, dirs).await);
+    match observe_product(dirs).await {
         Ok(found) => findings.extend(found),
         Err(failure) => findings.push(finding("repository", State::Bad, failure.to_string())),
     }
@@ -98,17 +98,17 @@ async fn observe_site(app: &App, site: &Site) -> Vec<Finding> {
 }
 
 /// Whether boxes can be had, and the agents of the profile.
-async fn observe_workshop(app: &App, site: &Site) -> Vec<Finding> {
-    let (Ok((profile, _)), Ok(workshop)) = (site.load_profile(), Workshop::new(site, app.ui))
+async fn observe_workshop(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
+    let (Ok((profile, _)), Ok(runner)) = (dirs.load_profile(), StageRunner::new(dirs, app.ui))
     else {
         return Vec::new();
     };
-    let mut findings = vec![match workshop.describe_backend(&profile).await {
+    let mut findings = vec![match runner.describe_backend(&profile).await {
         Ok(words) => finding("boxes", State::Good, words),
         Err(error) => finding("boxes", State::Odd, error.to_string()),
     }];
     for (what, choice) in [("implement", &profile.implement), ("review", &profile.review)] {
-        findings.push(match workshop.resolve_agent(&profile, choice).await {
+        findings.push(match runner.resolve_agent(&profile, choice).await {
             Ok(_) => finding(what, State::Good, choice.provider.clone()),
             Err(error) => finding(what, State::Odd, format!("{}: {error}", choice.provider)),
         });
@@ -116,15 +116,15 @@ async fn observe_workshop(app: &App, site: &Site) -> Vec<Finding> {
     findings
 }
 
-async fn observe_product(site: &Site) -> Result<Vec<Finding>, Failure> {
-    let product = open_product(site).await?;
+async fn observe_product(dirs: &ProjectDirs) -> Result<Vec<Finding>, Failure> {
+    let product = open_product(dirs).await?;
     let mut findings =
-        vec![finding("repository", State::Good, site.project.repo.display().to_string())];
-    let (workstreams, faults) = site.load_workstreams()?;
+        vec![finding("repository", State::Good, dirs.project.repo.display().to_string())];
+    let (workstreams, faults) = dirs.load_workstreams()?;
     findings.extend(faults.iter().map(|fault| finding("workstream", State::Bad, told(fault))));
     for workstream in &workstreams {
         let id = workstream.meta.id.as_str();
-        if let Err(fault) = check_worktree(site, &product, workstream).await? {
+        if let Err(fault) = check_worktree(dirs, &product, workstream).await? {
             findings.push(finding(id, State::Bad, fault.to_string()));
         } else if let Err(error) = workstream.load_plan() {
             findings.push(finding(id, State::Bad, told(&error)));

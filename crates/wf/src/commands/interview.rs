@@ -14,7 +14,7 @@ use super::project::{
     register,
 };
 use crate::cli::InterviewArgs;
-use crate::disk::site::{PROFILE_ENV, PROFILE_PAGE};
+use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
 use crate::disk::{DiskError, load_env, save};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::profile::{is_inside, parse_profile};

@@ -9,28 +9,28 @@ use crate::disk::registry::is_active;
 use crate::disk::touched::TouchedLists;
 use crate::disk::workstream::Workstream;
 use crate::exit::Outcome;
-use crate::rules::conflict::{Ground, count_shared};
+use crate::rules::conflict::{WorkstreamPaths, count_shared};
 use crate::rules::touched::parse_touched;
 
 /// Lists them. One that cannot be read is named, and then the status is 2 (D107).
 pub(crate) fn run(app: &App) -> Outcome {
-    let site = app.site()?;
-    let (all, faults) = site.load_workstreams()?;
+    let dirs = app.dirs()?;
+    let (all, faults) = dirs.load_workstreams()?;
     let active: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
     let touched = TouchedLists::load(&active)?;
-    let grounds: Vec<Ground<'_>> = active
+    let all_paths: Vec<WorkstreamPaths<'_>> = active
         .iter()
         .zip(touched.iter())
-        .map(|(ws, touched)| Ground {
+        .map(|(ws, touched)| WorkstreamPaths {
             id: ws.meta.id.as_str(),
             touched,
             expected: &ws.meta.expected_paths,
         })
         .collect();
     let counts: Vec<usize> =
-        grounds.iter().map(|ground| parse_touched(ground.touched).count()).collect();
-    let shared = count_shared(&grounds, counts.iter().sum());
-    show(app, &active, &counts, &shared, site.current().as_deref());
+        all_paths.iter().map(|paths| parse_touched(paths.touched).count()).collect();
+    let shared = count_shared(&all_paths, counts.iter().sum());
+    show(app, &active, &counts, &shared, dirs.current().as_deref());
     for fault in &faults {
         app.ui.warn(&told(fault));
     }

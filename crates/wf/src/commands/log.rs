@@ -10,15 +10,15 @@ use crate::exit::Outcome;
 
 /// Lists them. Names of runs are not taken apart: the result in each says whose it is (D8).
 pub(crate) fn run(app: &App, which: &Which, limit: usize) -> Outcome {
-    let site = app.site()?;
-    let workstream = app.workstream(&site, which)?;
-    let (project, id) = (site.project.name.as_str(), workstream.meta.id.as_str());
+    let dirs = app.dirs()?;
+    let workstream = app.workstream(&dirs, which)?;
+    let (project, id) = (dirs.project.name.as_str(), workstream.meta.id.as_str());
     let mut runs = Vec::new();
-    for name in list_runs(&site.runs_dir())? {
+    for name in list_runs(&dirs.runs_dir())? {
         if runs.len() == limit {
             break;
         }
-        if let Ok(Some(result)) = load_result(&site.runs_dir().join(&name))
+        if let Ok(Some(result)) = load_result(&dirs.runs_dir().join(&name))
             && result.project == project
             && result.workstream == id
         {

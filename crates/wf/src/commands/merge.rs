@@ -12,51 +12,53 @@ use store::commands_log::CommandsLog;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::run_dir::RunDir;
+use crate::disk::project_dirs::ProjectDirs;
+use crate::disk::run_dir::WfRunDir;
 use crate::disk::secrets::load_secrets;
-use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::merge::{Publish, check_ready, merge_local};
 use crate::flow::product::open_product;
-use crate::flow::pull::{Way, choose_way, finish, observe_step, publish, remember};
-use crate::flow::stage::{Scene, WorkFate, Workshop};
-use crate::flow::suite::{Bench, run_suite};
+use crate::flow::pull::{MergeRoute, choose_merge_route, finish, observe_pull, publish, remember};
+use crate::flow::stage::{StageContext, StageRunner, WorkLocation};
+use crate::flow::suite::{SuiteContext, run_suite};
 use crate::rules::manifest::SuiteStatus;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
-use crate::rules::pull::Step;
+use crate::rules::pull::PullAction;
 use crate::rules::run_id::{RunTopic, run_stem};
 
 /// Merges. A run must not be on, and the registry is locked only for the merge itself.
 pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
-    let site = app.site()?;
-    let mut workstream = app.workstream(&site, which)?;
-    let (profile, _) = site.load_profile()?;
-    let product: ProductRepo = open_product(&site).await?;
-    let _run = site.try_lock_workstream(&workstream.meta.id, "merge")?;
+    let dirs = app.dirs()?;
+    let mut workstream = app.workstream(&dirs, which)?;
+    let (profile, _) = dirs.load_profile()?;
+    let product: ProductRepo = open_product(&dirs).await?;
+    let _run = dirs.try_lock_workstream(&workstream.meta.id, "merge")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
-    let way = choose_way(&site, &product, &profile).await?;
-    match way {
-        Way::Local => {
-            check_ready(&site, &product, &workstream).await?;
-            test_gate(app, &site, &product, &workstream, &profile).await?;
+    let route = choose_merge_route(&dirs, &product, &profile).await?;
+    match route {
+        MergeRoute::Local => {
+            check_ready(&dirs, &product, &workstream).await?;
+            test_gate(app, &dirs, &product, &workstream, &profile).await?;
             let publish = if push { Publish::Push } else { Publish::Here };
-            merge_here(app, &site, &product, workstream, publish).await
+            merge_here(app, &dirs, &product, workstream, publish).await
         }
-        Way::Forge(forge) => merge_there(app, &site, &product, workstream, &profile, &forge).await,
+        MergeRoute::Forge(forge) => {
+            merge_there(app, &dirs, &product, workstream, &profile, &forge).await
+        }
     }
 }
 
 async fn merge_here(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     mut workstream: Workstream,
     publish: Publish,
 ) -> Outcome {
-    let _lock = site.lock_global(&format!("merge {}", workstream.meta.id)).await?;
+    let _lock = dirs.lock_global(&format!("merge {}", workstream.meta.id)).await?;
     let merged = merge_local(product, &mut workstream, publish).await?;
-    site.write_active()?;
+    dirs.write_active()?;
     let meta = &workstream.meta;
     let how = if merged.is_fast_forward { "fast-forward" } else { "merge commit" };
     app.ui.line(&format!(
@@ -73,42 +75,42 @@ async fn merge_here(
 /// Merges through a forge: the first time it opens the pull request, and once that is merged it finishes.
 async fn merge_there(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     mut workstream: Workstream,
     profile: &Profile,
     forge: &Forge,
 ) -> Outcome {
-    let (step, pull) = observe_step(forge, product, &workstream).await?;
+    let (step, pull) = observe_pull(forge, product, &workstream).await?;
     let id = workstream.meta.id.clone();
     let url = pull.as_ref().map(|pull| pull.url.clone()).unwrap_or_default();
     match step {
-        Step::Publish => {
-            check_ready(site, product, &workstream).await?;
-            let run = test_gate(app, site, product, &workstream, profile).await?;
+        PullAction::Publish => {
+            check_ready(dirs, product, &workstream).await?;
+            let run = test_gate(app, dirs, product, &workstream, profile).await?;
             let (pull, tip) = publish(forge, product, &workstream, &run).await?;
-            let _lock = site.lock_global(&format!("merge {id}")).await?;
+            let _lock = dirs.lock_global(&format!("merge {id}")).await?;
             remember(&mut workstream, &pull, &tip)?;
             app.ui.line(&format!("Opened {} for {id}", pull.url));
             app.ui.document(&json!({"workstream": id, "pull": pull}));
             app.ui.note(&format!("When it is merged there: wf merge {id}"));
             Ok(WfExit::Success)
         }
-        Step::Wait => Err(Failure::new(
+        PullAction::Wait => Err(Failure::new(
             WfExit::Blocked,
             format!("{id} waits for its merge at {url}; after that run: wf merge {id}"),
         )),
-        Step::LeftBehind => Err(Failure::new(
+        PullAction::LeftBehind => Err(Failure::new(
             WfExit::Blocked,
             format!(
                 "{url} is merged, but {} has commits that are not in it; move them to another workstream",
                 workstream.meta.branch
             ),
         )),
-        Step::Finish => {
-            let _lock = site.lock_global(&format!("merge {id}")).await?;
+        PullAction::Finish => {
+            let _lock = dirs.lock_global(&format!("merge {id}")).await?;
             finish(&mut workstream)?;
-            site.write_active()?;
+            dirs.write_active()?;
             let base = &workstream.meta.base_branch;
             app.ui.line(&format!("{id} was merged into {base} at {url}"));
             app.ui.document(&json!({"workstream": id, "base_branch": base, "pull": pull}));
@@ -121,7 +123,7 @@ async fn merge_there(
 /// The gate test: the target of the profile, or the unit suite (D36). Tells where its records are.
 async fn test_gate(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     workstream: &Workstream,
     profile: &Profile,
@@ -131,26 +133,33 @@ async fn test_gate(
         (Some(target), Some(_)) => SuiteRunner::Make(target.clone()),
         _ => unit.unwrap_or(SuiteRunner::Skip("no suite configured")),
     };
-    let stem = run_stem(host::clock::now(), &site.project.name, &workstream.meta.id);
-    let mut run = RunDir::create(&site.runs_dir(), &stem)?;
-    run.settle(RunTopic::Merge)?;
+    let stem = run_stem(host::clock::now(), &dirs.project.name, &workstream.meta.id);
+    let mut run = WfRunDir::create(&dirs.runs_dir(), &stem)?;
+    run.set_topic(RunTopic::Merge)?;
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
-    let redactor = Arc::new(Redactor::new(load_secrets(site)?));
+    let redactor = Arc::new(Redactor::new(load_secrets(dirs)?));
     let path = run.path();
     let log = CommandsLog::open_in(&path, Arc::clone(&redactor)).or_exit(WfExit::General)?;
     let log = Arc::new(log).callback();
     let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
-    let workshop = Workshop::new(site, app.ui)?;
-    let bench = Bench {
-        scene: Scene { workstream, profile, product, run_dir: &path, cancel: &cancel, log: &log },
-        site,
-        workshop: &workshop,
+    let runner = StageRunner::new(dirs, app.ui)?;
+    let suites = SuiteContext {
+        context: StageContext {
+            workstream,
+            profile,
+            product,
+            run_dir: &path,
+            cancel: &cancel,
+            log: &log,
+        },
+        dirs,
+        runner: &runner,
         head: &head,
         redactor: &redactor,
     };
-    let result = run_suite(&bench, &Suite { name: "merge-gate", how }).await;
-    workshop.tidy(&path, WorkFate::Unknown);
+    let result = run_suite(&suites, &Suite { name: "merge-gate", how }).await;
+    runner.tidy(&path, WorkLocation::Unknown);
     let result = result.or_exit(WfExit::Test)?;
     match result.status {
         SuiteStatus::Passed => Ok(path),

@@ -33,9 +33,9 @@ use std::path::PathBuf;
 use model::exit::WfExit;
 
 use crate::cli::{RunArg, Which};
+use crate::disk::project_dirs::{ProjectDirs, check_log_level};
 use crate::disk::run_dir::find_run;
 use crate::disk::secrets::load_secrets;
-use crate::disk::site::{Site, check_log_level};
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 use crate::ui::{self, Ui};
@@ -61,26 +61,30 @@ impl App {
     }
 
     /// The project that is meant.
-    pub(crate) fn site(&self) -> Result<Site, Failure> {
-        let site = Site::resolve(self.project.as_deref(), &self.here)?;
+    pub(crate) fn dirs(&self) -> Result<ProjectDirs, Failure> {
+        let dirs = ProjectDirs::resolve(self.project.as_deref(), &self.here)?;
         // Whoever needs a secret says why it cannot be read; the others have nothing to hide then.
-        ui::hide(load_secrets(&site).unwrap_or_default());
-        for warning in &site.warnings {
+        ui::hide(load_secrets(&dirs).unwrap_or_default());
+        for warning in &dirs.warnings {
             self.ui.warn(warning);
         }
-        Ok(site)
+        Ok(dirs)
     }
 
     /// The workstream that is meant: by name, by place, or by `wf use`.
-    pub(crate) fn workstream(&self, site: &Site, which: &Which) -> Result<Workstream, Failure> {
+    pub(crate) fn workstream(
+        &self,
+        dirs: &ProjectDirs,
+        which: &Which,
+    ) -> Result<Workstream, Failure> {
         let typed =
-            which.id.clone().or_else(|| self.workstream_here(site)).or_else(|| site.current());
+            which.id.clone().or_else(|| self.workstream_here(dirs)).or_else(|| dirs.current());
         let typed = typed.ok_or_else(|| {
             Failure::usage(
                 "which workstream? Name it, stand in its worktree, or choose one: wf use ID",
             )
         })?;
-        let workstream = site.find_workstream(&typed)?;
+        let workstream = dirs.find_workstream(&typed)?;
         for key in workstream.unknown_keys() {
             self.ui
                 .warn(&format!("{}/meta.env: {key} means nothing here", workstream.dir.display()));
@@ -88,24 +92,24 @@ impl App {
         Ok(workstream)
     }
 
-    fn workstream_here(&self, site: &Site) -> Option<String> {
-        let worktrees = site.worktrees_dir().canonicalize().ok()?;
+    fn workstream_here(&self, dirs: &ProjectDirs) -> Option<String> {
+        let worktrees = dirs.worktrees_dir().canonicalize().ok()?;
         let id = self.here.strip_prefix(worktrees).ok()?.components().next()?;
         id.as_os_str().to_str().map(str::to_owned)
     }
 
     /// The run that is meant: by name, or the last one of a workstream.
-    pub(crate) fn run_dir(&self, site: &Site, arg: &RunArg) -> Result<PathBuf, Failure> {
+    pub(crate) fn run_dir(&self, dirs: &ProjectDirs, arg: &RunArg) -> Result<PathBuf, Failure> {
         if let Some(typed) = &arg.run {
-            return Ok(find_run(&site.runs_dir(), typed)?);
+            return Ok(find_run(&dirs.runs_dir(), typed)?);
         }
-        let workstream = self.workstream(site, &Which { id: arg.workstream.clone() })?;
+        let workstream = self.workstream(dirs, &Which { id: arg.workstream.clone() })?;
         let id = &workstream.meta.id;
         let last = workstream.meta.last_run_id.as_ref();
         let last = last.ok_or_else(|| {
             Failure::usage(format!("{id} has no run yet; start one: wf run {id}"))
         })?;
-        Ok(find_run(&site.runs_dir(), last)?)
+        Ok(find_run(&dirs.runs_dir(), last)?)
     }
 }
 

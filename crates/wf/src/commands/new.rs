@@ -4,7 +4,7 @@ use model::exit::WfExit;
 
 use super::App;
 use crate::exit::Outcome;
-use crate::flow::create::{Wish, create};
+use crate::flow::create::{CreateRequest, create};
 use crate::flow::product::open_product;
 
 /// Makes the workstream, or nothing.
@@ -15,10 +15,10 @@ pub(crate) async fn run(
     expected: &str,
     prefix: Option<&str>,
 ) -> Outcome {
-    let site = app.site()?;
-    let product = open_product(&site).await?;
+    let dirs = app.dirs()?;
+    let product = open_product(&dirs).await?;
     let (workstream, warnings) =
-        create(&site, &product, &Wish { id, title, expected, prefix }).await?;
+        create(&dirs, &product, &CreateRequest { id, title, expected, prefix }).await?;
     for warning in warnings {
         app.ui.warn(&warning);
     }

@@ -13,14 +13,14 @@ use store::commands_log::CommandsLog;
 use super::clarify::{editor, open_editor};
 use super::{App, person};
 use crate::cli::{PlanArgs, Which};
-use crate::disk::run_dir::RunDir;
+use crate::disk::project_dirs::ProjectDirs;
+use crate::disk::run_dir::WfRunDir;
 use crate::disk::secrets::load_secrets;
-use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::disk::{DiskError, read_optional, remove_optional, save};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::product::{check_worktree, open_product};
-use crate::flow::stage::{Scene, StageError, WorkFate, Workshop};
+use crate::flow::stage::{StageContext, StageRunError, StageRunner, WorkLocation};
 use crate::rules::breakdown::{append_draft, extract_breakdown};
 use crate::rules::plan::parse_plan;
 use crate::rules::run_id::{RunTopic, run_stem};
@@ -31,12 +31,12 @@ const DRAFT_BASE: &str = "plan.draft.base.md";
 
 /// Drafts, edits and accepts, as far as the flags say.
 pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
-    let site = app.site()?;
-    let workstream = app.workstream(&site, which)?;
-    let _run = site.try_lock_workstream(&workstream.meta.id, "plan")?;
+    let dirs = app.dirs()?;
+    let workstream = app.workstream(&dirs, which)?;
+    let _run = dirs.try_lock_workstream(&workstream.meta.id, "plan")?;
     if let Some(from) = &args.from {
         let story = read_story(app, from)?;
-        draft(app, &site, &workstream, &story).await?;
+        draft(app, &dirs, &workstream, &story).await?;
     }
     let Some(mut text) = load_text(&workstream, DRAFT)? else {
         return Err(Failure::usage("there is no draft; have one made: wf plan --from STORY"));
@@ -75,25 +75,25 @@ fn read_story(app: &App, from: &str) -> Result<String, Failure> {
         from.to_owned()
     };
     if story.trim().is_empty() {
-        return Err(Failure::usage("the story is empty; give some words or a file"));
+        return Err(Failure::usage("the story is empty; give some message or a file"));
     }
     Ok(story)
 }
 
 async fn draft(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     workstream: &Workstream,
     story: &str,
 ) -> Result<(), Failure> {
     let before = workstream.plan_text()?.unwrap_or_default();
     let plan =
         parse_plan(&before).map_err(|error| DiskError::invalid(&workstream.plan_path(), error))?;
-    let stem = run_stem(host::clock::now(), &site.project.name, &workstream.meta.id);
-    let mut run = RunDir::create(&site.runs_dir(), &stem)?;
-    run.settle(RunTopic::Plan)?;
+    let stem = run_stem(host::clock::now(), &dirs.project.name, &workstream.meta.id);
+    let mut run = WfRunDir::create(&dirs.runs_dir(), &stem)?;
+    run.set_topic(RunTopic::Plan)?;
     app.ui.note("> plan");
-    let answer = ask(app, site, workstream, &run.path(), (&before, story)).await?;
+    let answer = ask(app, dirs, workstream, &run.path(), (&before, story)).await?;
     let draft = extract_breakdown(&answer).or_exit(WfExit::Implement)?;
     let after = append_draft(&before, &plan, workstream.meta.id.as_str(), &draft);
     parse_plan(&after).or_exit(WfExit::Implement)?;
@@ -103,22 +103,22 @@ async fn draft(
 
 async fn ask(
     app: &App,
-    site: &Site,
+    dirs: &ProjectDirs,
     workstream: &Workstream,
     run_dir: &Path,
     (plan, story): (&str, &str),
 ) -> Result<String, Failure> {
-    let (profile, _) = site.load_profile()?;
+    let (profile, _) = dirs.load_profile()?;
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
-    let product = open_product(site).await?;
-    check_worktree(site, &product, workstream).await?.or_exit(WfExit::Implement)?;
+    let product = open_product(dirs).await?;
+    check_worktree(dirs, &product, workstream).await?.or_exit(WfExit::Implement)?;
     let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
-    let workshop = Workshop::new(site, app.ui)?;
-    let redactor = Arc::new(Redactor::new(load_secrets(site)?));
+    let runner = StageRunner::new(dirs, app.ui)?;
+    let redactor = Arc::new(Redactor::new(load_secrets(dirs)?));
     let log = CommandsLog::open_in(run_dir, redactor).or_exit(WfExit::General)?;
     let log = Arc::new(log).callback();
-    let scene = Scene {
+    let context = StageContext {
         workstream,
         profile: &profile,
         product: &product,
@@ -126,13 +126,13 @@ async fn ask(
         cancel: &cancel,
         log: &log,
     };
-    let end = workshop.draft(scene, &head, plan, story).await;
-    workshop.tidy(run_dir, WorkFate::Unknown);
+    let end = runner.draft(context, &head, plan, story).await;
+    runner.tidy(run_dir, WorkLocation::Unknown);
     match end {
         Ok(end) => Ok(end.text),
-        Err(StageError::Stopped(words)) => Err(Failure::new(WfExit::General, words)),
-        Err(StageError::Config(words)) => Err(Failure::usage(words)),
-        Err(StageError::Failed(words)) => Err(Failure::new(WfExit::Implement, words)),
+        Err(StageRunError::Stopped(message)) => Err(Failure::new(WfExit::General, message)),
+        Err(StageRunError::Config(message)) => Err(Failure::usage(message)),
+        Err(StageRunError::Failed(message)) => Err(Failure::new(WfExit::Implement, message)),
     }
 }
 

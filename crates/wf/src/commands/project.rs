@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::App;
 use crate::cli::ProjectAddArgs;
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workflow::{PROJECT_ENV, Workflow};
 use crate::disk::{DiskError, load_env, make_dir, save};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -167,19 +167,19 @@ pub(crate) fn list(app: &App) -> Outcome {
 
 /// Shows a project and its profile.
 pub(crate) fn show(app: &App, name: Option<&str>) -> Outcome {
-    let site = match name {
-        Some(name) => Site::resolve(Some(name), &app.here)?,
-        None => app.site()?,
+    let dirs = match name {
+        Some(name) => ProjectDirs::resolve(Some(name), &app.here)?,
+        None => app.dirs()?,
     };
-    let (profile, warnings) = site.load_profile()?;
+    let (profile, warnings) = dirs.load_profile()?;
     for warning in &warnings {
         app.ui.warn(warning);
     }
-    let project = &site.project;
+    let project = &dirs.project;
     app.ui.result("project", project.name.as_str());
     app.ui.result("repository", &project.repo.display().to_string());
-    app.ui.result("ops", &site.ops.display().to_string());
-    app.ui.result("files", &site.dir.display().to_string());
+    app.ui.result("ops", &dirs.ops.display().to_string());
+    app.ui.result("files", &dirs.dir.display().to_string());
     app.ui.result(
         "branches",
         &format!("{}/<id> from {}", project.branch_prefix, project.default_branch),
@@ -198,7 +198,7 @@ pub(crate) fn show(app: &App, name: Option<&str>) -> Outcome {
         &format!("{} implements, {} reviews", profile.implement.provider, profile.review.provider),
     );
     app.ui.document(
-        &json!({"project": project, "ops": site.ops, "directory": site.dir, "profile": profile}),
+        &json!({"project": project, "ops": dirs.ops, "directory": dirs.dir, "profile": profile}),
     );
     Ok(WfExit::Success)
 }

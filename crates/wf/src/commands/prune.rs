@@ -6,31 +6,31 @@ use serde_json::json;
 
 use super::App;
 use crate::disk::implemented::ImplementedFile;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::{list_runs, load_result};
-use crate::disk::site::Site;
 use crate::exit::{Failure, Outcome};
 use crate::flow::stage::{has_copy, remove_copy};
-use crate::rules::prune::{Fate, LeftRun, judge_left};
+use crate::rules::prune::{CopyVerdict, RunCopy, judge_copy};
 use crate::rules::result::RunResult;
 
 /// Removes what a later run has made good, or names it.
 pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
-    let site = app.site()?;
-    let _lock = site.lock_global("prune").await?;
-    let (left, results) = observe(app, &site)?;
+    let dirs = app.dirs()?;
+    let _lock = dirs.lock_global("prune").await?;
+    let (left, results) = observe(app, &dirs)?;
     let mut rows = Vec::new();
     for run in &left {
-        let fate = judge_left(run, &results);
+        let fate = judge_copy(run, &results);
         let word = match (fate, apply) {
-            (Fate::Superseded, true) => {
-                remove_copy(&site.runs_dir().join(&run.name))?;
+            (CopyVerdict::Superseded, true) => {
+                remove_copy(&dirs.runs_dir().join(&run.name))?;
                 "Removed the copy of"
             }
-            (Fate::Superseded, false) => "Would remove the copy of",
-            (Fate::OnlyCopy | Fate::InUse, _) => "Keeps the copy of",
+            (CopyVerdict::Superseded, false) => "Would remove the copy of",
+            (CopyVerdict::OnlyCopy | CopyVerdict::InUse, _) => "Keeps the copy of",
         };
-        app.ui.line(&format!("{word} {}: {}", run.name, fate.words()));
-        let removed = apply && fate == Fate::Superseded;
+        app.ui.line(&format!("{word} {}: {}", run.name, fate.reason()));
+        let removed = apply && fate == CopyVerdict::Superseded;
         rows.push(json!({"run": run.name, "fate": fate, "removed": removed}));
     }
     if left.is_empty() {
@@ -44,9 +44,9 @@ pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
 
 /// The runs of this project that have a copy, and the results of all. A result that cannot be read is told, and its run
 /// stays as it is.
-fn observe(app: &App, site: &Site) -> Result<(Vec<LeftRun>, Vec<RunResult>), Failure> {
-    let root = site.runs_dir();
-    let awaited = awaited_runs(site)?;
+fn observe(app: &App, dirs: &ProjectDirs) -> Result<(Vec<RunCopy>, Vec<RunResult>), Failure> {
+    let root = dirs.runs_dir();
+    let awaited = awaited_runs(dirs)?;
     let (mut left, mut results) = (Vec::new(), Vec::new());
     for name in list_runs(&root)? {
         let path = root.join(&name);
@@ -56,24 +56,24 @@ fn observe(app: &App, site: &Site) -> Result<(Vec<LeftRun>, Vec<RunResult>), Fai
         });
         // Projects may share an ops directory (D9).
         let is_ours =
-            result.as_ref().is_none_or(|result| result.project == site.project.name.as_str());
+            result.as_ref().is_none_or(|result| result.project == dirs.project.name.as_str());
         if !is_ours {
             continue;
         }
         if has_copy(&path) {
             let is_awaited = awaited.contains(&name);
-            left.push(LeftRun { name, result: result.clone(), is_awaited });
+            left.push(RunCopy { name, result: result.clone(), is_awaited });
         }
         results.extend(result);
     }
     Ok((left, results))
 }
 
-fn awaited_runs(site: &Site) -> Result<Vec<String>, Failure> {
-    let (workstreams, _) = site.load_workstreams()?;
+fn awaited_runs(dirs: &ProjectDirs) -> Result<Vec<String>, Failure> {
+    let (workstreams, _) = dirs.load_workstreams()?;
     let mut runs = Vec::new();
     for workstream in workstreams {
-        let waiting = ImplementedFile::of(site, &workstream.meta.id)?.load()?;
+        let waiting = ImplementedFile::of(dirs, &workstream.meta.id)?.load()?;
         runs.extend(waiting.map(|implemented| implemented.run));
     }
     Ok(runs)

@@ -14,12 +14,12 @@ use crate::flow::refresh::{Refreshed, Tips, refresh_all};
 /// Refreshes one workstream, or all. What is not committed is looked for in the one that was named; for all of them it
 /// would cost a look at every file of every worktree.
 pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
-    let site = app.site()?;
-    let product = open_product(&site).await?;
-    let _lock = site.lock_global("refresh").await?;
+    let dirs = app.dirs()?;
+    let product = open_product(&dirs).await?;
+    let _lock = dirs.lock_global("refresh").await?;
     let (mut workstreams, mut faults) = match id {
-        Some(id) => (vec![site.find_workstream(id)?], Vec::new()),
-        None => site.load_workstreams()?,
+        Some(id) => (vec![dirs.find_workstream(id)?], Vec::new()),
+        None => dirs.load_workstreams()?,
     };
     workstreams.retain(|workstream| id.is_some() || is_active(workstream));
     let tips = Tips::observe(&product).await?;
@@ -42,8 +42,8 @@ pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
         }
     }
     match id {
-        Some(_) => faults.extend(site.write_active()?),
-        None => site.write_active_of(&workstreams)?,
+        Some(_) => faults.extend(dirs.write_active()?),
+        None => dirs.write_active_of(&workstreams)?,
     }
     for fault in &faults {
         app.ui.warn(&told(fault));
@@ -56,15 +56,15 @@ pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
 
 /// A worktree that is gone is an error for the one that was named, and a warning otherwise (D109).
 fn missing(app: &App, workstream: &Workstream, id: Option<&str>) -> Result<(), Failure> {
-    let words = format!(
+    let message = format!(
         "the worktree of {} is gone: {}",
         workstream.meta.id,
         workstream.meta.worktree.display()
     );
     match id {
-        Some(_) => Err(Failure::usage(words)),
+        Some(_) => Err(Failure::usage(message)),
         None => {
-            app.ui.warn(&words);
+            app.ui.warn(&message);
             Ok(())
         }
     }

@@ -5,48 +5,48 @@ use model::id::WorkstreamId;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::notify::notify;
-use crate::flow::run::{RunOrder, run as run_cycles};
-use crate::flow::stage::Workshop;
-use crate::rules::pipeline::Rounds;
+use crate::flow::run::{RunOptions, run as run_cycles};
+use crate::flow::stage::StageRunner;
+use crate::rules::pipeline::RunMode;
 
 /// Runs. A workstream that was named need not exist: that is found out inside the run, which then has a directory (D59).
 pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
-    let site = app.site()?;
+    let dirs = app.dirs()?;
     let id = match &which.id {
         Some(typed) => WorkstreamId::parse(typed).or_exit(WfExit::Config)?,
-        None => app.workstream(&site, which)?.meta.id,
+        None => app.workstream(&dirs, which)?.meta.id,
     };
     if host::env::is_root() {
         app.ui.warn("wf runs as root; an ordinary user is safer");
     }
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
-    let rounds = if looped { Rounds::Loop } else { Rounds::Once };
-    let order = RunOrder {
-        site: &site,
+    let mode = if looped { RunMode::Loop } else { RunMode::Once };
+    let options = RunOptions {
+        dirs: &dirs,
         id: &id,
-        rounds,
-        workshop: &Workshop::new(&site, app.ui)?,
+        mode,
+        runner: &StageRunner::new(&dirs, app.ui)?,
         cancel: &cancel,
         ui: app.ui,
     };
-    let outcome = run_cycles(&order).await;
-    if let (Rounds::Loop, Ok(status)) = (rounds, &outcome) {
-        tell(app, &site, &id, *status).await;
+    let outcome = run_cycles(&options).await;
+    if let (RunMode::Loop, Ok(status)) = (mode, &outcome) {
+        tell(app, &dirs, &id, *status).await;
     }
     outcome
 }
 
 /// A loop runs while nobody looks: whoever is needed now is told. That they could not be told changes nothing.
-async fn tell(app: &App, site: &Site, id: &WorkstreamId, status: WfExit) {
+async fn tell(app: &App, dirs: &ProjectDirs, id: &WorkstreamId, status: WfExit) {
     if status == WfExit::Success {
         return;
     }
-    let Ok((profile, _)) = site.load_profile() else { return };
-    let words = format!("{id}: {}", status.meaning());
-    if let Err(problem) = notify(&profile, &words).await {
+    let Ok((profile, _)) = dirs.load_profile() else { return };
+    let message = format!("{id}: {}", status.meaning());
+    if let Err(problem) = notify(&profile, &message).await {
         app.ui.warn(&format!("nobody could be told: {problem}"));
     }
 }

@@ -11,8 +11,8 @@ use crate::exit::Outcome;
 
 /// Shows it; as JSON, its result and its files.
 pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
-    let site = app.site()?;
-    let dir = app.run_dir(&site, arg)?;
+    let dirs = app.dirs()?;
+    let dir = app.run_dir(&dirs, arg)?;
     let result = load_result(&dir)?;
     let files = names_in(&dir)?;
     if app.ui.is_json() {

@@ -17,9 +17,9 @@ pub(crate) async fn run(
     commit: Option<&str>,
     message: Option<&str>,
 ) -> Outcome {
-    let site = app.site()?;
-    let workstream = app.workstream(&site, which)?;
-    let _run = site.try_lock_workstream(&workstream.meta.id, "skip")?;
+    let dirs = app.dirs()?;
+    let workstream = app.workstream(&dirs, which)?;
+    let _run = dirs.try_lock_workstream(&workstream.meta.id, "skip")?;
     let plan = workstream.load_plan()?;
     let id = match commit {
         Some(text) => MicroCommitId::parse(text).or_exit(WfExit::Config)?,

@@ -17,7 +17,7 @@ use crate::rules::touched::parse_touched;
 use crate::rules::uat::UatStatus;
 
 /// Everything that is shown.
-struct Sight {
+struct StatusView {
     workstream: Workstream,
     plan: Result<Plan, String>,
     questions: Vec<String>,
@@ -29,8 +29,8 @@ struct Sight {
 
 /// Shows it.
 pub(crate) fn run(app: &App, which: &Which) -> Outcome {
-    let site = app.site()?;
-    let workstream = app.workstream(&site, which)?;
+    let dirs = app.dirs()?;
+    let workstream = app.workstream(&dirs, which)?;
     let questions = load_questions(&workstream.dir, ClarificationStatus::Pending)?;
     let mut uats = Vec::new();
     for status in UatStatus::ALL {
@@ -38,27 +38,27 @@ pub(crate) fn run(app: &App, which: &Which) -> Outcome {
             load_uats(&workstream.dir, status)?.iter().map(uat::name_of).collect();
         uats.push((status, names));
     }
-    let last_run = workstream.meta.last_run_id.as_ref().map(|run| site.runs_dir().join(run));
-    let sight = Sight {
+    let last_run = workstream.meta.last_run_id.as_ref().map(|run| dirs.runs_dir().join(run));
+    let view = StatusView {
         plan: workstream.load_plan().map_err(|error| Failure::from(error).to_string()),
         questions: questions.iter().map(name_of).collect(),
         uats,
         touched: parse_touched(&workstream.touched()?).count(),
-        is_running: host::lock::is_held(&site.workstream_lock(&workstream.meta.id))
+        is_running: host::lock::is_held(&dirs.workstream_lock(&workstream.meta.id))
             .unwrap_or(false),
         last: last_run.and_then(|run| load_result(&run).ok().flatten()),
         workstream,
     };
     if app.ui.is_json() {
-        show_json(app, &sight);
+        show_json(app, &view);
     } else {
-        show_page(app, &sight);
+        show_page(app, &view);
     }
     Ok(WfExit::Success)
 }
 
-fn show_json(app: &App, sight: &Sight) {
-    let plan = match &sight.plan {
+fn show_json(app: &App, view: &StatusView) {
+    let plan = match &view.plan {
         Ok(plan) => json!({
             "done": plan.done_count(),
             "warnings": plan.warnings,
@@ -68,22 +68,22 @@ fn show_json(app: &App, sight: &Sight) {
         }),
         Err(error) => json!({"error": error}),
     };
-    let uats: serde_json::Map<String, serde_json::Value> = sight
+    let uats: serde_json::Map<String, serde_json::Value> = view
         .uats
         .iter()
         .map(|(status, names)| (status.folder().to_owned(), json!(names)))
         .collect();
     app.ui.document(&json!({
-        "meta": sight.workstream.meta, "plan": plan, "clarifications": sight.questions, "uat": uats,
-        "touched_files": sight.touched, "running": sight.is_running, "last_run": sight.last,
-        "needs": sight.workstream.meta.status.needs(),
+        "meta": view.workstream.meta, "plan": plan, "clarifications": view.questions, "uat": uats,
+        "touched_files": view.touched, "running": view.is_running, "last_run": view.last,
+        "needs": view.workstream.meta.status.needs(),
     }));
 }
 
-fn show_page(app: &App, sight: &Sight) {
-    let (ui, meta) = (app.ui, &sight.workstream.meta);
+fn show_page(app: &App, view: &StatusView) {
+    let (ui, meta) = (app.ui, &view.workstream.meta);
     ui.result("workstream", &format!("{}: {}", meta.id, meta.title));
-    let running = if sight.is_running { " (a run is on)" } else { "" };
+    let running = if view.is_running { " (a run is on)" } else { "" };
     ui.result("status", &format!("{}{running}", meta.status));
     ui.result(
         "branch",
@@ -91,18 +91,18 @@ fn show_page(app: &App, sight: &Sight) {
     );
     ui.result("worktree", &meta.worktree.display().to_string());
     ui.result("expects", &meta.expected_paths.join(" "));
-    ui.result("touched", &format!("{} files, refreshed {}", sight.touched, meta.last_refreshed));
-    match &sight.plan {
+    ui.result("touched", &format!("{} files, refreshed {}", view.touched, meta.last_refreshed));
+    match &view.plan {
         Ok(plan) => show_plan(app, plan),
         Err(error) => ui.result("plan", error),
     }
-    if !sight.questions.is_empty() {
-        ui.result("questions", &sight.questions.join(", "));
+    if !view.questions.is_empty() {
+        ui.result("questions", &view.questions.join(", "));
     }
-    for (status, names) in sight.uats.iter().filter(|(_, names)| !names.is_empty()) {
+    for (status, names) in view.uats.iter().filter(|(_, names)| !names.is_empty()) {
         ui.result(&format!("uat {}", status.folder()), &names.join(", "));
     }
-    if let (Some(run), Some(last)) = (&meta.last_run_id, &sight.last) {
+    if let (Some(run), Some(last)) = (&meta.last_run_id, &view.last) {
         let stage =
             last.failed_stage.as_ref().map(|stage| format!(" at {stage}")).unwrap_or_default();
         ui.result("last run", &format!("{run}: {}{stage}", last.status.word()));

@@ -8,10 +8,10 @@ use crate::exit::Outcome;
 
 /// Chooses it.
 pub(crate) fn run(app: &App, id: &str) -> Outcome {
-    let site = app.site()?;
-    let workstream = site.find_workstream(id)?;
-    site.set_current(&workstream.meta.id)?;
-    app.ui.line(&format!("Current workstream of {}: {id}", site.project.name));
-    app.ui.document(&json!({"project": site.project.name, "workstream": id}));
+    let dirs = app.dirs()?;
+    let workstream = dirs.find_workstream(id)?;
+    dirs.set_current(&workstream.meta.id)?;
+    app.ui.line(&format!("Current workstream of {}: {id}", dirs.project.name));
+    app.ui.document(&json!({"project": dirs.project.name, "workstream": id}));
     Ok(WfExit::Success)
 }

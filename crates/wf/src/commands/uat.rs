@@ -7,21 +7,21 @@ use serde_json::json;
 use super::clarify::chosen;
 use super::{App, person};
 use crate::cli::UatArg;
-use crate::disk::queue::Entry;
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
+use crate::disk::queue::QueueEntry;
 use crate::disk::uat::{load_uats, move_uat, name_of};
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::gate::{readable, settle_status};
+use crate::flow::gate::{require_readable, update_status};
 use crate::rules::suggest::hint;
 use crate::rules::uat::{Uat, UatStatus, render_uat};
 
 /// Lists acceptance tests.
 pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
-    let site = app.site()?;
+    let dirs = app.dirs()?;
     let statuses: &[UatStatus] = if all { &UatStatus::ALL } else { &[UatStatus::Pending] };
     let mut entries = Vec::new();
-    for workstream in chosen(app, &site, workstream)? {
+    for workstream in chosen(app, &dirs, workstream)? {
         for &status in statuses {
             for entry in load_uats(&workstream.dir, status)? {
                 entries.push((workstream.meta.id.clone(), status, entry));
@@ -32,8 +32,8 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
         let rows: Vec<_> = entries
             .iter()
             .map(|(id, status, entry)| match entry {
-                Entry::Good(uat) => json!({"workstream": id, "status": status, "uat": uat}),
-                Entry::Bad { name, problem } => {
+                QueueEntry::Good(uat) => json!({"workstream": id, "status": status, "uat": uat}),
+                QueueEntry::Bad { name, problem } => {
                     json!({"workstream": id, "id": name, "problem": problem})
                 }
             })
@@ -49,8 +49,8 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
         .into_iter()
         .map(|(id, status, entry)| {
             let scenarios = match &entry {
-                Entry::Good(uat) => format!("{} scenarios", uat.scenarios.len()),
-                Entry::Bad { problem, .. } => format!("cannot be read: {problem}"),
+                QueueEntry::Good(uat) => format!("{} scenarios", uat.scenarios.len()),
+                QueueEntry::Bad { problem, .. } => format!("cannot be read: {problem}"),
             };
             vec![name_of(&entry), id.to_string(), status.folder().to_owned(), scenarios]
         })
@@ -61,8 +61,8 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
 
 /// Shows an acceptance test.
 pub(crate) fn show(app: &App, which: &UatArg) -> Outcome {
-    let site = app.site()?;
-    let (_, _, uat) = find(app, &site, which)?;
+    let dirs = app.dirs()?;
+    let (_, _, uat) = find(app, &dirs, which)?;
     if app.ui.is_json() {
         app.ui.document(&uat);
     } else {
@@ -85,9 +85,9 @@ pub(crate) async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outc
 }
 
 async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> Outcome {
-    let site = app.site()?;
-    let _lock = site.lock_global(&format!("uat {}", which.id)).await?;
-    let (mut workstream, status, uat) = find(app, &site, which)?;
+    let dirs = app.dirs()?;
+    let _lock = dirs.lock_global(&format!("uat {}", which.id)).await?;
+    let (mut workstream, status, uat) = find(app, &dirs, which)?;
     if status != UatStatus::Pending {
         return Err(Failure::usage(format!(
             "{} has a verdict already: {}",
@@ -97,7 +97,7 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
     }
     let uat = verdict(uat);
     move_uat(&workstream.dir, UatStatus::Pending, &uat)?;
-    let now = settle_status(&mut workstream)?;
+    let now = update_status(&mut workstream)?;
     app.ui.line(&format!("{} {}; {} is {now}", uat.id, uat.status.folder(), workstream.meta.id));
     if let Some(needs) = now.needs() {
         app.ui.note(&format!("Next: {needs}"));
@@ -106,10 +106,14 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
     Ok(WfExit::Success)
 }
 
-fn find(app: &App, site: &Site, which: &UatArg) -> Result<(Workstream, UatStatus, Uat), Failure> {
+fn find(
+    app: &App,
+    dirs: &ProjectDirs,
+    which: &UatArg,
+) -> Result<(Workstream, UatStatus, Uat), Failure> {
     UatId::parse(&which.id).or_exit(WfExit::Config)?;
     let (mut found, mut known) = (Vec::new(), Vec::new());
-    for workstream in chosen(app, site, which.workstream.as_deref())? {
+    for workstream in chosen(app, dirs, which.workstream.as_deref())? {
         for status in UatStatus::ALL {
             for entry in load_uats(&workstream.dir, status)? {
                 if name_of(&entry) == which.id {
@@ -127,7 +131,7 @@ fn find(app: &App, site: &Site, which: &UatArg) -> Result<(Workstream, UatStatus
         }
         1 => {
             let (workstream, status, entry) = found.remove(0);
-            Ok((workstream, status, readable(entry)?))
+            Ok((workstream, status, require_readable(entry)?))
         }
         _ => Err(Failure::usage(format!(
             "several workstreams have {}; say which: --workstream ID",

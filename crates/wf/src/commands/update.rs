@@ -14,16 +14,16 @@ use crate::flow::update::{Updated, render_receipt, update};
 
 /// Updates. A run must not be on.
 pub(crate) async fn run(app: &App, which: &Which, trust: Trust) -> Outcome {
-    let site = app.site()?;
-    let workstream = app.workstream(&site, which)?;
-    let product = open_product(&site).await?;
-    let _run = site.try_lock_workstream(&workstream.meta.id, "update")?;
-    let _lock = site.lock_global(&format!("update {}", workstream.meta.id)).await?;
+    let dirs = app.dirs()?;
+    let workstream = app.workstream(&dirs, which)?;
+    let product = open_product(&dirs).await?;
+    let _run = dirs.try_lock_workstream(&workstream.meta.id, "update")?;
+    let _lock = dirs.lock_global(&format!("update {}", workstream.meta.id)).await?;
     let mut workstream = Workstream::load_dir(&workstream.dir)?;
-    let updated = update(&site, &product, &workstream, trust).await?;
+    let updated = update(&dirs, &product, &workstream, trust).await?;
     // Which files are the workstream's own depends on what it was merged with.
     refresh(&product, &Tips::observe(&product).await?, &mut workstream).await?;
-    site.write_active()?;
+    dirs.write_active()?;
     let (id, base) = (&workstream.meta.id, &workstream.meta.base_branch);
     match &updated {
         Updated::Same => app.ui.line(&format!("{id} contains {base} already")),

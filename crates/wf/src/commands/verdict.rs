@@ -7,23 +7,23 @@ use serde_json::json;
 
 use super::{App, person};
 use crate::cli::Which;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::rejection::{Rejection, add_rejection};
 use crate::disk::run_dir::{list_runs, load_result};
-use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::disk::{DiskError, save};
 use crate::exit::{Failure, Outcome};
 use crate::rules::meta::stamp;
-use crate::rules::pipeline::Outcome as RunOutcome;
+use crate::rules::pipeline::RunOutcome;
 use crate::rules::plan::mark_undone;
 use crate::rules::status::WorkstreamStatus;
 
 /// Writes down that a person looked at the last micro-commit and is content.
 pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
-    let site = app.site()?;
-    let mut workstream = app.workstream(&site, which)?;
-    let (commit, sha) = last_accepted(&site, &workstream)?;
-    let _lock = site.lock_global(&format!("approve {}", workstream.meta.id)).await?;
+    let dirs = app.dirs()?;
+    let mut workstream = app.workstream(&dirs, which)?;
+    let (commit, sha) = last_accepted(&dirs, &workstream)?;
+    let _lock = dirs.lock_global(&format!("approve {}", workstream.meta.id)).await?;
     workstream.change(&[("APPROVED_SHA", &sha)], Durability::Safe)?;
     workstream.note(&format!("{} approved {commit} at {sha}", person()), host::clock::now())?;
     let id = &workstream.meta.id;
@@ -39,19 +39,19 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     if words.trim().is_empty() {
         return Err(Failure::usage("say why, so that the agent can do better: -m WORDS"));
     }
-    let site = app.site()?;
-    let mut workstream = app.workstream(&site, which)?;
-    let _run = site.try_lock_workstream(&workstream.meta.id, "reject")?;
+    let dirs = app.dirs()?;
+    let mut workstream = app.workstream(&dirs, which)?;
+    let _run = dirs.try_lock_workstream(&workstream.meta.id, "reject")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
     if workstream.meta.status == WorkstreamStatus::Done {
         return Err(Failure::usage(format!("{} is merged already", workstream.meta.id)));
     }
-    let (commit, sha) = last_accepted(&site, &workstream)?;
-    let _lock = site.lock_global(&format!("reject {}", workstream.meta.id)).await?;
+    let (commit, sha) = last_accepted(&dirs, &workstream)?;
+    let _lock = dirs.lock_global(&format!("reject {}", workstream.meta.id)).await?;
     let rejection = Rejection {
         commit: commit.clone(),
         sha,
-        words: words.to_owned(),
+        message: words.to_owned(),
         by: person(),
         at: stamp(host::clock::now()),
     };
@@ -62,7 +62,7 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
         [("STATUS", WorkstreamStatus::Implement.word()), ("BLOCKED_BY", ""), ("APPROVED_SHA", "")];
     workstream.change(&changes, Durability::Safe)?;
     workstream.note(&format!("{} rejected {commit}: {words}", person()), host::clock::now())?;
-    site.write_active()?;
+    dirs.write_active()?;
     let id = &workstream.meta.id;
     app.ui.line(&format!("Rejected {commit}"));
     app.ui.document(&json!({"workstream": id, "rejected": commit}));
@@ -71,15 +71,18 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
 }
 
 /// The micro-commit that was accepted last, and its commit. Runs that accepted nothing may have followed.
-fn last_accepted(site: &Site, workstream: &Workstream) -> Result<(MicroCommitId, String), Failure> {
+fn last_accepted(
+    dirs: &ProjectDirs,
+    workstream: &Workstream,
+) -> Result<(MicroCommitId, String), Failure> {
     let id = &workstream.meta.id;
     let nothing = || Failure::usage(format!("{id} has accepted no micro-commit yet"));
     let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?.to_string();
-    let root = site.runs_dir();
+    let root = dirs.runs_dir();
     for name in list_runs(&root)? {
         // A run whose result cannot be read has accepted nothing that could be shown.
         let Ok(Some(result)) = load_result(&root.join(name)) else { continue };
-        let is_it = result.project == site.project.name.as_str()
+        let is_it = result.project == dirs.project.name.as_str()
             && result.workstream == id.as_str()
             && result.status == RunOutcome::Passed
             && result.commit_sha.as_ref() == Some(&sha);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use model::id::{MicroCommitId, Sha, WorkstreamId};
 use serde::{Deserialize, Serialize};
 
-use super::site::Site;
+use super::project_dirs::ProjectDirs;
 use super::{DiskError, make_dir, read_optional, remove_optional};
 use crate::rules::schema::render_json;
 
@@ -30,10 +30,10 @@ pub(crate) struct ImplementedFile {
 }
 
 impl ImplementedFile {
-    pub(crate) fn of(site: &Site, id: &WorkstreamId) -> Result<Self, DiskError> {
-        make_dir(&site.state_dir())?;
-        let name = format!("{}.{id}.implemented.json", site.project.name);
-        Ok(Self { path: site.state_dir().join(name) })
+    pub(crate) fn of(dirs: &ProjectDirs, id: &WorkstreamId) -> Result<Self, DiskError> {
+        make_dir(&dirs.state_dir())?;
+        let name = format!("{}.{id}.implemented.json", dirs.project.name);
+        Ok(Self { path: dirs.state_dir().join(name) })
     }
 
     pub(crate) fn load(&self) -> Result<Option<Implemented>, DiskError> {

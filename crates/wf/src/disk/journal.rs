@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::id::{MicroCommitId, Sha, WorkstreamId};
 use serde::{Deserialize, Serialize};
 
-use super::site::Site;
+use super::project_dirs::ProjectDirs;
 use super::{DiskError, make_dir, read_optional, remove_optional};
 use crate::rules::schema::render_json;
 
@@ -28,20 +28,20 @@ pub(crate) struct OpenRun {
 
 /// The journal of one workstream.
 #[derive(Debug, Clone)]
-pub(crate) struct Journal {
+pub(crate) struct WfJournal {
     path: PathBuf,
 }
 
-impl Journal {
+impl WfJournal {
     /// The one of this workstream.
-    pub(crate) fn of(site: &Site, id: &WorkstreamId) -> Result<Self, DiskError> {
-        make_dir(&site.state_dir())?;
-        Ok(Self { path: site.state_dir().join(Self::name(site, id.as_str())) })
+    pub(crate) fn of(dirs: &ProjectDirs, id: &WorkstreamId) -> Result<Self, DiskError> {
+        make_dir(&dirs.state_dir())?;
+        Ok(Self { path: dirs.state_dir().join(Self::name(dirs, id.as_str())) })
     }
 
     /// The name of its file.
-    pub(crate) fn name(site: &Site, id: &str) -> String {
-        format!("{}.{id}.run.json", site.project.name)
+    pub(crate) fn name(dirs: &ProjectDirs, id: &str) -> String {
+        format!("{}.{id}.run.json", dirs.project.name)
     }
 
     /// When something was last written down.

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use host::lock::{FileLock, LockKind};
 use model::id::WorkstreamId;
 
-use super::site::Site;
+use super::project_dirs::ProjectDirs;
 use super::{DiskError, make_dir};
 
-impl Site {
+impl ProjectDirs {
     /// The lock file of a workstream; it has the project's name too, since ops directories may be shared (D9).
     pub(crate) fn workstream_lock(&self, id: &WorkstreamId) -> PathBuf {
         self.locks_dir().join(format!("workstream.{}.{id}.lock", self.project.name))

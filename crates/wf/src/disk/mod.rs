@@ -5,13 +5,13 @@
 pub(crate) mod implemented;
 pub(crate) mod journal;
 pub(crate) mod lock;
+pub(crate) mod project_dirs;
 pub(crate) mod question;
 pub(crate) mod queue;
 pub(crate) mod registry;
 pub(crate) mod rejection;
 pub(crate) mod run_dir;
 pub(crate) mod secrets;
-pub(crate) mod site;
 mod spread;
 pub(crate) mod touched;
 pub(crate) mod uat;

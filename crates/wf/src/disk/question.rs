@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use model::id::ClarificationId;
 
-use super::queue::{Entry, highest_in, load_folder, remove_entry, save_entry};
-use super::site::Site;
+use super::project_dirs::ProjectDirs;
+use super::queue::{QueueEntry, highest_in, load_folder, remove_entry, save_entry};
 use super::workstream::Workstream;
 use super::{DiskError, names_in};
 use crate::rules::clarification::{
-    Clarification, ClarificationStatus, Question, render_clarification,
+    Clarification, ClarificationStatus, NewQuestion, render_clarification,
 };
 use crate::rules::schema::Schema;
 
@@ -30,8 +30,8 @@ fn folder(status: ClarificationStatus) -> &'static str {
 pub(crate) fn load_questions(
     workstream: &Path,
     status: ClarificationStatus,
-) -> Result<Vec<Entry<Clarification>>, DiskError> {
-    let mut entries: Vec<Entry<Clarification>> =
+) -> Result<Vec<QueueEntry<Clarification>>, DiskError> {
+    let mut entries: Vec<QueueEntry<Clarification>> =
         load_folder(&workstream.join(folder(status)), PREFIX, Schema::Clarification)?;
     if status == ClarificationStatus::Pending {
         let answered = names_in(&workstream.join(ANSWERED))?;
@@ -41,19 +41,19 @@ pub(crate) fn load_questions(
 }
 
 /// The name of a question, whether it can be read or not.
-pub(crate) fn name_of(entry: &Entry<Clarification>) -> String {
+pub(crate) fn name_of(entry: &QueueEntry<Clarification>) -> String {
     match entry {
-        Entry::Good(question) => question.id.to_string(),
-        Entry::Bad { name, .. } => name.clone(),
+        QueueEntry::Good(question) => question.id.to_string(),
+        QueueEntry::Bad { name, .. } => name.clone(),
     }
 }
 
 /// The questions that stop the work: blocking ones, and those that nobody can read (D74, D75).
 pub(crate) fn blocking_questions(workstream: &Path) -> Result<Vec<String>, DiskError> {
     let pending = load_questions(workstream, ClarificationStatus::Pending)?;
-    let blocks = |entry: &&Entry<Clarification>| match entry {
-        Entry::Good(question) => question.is_blocking(),
-        Entry::Bad { .. } => true,
+    let blocks = |entry: &&QueueEntry<Clarification>| match entry {
+        QueueEntry::Good(question) => question.is_blocking(),
+        QueueEntry::Bad { .. } => true,
     };
     Ok(pending.iter().filter(blocks).map(name_of).collect())
 }
@@ -61,12 +61,12 @@ pub(crate) fn blocking_questions(workstream: &Path) -> Result<Vec<String>, DiskE
 /// Asks a question: it gets the next number of the project, closed workstreams included (D92). The caller holds the
 /// global lock.
 pub(crate) fn ask(
-    site: &Site,
+    dirs: &ProjectDirs,
     workstream: &Workstream,
-    question: Question,
+    question: NewQuestion,
     now: Timestamp,
 ) -> Result<Clarification, DiskError> {
-    let number = 1 + highest_in(&all_dirs(site)?, &[PENDING, ANSWERED], PREFIX)?;
+    let number = 1 + highest_in(&all_dirs(dirs)?, &[PENDING, ANSWERED], PREFIX)?;
     let id = ClarificationId::numbered(number);
     let question = Clarification::new(id, &workstream.meta.id, question, now);
     save_question(&workstream.dir, &question)?;
@@ -85,9 +85,9 @@ fn save_question(workstream: &Path, question: &Clarification) -> Result<(), Disk
 }
 
 /// The folders of all workstreams, closed ones included.
-pub(crate) fn all_dirs(site: &Site) -> Result<Vec<PathBuf>, DiskError> {
-    let open = site.workstream_names()?.into_iter().map(|name| site.workstreams_dir().join(name));
-    let mut dirs: Vec<PathBuf> = open.collect();
-    dirs.extend(site.closed_dirs()?);
-    Ok(dirs)
+pub(crate) fn all_dirs(dirs: &ProjectDirs) -> Result<Vec<PathBuf>, DiskError> {
+    let open = dirs.workstream_names()?.into_iter().map(|name| dirs.workstreams_dir().join(name));
+    let mut all: Vec<PathBuf> = open.collect();
+    all.extend(dirs.closed_dirs()?);
+    Ok(all)
 }

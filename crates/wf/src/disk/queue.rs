@@ -13,7 +13,7 @@ use crate::rules::schema::{Schema, render_json};
 
 /// An entry of a queue.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Entry<T> {
+pub(crate) enum QueueEntry<T> {
     Good(T),
     /// The file's name without its ending, and what is wrong.
     Bad {
@@ -27,21 +27,21 @@ pub(crate) fn load_folder<T: DeserializeOwned>(
     dir: &Path,
     prefix: &str,
     schema: Schema,
-) -> Result<Vec<Entry<T>>, DiskError> {
+) -> Result<Vec<QueueEntry<T>>, DiskError> {
     let names = names_in(dir)?;
     let mut entries = Vec::new();
     for name in names.iter().filter(|name| name.starts_with(prefix)) {
         if let Some(stem) = name.strip_suffix(".json") {
             let bytes = read_optional(&dir.join(name))?.unwrap_or_default();
             entries.push(match schema.read(&bytes) {
-                Ok(value) => Entry::Good(value),
-                Err(error) => Entry::Bad { name: stem.to_owned(), problem: error.to_string() },
+                Ok(value) => QueueEntry::Good(value),
+                Err(error) => QueueEntry::Bad { name: stem.to_owned(), problem: error.to_string() },
             });
         } else if let Some(stem) = name.strip_suffix(".md")
             && !names.contains(&format!("{stem}.json"))
         {
             let problem = "there is no JSON file beside the Markdown".to_owned();
-            entries.push(Entry::Bad { name: stem.to_owned(), problem });
+            entries.push(QueueEntry::Bad { name: stem.to_owned(), problem });
         }
     }
     Ok(entries)

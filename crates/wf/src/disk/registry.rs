@@ -1,14 +1,14 @@
 //! ACTIVE_WORKSTREAMS.md, made anew from the workstreams that are there.
 
-use super::site::{ACTIVE, Site};
+use super::project_dirs::{ACTIVE, ProjectDirs};
 use super::touched::TouchedLists;
 use super::workstream::Workstream;
 use super::{DiskError, save_derived};
-use crate::rules::active::{Row, render_active};
+use crate::rules::active::{ActiveRow, render_active};
 use crate::rules::status::WorkstreamStatus;
 use crate::rules::touched::parse_touched;
 
-impl Site {
+impl ProjectDirs {
     /// Writes the table; the caller holds the global lock. The faults of workstreams that could not be read are
     /// returned, and the table is written without them (D107).
     pub(crate) fn write_active(&self) -> Result<Vec<DiskError>, DiskError> {
@@ -21,10 +21,13 @@ impl Site {
     pub(crate) fn write_active_of(&self, workstreams: &[Workstream]) -> Result<(), DiskError> {
         let active: Vec<&Workstream> = workstreams.iter().filter(|ws| is_active(ws)).collect();
         let touched = TouchedLists::load(&active)?;
-        let rows: Vec<Row<'_>> = active
+        let rows: Vec<ActiveRow<'_>> = active
             .iter()
             .zip(touched.iter())
-            .map(|(ws, touched)| Row { meta: &ws.meta, touched: parse_touched(touched).count() })
+            .map(|(ws, touched)| ActiveRow {
+                meta: &ws.meta,
+                touched: parse_touched(touched).count(),
+            })
             .collect();
         let page = render_active(self.project.name.as_str(), &rows);
         save_derived(&self.dir.join(ACTIVE), page.as_bytes())

@@ -15,7 +15,8 @@ const FILE: &str = "rejections.json";
 pub(crate) struct Rejection {
     pub(crate) commit: MicroCommitId,
     pub(crate) sha: String,
-    pub(crate) words: String,
+    #[serde(alias = "words")]
+    pub(crate) message: String,
     pub(crate) by: String,
     pub(crate) at: String,
 }

@@ -30,13 +30,13 @@ const MAX_ATTEMPTS: u32 = 1000;
 
 /// The directory of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RunDir {
+pub(crate) struct WfRunDir {
     root: PathBuf,
     stem: String,
     name: String,
 }
 
-impl RunDir {
+impl WfRunDir {
     /// Makes the directory of a run whose micro-commit is not known yet.
     pub(crate) fn create(root: &Path, stem: &str) -> Result<Self, DiskError> {
         make_dir(root)?;
@@ -46,7 +46,7 @@ impl RunDir {
 
     /// Gives it its name. The new directory is made first, so that no two runs get the same one; moving the old one
     /// onto it is one step.
-    pub(crate) fn settle(&mut self, topic: RunTopic<'_>) -> Result<(), DiskError> {
+    pub(crate) fn set_topic(&mut self, topic: RunTopic<'_>) -> Result<(), DiskError> {
         let name = make_exclusive(&self.root, &self.stem, topic)?;
         let (from, to) = (self.path(), self.root.join(&name));
         fs::rename(&from, &to).map_err(DiskError::io("rename", &from))?;
@@ -111,11 +111,11 @@ pub(crate) fn list_runs(root: &Path) -> Result<Vec<String>, DiskError> {
 pub(crate) fn list_abandoned(
     root: &Path,
     owner: &str,
-) -> Result<Vec<(RunDir, Timestamp)>, DiskError> {
+) -> Result<Vec<(WfRunDir, Timestamp)>, DiskError> {
     let mut found = Vec::new();
     for name in list_runs(root)? {
         let Some((stem, _)) = name.rsplit_once("_pending") else { continue };
-        let run = RunDir::reopen(root, stem, &name);
+        let run = WfRunDir::reopen(root, stem, &name);
         let lock = run.file(RUN_LOCK);
         let is_ours = holder_of(&lock).is_some_and(|holder| holder.note == owner);
         if is_ours && !run.file(RESULT).exists() && !is_held(&lock)? {

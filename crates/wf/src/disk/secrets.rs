@@ -4,24 +4,24 @@ use model::exit::WfExit;
 use model::secret::Secret;
 use model::secrets_file::parse_secrets;
 
-use super::site::Site;
+use super::project_dirs::ProjectDirs;
 use super::{DiskError, names_in};
 use crate::exit::{Failure, OrExit};
 
 /// Every value in the secrets folder.
-pub(crate) fn load_secrets(site: &Site) -> Result<Vec<Secret>, Failure> {
-    Ok(load_named(site)?.into_iter().map(|(_, secret)| secret).collect())
+pub(crate) fn load_secrets(dirs: &ProjectDirs) -> Result<Vec<Secret>, Failure> {
+    Ok(load_named(dirs)?.into_iter().map(|(_, secret)| secret).collect())
 }
 
 /// The values of these names, for a stage that lists them (D6).
 pub(crate) fn pick_secrets(
-    site: &Site,
+    dirs: &ProjectDirs,
     names: &[String],
 ) -> Result<Vec<(String, Secret)>, Failure> {
-    let known = if names.is_empty() { Vec::new() } else { load_named(site)? };
+    let known = if names.is_empty() { Vec::new() } else { load_named(dirs)? };
     let find = |name: &String| {
         known.iter().rfind(|(known, _)| known == name).cloned().ok_or_else(|| {
-            let dir = site.secrets_dir();
+            let dir = dirs.secrets_dir();
             Failure::usage(format!("the secret {name} is in no file of {}", dir.display()))
         })
     };
@@ -29,14 +29,14 @@ pub(crate) fn pick_secrets(
 }
 
 /// The value of one name, if it is there.
-pub(crate) fn find_secret(site: &Site, name: &str) -> Result<Option<Secret>, Failure> {
-    let mut known = load_named(site)?;
+pub(crate) fn find_secret(dirs: &ProjectDirs, name: &str) -> Result<Option<Secret>, Failure> {
+    let mut known = load_named(dirs)?;
     known.retain(|(known, _)| known == name);
     Ok(known.pop().map(|(_, secret)| secret))
 }
 
-fn load_named(site: &Site) -> Result<Vec<(String, Secret)>, Failure> {
-    let dir = site.secrets_dir();
+fn load_named(dirs: &ProjectDirs) -> Result<Vec<(String, Secret)>, Failure> {
+    let dir = dirs.secrets_dir();
     let mut secrets = Vec::new();
     for name in
         names_in(&dir)?.iter().filter(|name| name.ends_with(".env") || name.ends_with(".sh"))

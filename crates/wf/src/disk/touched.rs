@@ -15,12 +15,12 @@ const WORTH_IT: usize = 64;
 /// The contents of several files of touched names.
 #[derive(Debug, Default)]
 pub(crate) struct TouchedLists {
-    parts: Vec<Part>,
+    parts: Vec<ListBuffer>,
 }
 
 /// What one thread has read: the contents one after the other, and where each is.
 #[derive(Debug, Default)]
-struct Part {
+struct ListBuffer {
     bytes: Vec<u8>,
     places: Vec<Range<usize>>,
 }
@@ -29,12 +29,12 @@ impl TouchedLists {
     /// Reads those of these workstreams; one that has no such file has an empty list.
     pub(crate) fn load(workstreams: &[&Workstream]) -> Result<Self, DiskError> {
         if workstreams.len() < WORTH_IT {
-            return Ok(Self { parts: vec![read_part(workstreams)?] });
+            return Ok(Self { parts: vec![read_lists(workstreams)?] });
         }
         let (one, other) = workstreams.split_at(workstreams.len() / 2);
         let (one, other) = thread::scope(|scope| {
-            let beside = scope.spawn(|| read_part(other));
-            (read_part(one), beside.join())
+            let beside = scope.spawn(|| read_lists(other));
+            (read_lists(one), beside.join())
         });
         let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok(Self { parts: vec![one?, other?] })
@@ -48,8 +48,8 @@ impl TouchedLists {
     }
 }
 
-fn read_part(workstreams: &[&Workstream]) -> Result<Part, DiskError> {
-    let mut part = Part::default();
+fn read_lists(workstreams: &[&Workstream]) -> Result<ListBuffer, DiskError> {
+    let mut part = ListBuffer::default();
     for workstream in workstreams {
         let (path, start) = (workstream.dir.join(TOUCHED), part.bytes.len());
         match File::open(&path) {

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use model::id::{Sha, UatId};
 
 use super::DiskError;
+use super::project_dirs::ProjectDirs;
 use super::question::all_dirs;
-use super::queue::{Entry, highest_in, load_folder, remove_entry, save_entry};
-use super::site::Site;
+use super::queue::{QueueEntry, highest_in, load_folder, remove_entry, save_entry};
 use super::workstream::Workstream;
 use crate::rules::plan::Plan;
 use crate::rules::schema::Schema;
@@ -22,9 +22,9 @@ const FOLDERS: [&str; 4] = ["uat/pending", "uat/passed", "uat/failed", "uat/supe
 pub(crate) fn load_uats(
     workstream: &Path,
     status: UatStatus,
-) -> Result<Vec<Entry<Uat>>, DiskError> {
+) -> Result<Vec<QueueEntry<Uat>>, DiskError> {
     let dir = workstream.join("uat").join(status.folder());
-    let mut entries: Vec<Entry<Uat>> = load_folder(&dir, PREFIX, Schema::Uat)?;
+    let mut entries: Vec<QueueEntry<Uat>> = load_folder(&dir, PREFIX, Schema::Uat)?;
     // A test that has a verdict is no longer pending, even if a crash left its old file.
     if status == UatStatus::Pending {
         let has_verdict = |name: &str| {
@@ -38,10 +38,10 @@ pub(crate) fn load_uats(
 }
 
 /// The name of a test, whether it can be read or not.
-pub(crate) fn name_of(entry: &Entry<Uat>) -> String {
+pub(crate) fn name_of(entry: &QueueEntry<Uat>) -> String {
     match entry {
-        Entry::Good(uat) => uat.id.to_string(),
-        Entry::Bad { name, .. } => name.clone(),
+        QueueEntry::Good(uat) => uat.id.to_string(),
+        QueueEntry::Bad { name, .. } => name.clone(),
     }
 }
 
@@ -52,8 +52,8 @@ pub(crate) fn load_gate(workstream: &Path) -> Result<Result<Vec<Uat>, Vec<String
         for entry in load_uats(workstream, status)? {
             match entry {
                 // The folder decides: it is what a person sees and moves.
-                Entry::Good(uat) => good.push(Uat { status, ..uat }),
-                Entry::Bad { name, .. } => bad.push(name),
+                QueueEntry::Good(uat) => good.push(Uat { status, ..uat }),
+                QueueEntry::Bad { name, .. } => bad.push(name),
             }
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn load_gate(workstream: &Path) -> Result<Result<Vec<Uat>, Vec<String
 /// Makes the acceptance test of a finished plan, with the next number of the project (D92), and supersedes others. The
 /// caller holds the global lock.
 pub(crate) fn generate(
-    site: &Site,
+    dirs: &ProjectDirs,
     workstream: &Workstream,
     plan: &Plan,
     head: Option<&Sha>,
@@ -71,13 +71,13 @@ pub(crate) fn generate(
     now: Timestamp,
 ) -> Result<Uat, DiskError> {
     for entry in load_uats(&workstream.dir, UatStatus::Failed)? {
-        if let Entry::Good(old) = entry
+        if let QueueEntry::Good(old) = entry
             && supersede.contains(&old.id)
         {
             move_uat(&workstream.dir, UatStatus::Failed, &old.superseded())?;
         }
     }
-    let number = 1 + highest_in(&all_dirs(site)?, &FOLDERS, PREFIX)?;
+    let number = 1 + highest_in(&all_dirs(dirs)?, &FOLDERS, PREFIX)?;
     let uat = new_uat(UatId::numbered(number), &workstream.meta.id, &plan.commits, head, now);
     save_uat(&workstream.dir, &uat)?;
     Ok(uat)

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::env_file::EnvFile;
 use model::id::WorkstreamId;
 
-use super::site::{CLOSED, Site};
+use super::project_dirs::{CLOSED, ProjectDirs};
 use super::{DiskError, load_env, names_in, read_optional, save, spread};
 use crate::rules::meta::{Meta, parse_meta, stamp, unknown_keys};
 use crate::rules::plan::{Plan, parse_plan};
@@ -113,8 +113,8 @@ impl Workstream {
     }
 
     /// Adds a line to the notes.
-    pub(crate) fn note(&self, words: &str, now: Timestamp) -> Result<(), DiskError> {
-        Ok(host::file::append_line(&self.dir.join(NOTES), &format!("- {}: {words}", stamp(now)))?)
+    pub(crate) fn note(&self, message: &str, now: Timestamp) -> Result<(), DiskError> {
+        Ok(host::file::append_line(&self.dir.join(NOTES), &format!("- {}: {message}", stamp(now)))?)
     }
 }
 
@@ -122,7 +122,7 @@ fn folder_of(dir: &Path) -> &str {
     dir.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-impl Site {
+impl ProjectDirs {
     /// The names of all workstreams that are not closed.
     pub(crate) fn workstream_names(&self) -> Result<Vec<String>, DiskError> {
         let mut names = names_in(&self.workstreams_dir())?;

@@ -10,7 +10,7 @@ use model::id::{RemoteName, Sha, WorkstreamId};
 
 use super::product::is_below;
 use crate::disk::implemented::ImplementedFile;
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::disk::{DiskError, make_dir};
 use crate::exit::{Failure, OrExit};
@@ -20,21 +20,21 @@ const REMOTE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Whether uncommitted work and an unfinished status are reasons to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Care {
-    Careful,
+pub(crate) enum CloseMode {
+    Checked,
     Forced,
 }
 
 /// What a deletion does to the remote branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RemoteFate {
+pub(crate) enum RemoteBranchPolicy {
     Delete,
     Keep,
 }
 
 /// What the remote has of a workstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RemoteSight {
+pub(crate) enum RemoteBranchState {
     /// There is no such branch, or no remote.
     Absent,
     /// It is there, and merged into the base branch.
@@ -49,33 +49,33 @@ pub(crate) enum RemoteSight {
 
 /// Closes a workstream: the worktree goes, the folder moves to `_closed`, the branch stays. Tells where it went.
 pub(crate) async fn close(
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     workstream: &mut Workstream,
-    care: Care,
+    mode: CloseMode,
 ) -> Result<PathBuf, Failure> {
     let id = workstream.meta.id.clone();
-    let _run = site.try_lock_workstream(&id, "close")?;
-    let _lock = site.lock_global(&format!("close {id}")).await?;
+    let _run = dirs.try_lock_workstream(&id, "close")?;
+    let _lock = dirs.lock_global(&format!("close {id}")).await?;
     *workstream = Workstream::load_dir(&workstream.dir)?;
     let status = workstream.meta.status;
-    if care == Care::Careful && !status.is_complete() {
+    if mode == CloseMode::Checked && !status.is_complete() {
         return Err(Failure::usage(format!(
             "{id} is not complete ({status}); close it anyway: --force"
         )));
     }
-    if care == Care::Careful {
+    if mode == CloseMode::Checked {
         refuse_dirty(product, workstream).await?;
     }
-    remove_worktree(site, product, workstream).await?;
+    remove_worktree(dirs, product, workstream).await?;
     let now = stamp(host::clock::now());
     workstream.change(&[("CLOSED_AT", &now)], Durability::Safe)?;
-    make_dir(&site.closed_dir())?;
-    let archive = site.closed_dir().join(format!("{id}-{}", now.replace(':', "-")));
+    make_dir(&dirs.closed_dir())?;
+    let archive = dirs.closed_dir().join(format!("{id}-{}", now.replace(':', "-")));
     std::fs::rename(&workstream.dir, &archive)
         .map_err(DiskError::io("move to the closed ones", &workstream.dir))?;
-    forget(site, &id);
-    site.write_active()?;
+    forget(dirs, &id);
+    dirs.write_active()?;
     Ok(archive)
 }
 
@@ -98,13 +98,13 @@ async fn refuse_dirty(product: &ProductRepo, workstream: &Workstream) -> Result<
 
 /// Removes the worktree, whether or not its folder is still there (D113). Only below the ops directory (D117).
 async fn remove_worktree(
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     workstream: &Workstream,
 ) -> Result<(), Failure> {
     let worktree = &workstream.meta.worktree;
-    if !is_below(worktree, &site.worktrees_dir()) {
-        let (path, ops) = (worktree.display(), site.worktrees_dir());
+    if !is_below(worktree, &dirs.worktrees_dir()) {
+        let (path, ops) = (worktree.display(), dirs.worktrees_dir());
         return Err(Failure::usage(format!("WORKTREE {path} is not inside {}", ops.display())));
     }
     if worktree.is_dir() {
@@ -116,13 +116,13 @@ async fn remove_worktree(
 
 /// What agents remember of a workstream goes with it, and so does the copy of its history. What stays takes space and
 /// spoils nothing.
-fn forget(site: &Site, id: &WorkstreamId) {
-    for path in [site.agents_dir(id), site.mirror(id)] {
+fn forget(dirs: &ProjectDirs, id: &WorkstreamId) {
+    for path in [dirs.agents_dir(id), dirs.mirror(id)] {
         if path.exists() {
             host::file::remove_tree_safely(&path).ok();
         }
     }
-    if let Ok(file) = ImplementedFile::of(site, id) {
+    if let Ok(file) = ImplementedFile::of(dirs, id) {
         file.clear().ok();
     }
 }
@@ -131,26 +131,26 @@ fn forget(site: &Site, id: &WorkstreamId) {
 pub(crate) async fn observe_remote(
     product: &ProductRepo,
     workstream: &Workstream,
-) -> Result<RemoteSight, Failure> {
+) -> Result<RemoteBranchState, Failure> {
     let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
     if !product.user().has_remote(&origin) {
-        return Ok(RemoteSight::Absent);
+        return Ok(RemoteBranchState::Absent);
     }
     let meta = &workstream.meta;
     let tip = match product.remote_branch(&origin, &meta.branch, REMOTE_LIMIT).await {
-        Ok(RemoteBranch::Absent) => return Ok(RemoteSight::Absent),
+        Ok(RemoteBranch::Absent) => return Ok(RemoteBranchState::Absent),
         Ok(RemoteBranch::At(tip)) => tip,
-        Err(error) => return Ok(RemoteSight::Unknown(error.to_string())),
+        Err(error) => return Ok(RemoteBranchState::Unknown(error.to_string())),
     };
     if product.user().resolve_commit(tip.as_str()).await.or_exit(WfExit::General)?.is_none() {
-        return Ok(RemoteSight::Foreign);
+        return Ok(RemoteBranchState::Foreign);
     }
     let base = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;
     let merged = match base {
         Some(base) => product.user().is_ancestor(&tip, &base).await.or_exit(WfExit::General)?,
         None => false,
     };
-    Ok(if merged { RemoteSight::Merged } else { RemoteSight::Unmerged })
+    Ok(if merged { RemoteBranchState::Merged } else { RemoteBranchState::Unmerged })
 }
 
 /// What a deletion did.
@@ -164,46 +164,46 @@ pub(crate) struct Deleted {
 
 /// Deletes a workstream, its worktree and its branch, after a person confirmed it (D115, D117).
 pub(crate) async fn delete(
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     workstream: &Workstream,
-    fate: RemoteFate,
+    policy: RemoteBranchPolicy,
 ) -> Result<Deleted, Failure> {
     let meta = &workstream.meta;
-    let sight = match fate {
-        RemoteFate::Delete => observe_remote(product, workstream).await?,
-        RemoteFate::Keep => RemoteSight::Absent,
+    let state = match policy {
+        RemoteBranchPolicy::Delete => observe_remote(product, workstream).await?,
+        RemoteBranchPolicy::Keep => RemoteBranchState::Absent,
     };
-    let _run = site.try_lock_workstream(&meta.id, "delete")?;
-    let _lock = site.lock_global(&format!("delete {}", meta.id)).await?;
+    let _run = dirs.try_lock_workstream(&meta.id, "delete")?;
+    let _lock = dirs.lock_global(&format!("delete {}", meta.id)).await?;
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
-    remove_worktree(site, product, workstream).await?;
+    remove_worktree(dirs, product, workstream).await?;
     if let Some(tip) = &tip {
         product.delete_branch(&meta.branch, tip).await.or_exit(WfExit::General)?;
     }
-    let (remote_deleted, warnings) = delete_remote(product, workstream, sight).await?;
+    let (remote_deleted, warnings) = delete_remote(product, workstream, state).await?;
     host::file::remove_tree_safely(&workstream.dir).or_exit(WfExit::General)?;
-    forget(site, &meta.id);
-    site.write_active()?;
+    forget(dirs, &meta.id);
+    dirs.write_active()?;
     Ok(Deleted { tip, warnings, remote_deleted })
 }
 
 async fn delete_remote(
     product: &ProductRepo,
     workstream: &Workstream,
-    sight: RemoteSight,
+    state: RemoteBranchState,
 ) -> Result<(bool, Vec<String>), Failure> {
     let branch = &workstream.meta.branch;
     let kept = |why: String| Ok((false, vec![why]));
-    match sight {
-        RemoteSight::Absent | RemoteSight::Merged => Ok((false, Vec::new())),
-        RemoteSight::Foreign => {
+    match state {
+        RemoteBranchState::Absent | RemoteBranchState::Merged => Ok((false, Vec::new())),
+        RemoteBranchState::Foreign => {
             kept(format!("{branch} on origin has commits that are not here, so it was left there"))
         }
-        RemoteSight::Unknown(why) => {
+        RemoteBranchState::Unknown(why) => {
             kept(format!("origin could not be asked about {branch}: {why}"))
         }
-        RemoteSight::Unmerged => {
+        RemoteBranchState::Unmerged => {
             let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
             match product.delete_remote_branch(&origin, branch, REMOTE_LIMIT).await {
                 Ok(()) => Ok((true, Vec::new())),

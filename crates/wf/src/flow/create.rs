@@ -7,8 +7,8 @@ use model::exit::WfExit;
 use model::id::{BranchName, RemoteName, Sha, WorkstreamId};
 
 use super::refresh::{Tips, refresh};
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::{ANSWERED, PENDING};
-use crate::disk::site::Site;
 use crate::disk::workstream::{META, NOTES, PLAN, TOUCHED, Workstream};
 use crate::disk::{DiskError, make_dir, save};
 use crate::exit::{Failure, OrExit};
@@ -23,7 +23,7 @@ const TITLE_MAX: usize = 100;
 
 /// What a person asked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct CreateRequest<'a> {
     pub(crate) id: &'a str,
     pub(crate) title: &'a str,
     pub(crate) expected: &'a str,
@@ -31,7 +31,7 @@ pub(crate) struct Wish<'a> {
 }
 
 /// A wish whose every part was checked.
-struct Order {
+struct WorkstreamSpec {
     id: WorkstreamId,
     title: String,
     branch: BranchName,
@@ -41,39 +41,43 @@ struct Order {
 
 /// Makes the workstream; the warnings say what could not be found out.
 pub(crate) async fn create(
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
-    wish: &Wish<'_>,
+    request: &CreateRequest<'_>,
 ) -> Result<(Workstream, Vec<String>), Failure> {
-    let order = check(site, product, wish).await?;
-    let warnings = ask_remote(product, &order.branch).await?;
-    let _lock = site.lock_global(&format!("new {}", order.id)).await?;
-    refuse_taken(site, product, &order).await?;
-    match build(site, product, &order).await {
+    let spec = check(dirs, product, request).await?;
+    let warnings = ask_remote(product, &spec.branch).await?;
+    let _lock = dirs.lock_global(&format!("new {}", spec.id)).await?;
+    refuse_taken(dirs, product, &spec).await?;
+    match build(dirs, product, &spec).await {
         Ok(workstream) => {
-            site.write_active()?;
+            dirs.write_active()?;
             Ok((workstream, warnings))
         }
         Err(failure) => {
-            roll_back(site, product, &order).await;
+            roll_back(dirs, product, &spec).await;
             Err(failure)
         }
     }
 }
 
 /// Everything that can be refused is refused before anything is made (D17, D48).
-async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Order, Failure> {
-    let id = WorkstreamId::parse(wish.id).or_exit(WfExit::Config)?;
-    let length = wish.title.chars().count();
-    if length == 0 || length > TITLE_MAX || wish.title.trim().is_empty() {
+async fn check(
+    dirs: &ProjectDirs,
+    product: &ProductRepo,
+    request: &CreateRequest<'_>,
+) -> Result<WorkstreamSpec, Failure> {
+    let id = WorkstreamId::parse(request.id).or_exit(WfExit::Config)?;
+    let length = request.title.chars().count();
+    if length == 0 || length > TITLE_MAX || request.title.trim().is_empty() {
         return Err(Failure::usage(format!(
             "the title must have 1 to {TITLE_MAX} characters, not {length}"
         )));
     }
-    let expected = parse_expected(wish.expected).or_exit(WfExit::Config)?;
-    let prefix = wish.prefix.unwrap_or(&site.project.branch_prefix);
+    let expected = parse_expected(request.expected).or_exit(WfExit::Config)?;
+    let prefix = request.prefix.unwrap_or(&dirs.project.branch_prefix);
     let branch = branch_of(prefix, id.as_str()).or_exit(WfExit::Config)?;
-    let default = &site.project.default_branch;
+    let default = &dirs.project.default_branch;
     let base = product.branch_tip(default).await.or_exit(WfExit::General)?.ok_or_else(|| {
         Failure::usage(format!(
             "the repository has no branch '{default}'; correct DEFAULT_BRANCH in project.env"
@@ -81,16 +85,22 @@ async fn check(site: &Site, product: &ProductRepo, wish: &Wish<'_>) -> Result<Or
     })?;
     let meta = render_new(&NewMeta {
         id: &id,
-        title: wish.title,
+        title: request.title,
         branch: &branch,
-        worktree: &site.worktree(&id),
+        worktree: &dirs.worktree(&id),
         base_branch: default,
         base_sha: &base,
         expected_paths: &expected,
         now: host::clock::now(),
     })
     .or_exit(WfExit::Config)?;
-    Ok(Order { id, title: wish.title.to_owned(), branch, base, meta_text: meta.to_string() })
+    Ok(WorkstreamSpec {
+        id,
+        title: request.title.to_owned(),
+        branch,
+        base,
+        meta_text: meta.to_string(),
+    })
 }
 
 /// One question to one remote, without fetching or pruning anything (D100).
@@ -110,9 +120,13 @@ async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<St
     }
 }
 
-async fn refuse_taken(site: &Site, product: &ProductRepo, order: &Order) -> Result<(), Failure> {
-    let Order { id, branch, .. } = order;
-    if site.workstream_dir(id).exists() {
+async fn refuse_taken(
+    dirs: &ProjectDirs,
+    product: &ProductRepo,
+    spec: &WorkstreamSpec,
+) -> Result<(), Failure> {
+    let WorkstreamSpec { id, branch, .. } = spec;
+    if dirs.workstream_dir(id).exists() {
         return Err(Failure::usage(format!("the workstream {id} exists already")));
     }
     if product.branch_tip(branch).await.or_exit(WfExit::General)?.is_some() {
@@ -120,7 +134,7 @@ async fn refuse_taken(site: &Site, product: &ProductRepo, order: &Order) -> Resu
             "the branch {branch} exists already; a closed workstream keeps its branch: choose another id or --prefix"
         )));
     }
-    let worktree = site.worktree(id);
+    let worktree = dirs.worktree(id);
     if worktree.symlink_metadata().is_ok() {
         return Err(Failure::usage(format!(
             "the worktree folder {} exists already",
@@ -130,38 +144,42 @@ async fn refuse_taken(site: &Site, product: &ProductRepo, order: &Order) -> Resu
     Ok(())
 }
 
-async fn build(site: &Site, product: &ProductRepo, order: &Order) -> Result<Workstream, Failure> {
-    make_dir(&site.worktrees_dir())?;
-    let worktree = site.worktree(&order.id);
-    product.add_worktree(&worktree, &order.branch, &order.base).await.or_exit(WfExit::General)?;
+async fn build(
+    dirs: &ProjectDirs,
+    product: &ProductRepo,
+    spec: &WorkstreamSpec,
+) -> Result<Workstream, Failure> {
+    make_dir(&dirs.worktrees_dir())?;
+    let worktree = dirs.worktree(&spec.id);
+    product.add_worktree(&worktree, &spec.branch, &spec.base).await.or_exit(WfExit::General)?;
     host::failpoint::hit("new-worktree");
-    let mut workstream = write_files(site, order)?;
+    let mut workstream = write_files(dirs, spec)?;
     let tips = Tips::observe(product).await?;
     refresh(product, &tips, &mut workstream).await?;
     Ok(workstream)
 }
 
 /// The meta file comes last: a folder without it is no workstream (D101).
-fn write_files(site: &Site, order: &Order) -> Result<Workstream, DiskError> {
-    let dir = site.workstream_dir(&order.id);
-    make_dir(&site.workstreams_dir())?;
+fn write_files(dirs: &ProjectDirs, spec: &WorkstreamSpec) -> Result<Workstream, DiskError> {
+    let dir = dirs.workstream_dir(&spec.id);
+    make_dir(&dirs.workstreams_dir())?;
     for folder in [PENDING, ANSWERED, "uat/pending", "uat/passed", "uat/failed"] {
         make_dir(&dir.join(folder))?;
     }
-    save(&dir.join(PLAN), render_new_plan(order.id.as_str(), &order.title).as_bytes())?;
-    save(&dir.join(NOTES), format!("# Notes: {}\n", order.title).as_bytes())?;
+    save(&dir.join(PLAN), render_new_plan(spec.id.as_str(), &spec.title).as_bytes())?;
+    save(&dir.join(NOTES), format!("# Notes: {}\n", spec.title).as_bytes())?;
     save(&dir.join(TOUCHED), b"")?;
-    save(&dir.join(META), order.meta_text.as_bytes())?;
+    save(&dir.join(META), spec.meta_text.as_bytes())?;
     Workstream::load_dir(&dir)
 }
 
 /// Takes back what this call made and nothing else: under the lock all three were seen to be absent, and the branch goes
 /// only if it is still at its base. A failure here is not told: the first one is what matters.
-async fn roll_back(site: &Site, product: &ProductRepo, order: &Order) {
-    let worktree = site.worktree(&order.id);
+async fn roll_back(dirs: &ProjectDirs, product: &ProductRepo, spec: &WorkstreamSpec) {
+    let worktree = dirs.worktree(&spec.id);
     product.discard_worktree(&worktree).await.ok();
-    product.delete_branch(&order.branch, &order.base).await.ok();
-    let dir = site.workstream_dir(&order.id);
+    product.delete_branch(&spec.branch, &spec.base).await.ok();
+    let dir = dirs.workstream_dir(&spec.id);
     if dir.is_dir() {
         host::file::remove_tree_safely(&dir).ok();
     }

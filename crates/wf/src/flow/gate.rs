@@ -4,7 +4,7 @@ use model::exit::WfExit;
 
 use crate::disk::DiskError;
 use crate::disk::question::blocking_questions;
-use crate::disk::queue::Entry;
+use crate::disk::queue::QueueEntry;
 use crate::disk::rejection::load_rejections;
 use crate::disk::uat::load_uats;
 use crate::disk::workstream::{Durability, Workstream};
@@ -28,7 +28,7 @@ pub(crate) fn observe_gate(workstream: &Workstream) -> Result<GateFacts, DiskErr
 
 /// Brings status and BLOCKED_BY in line with what waits; the caller holds the global lock. A run that is on meanwhile
 /// looks at the questions itself, and its end decides anew.
-pub(crate) fn settle_status(workstream: &mut Workstream) -> Result<WorkstreamStatus, Failure> {
+pub(crate) fn update_status(workstream: &mut Workstream) -> Result<WorkstreamStatus, Failure> {
     let status = next_after_person(workstream.meta.status, observe_gate(workstream)?);
     let blocked_by = blocked_by(workstream, status)?;
     let changes = [("STATUS", status.word()), ("BLOCKED_BY", &blocked_by)];
@@ -50,17 +50,20 @@ fn blocked_by(workstream: &Workstream, status: WorkstreamStatus) -> Result<Strin
 }
 
 /// Whether the last micro-commit waits to be approved or rejected (D41).
-pub(crate) fn waits_for_a_word(workstream: &Workstream, pause: Pause) -> Result<bool, DiskError> {
+pub(crate) fn is_awaiting_approval(
+    workstream: &Workstream,
+    pause: Pause,
+) -> Result<bool, DiskError> {
     let rejections = load_rejections(&workstream.dir)?;
     let last = rejections.last().map(|rejection| rejection.sha.as_str());
     Ok(awaits_approval(pause, &workstream.meta, last))
 }
 
 /// Takes an entry that can be read, or says what is wrong with it.
-pub(crate) fn readable<T>(entry: Entry<T>) -> Result<T, Failure> {
+pub(crate) fn require_readable<T>(entry: QueueEntry<T>) -> Result<T, Failure> {
     match entry {
-        Entry::Good(value) => Ok(value),
-        Entry::Bad { name, problem } => {
+        QueueEntry::Good(value) => Ok(value),
+        QueueEntry::Bad { name, problem } => {
             Err(Failure::new(WfExit::Config, format!("{name}: {problem}")))
         }
     }

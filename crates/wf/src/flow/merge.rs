@@ -11,8 +11,8 @@ use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 
 use super::product::{check_worktree, identity};
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::blocking_questions;
-use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::{Failure, OrExit};
 use crate::rules::status::WorkstreamStatus;
@@ -38,7 +38,7 @@ pub(crate) struct Merged {
 
 /// Everything that must be true before anything moves.
 pub(crate) async fn check_ready(
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     workstream: &Workstream,
 ) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ pub(crate) async fn check_ready(
         let words = format!("{} waits for answers: {}", meta.id, questions.join(", "));
         return Err(Failure::new(WfExit::Blocked, words));
     }
-    check_worktree(site, product, workstream).await?.or_exit(WfExit::Implement)?;
+    check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
     refuse_dirty(product, &meta.worktree, "the worktree").await
 }
 
@@ -167,12 +167,12 @@ async fn make_commit(
     }
     let meta = &workstream.meta;
     let message = format!("Merge workstream {}: {}\n", meta.id, meta.title);
-    let wish = NewCommit {
+    let new_commit = NewCommit {
         tree: &merged.tree,
         parents: &[base.clone(), head.clone()],
         identity: &identity(product).await?,
         when: host::clock::now(),
         message: &message,
     };
-    product.commit_tree(wish).await.or_exit(WfExit::General)
+    product.commit_tree(new_commit).await.or_exit(WfExit::General)
 }

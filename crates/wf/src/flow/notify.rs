@@ -15,8 +15,8 @@ const DESKTOP: &str = "notify-send";
 
 /// Tells it, and says what went wrong if it could not be told. A machine without a desktop and a project without a
 /// command have nobody to tell, which is no fault.
-pub(crate) async fn notify(profile: &Profile, words: &str) -> Result<(), String> {
-    let Some(spec) = argv_notify(&profile.notify_cmd, words)? else { return Ok(()) };
+pub(crate) async fn notify(profile: &Profile, message: &str) -> Result<(), String> {
+    let Some(spec) = argv_notify(&profile.notify_cmd, message)? else { return Ok(()) };
     let limits = RunLimits {
         timeout: Some(LIMIT),
         stdout_cap: OUTPUT_CAP,
@@ -32,17 +32,17 @@ pub(crate) async fn notify(profile: &Profile, words: &str) -> Result<(), String>
 }
 
 /// The command, with the words as its last argument; none if there is nothing to tell it with.
-fn argv_notify(command: &[String], words: &str) -> Result<Option<CommandSpec>, String> {
-    let words = escape_line(words).into_owned();
+fn argv_notify(command: &[String], message: &str) -> Result<Option<CommandSpec>, String> {
+    let message = escape_line(message).into_owned();
     let mut spec = match command.split_first() {
         Some((program, rest)) => {
             let found = host::tool::which(program)
                 .ok_or_else(|| format!("NOTIFY_CMD: {program} was not found"))?;
-            CommandSpec::new(found).args(rest).arg(words)
+            CommandSpec::new(found).args(rest).arg(message)
         }
         None => match host::tool::which(DESKTOP) {
             Some(program) => {
-                CommandSpec::new(program).args(["--app-name=wf", "--", "wf"]).arg(words)
+                CommandSpec::new(program).args(["--app-name=wf", "--", "wf"]).arg(message)
             }
             None => return Ok(None),
         },

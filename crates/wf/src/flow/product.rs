@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use host::git::{Identity, ProductRepo};
 use model::exit::WfExit;
 
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 
 /// Opens the product repository.
-pub(crate) async fn open_product(site: &Site) -> Result<ProductRepo, Failure> {
-    if !site.project.repo.is_dir() {
-        let path = site.project.repo.display();
+pub(crate) async fn open_product(dirs: &ProjectDirs) -> Result<ProductRepo, Failure> {
+    if !dirs.project.repo.is_dir() {
+        let path = dirs.project.repo.display();
         return Err(Failure::usage(format!(
             "REPO_PATH {path} does not exist; correct project.env"
         )));
     }
-    ProductRepo::discover(&site.project.repo).await.or_exit(WfExit::Config)
+    ProductRepo::discover(&dirs.project.repo).await.or_exit(WfExit::Config)
 }
 
 /// Why a worktree cannot be worked in (5.4, D60, D72).
@@ -35,14 +35,14 @@ pub(crate) enum WorktreeFault {
 
 /// Checks that the worktree is there, ours, and on its branch.
 pub(crate) async fn check_worktree(
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     workstream: &Workstream,
 ) -> Result<Result<(), WorktreeFault>, Failure> {
     let meta = &workstream.meta;
     let path = meta.worktree.clone();
-    if !is_below(&path, &site.worktrees_dir()) {
-        return Ok(Err(WorktreeFault::Outside { path, ops: site.ops.clone() }));
+    if !is_below(&path, &dirs.worktrees_dir()) {
+        return Ok(Err(WorktreeFault::Outside { path, ops: dirs.ops.clone() }));
     }
     if !path.is_dir() {
         return Ok(Err(WorktreeFault::Missing(path)));

@@ -11,14 +11,14 @@ use model::id::{RemoteName, Sha};
 use model::secret::Secret;
 use serde_json::json;
 
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::EVENTS;
 use crate::disk::secrets::find_secret;
-use crate::disk::site::Site;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::{Failure, OrExit};
 use crate::rules::meta::stamp;
 use crate::rules::profile::{MergeMode, Profile};
-use crate::rules::pull::{Step, next_step, render_pull};
+use crate::rules::pull::{PullAction, next_pull_action, render_pull};
 use crate::rules::status::WorkstreamStatus;
 
 /// The variable with the forge's token, and its name in the secrets folder.
@@ -28,7 +28,7 @@ const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
 /// How a workstream reaches the default branch.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum MergeRoute {
     /// Here, by git alone.
     Local,
     /// There, by a pull request.
@@ -37,13 +37,13 @@ pub(crate) enum Way {
 
 /// Which merge is meant. A mode in the profile wins; else it is a pull request where origin is a GitHub and its program or
 /// its variables have a login, and otherwise a merge here. This asks the network, and so only `wf merge` does it (D42).
-pub(crate) async fn choose_way(
-    site: &Site,
+pub(crate) async fn choose_merge_route(
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     profile: &Profile,
-) -> Result<Way, Failure> {
+) -> Result<MergeRoute, Failure> {
     let kind = match profile.merge_mode {
-        Some(MergeMode::Local) => return Ok(Way::Local),
+        Some(MergeMode::Local) => return Ok(MergeRoute::Local),
         Some(MergeMode::GithubPr) => Some(ForgeKind::GitHub),
         Some(MergeMode::GiteaPr) => Some(ForgeKind::Gitea),
         Some(MergeMode::GitlabMr) => Some(ForgeKind::GitLab),
@@ -52,7 +52,7 @@ pub(crate) async fn choose_way(
     let address = find_address(product, profile).await?;
     let (address, token, kind) = match (kind, address) {
         (Some(kind), Some(address)) => {
-            let token = find_token(site, &address, kind).await?;
+            let token = find_token(dirs, &address, kind).await?;
             (address, token, kind)
         }
         (Some(kind), None) => {
@@ -63,13 +63,13 @@ pub(crate) async fn choose_way(
         }
         (None, Some(address)) => match find_github(&address).await {
             Some(token) => (address, token, ForgeKind::GitHub),
-            None => return Ok(Way::Local),
+            None => return Ok(MergeRoute::Local),
         },
-        (None, None) => return Ok(Way::Local),
+        (None, None) => return Ok(MergeRoute::Local),
     };
     let setting = ForgeSetting { kind: Some(kind), ..ForgeSetting::default() };
     let forge = Forge::open(&address, token, &setting).await.or_exit(WfExit::General)?;
-    Ok(Way::Forge(Box::new(forge)))
+    Ok(MergeRoute::Forge(Box::new(forge)))
 }
 
 /// The repository on the forge: what the profile says, else what origin names.
@@ -88,14 +88,14 @@ async fn find_address(
 }
 
 async fn find_token(
-    site: &Site,
+    dirs: &ProjectDirs,
     address: &ForgeAddress,
     kind: ForgeKind,
 ) -> Result<Secret, Failure> {
     if let Some(token) = host::env::var(TOKEN_VARIABLE).filter(|token| !token.is_empty()) {
         return Ok(Secret::new(token));
     }
-    if let Some(token) = find_secret(site, TOKEN_SECRET)? {
+    if let Some(token) = find_secret(dirs, TOKEN_SECRET)? {
         return Ok(token);
     }
     // A login for GitHub is for nobody else.
@@ -107,7 +107,7 @@ async fn find_token(
         Failure::usage(format!(
             "there is no token for {}; set {TOKEN_VARIABLE}, or put {TOKEN_SECRET}=... into a file in {}",
             address.host,
-            site.secrets_dir().display()
+            dirs.secrets_dir().display()
         ))
     })
 }
@@ -120,11 +120,11 @@ async fn find_github(address: &ForgeAddress) -> Option<Secret> {
 }
 
 /// Where a workstream stands on its way through the forge.
-pub(crate) async fn observe_step(
+pub(crate) async fn observe_pull(
     forge: &Forge,
     product: &ProductRepo,
     workstream: &Workstream,
-) -> Result<(Step, Option<PullRequest>), Failure> {
+) -> Result<(PullAction, Option<PullRequest>), Failure> {
     let meta = &workstream.meta;
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let pull = match meta.merge_pull {
@@ -133,7 +133,7 @@ pub(crate) async fn observe_step(
     };
     let state = pull.as_ref().map(|pull| (pull.is_open(), pull.merged));
     let is_pushed = tip.is_some() && tip == meta.merge_pull_sha;
-    Ok((next_step(state, is_pushed), pull))
+    Ok((next_pull_action(state, is_pushed), pull))
 }
 
 /// Pushes the branch and opens the pull request, or brings the one that is there up to date. What is about to be done is

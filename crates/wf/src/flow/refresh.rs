@@ -11,7 +11,7 @@ use host::git::ProductRepo;
 use model::exit::WfExit;
 use model::id::Sha;
 
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::{Durability, TOUCHED, Workstream};
 use crate::disk::{save_derived, spread};
 use crate::exit::{Failure, OrExit};
@@ -205,7 +205,9 @@ async fn lists_of(
 }
 
 /// Writes the table of active workstreams, under the global lock.
-pub(crate) async fn write_active(site: &Site) -> Result<Vec<crate::disk::DiskError>, Failure> {
-    let _lock = site.lock_global("ACTIVE_WORKSTREAMS.md").await?;
-    Ok(site.write_active()?)
+pub(crate) async fn write_active(
+    dirs: &ProjectDirs,
+) -> Result<Vec<crate::disk::DiskError>, Failure> {
+    let _lock = dirs.lock_global("ACTIVE_WORKSTREAMS.md").await?;
+    Ok(dirs.write_active()?)
 }

@@ -12,13 +12,13 @@ use model::command::{CommandExit, CommandRecord, CommandSpec};
 use model::id::Sha;
 use model::redact::{RedactingStream, Redactor};
 
-use super::stage::{Scene, StageError, SuiteEnd, SuiteOrder, Workshop};
+use super::stage::{StageContext, StageRunError, StageRunner, SuiteExit, SuiteRequest};
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::secrets::pick_secrets;
-use crate::disk::site::Site;
 use crate::disk::{DiskError, make_dir, names_in, read_optional};
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
 use crate::rules::profile::{Suite, SuiteRunner, TestIn};
-use crate::rules::qa::{Evidence, parse_summary};
+use crate::rules::qa::{TestEvidence, parse_summary};
 use crate::rules::test_env::is_passed;
 
 /// What is kept of a suite's output.
@@ -30,40 +30,43 @@ const PIECE: usize = 64 << 10;
 const OUT_OF_TIME: i32 = 124;
 
 /// Where and how suites run.
-pub(crate) struct Bench<'a> {
-    pub(crate) scene: Scene<'a>,
-    pub(crate) site: &'a Site,
-    pub(crate) workshop: &'a Workshop,
+pub(crate) struct SuiteContext<'a> {
+    pub(crate) context: StageContext<'a>,
+    pub(crate) dirs: &'a ProjectDirs,
+    pub(crate) runner: &'a StageRunner,
     /// The commit to test.
     pub(crate) head: &'a Sha,
     pub(crate) redactor: &'a Arc<Redactor>,
 }
 
 /// Runs a suite and gathers what it left in the run directory.
-pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteResult, StageError> {
+pub(crate) async fn run_suite(
+    suites: &SuiteContext<'_>,
+    suite: &Suite,
+) -> Result<SuiteResult, StageRunError> {
     let argv = match &suite.how {
         SuiteRunner::Skip(why) => return Ok(SuiteResult::skipped(suite.name, why)),
         SuiteRunner::Command(argv) => argv.clone(),
-        SuiteRunner::Make(target) => argv_make(bench.scene, target),
+        SuiteRunner::Make(target) => argv_make(suites.context, target),
     };
-    let kept = bench.scene.run_dir.join("tests").join(suite.name);
-    make_dir(&kept).map_err(|error| StageError::Failed(model::told(&error)))?;
+    let kept = suites.context.run_dir.join("tests").join(suite.name);
+    make_dir(&kept).map_err(|error| StageRunError::Failed(model::told(&error)))?;
     let log = kept.join("output.log");
-    let left = format!("test-results/{}/{}", bench.site.project.name, suite.name);
-    let order = SuiteOrder {
-        scene: bench.scene,
-        head: bench.head,
+    let left = format!("test-results/{}/{}", suites.dirs.project.name, suite.name);
+    let request = SuiteRequest {
+        context: suites.context,
+        head: suites.head,
         left: &left,
         name: suite.name,
         argv: &argv,
-        timeout: bench.scene.profile.test_timeout,
+        timeout: suites.context.profile.test_timeout,
         log: &log,
         results: &kept,
-        redactor: bench.redactor,
+        redactor: suites.redactor,
     };
-    let end = match bench.scene.profile.test_in {
-        TestIn::Host => run_on_host(order, bench).await?,
-        TestIn::Box => bench.workshop.suite(order).await?,
+    let end = match suites.context.profile.test_in {
+        TestIn::Host => run_on_host(request, suites).await?,
+        TestIn::Box => suites.runner.suite(request).await?,
     };
     let text = read_optional(&log).ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -77,8 +80,8 @@ pub(crate) async fn run_suite(bench: &Bench<'_>, suite: &Suite) -> Result<SuiteR
 }
 
 /// The makefile is named, and the target cannot be taken for an option (D37, D83).
-fn argv_make(scene: Scene<'_>, target: &str) -> Vec<String> {
-    let makefile = scene.profile.makefile.as_deref().unwrap_or("Makefile");
+fn argv_make(context: StageContext<'_>, target: &str) -> Vec<String> {
+    let makefile = context.profile.makefile.as_deref().unwrap_or("Makefile");
     ["make", "-f", makefile, "--", target].map(str::to_owned).to_vec()
 }
 
@@ -92,39 +95,44 @@ fn is_absent(output: &str, target: &str) -> bool {
 }
 
 /// Runs the suite as the person who runs wf, with a limit on time; its whole process group ends with it.
-async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEnd, StageError> {
-    let failed = |error: &(dyn std::error::Error + 'static)| StageError::Failed(model::told(error));
-    let worktree = &order.scene.workstream.meta.worktree;
-    let program = order.argv.first().cloned().unwrap_or_default();
+async fn run_on_host(
+    request: SuiteRequest<'_>,
+    suites: &SuiteContext<'_>,
+) -> Result<SuiteExit, StageRunError> {
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| StageRunError::Failed(model::told(error));
+    let worktree = &request.context.workstream.meta.worktree;
+    let program = request.argv.first().cloned().unwrap_or_default();
     let program = match program.contains('/') {
         true => worktree.join(&program),
         false => host::tool::which(&program)
-            .ok_or_else(|| StageError::Failed(format!("{program} was not found; install it")))?,
+            .ok_or_else(|| StageRunError::Failed(format!("{program} was not found; install it")))?,
     };
-    let mut spec = CommandSpec::new(program).args(order.argv.iter().skip(1)).cwd(worktree);
+    let mut spec = CommandSpec::new(program).args(request.argv.iter().skip(1)).cwd(worktree);
     // Logins stay behind, and so do the flags that a make hands down to the project's make.
-    let named = &order.scene.profile.test_env;
+    let named = &request.context.profile.test_env;
     spec.env = host::env::vars_os();
     spec.env.retain(|(name, _)| name.to_str().is_some_and(|name| is_passed(name, named)));
     let mut spec = spec.env("LC_ALL", "C");
-    let secrets = pick_secrets(bench.site, &order.scene.profile.secrets_test);
-    for (name, secret) in secrets.map_err(|failure| StageError::Config(failure.to_string()))? {
+    let secrets = pick_secrets(suites.dirs, &request.context.profile.secrets_test);
+    for (name, secret) in secrets.map_err(|failure| StageRunError::Config(failure.to_string()))? {
         spec = spec.env(name, secret.expose());
     }
     let limits = RunLimits {
-        timeout: Some(order.timeout),
+        timeout: Some(request.timeout),
         stdout_cap: LOG_CAP,
         stderr_cap: LOG_CAP,
         grace: Duration::from_secs(2),
         leftovers: Leftovers::Kill,
     };
-    let started = fs_now(order.results);
+    let started = fs_now(request.results);
     let started_at = host::clock::now();
-    let output = run(&spec, &limits, order.scene.cancel).await.map_err(|error| failed(&error))?;
-    (order.scene.log)(CommandRecord {
+    let output =
+        run(&spec, &limits, request.context.cancel).await.map_err(|error| failed(&error))?;
+    (request.context.log)(CommandRecord {
         started_at,
         cwd: worktree.clone(),
-        command: order.argv.join(" "),
+        command: request.argv.join(" "),
         exit: output.exit,
         duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
         stdout: output.stdout.clone(),
@@ -133,13 +141,13 @@ async fn run_on_host(order: SuiteOrder<'_>, bench: &Bench<'_>) -> Result<SuiteEn
     });
     let mut text = output.stdout.clone();
     text.extend_from_slice(&output.stderr);
-    save_log(order.log, &bench.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
+    save_log(request.log, &suites.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
     if let Some(reason) = output.cancelled {
-        return Err(StageError::Stopped(reason.to_string()));
+        return Err(StageRunError::Stopped(reason.to_string()));
     }
-    copy_fresh(&worktree.join(order.left), order.results, started, bench.redactor)
+    copy_fresh(&worktree.join(request.left), request.results, started, suites.redactor)
         .map_err(|error| failed(&error))?;
-    Ok(SuiteEnd { exit_code: code_of(output.exit), duration: output.duration })
+    Ok(SuiteExit { exit_code: code_of(output.exit), duration: output.duration })
 }
 
 fn code_of(exit: CommandExit) -> i32 {
@@ -211,12 +219,12 @@ fn copy_redacted(from: &Path, to: &Path, redactor: &Arc<Redactor>) -> io::Result
 }
 
 /// What the manifest says about a suite that ran; paths are relative to the run directory.
-fn result_of(name: &str, end: &SuiteEnd, kept: &Path) -> SuiteResult {
+fn result_of(name: &str, end: &SuiteExit, kept: &Path) -> SuiteResult {
     let found = |file: &str| kept.join(file).is_file().then(|| format!("tests/{name}/{file}"));
     let summary = fs::read(kept.join("summary.json")).ok().map(|bytes| parse_summary(&bytes));
     let stats: Option<Stats> = match summary {
-        Some(Evidence::Found(stats)) => Some(stats),
-        Some(Evidence::Absent | Evidence::Broken(_)) | None => None,
+        Some(TestEvidence::Found(stats)) => Some(stats),
+        Some(TestEvidence::Absent | TestEvidence::Broken(_)) | None => None,
     };
     SuiteResult {
         name: name.to_owned(),
@@ -245,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_target_itself_can_be_absent_d84() {
+    fn only_the_target_itself_can_be_absent() {
         let absent = |text: &str| is_absent(text, "test-e2e");
         assert!(absent("make: *** No rule to make target 'test-e2e'.  Stop.\n"));
         assert!(absent("make: Nothing to be done for 'test-e2e'.\n"));

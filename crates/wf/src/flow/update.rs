@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::ladder::{Ladder, open_paths};
 use super::merge::refuse_dirty;
 use super::product::{check_worktree, identity};
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 
@@ -33,13 +33,13 @@ const NAMED: usize = 10;
 
 /// Updates; the caller holds the workstream's lock and the global one.
 pub(crate) async fn update(
-    site: &Site,
+    dirs: &ProjectDirs,
     product: &ProductRepo,
     workstream: &Workstream,
     trust: Trust,
 ) -> Result<Updated, Failure> {
     let meta = &workstream.meta;
-    check_worktree(site, product, workstream).await?.or_exit(WfExit::Implement)?;
+    check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
     refuse_dirty(product, &meta.worktree, "the worktree").await?;
     let lost = |name: &str| Failure::new(WfExit::Implement, format!("there is no branch {name}"));
     let base = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;

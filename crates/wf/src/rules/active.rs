@@ -3,17 +3,17 @@
 use super::meta::Meta;
 
 /// A row: a workstream and how many files it has touched.
-pub(crate) struct Row<'a> {
+pub(crate) struct ActiveRow<'a> {
     pub(crate) meta: &'a Meta,
     pub(crate) touched: usize,
 }
 
 /// Renders the table, in the order given.
-pub(crate) fn render_active(project: &str, rows: &[Row<'_>]) -> String {
+pub(crate) fn render_active(project: &str, rows: &[ActiveRow<'_>]) -> String {
     let mut page = format!(
         "# Active workstreams: {project}\n\n| ID | Branch | Worktree | Status | Title | Expected paths | Last refreshed | Touched files |\n|---|---|---|---|---|---|---|---|\n"
     );
-    for Row { meta, touched } in rows {
+    for ActiveRow { meta, touched } in rows {
         let worktree = meta.worktree.to_string_lossy();
         let expected = meta.expected_paths.join(" ");
         let cells = [
@@ -41,14 +41,14 @@ mod tests {
     use model::env_file::EnvFile;
 
     #[test]
-    fn a_bar_in_a_cell_is_escaped_d108() {
+    fn a_bar_in_a_cell_is_escaped() {
         let text = format!(
             "ID=tf\nTITLE=x\nBRANCH=feat/tf\nWORKTREE=/w\nBASE_BRANCH=main\nBASE_SHA={}\nSTATUS=planning\nEXPECTED_PATHS=mk/\nCREATED_AT=t\nLAST_REFRESHED=t\n",
             "a".repeat(40)
         );
         let mut meta = parse_meta(&EnvFile::parse(&text).unwrap(), "tf").unwrap();
         meta.title = "a|b".to_owned();
-        let page = render_active("p", &[Row { meta: &meta, touched: 2 }]);
+        let page = render_active("p", &[ActiveRow { meta: &meta, touched: 2 }]);
         assert!(
             page.ends_with("| tf | feat/tf | /w | planning | a\\|b | mk/ | t | 2 |\n"),
             "{page}"

@@ -124,7 +124,7 @@ pub(super) fn parse_agent(
         provider: file.choice(keys.provider, default.to_owned(), PROVIDER_RULE, |word| {
             PROVIDERS.contains(&word).then(|| word.to_owned())
         })?,
-        command: file.words(keys.command, ""),
+        command: file.list(keys.command, ""),
         script: file.optional(keys.script),
         model: file.optional(keys.model),
         variant: file.optional(keys.variant),
@@ -165,7 +165,7 @@ fn parse_amount(text: &str) -> Option<f64> {
 fn parse_key(file: &Keys<'_>, keys: &AgentKeys) -> Result<KeyChoice, ProfileError> {
     let variable = file.optional(keys.key_variable).map(KeyChoice::Variable);
     let path = file.optional(keys.key_file).map(KeyChoice::File);
-    let command = Some(file.words(keys.key_command, "")).filter(|argv| !argv.is_empty());
+    let command = Some(file.list(keys.key_command, "")).filter(|argv| !argv.is_empty());
     let mut said = [variable, path, command.map(KeyChoice::Command)].into_iter().flatten();
     let first = said.next().unwrap_or(KeyChoice::Usual);
     match said.next() {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_choice_is_read_d43() {
+    fn every_part_of_a_choice_is_read() {
         let choice = read(
             "AGENT_IMPLEMENT=pi\nAGENT_IMPLEMENT_MODEL=m\nAGENT_IMPLEMENT_VARIANT=high\nAGENT_IMPLEMENT_MODEL_URL=http://127.0.0.1:8080\nAGENT_IMPLEMENT_WIRE=chat\nAGENT_IMPLEMENT_KEY_FILE=/k\nAGENT_IMPLEMENT_MAX_USD=2.5\nAGENT_IMPLEMENT_PRICE=1,10\nAGENT_IMPLEMENT_MAX_TOKENS=9\nAGENT_IMPLEMENT_SILENCE=60\n",
         )
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_names_its_key_d43() {
+    fn what_contradicts_itself_names_its_key() {
         for (text, key) in [
             ("AGENT_IMPLEMENT=command\n", "AGENT_IMPLEMENT_CMD"),
             ("AGENT_IMPLEMENT=scripted\n", "AGENT_IMPLEMENT_SCRIPT"),

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_micro_commit_waits_for_a_word_of_either_kind_d41() {
+    fn an_accepted_micro_commit_waits_for_a_word_of_either_kind() {
         let last = "a".repeat(40);
         check(|_| {}, None, true);
         check(|meta| meta.approved_sha = meta.last_commit_sha.clone(), None, false);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_before_the_first_and_after_the_last_d41() {
+    fn nothing_waits_before_the_first_and_after_the_last() {
         check(|meta| meta.last_commit_sha = None, None, false);
         check(|meta| meta.status = WorkstreamStatus::UatPending, None, false);
     }

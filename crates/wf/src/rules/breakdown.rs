@@ -13,11 +13,11 @@ const TITLE_MAX: usize = 100;
 /// What an agent drafted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Breakdown {
-    commits: Vec<Draft>,
+    commits: Vec<DraftCommit>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Draft {
+struct DraftCommit {
     title: String,
     #[serde(default)]
     description: String,

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 /// A project and the folders by which it can be told from where a person stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct ProjectCandidate {
     pub(crate) name: String,
     pub(crate) folders: Vec<PathBuf>,
 }
 
 /// What was said and where one stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct ProjectQuery<'a> {
     /// `--project`
     pub(crate) flag: Option<&'a str>,
     /// `AOS_PROJECT`
@@ -33,8 +33,11 @@ pub(crate) enum NoProject {
 }
 
 /// The flag outranks the variable, the variable the place, and the place the only project there is.
-pub(crate) fn choose_project(wish: &Wish<'_>, known: &[Candidate]) -> Result<String, NoProject> {
-    if let Some(name) = wish.flag.or(wish.variable.filter(|name| !name.is_empty())) {
+pub(crate) fn choose_project(
+    query: &ProjectQuery<'_>,
+    known: &[ProjectCandidate],
+) -> Result<String, NoProject> {
+    if let Some(name) = query.flag.or(query.variable.filter(|name| !name.is_empty())) {
         return known
             .iter()
             .find(|candidate| candidate.name == name)
@@ -48,7 +51,7 @@ pub(crate) fn choose_project(wish: &Wish<'_>, known: &[Candidate]) -> Result<Str
             });
     }
     let by_place =
-        known.iter().filter_map(|candidate| Some((depth(candidate, wish.here)?, candidate)));
+        known.iter().filter_map(|candidate| Some((depth(candidate, query.here)?, candidate)));
     if let Some((_, candidate)) = by_place.max_by_key(|(depth, _)| *depth) {
         return Ok(candidate.name.clone());
     }
@@ -64,7 +67,7 @@ pub(crate) fn choose_project(wish: &Wish<'_>, known: &[Candidate]) -> Result<Str
 }
 
 /// How long the longest folder is that contains the place.
-fn depth(candidate: &Candidate, here: &Path) -> Option<usize> {
+fn depth(candidate: &ProjectCandidate, here: &Path) -> Option<usize> {
     let around = candidate.folders.iter().filter(|folder| here.starts_with(folder));
     around.map(|folder| folder.components().count()).max()
 }
@@ -73,8 +76,8 @@ fn depth(candidate: &Candidate, here: &Path) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn known() -> Vec<Candidate> {
-        let candidate = |name: &str, folders: &[&str]| Candidate {
+    fn known() -> Vec<ProjectCandidate> {
+        let candidate = |name: &str, folders: &[&str]| ProjectCandidate {
             name: name.to_owned(),
             folders: folders.iter().map(PathBuf::from).collect(),
         };
@@ -85,11 +88,11 @@ mod tests {
     }
 
     fn choose(flag: Option<&str>, variable: Option<&str>, here: &str) -> Result<String, NoProject> {
-        choose_project(&Wish { flag, variable, here: Path::new(here) }, &known())
+        choose_project(&ProjectQuery { flag, variable, here: Path::new(here) }, &known())
     }
 
     #[test]
-    fn flag_then_variable_then_place_d4() {
+    fn flag_then_variable_then_place() {
         assert_eq!(choose(Some("a"), Some("b"), "/ops/worktrees/x").unwrap(), "a");
         assert_eq!(choose(None, Some("b"), "/dev/a").unwrap(), "b");
         assert_eq!(choose(None, None, "/dev/a/src").unwrap(), "a");
@@ -100,12 +103,12 @@ mod tests {
     }
 
     #[test]
-    fn the_only_project_needs_no_name_d4() {
+    fn the_only_project_needs_no_name() {
         let only = &known()[..1];
-        let wish = Wish { flag: None, variable: None, here: Path::new("/") };
-        assert_eq!(choose_project(&wish, only).unwrap(), "a");
-        assert_eq!(choose_project(&wish, &[]), Err(NoProject::NoneRegistered));
-        let error = choose_project(&Wish { flag: Some("aa"), ..wish }, only).unwrap_err();
+        let query = ProjectQuery { flag: None, variable: None, here: Path::new("/") };
+        assert_eq!(choose_project(&query, only).unwrap(), "a");
+        assert_eq!(choose_project(&query, &[]), Err(NoProject::NoneRegistered));
+        let error = choose_project(&ProjectQuery { flag: Some("aa"), ..query }, only).unwrap_err();
         assert_eq!(error.to_string(), "there is no project 'aa'; did you mean 'a'?");
     }
 }

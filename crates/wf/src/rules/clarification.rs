@@ -56,7 +56,7 @@ pub(crate) enum Urgency {
     /// Nothing goes on until it is answered
     #[default]
     Blocking,
-    /// Work goes on; answer soon
+    /// CollectedWork goes on; answer soon
     Important,
     /// Whenever there is time
     Low,
@@ -84,7 +84,7 @@ impl Urgency {
 
 /// What is asked, before it has a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct NewQuestion {
     pub(crate) text: String,
     pub(crate) options: Vec<AnswerOption>,
     pub(crate) urgency: Urgency,
@@ -97,7 +97,7 @@ impl Clarification {
     pub(crate) fn new(
         id: ClarificationId,
         workstream: &WorkstreamId,
-        question: Question,
+        question: NewQuestion,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -177,7 +177,7 @@ pub(crate) fn render_clarification(question: &Clarification) -> String {
     if !question.blocks.is_empty() {
         page.push_str(&format!("- Blocks: {}\n", question.blocks.join(", ")));
     }
-    page.push_str(&format!("\n## Question\n\n{}\n", question.question));
+    page.push_str(&format!("\n## NewQuestion\n\n{}\n", question.question));
     if !question.options.is_empty() {
         page.push_str("\n## Options\n\n");
         for (at, option) in question.options.iter().enumerate() {
@@ -207,7 +207,7 @@ pub(crate) mod tests {
             label: label.to_owned(),
             tradeoffs: tradeoffs.to_owned(),
         };
-        let question = Question {
+        let question = NewQuestion {
             text: "Which method?".to_owned(),
             options: vec![
                 option("jwt", "JWT tokens", "Stateless"),
@@ -240,7 +240,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn fields_of_others_are_kept_d58() {
+    fn fields_of_others_are_kept() {
         let mut value = serde_json::to_value(sample()).unwrap();
         value["mood"] = "calm".into();
         let back: Clarification = Schema::Clarification.read(value.to_string().as_bytes()).unwrap();
@@ -248,7 +248,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_unknown_urgency_blocks_d75() {
+    fn an_unknown_urgency_blocks() {
         let urgent =
             |word: &str| Clarification { urgency: word.to_owned(), ..sample() }.is_blocking();
         assert!(urgent("blocking") && urgent("critical!") && urgent(""));
@@ -256,7 +256,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_number_an_option_or_words_d96() {
+    fn an_answer_is_a_number_an_option_or_words() {
         let question = sample();
         assert_eq!(question.choose_answer("1").unwrap(), "jwt: JWT tokens");
         assert_eq!(question.choose_answer("session").unwrap(), "session: Cookies");
@@ -279,7 +279,7 @@ pub(crate) mod tests {
         - Raised: 1970-01-01T00:00:00Z (implementation)
         - Blocks: COMMIT-UA-003
 
-        ## Question
+        ## NewQuestion
 
         Which method?
 

@@ -9,7 +9,7 @@ use super::touched::parse_touched;
 
 /// What is known of a workstream for this.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct WorkstreamPaths<'a> {
     pub(crate) id: &'a str,
     /// The content of its touched_files.txt.
     pub(crate) touched: &'a [u8],
@@ -40,7 +40,10 @@ impl Overlap {
 }
 
 /// Compares one workstream with all others, by id (D112).
-pub(crate) fn find_overlaps(target: &Ground<'_>, others: &[Ground<'_>]) -> Vec<Overlap> {
+pub(crate) fn find_overlaps(
+    target: &WorkstreamPaths<'_>,
+    others: &[WorkstreamPaths<'_>],
+) -> Vec<Overlap> {
     let mine = sorted(target.touched);
     let mut found: Vec<Overlap> = others
         .iter()
@@ -52,7 +55,7 @@ pub(crate) fn find_overlaps(target: &Ground<'_>, others: &[Ground<'_>]) -> Vec<O
     found
 }
 
-fn compare(target: &Ground<'_>, mine: &[&[u8]], other: &Ground<'_>) -> Overlap {
+fn compare(target: &WorkstreamPaths<'_>, mine: &[&[u8]], other: &WorkstreamPaths<'_>) -> Overlap {
     let theirs = sorted(other.touched);
     Overlap {
         workstream: other.id.to_owned(),
@@ -120,12 +123,12 @@ pub(crate) fn contains(prefix: &str, path: &[u8]) -> bool {
 }
 
 /// How many files each workstream shares with any other, for a list. `files` is about how many there are in all.
-pub(crate) fn count_shared(grounds: &[Ground<'_>], files: usize) -> Vec<usize> {
+pub(crate) fn count_shared(all_paths: &[WorkstreamPaths<'_>], files: usize) -> Vec<usize> {
     let mut owners: HashMap<&[u8], (usize, bool), RandomState> =
         HashMap::with_capacity_and_hasher(files, RandomState::default());
-    let mut shared = vec![0; grounds.len()];
-    for (at, ground) in grounds.iter().enumerate() {
-        for path in parse_touched(ground.touched) {
+    let mut shared = vec![0; all_paths.len()];
+    for (at, paths) in all_paths.iter().enumerate() {
+        for path in parse_touched(paths.touched) {
             match owners.get_mut(path) {
                 None => {
                     owners.insert(path, (at, false));
@@ -177,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_compared_by_components_d110() {
+    fn paths_are_compared_by_components() {
         assert!(
             contains("src", b"src/a.rs")
                 && contains("src/", b"src/a.rs")
@@ -187,15 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn all_four_kinds_of_overlap_are_found_d111_d112() {
+    fn all_four_kinds_of_overlap_are_found() {
         let paths = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         let (mk, src, doc) = (paths(&["mk/"]), paths(&["src/"]), paths(&["src/api"]));
-        let target = Ground { id: "a", touched: b"mk/x\nsrc/y\n", expected: &src };
+        let target = WorkstreamPaths { id: "a", touched: b"mk/x\nsrc/y\n", expected: &src };
         let others = [
-            Ground { id: "c", touched: b"src/y\nother\n", expected: &mk },
-            Ground { id: "b", touched: b"", expected: &doc },
-            Ground { id: "a", touched: b"mk/x\n", expected: &src },
-            Ground { id: "d", touched: b"zzz\n", expected: &[] },
+            WorkstreamPaths { id: "c", touched: b"src/y\nother\n", expected: &mk },
+            WorkstreamPaths { id: "b", touched: b"", expected: &doc },
+            WorkstreamPaths { id: "a", touched: b"mk/x\n", expected: &src },
+            WorkstreamPaths { id: "d", touched: b"zzz\n", expected: &[] },
         ];
         let found = find_overlaps(&target, &others);
         assert_eq!(
@@ -210,13 +213,13 @@ mod tests {
 
     #[test]
     fn shared_files_are_counted_for_each() {
-        let ground = |id, touched| Ground { id, touched, expected: &[] };
-        let all = [ground("a", &b"x\ny\n"[..]), ground("b", b"x\n"), ground("c", b"x\nz\n")];
+        let paths = |id, touched| WorkstreamPaths { id, touched, expected: &[] };
+        let all = [paths("a", &b"x\ny\n"[..]), paths("b", b"x\n"), paths("c", b"x\nz\n")];
         assert_eq!(count_shared(&all, 3), [1, 1, 1]);
     }
 
     #[test]
-    fn expected_paths_are_tidied_or_refused_d104() {
+    fn expected_paths_are_tidied_or_refused() {
         assert_eq!(
             parse_expected("./mk/ tests//unit src mk/").unwrap(),
             ["mk/", "tests/unit", "src"]

@@ -1,13 +1,13 @@
-//! Whether what an agent did stays within its bounds, judged from what git says and not from what the agent says (D77,
+//! Whether what an agent did stays within its limits, judged from what git says and not from what the agent says (D77,
 //! D79).
 
 use model::id::{MicroCommitId, Sha};
 
 use super::conflict::contains;
 
-/// The worktree before and after IMPLEMENT.
+/// The worktree before and change IMPLEMENT.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Aftermath {
+pub(crate) struct ObservedChange {
     pub(crate) head_before: Sha,
     pub(crate) head_after: Sha,
     pub(crate) descends: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Aftermath {
 
 /// What the micro-commit may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bounds<'a> {
+pub(crate) struct ChangeLimits<'a> {
     pub(crate) id: &'a MicroCommitId,
     pub(crate) max_files: usize,
     pub(crate) max_lines: u64,
@@ -31,41 +31,44 @@ pub(crate) struct Bounds<'a> {
     pub(crate) expected: &'a [String],
 }
 
-/// Within its bounds, with warnings, or not, with the first reason.
-pub(crate) fn judge_bounds(after: &Aftermath, bounds: &Bounds<'_>) -> Result<Vec<String>, String> {
-    check_history(after, bounds)?;
-    check_content(after)?;
-    check_paths(after, bounds)?;
-    check_size(after, bounds)?;
-    Ok(unexpected(after, bounds))
+/// Within its limits, with warnings, or not, with the first reason.
+pub(crate) fn judge_change(
+    change: &ObservedChange,
+    limits: &ChangeLimits<'_>,
+) -> Result<Vec<String>, String> {
+    check_history(change, limits)?;
+    check_content(change)?;
+    check_paths(change, limits)?;
+    check_size(change, limits)?;
+    Ok(unexpected(change, limits))
 }
 
-fn check_history(after: &Aftermath, bounds: &Bounds<'_>) -> Result<(), String> {
-    if after.head_after == after.head_before {
+fn check_history(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(), String> {
+    if change.head_after == change.head_before {
         return Err("no commit was created".to_owned());
     }
-    if !after.descends {
+    if !change.descends {
         return Err("the history of the branch was rewritten".to_owned());
     }
-    let prefix = format!("{}:", bounds.id);
-    match after.subjects.iter().find(|subject| !subject.starts_with(&prefix)) {
+    let prefix = format!("{}:", limits.id);
+    match change.subjects.iter().find(|subject| !subject.starts_with(&prefix)) {
         Some(subject) => Err(format!("the commit \"{subject}\" does not start with {prefix}")),
         None => Ok(()),
     }
 }
 
-fn check_content(after: &Aftermath) -> Result<(), String> {
-    after.strange.first().map_or(Ok(()), |words| Err(words.clone()))
+fn check_content(change: &ObservedChange) -> Result<(), String> {
+    change.strange.first().map_or(Ok(()), |message| Err(message.clone()))
 }
 
-fn check_paths(after: &Aftermath, bounds: &Bounds<'_>) -> Result<(), String> {
-    for path in &after.changed {
-        if let Some(forbidden) = bounds.forbidden.iter().find(|prefix| is_forbidden(prefix, path)) {
+fn check_paths(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(), String> {
+    for path in &change.changed {
+        if let Some(forbidden) = limits.forbidden.iter().find(|prefix| is_forbidden(prefix, path)) {
             let path = String::from_utf8_lossy(path);
             return Err(format!("{path} was changed, but {forbidden} is forbidden"));
         }
-        if !bounds.allowed.is_empty() && !bounds.allowed.iter().any(|rule| contains(rule, path)) {
-            let (path, allowed) = (String::from_utf8_lossy(path), bounds.allowed.join(" "));
+        if !limits.allowed.is_empty() && !limits.allowed.iter().any(|rule| contains(rule, path)) {
+            let (path, allowed) = (String::from_utf8_lossy(path), limits.allowed.join(" "));
             return Err(format!("{path} was changed, but only {allowed} is allowed"));
         }
     }
@@ -80,28 +83,28 @@ fn is_forbidden(rule: &str, path: &[u8]) -> bool {
             && path.split(|&byte| byte == b'/').any(|part| part == name.as_bytes()))
 }
 
-fn check_size(after: &Aftermath, bounds: &Bounds<'_>) -> Result<(), String> {
-    let files = after.changed.len();
-    if files > bounds.max_files {
+fn check_size(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(), String> {
+    let files = change.changed.len();
+    if files > limits.max_files {
         return Err(format!(
             "{files} files were changed; at most {} are allowed",
-            bounds.max_files
+            limits.max_files
         ));
     }
-    if after.lines_changed > bounds.max_lines {
-        let (lines, max) = (after.lines_changed, bounds.max_lines);
+    if change.lines_changed > limits.max_lines {
+        let (lines, max) = (change.lines_changed, limits.max_lines);
         return Err(format!("{lines} lines were changed; at most {max} are allowed"));
     }
     Ok(())
 }
 
 /// Expected paths are a forecast, so leaving them is only worth a word.
-fn unexpected(after: &Aftermath, bounds: &Bounds<'_>) -> Vec<String> {
-    if bounds.expected.is_empty() {
+fn unexpected(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Vec<String> {
+    if limits.expected.is_empty() {
         return Vec::new();
     }
-    let is_expected = |path: &Vec<u8>| bounds.expected.iter().any(|prefix| contains(prefix, path));
-    let outside = after.changed.iter().filter(|path| !is_expected(path));
+    let is_expected = |path: &Vec<u8>| limits.expected.iter().any(|prefix| contains(prefix, path));
+    let outside = change.changed.iter().filter(|path| !is_expected(path));
     outside
         .map(|path| format!("{} is outside the expected paths", String::from_utf8_lossy(path)))
         .collect()
@@ -111,8 +114,8 @@ fn unexpected(after: &Aftermath, bounds: &Bounds<'_>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn good() -> Aftermath {
-        Aftermath {
+    fn good() -> ObservedChange {
+        ObservedChange {
             head_before: Sha::parse(&"a".repeat(40)).unwrap(),
             head_after: Sha::parse(&"b".repeat(40)).unwrap(),
             descends: true,
@@ -123,8 +126,8 @@ mod tests {
         }
     }
 
-    fn judge(after: &Aftermath) -> Result<Vec<String>, String> {
-        let bounds = Bounds {
+    fn judge(change: &ObservedChange) -> Result<Vec<String>, String> {
+        let limits = ChangeLimits {
             id: &MicroCommitId::parse("COMMIT-TF-001").unwrap(),
             max_files: 2,
             max_lines: 20,
@@ -132,45 +135,45 @@ mod tests {
             forbidden: &["secrets/".to_owned(), ".env".to_owned(), "ci/keys".to_owned()],
             expected: &["mk/".to_owned()],
         };
-        judge_bounds(after, &bounds)
+        judge_change(change, &limits)
     }
 
     #[test]
-    fn good_work_passes_and_unexpected_paths_only_warn_d79() {
+    fn good_work_passes_and_unexpected_paths_only_warn() {
         assert_eq!(judge(&good()).unwrap(), ["other is outside the expected paths"]);
     }
 
     #[track_caller]
-    fn refused(change: impl FnOnce(&mut Aftermath), words: &str) {
-        let mut after = good();
-        change(&mut after);
-        let error = judge(&after).unwrap_err();
-        assert!(error.contains(words), "{error}");
+    fn refused(edit: impl FnOnce(&mut ObservedChange), message: &str) {
+        let mut change = good();
+        edit(&mut change);
+        let error = judge(&change).unwrap_err();
+        assert!(error.contains(message), "{error}");
     }
 
     #[test]
-    fn every_bound_holds_d77_d79() {
-        refused(|after| after.head_after = after.head_before.clone(), "no commit");
-        refused(|after| after.descends = false, "rewritten");
+    fn every_bound_holds() {
+        refused(|change| change.head_after = change.head_before.clone(), "no commit");
+        refused(|change| change.descends = false, "rewritten");
         refused(
-            |after| after.subjects.push("fix".to_owned()),
+            |change| change.subjects.push("fix".to_owned()),
             "does not start with COMMIT-TF-001:",
         );
-        refused(|after| after.strange.push("a leads out".to_owned()), "a leads out");
+        refused(|change| change.strange.push("a leads out".to_owned()), "a leads out");
         refused(
-            |after| after.changed = vec![b"lib/x".to_vec()],
+            |change| change.changed = vec![b"lib/x".to_vec()],
             "only mk/ other app/ c is allowed",
         );
-        refused(|after| after.changed = vec![b"secrets/x".to_vec()], "forbidden");
-        refused(|after| after.changed = vec![b"app/.env".to_vec()], ".env is forbidden");
-        refused(|after| after.changed.push(b"c".to_vec()), "3 files");
-        refused(|after| after.lines_changed = 21, "21 lines");
+        refused(|change| change.changed = vec![b"secrets/x".to_vec()], "forbidden");
+        refused(|change| change.changed = vec![b"app/.env".to_vec()], ".env is forbidden");
+        refused(|change| change.changed.push(b"c".to_vec()), "3 files");
+        refused(|change| change.lines_changed = 21, "21 lines");
     }
 
     #[test]
     fn a_name_that_only_looks_alike_is_allowed() {
-        let mut after = good();
-        after.changed = vec![b"mk/.env.sample".to_vec(), b"mk/ci/keys".to_vec()];
-        assert_eq!(judge(&after), Ok(Vec::new()));
+        let mut change = good();
+        change.changed = vec![b"mk/.env.sample".to_vec(), b"mk/ci/keys".to_vec()];
+        assert_eq!(judge(&change), Ok(Vec::new()));
     }
 }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_object_counts_d80() {
+    fn the_last_object_counts() {
         let text = "I was told to print {\"status\": \"success\"}.\n```json\n{\"status\": \"failure\", \"notes\": \"}\"}\n```\n{\"other\": 1} { not json";
         assert_eq!(last(text).unwrap()["status"], "failure");
         assert_eq!(last("nothing"), None);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wrapper_of_a_tool_is_opened_d88() {
+    fn the_wrapper_of_a_tool_is_opened() {
         let wrapped = serde_json::json!({"type": "result", "result": "Here:\n```json\n{\"status\": \"success\"}\n```"});
         assert_eq!(last(&wrapped.to_string()).unwrap()["status"], "success");
         let lines = format!("{{\"type\":\"system\"}}\n{wrapped}\n");

@@ -104,7 +104,7 @@ mod tests {
     use crate::rules::schema::Schema;
 
     #[test]
-    fn what_is_written_keeps_the_schema_and_omits_what_is_absent_d55() {
+    fn what_is_written_keeps_the_schema_and_omits_what_is_absent() {
         let ran = SuiteResult {
             name: "unit".to_owned(),
             status: SuiteStatus::Failed,

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meta_file_is_read_and_unknown_keys_are_named_d22() {
+    fn a_meta_file_is_read_and_unknown_keys_are_named() {
         let file = EnvFile::parse(&sample()).unwrap();
         let meta = parse_meta(&file, "tf").unwrap();
         assert_eq!(meta.expected_paths, ["mk/", "tests/"]);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_reads_back_and_a_bad_title_is_refused_d17() {
+    fn a_new_file_reads_back_and_a_bad_title_is_refused() {
         let (id, branch) =
             (WorkstreamId::parse("tf").unwrap(), BranchName::parse("feat/tf").unwrap());
         let (base, sha) = (BranchName::parse("main").unwrap(), Sha::parse(SHA).unwrap());

@@ -11,7 +11,7 @@ use super::status::WorkstreamStatus;
 
 /// A stage of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stage {
+pub(crate) enum RunStage {
     Lock,
     Load,
     Select,
@@ -26,7 +26,7 @@ pub(crate) enum Stage {
     Refresh,
 }
 
-impl Stage {
+impl RunStage {
     pub(crate) const ALL: [Self; 12] = [
         Self::Lock,
         Self::Load,
@@ -82,7 +82,7 @@ impl Stage {
 
 /// What a stage says when it is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum StageOutcome {
     /// It went well.
     Passed,
     /// SELECT: every micro-commit is done.
@@ -94,42 +94,42 @@ pub(crate) enum Report {
     /// UAT_GATE: a person did not accept it.
     NotAccepted { by: Vec<String> },
     /// CLARIFICATION_CHECK: nobody has said a word on the last micro-commit (D41).
-    Unapproved { words: String },
+    Unapproved { message: String },
     /// REVIEW: changes are requested.
-    ChangesRequested { words: String },
+    ChangesRequested { message: String },
     /// It failed; the status may differ from the stage's usual one (D61).
-    Failed { status: WfExit, words: String },
+    Failed { status: WfExit, message: String },
     /// Somebody told us to stop.
-    Stopped { words: String },
+    Stopped { message: String },
 }
 
 /// What a loop is blocked by that waits for a person's word.
 const APPROVAL: &str = "approval";
 
-impl Report {
+impl StageOutcome {
     /// A failure of the usual status.
-    pub(crate) fn failed(stage: Stage, words: impl Into<String>) -> Self {
-        Self::Failed { status: stage.usual_failure(), words: words.into() }
+    pub(crate) fn failed(stage: RunStage, message: impl Into<String>) -> Self {
+        Self::Failed { status: stage.usual_failure(), message: message.into() }
     }
 }
 
 /// Where a cycle is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cycle {
-    pub(crate) stage: Stage,
-    road: Road,
+    pub(crate) stage: RunStage,
+    kind: CycleKind,
 }
 
 /// Which way a cycle goes after the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Road {
+enum CycleKind {
     MicroCommit,
     Acceptance,
 }
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Transition {
     Enter(Cycle),
     Finish(Ending),
 }
@@ -137,14 +137,14 @@ pub(crate) enum Step {
 /// How a cycle ended: everything the finaliser needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ending {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     pub(crate) exit: WfExit,
-    pub(crate) failed_stage: Option<Stage>,
+    pub(crate) failed_stage: Option<RunStage>,
     /// The new status of the workstream; none leaves it as it is.
     pub(crate) becomes: Option<WorkstreamStatus>,
     /// What it waits for.
     pub(crate) blocked_by: Vec<String>,
-    pub(crate) words: String,
+    pub(crate) message: String,
     pub(crate) kind: EndingKind,
 }
 
@@ -164,13 +164,13 @@ pub(crate) enum EndingKind {
 /// The three ways in which result.json says a run can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub(crate) enum RunOutcome {
     Passed,
     Failed,
     Blocked,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// The word in files.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -184,62 +184,69 @@ impl Outcome {
 impl Cycle {
     /// Where every cycle begins.
     pub(crate) fn start() -> Self {
-        Self { stage: Stage::Lock, road: Road::MicroCommit }
+        Self { stage: RunStage::Lock, kind: CycleKind::MicroCommit }
     }
 
     /// What comes after this report.
-    pub(crate) fn next(self, report: Report) -> Step {
+    pub(crate) fn next(self, report: StageOutcome) -> Transition {
         match report {
-            Report::Passed => self.after_pass(),
-            Report::AllDone => {
-                Step::Enter(Self { stage: Stage::ClarificationCheck, road: Road::Acceptance })
+            StageOutcome::Passed => self.after_pass(),
+            StageOutcome::AllDone => Transition::Enter(Self {
+                stage: RunStage::ClarificationCheck,
+                kind: CycleKind::Acceptance,
+            }),
+            StageOutcome::Nothing => Transition::Finish(passed(EndingKind::Nothing, None)),
+            StageOutcome::Blocked { by } => {
+                Transition::Finish(self.blocked(by, self.waiting_status()))
             }
-            Report::Nothing => Step::Finish(passed(EndingKind::Nothing, None)),
-            Report::Blocked { by } => Step::Finish(self.blocked(by, self.waiting_status())),
-            Report::NotAccepted { by } => {
-                Step::Finish(self.blocked(by, WorkstreamStatus::UatFailed))
+            StageOutcome::NotAccepted { by } => {
+                Transition::Finish(self.blocked(by, WorkstreamStatus::UatFailed))
             }
             // The status stays: what it waits for is no question, and any other command may go on.
-            Report::Unapproved { words } => Step::Finish(Ending {
+            StageOutcome::Unapproved { message } => Transition::Finish(Ending {
                 becomes: None,
-                words,
+                message,
                 ..self.blocked(vec![APPROVAL.to_owned()], WorkstreamStatus::Implement)
             }),
-            Report::ChangesRequested { words } => {
+            StageOutcome::ChangesRequested { message } => {
                 let becomes = Some(WorkstreamStatus::BlockedReview);
-                Step::Finish(self.failed(WfExit::Review, becomes, words))
+                Transition::Finish(self.failed(WfExit::Review, becomes, message))
             }
-            Report::Failed { status, words } => {
-                Step::Finish(self.failed(status, self.status_after_failure(), words))
+            StageOutcome::Failed { status, message } => {
+                Transition::Finish(self.failed(status, self.status_after_failure(), message))
             }
-            Report::Stopped { words } => Step::Finish(self.failed(WfExit::General, None, words)),
+            StageOutcome::Stopped { message } => {
+                Transition::Finish(self.failed(WfExit::General, None, message))
+            }
         }
     }
 
-    fn after_pass(self) -> Step {
-        let stage = match (self.stage, self.road) {
-            (Stage::Lock, _) => Stage::Load,
-            (Stage::Load, _) => Stage::Select,
-            (Stage::Select, _) => Stage::ClarificationCheck,
-            (Stage::ClarificationCheck, Road::MicroCommit) => Stage::Implement,
-            (Stage::ClarificationCheck, Road::Acceptance) => Stage::UatGate,
-            (Stage::Implement, _) => Stage::Test,
-            (Stage::Test, _) => Stage::Review,
-            (Stage::Review, _) => Stage::QaGate,
-            (Stage::QaGate, _) => Stage::Docs,
-            (Stage::Docs, _) => Stage::UpdateState,
+    fn after_pass(self) -> Transition {
+        let stage = match (self.stage, self.kind) {
+            (RunStage::Lock, _) => RunStage::Load,
+            (RunStage::Load, _) => RunStage::Select,
+            (RunStage::Select, _) => RunStage::ClarificationCheck,
+            (RunStage::ClarificationCheck, CycleKind::MicroCommit) => RunStage::Implement,
+            (RunStage::ClarificationCheck, CycleKind::Acceptance) => RunStage::UatGate,
+            (RunStage::Implement, _) => RunStage::Test,
+            (RunStage::Test, _) => RunStage::Review,
+            (RunStage::Review, _) => RunStage::QaGate,
+            (RunStage::QaGate, _) => RunStage::Docs,
+            (RunStage::Docs, _) => RunStage::UpdateState,
             // UPDATE_STATE itself writes the status, in one step with the rest (D98).
-            (Stage::UpdateState, _) => return Step::Finish(passed(EndingKind::MicroCommit, None)),
-            (Stage::UatGate | Stage::Refresh, _) => {
+            (RunStage::UpdateState, _) => {
+                return Transition::Finish(passed(EndingKind::MicroCommit, None));
+            }
+            (RunStage::UatGate | RunStage::Refresh, _) => {
                 let becomes = Some(WorkstreamStatus::MergeReady);
-                return Step::Finish(passed(EndingKind::Accepted, becomes));
+                return Transition::Finish(passed(EndingKind::Accepted, becomes));
             }
         };
-        Step::Enter(Self { stage, ..self })
+        Transition::Enter(Self { stage, ..self })
     }
 
     fn waiting_status(self) -> WorkstreamStatus {
-        if self.stage == Stage::UatGate {
+        if self.stage == RunStage::UatGate {
             WorkstreamStatus::UatPending
         } else {
             WorkstreamStatus::BlockedClarification
@@ -249,40 +256,40 @@ impl Cycle {
     /// A failure before any work leaves the status alone; a later one leaves work to be done again (section 12).
     fn status_after_failure(self) -> Option<WorkstreamStatus> {
         match self.stage {
-            Stage::Test => Some(WorkstreamStatus::BlockedTest),
-            Stage::Implement | Stage::QaGate | Stage::Docs | Stage::UpdateState => {
+            RunStage::Test => Some(WorkstreamStatus::BlockedTest),
+            RunStage::Implement | RunStage::QaGate | RunStage::Docs | RunStage::UpdateState => {
                 Some(WorkstreamStatus::Implement)
             }
-            Stage::Lock
-            | Stage::Load
-            | Stage::Select
-            | Stage::ClarificationCheck
-            | Stage::Review
-            | Stage::UatGate
-            | Stage::Refresh => None,
+            RunStage::Lock
+            | RunStage::Load
+            | RunStage::Select
+            | RunStage::ClarificationCheck
+            | RunStage::Review
+            | RunStage::UatGate
+            | RunStage::Refresh => None,
         }
     }
 
     fn blocked(self, by: Vec<String>, becomes: WorkstreamStatus) -> Ending {
         Ending {
-            outcome: Outcome::Blocked,
+            outcome: RunOutcome::Blocked,
             exit: WfExit::Blocked,
             failed_stage: Some(self.stage),
             becomes: Some(becomes),
-            words: format!("blocked by {}", by.join(", ")),
+            message: format!("blocked by {}", by.join(", ")),
             blocked_by: by,
             kind: EndingKind::NotPassed,
         }
     }
 
-    fn failed(self, exit: WfExit, becomes: Option<WorkstreamStatus>, words: String) -> Ending {
+    fn failed(self, exit: WfExit, becomes: Option<WorkstreamStatus>, message: String) -> Ending {
         Ending {
-            outcome: Outcome::Failed,
+            outcome: RunOutcome::Failed,
             exit,
             failed_stage: Some(self.stage),
             becomes,
             blocked_by: Vec::new(),
-            words,
+            message,
             kind: EndingKind::NotPassed,
         }
     }
@@ -290,26 +297,26 @@ impl Cycle {
 
 fn passed(kind: EndingKind, becomes: Option<WorkstreamStatus>) -> Ending {
     Ending {
-        outcome: Outcome::Passed,
+        outcome: RunOutcome::Passed,
         exit: WfExit::Success,
         failed_stage: None,
         becomes,
         blocked_by: Vec::new(),
-        words: String::new(),
+        message: String::new(),
         kind,
     }
 }
 
 /// How many cycles were asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rounds {
+pub(crate) enum RunMode {
     Once,
     Loop,
 }
 
 /// Whether another cycle follows (D41, D67).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Onward {
+pub(crate) enum NextCycle {
     Again,
     Stop,
     /// It could go on, but a person wants to see every commit.
@@ -317,14 +324,14 @@ pub(crate) enum Onward {
 }
 
 /// Decides after a cycle; `left` is the number of cycles that may still follow.
-pub(crate) fn next_round(rounds: Rounds, ending: &Ending, pause: Pause, left: usize) -> Onward {
-    match (rounds, ending.kind, pause) {
-        (Rounds::Once, _, _) => Onward::Stop,
-        (Rounds::Loop, EndingKind::MicroCommit, Pause::EveryCommit) => Onward::Pause,
-        (Rounds::Loop, EndingKind::MicroCommit, Pause::Gates) if left > 0 => Onward::Again,
-        (Rounds::Loop, EndingKind::MicroCommit, Pause::Gates)
-        | (Rounds::Loop, EndingKind::Accepted | EndingKind::Nothing | EndingKind::NotPassed, _) => {
-            Onward::Stop
+pub(crate) fn next_cycle(mode: RunMode, ending: &Ending, pause: Pause, left: usize) -> NextCycle {
+    match (mode, ending.kind, pause) {
+        (RunMode::Once, _, _) => NextCycle::Stop,
+        (RunMode::Loop, EndingKind::MicroCommit, Pause::EveryCommit) => NextCycle::Pause,
+        (RunMode::Loop, EndingKind::MicroCommit, Pause::Gates) if left > 0 => NextCycle::Again,
+        (RunMode::Loop, EndingKind::MicroCommit, Pause::Gates)
+        | (RunMode::Loop, EndingKind::Accepted | EndingKind::Nothing | EndingKind::NotPassed, _) => {
+            NextCycle::Stop
         }
     }
 }
@@ -334,34 +341,36 @@ mod tests {
     use super::*;
 
     /// Plays reports until the end and tells the stages on the way.
-    fn play(reports: impl IntoIterator<Item = Report>) -> (Vec<&'static str>, Option<Ending>) {
+    fn play(
+        reports: impl IntoIterator<Item = StageOutcome>,
+    ) -> (Vec<&'static str>, Option<Ending>) {
         let mut cycle = Cycle::start();
         let mut stages = vec![cycle.stage.key()];
         for report in reports {
             match cycle.next(report) {
-                Step::Enter(next) => {
+                Transition::Enter(next) => {
                     cycle = next;
                     stages.push(cycle.stage.key());
                 }
-                Step::Finish(ending) => return (stages, Some(ending)),
+                Transition::Finish(ending) => return (stages, Some(ending)),
             }
         }
         (stages, None)
     }
 
-    fn passes(count: usize) -> Vec<Report> {
-        vec![Report::Passed; count]
+    fn passes(count: usize) -> Vec<StageOutcome> {
+        vec![StageOutcome::Passed; count]
     }
 
     #[test]
-    fn a_loop_without_a_word_is_blocked_and_leaves_the_status_alone_d41() {
-        let words = "wf approve tf".to_owned();
-        let reports = passes(3).into_iter().chain([Report::Unapproved { words }]);
+    fn a_loop_without_a_word_is_blocked_and_leaves_the_status_alone() {
+        let message = "wf approve tf".to_owned();
+        let reports = passes(3).into_iter().chain([StageOutcome::Unapproved { message }]);
         let (stages, ending) = play(reports);
         let ending = ending.unwrap();
         assert_eq!(stages.last(), Some(&"clarification"));
-        assert_eq!((ending.outcome, ending.exit), (Outcome::Blocked, WfExit::Blocked));
-        assert_eq!((ending.becomes, ending.words.as_str()), (None, "wf approve tf"));
+        assert_eq!((ending.outcome, ending.exit), (RunOutcome::Blocked, WfExit::Blocked));
+        assert_eq!((ending.becomes, ending.message.as_str()), (None, "wf approve tf"));
         assert_eq!(ending.blocked_by, [APPROVAL]);
     }
 
@@ -388,9 +397,9 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_plan_goes_from_the_check_to_the_gate_d97() {
+    fn a_finished_plan_goes_from_the_check_to_the_gate() {
         let mut reports = passes(2);
-        reports.extend([Report::AllDone, Report::Passed, Report::Passed]);
+        reports.extend([StageOutcome::AllDone, StageOutcome::Passed, StageOutcome::Passed]);
         let (stages, ending) = play(reports);
         assert_eq!(stages, ["lock", "load", "select", "clarification", "uat"]);
         assert_eq!(ending.unwrap().becomes, Some(WorkstreamStatus::MergeReady));
@@ -399,7 +408,7 @@ mod tests {
     #[track_caller]
     fn ends(
         before: usize,
-        report: Report,
+        report: StageOutcome,
         exit: WfExit,
         becomes: Option<WorkstreamStatus>,
         stage: &str,
@@ -412,65 +421,72 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_has_its_status_and_its_code_d45() {
+    fn every_failure_has_its_status_and_its_code() {
         use WorkstreamStatus as S;
-        let fail = |stage| Report::failed(stage, "x");
-        ends(0, fail(Stage::Lock), WfExit::Lock, None, "lock");
-        ends(1, fail(Stage::Load), WfExit::Implement, None, "load");
+        let fail = |stage| StageOutcome::failed(stage, "x");
+        ends(0, fail(RunStage::Lock), WfExit::Lock, None, "lock");
+        ends(1, fail(RunStage::Load), WfExit::Implement, None, "load");
         ends(
             2,
-            Report::Failed { status: WfExit::Config, words: "line 3".to_owned() },
+            StageOutcome::Failed { status: WfExit::Config, message: "line 3".to_owned() },
             WfExit::Config,
             None,
             "select",
         );
         ends(
             3,
-            Report::Blocked { by: vec!["CLQ-001".to_owned()] },
+            StageOutcome::Blocked { by: vec!["CLQ-001".to_owned()] },
             WfExit::Blocked,
             Some(S::BlockedClarification),
             "clarification",
         );
-        ends(4, fail(Stage::Implement), WfExit::Implement, Some(S::Implement), "implement");
+        ends(4, fail(RunStage::Implement), WfExit::Implement, Some(S::Implement), "implement");
         ends(
             4,
-            Report::Blocked { by: vec!["CLQ-001".to_owned()] },
+            StageOutcome::Blocked { by: vec!["CLQ-001".to_owned()] },
             WfExit::Blocked,
             Some(S::BlockedClarification),
             "implement",
         );
-        ends(5, fail(Stage::Test), WfExit::Test, Some(S::BlockedTest), "test");
+        ends(5, fail(RunStage::Test), WfExit::Test, Some(S::BlockedTest), "test");
         ends(
             6,
-            Report::ChangesRequested { words: "x".to_owned() },
+            StageOutcome::ChangesRequested { message: "x".to_owned() },
             WfExit::Review,
             Some(S::BlockedReview),
             "review",
         );
-        ends(6, fail(Stage::Review), WfExit::Review, None, "review");
-        ends(7, fail(Stage::QaGate), WfExit::Qa, Some(S::Implement), "qa_gate");
-        ends(5, Report::Stopped { words: "SIGTERM".to_owned() }, WfExit::General, None, "test");
+        ends(6, fail(RunStage::Review), WfExit::Review, None, "review");
+        ends(7, fail(RunStage::QaGate), WfExit::Qa, Some(S::Implement), "qa_gate");
+        ends(
+            5,
+            StageOutcome::Stopped { message: "SIGTERM".to_owned() },
+            WfExit::General,
+            None,
+            "test",
+        );
     }
 
     #[test]
     fn the_gate_blocks_with_what_it_waits_for() {
         let mut reports = passes(2);
         reports.extend([
-            Report::AllDone,
-            Report::Passed,
-            Report::Blocked { by: vec!["UAT-001".to_owned()] },
+            StageOutcome::AllDone,
+            StageOutcome::Passed,
+            StageOutcome::Blocked { by: vec!["UAT-001".to_owned()] },
         ]);
         let ending = play(reports).1.unwrap();
         assert_eq!(ending.becomes, Some(WorkstreamStatus::UatPending));
         assert_eq!(
             (ending.outcome, ending.blocked_by),
-            (Outcome::Blocked, vec!["UAT-001".to_owned()])
+            (RunOutcome::Blocked, vec!["UAT-001".to_owned()])
         );
     }
 
     #[test]
-    fn merge_ready_ends_well_and_does_nothing_d97() {
-        let ending = play([Report::Passed, Report::Passed, Report::Nothing]).1.unwrap();
+    fn merge_ready_ends_well_and_does_nothing() {
+        let ending =
+            play([StageOutcome::Passed, StageOutcome::Passed, StageOutcome::Nothing]).1.unwrap();
         assert_eq!(
             (ending.exit, ending.kind, ending.becomes),
             (WfExit::Success, EndingKind::Nothing, None)
@@ -478,23 +494,23 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_goes_on_until_something_stops_it_d41_d67() {
+    fn a_loop_goes_on_until_something_stops_it() {
         let made = passed(EndingKind::MicroCommit, None);
-        assert_eq!(next_round(Rounds::Once, &made, Pause::Gates, 9), Onward::Stop);
-        assert_eq!(next_round(Rounds::Loop, &made, Pause::Gates, 9), Onward::Again);
-        assert_eq!(next_round(Rounds::Loop, &made, Pause::Gates, 0), Onward::Stop);
-        assert_eq!(next_round(Rounds::Loop, &made, Pause::EveryCommit, 9), Onward::Pause);
+        assert_eq!(next_cycle(RunMode::Once, &made, Pause::Gates, 9), NextCycle::Stop);
+        assert_eq!(next_cycle(RunMode::Loop, &made, Pause::Gates, 9), NextCycle::Again);
+        assert_eq!(next_cycle(RunMode::Loop, &made, Pause::Gates, 0), NextCycle::Stop);
+        assert_eq!(next_cycle(RunMode::Loop, &made, Pause::EveryCommit, 9), NextCycle::Pause);
         assert_eq!(
-            next_round(Rounds::Loop, &passed(EndingKind::Nothing, None), Pause::Gates, 9),
-            Onward::Stop
+            next_cycle(RunMode::Loop, &passed(EndingKind::Nothing, None), Pause::Gates, 9),
+            NextCycle::Stop
         );
     }
 
     #[test]
     fn stages_are_found_by_their_names() {
-        for stage in Stage::ALL {
-            assert_eq!(Stage::from_key(stage.key()), Some(stage));
+        for stage in RunStage::ALL {
+            assert_eq!(RunStage::from_key(stage.key()), Some(stage));
         }
-        assert_eq!(Stage::from_key("unlock"), None);
+        assert_eq!(RunStage::from_key("unlock"), None);
     }
 }

@@ -189,28 +189,28 @@ pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
         pause: choose_pause(&keys)?,
         merge_mode: keys.merge_mode()?,
         forge_url: keys.optional("FORGE_URL"),
-        test_env: keys.words("TEST_ENV", ""),
+        test_env: keys.list("TEST_ENV", ""),
         max_files: usize::try_from(keys.number("COMMITSIZE_MAX_FILES", 10)?).unwrap_or(usize::MAX),
         max_lines: keys.number("COMMITSIZE_MAX_LOC", 200)?,
-        forbidden_paths: keys.words("FORBIDDEN_PATHS", "secrets/ .env"),
-        allowed_paths: keys.words("ALLOWED_PATHS", ""),
+        forbidden_paths: keys.list("FORBIDDEN_PATHS", "secrets/ .env"),
+        allowed_paths: keys.list("ALLOWED_PATHS", ""),
         implement: parse_agent(&keys, &IMPLEMENT, None, "codex")?,
         review: parse_agent(&keys, &REVIEW, None, "claude")?,
         plan: parse_agent(&keys, &PLAN, Some(&REVIEW), "claude")?,
         test_egress: keys.egress("TEST_EGRESS", "none")?,
         agent_egress: keys.egress("AGENT_EGRESS", "model-only")?,
-        agent_allow: keys.words("AGENT_ALLOW", ""),
-        permit_private: keys.words("AGENT_PERMIT_PRIVATE", ""),
+        agent_allow: keys.list("AGENT_ALLOW", ""),
+        permit_private: keys.list("AGENT_PERMIT_PRIVATE", ""),
         box_backend: keys.choice("BOX_BACKEND", None, "docker or bwrap", |word| {
             ["docker", "bwrap"].contains(&word).then(|| Some(word.to_owned()))
         })?,
         box_image: keys.optional("BOX_IMAGE"),
         is_qa_strict: keys.flag("QA_STRICT")?,
         docs_path,
-        raw_requirements: keys.words("RAW_REQUIREMENTS_PATHS", "requirements/raw"),
-        notify_cmd: keys.words("NOTIFY_CMD", ""),
-        secrets_implement: keys.words("SECRETS_IMPLEMENT", ""),
-        secrets_test: keys.words("SECRETS_TEST", ""),
+        raw_requirements: keys.list("RAW_REQUIREMENTS_PATHS", "requirements/raw"),
+        notify_cmd: keys.list("NOTIFY_CMD", ""),
+        secrets_implement: keys.list("SECRETS_IMPLEMENT", ""),
+        secrets_test: keys.list("SECRETS_TEST", ""),
     })
 }
 
@@ -299,7 +299,7 @@ impl Keys<'_> {
         self.optional(key).unwrap_or_else(|| default.to_owned())
     }
 
-    pub(super) fn words(&self, key: &str, default: &str) -> Vec<String> {
+    pub(super) fn list(&self, key: &str, default: &str) -> Vec<String> {
         let text = self.0.get(key).unwrap_or(default);
         text.split_whitespace().map(str::to_owned).collect()
     }
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_profile_has_the_defaults_d38_d39() {
+    fn an_empty_profile_has_the_defaults() {
         let profile = read("").unwrap();
         assert_eq!(profile.makefile.as_deref(), Some("Makefile"));
         assert_eq!(profile.implement_timeout, Duration::from_secs(1200));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_outranks_a_target_and_a_target_its_default_d36() {
+    fn a_command_outranks_a_target_and_a_target_its_default() {
         assert_eq!(suite("", 0), make("test-unit"));
         assert_eq!(suite("MAKE_TARGET_TEST=check\n", 0), make("check"));
         assert_eq!(suite("MAKE_TARGET_TEST=check\nMAKE_TARGET_UNIT=u\n", 0), make("u"));
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_makefile_path_switches_make_off_d15_d37() {
+    fn an_empty_makefile_path_switches_make_off() {
         let text = "MAKEFILE_PATH=\nTEST_CMD_UNIT=\"npm test\"\nTEST_CMD_SMOKE=\"\"\n";
         assert_eq!(read(text).unwrap().makefile, None);
         assert!(matches!(suite(text, 0), SuiteRunner::Command(_)));
@@ -405,13 +405,13 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_of_the_specification_is_read_d11() {
+    fn the_sample_of_the_specification_is_read() {
         let text = "MAKEFILE_PATH=Makefile              # Path\nMERGE_MODE=github_pr                # How\nSUPERVISED_MODE=false               # true = require\n";
         assert_eq!(read(text).unwrap().merge_mode, Some(MergeMode::GithubPr));
     }
 
     #[test]
-    fn supervision_pauses_after_every_commit_d41() {
+    fn supervision_pauses_after_every_commit() {
         assert_eq!(read("SUPERVISED_MODE=true\n").unwrap().pause, Pause::EveryCommit);
         assert_eq!(read("HITL_MODE=strict\n").unwrap().pause, Pause::EveryCommit);
         assert_eq!(read("HITL_MODE=stage-only\n").unwrap().pause, Pause::Gates);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_name_their_key_d39_d42() {
+    fn bad_values_name_their_key() {
         for (text, key) in [
             ("TEST_TIMEOUT=0\n", "TEST_TIMEOUT"),
             ("REVIEW_TIMEOUT=ten\n", "REVIEW_TIMEOUT"),

@@ -123,7 +123,7 @@ mod tests {
     const SAMPLE: &str = "PROJECT_NAME=p\nREPO_PATH=/r\nDEFAULT_BRANCH=main\n";
 
     #[test]
-    fn ops_path_and_prefix_are_optional_d3_d10() {
+    fn ops_path_and_prefix_are_optional() {
         let project = read(SAMPLE).unwrap();
         assert_eq!((project.ops, project.branch_prefix.as_str()), (None, "feat"));
         let prefix =
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_that_of_the_folder_d8() {
+    fn the_name_is_that_of_the_folder() {
         let error = parse_project(&EnvFile::parse(SAMPLE).unwrap(), "q").unwrap_err();
         assert_eq!(error.to_string(), "PROJECT_NAME is p, but the folder is called q");
         assert!(read("PROJECT_NAME=p\nREPO_PATH=r\nDEFAULT_BRANCH=main\n").is_err());
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_keeps_what_else_is_in_the_file_d121() {
+    fn writing_keeps_what_else_is_in_the_file() {
         let mut file = EnvFile::parse("# mine\nCOLOUR=blue\nPROJECT_NAME=p\n").unwrap();
         write_project(&mut file, &read(SAMPLE).unwrap()).unwrap();
         let text = file.to_string();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// What a patch does to the tests of one file.
 #[derive(Debug, Default)]
-struct Tally {
+struct TestChanges {
     is_deleted: bool,
     removed: usize,
     added: usize,
@@ -14,7 +14,7 @@ struct Tally {
 /// Names every test file that the patch deletes, takes assertions from or marks as skipped, and targets that it takes
 /// out of a makefile. A sign, not a proof: a reviewer is asked to look.
 pub(crate) fn find_weakened(patch: &str) -> Vec<String> {
-    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut by_path: BTreeMap<String, TestChanges> = BTreeMap::new();
     let mut path: Option<String> = None;
     let mut in_hunk = false;
     for line in patch.lines() {
@@ -25,26 +25,26 @@ pub(crate) fn find_weakened(patch: &str) -> Vec<String> {
         }
         let Some(path) = &path else { continue };
         in_hunk |= line.starts_with("@@");
-        let tally = tallies.entry(path.clone()).or_default();
+        let changes = by_path.entry(path.clone()).or_default();
         match line.as_bytes().first() {
-            _ if !in_hunk => tally.is_deleted |= line.starts_with("deleted file mode"),
-            Some(b'-') => tally.removed += usize::from(checks(&line[1..])),
+            _ if !in_hunk => changes.is_deleted |= line.starts_with("deleted file mode"),
+            Some(b'-') => changes.removed += usize::from(checks(&line[1..])),
             Some(b'+') => {
-                tally.added += usize::from(checks(&line[1..]));
-                tally.skips += usize::from(skips(&line[1..]));
+                changes.added += usize::from(checks(&line[1..]));
+                changes.skips += usize::from(skips(&line[1..]));
             }
             _ => {}
         }
     }
-    tallies.into_iter().filter_map(|(path, tally)| words(&path, &tally)).collect()
+    by_path.into_iter().filter_map(|(path, changes)| render_changes(&path, &changes)).collect()
 }
 
-fn words(path: &str, tally: &Tally) -> Option<String> {
-    if tally.is_deleted {
+fn render_changes(path: &str, changes: &TestChanges) -> Option<String> {
+    if changes.is_deleted {
         return Some(format!("{path} was deleted"));
     }
-    let fewer = tally.removed.saturating_sub(tally.added);
-    match (fewer, tally.skips) {
+    let fewer = changes.removed.saturating_sub(changes.added);
+    match (fewer, changes.skips) {
         (0, 0) => None,
         (0, _) => Some(format!("{path}: tests are skipped")),
         (fewer, 0) => Some(format!("{path}: {fewer} checks fewer than before")),

@@ -1,11 +1,11 @@
 //! Which copies of runs can go: those of attempts that a later run of the same micro-commit has made good.
 
-use super::pipeline::Outcome;
+use super::pipeline::RunOutcome;
 use super::result::RunResult;
 
 /// A run that still has the copy in which its agent worked.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LeftRun {
+pub(crate) struct RunCopy {
     pub(crate) name: String,
     /// None while it is under way, or when its process died and no run has put that in order.
     pub(crate) result: Option<RunResult>,
@@ -16,7 +16,7 @@ pub(crate) struct LeftRun {
 /// What becomes of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Fate {
+pub(crate) enum CopyVerdict {
     /// A later run had the same micro-commit accepted.
     Superseded,
     /// What the agent made may exist nowhere else.
@@ -25,9 +25,9 @@ pub(crate) enum Fate {
     InUse,
 }
 
-impl Fate {
+impl CopyVerdict {
     /// The reason, for people.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Superseded => "a later run had its micro-commit accepted",
             Self::OnlyCopy => {
@@ -39,17 +39,19 @@ impl Fate {
 }
 
 /// Judges a run by all results that there are.
-pub(crate) fn judge_left(left: &LeftRun, results: &[RunResult]) -> Fate {
-    let Some(own) = left.result.as_ref().filter(|_| !left.is_awaited) else { return Fate::InUse };
+pub(crate) fn judge_copy(left: &RunCopy, results: &[RunResult]) -> CopyVerdict {
+    let Some(own) = left.result.as_ref().filter(|_| !left.is_awaited) else {
+        return CopyVerdict::InUse;
+    };
     // Times are written alike and in UTC, so they compare as text.
     let made_good = results.iter().any(|other| {
-        other.status == Outcome::Passed
+        other.status == RunOutcome::Passed
             && other.microcommit.is_some()
             && (&other.project, &other.workstream, &other.microcommit)
                 == (&own.project, &own.workstream, &own.microcommit)
             && other.timestamps.ended > own.timestamps.ended
     });
-    if made_good { Fate::Superseded } else { Fate::OnlyCopy }
+    if made_good { CopyVerdict::Superseded } else { CopyVerdict::OnlyCopy }
 }
 
 #[cfg(test)]
@@ -65,30 +67,30 @@ mod tests {
         .expect("a result")
     }
 
-    fn check(own: Option<RunResult>, others: &[RunResult], expected: Fate) {
-        let left = LeftRun { name: "run".to_owned(), result: own, is_awaited: false };
-        assert_eq!(judge_left(&left, others), expected);
+    fn check(own: Option<RunResult>, others: &[RunResult], expected: CopyVerdict) {
+        let left = RunCopy { name: "run".to_owned(), result: own, is_awaited: false };
+        assert_eq!(judge_copy(&left, others), expected);
     }
 
     #[test]
     fn only_a_later_acceptance_of_the_same_micro_commit_makes_a_copy_worthless() {
         let own = || Some(result("COMMIT-TF-001", "failed", "2025-01-15T11:00:00Z"));
         let passed = |commit, hour| result(commit, "passed", &format!("2025-01-15T{hour}:00:00Z"));
-        check(own(), &[passed("COMMIT-TF-001", 12)], Fate::Superseded);
-        check(own(), &[passed("COMMIT-TF-001", 10)], Fate::OnlyCopy);
-        check(own(), &[passed("COMMIT-TF-002", 12)], Fate::OnlyCopy);
+        check(own(), &[passed("COMMIT-TF-001", 12)], CopyVerdict::Superseded);
+        check(own(), &[passed("COMMIT-TF-001", 10)], CopyVerdict::OnlyCopy);
+        check(own(), &[passed("COMMIT-TF-002", 12)], CopyVerdict::OnlyCopy);
         let failed = result("COMMIT-TF-001", "failed", "2025-01-15T12:00:00Z");
-        check(own(), &[failed], Fate::OnlyCopy);
+        check(own(), &[failed], CopyVerdict::OnlyCopy);
         let elsewhere = RunResult { workstream: "other".to_owned(), ..passed("COMMIT-TF-001", 12) };
-        check(own(), &[elsewhere], Fate::OnlyCopy);
+        check(own(), &[elsewhere], CopyVerdict::OnlyCopy);
     }
 
     #[test]
     fn a_run_without_a_result_or_whose_commit_is_awaited_is_in_use() {
         let accepted = [result("COMMIT-TF-001", "passed", "2025-01-15T12:00:00Z")];
-        check(None, &accepted, Fate::InUse);
+        check(None, &accepted, CopyVerdict::InUse);
         let own = Some(result("COMMIT-TF-001", "failed", "2025-01-15T11:00:00Z"));
-        let left = LeftRun { name: "run".to_owned(), result: own, is_awaited: true };
-        assert_eq!(judge_left(&left, &accepted), Fate::InUse);
+        let left = RunCopy { name: "run".to_owned(), result: own, is_awaited: true };
+        assert_eq!(judge_copy(&left, &accepted), CopyVerdict::InUse);
     }
 }

@@ -4,7 +4,7 @@ use super::plan::Plan;
 
 /// What `wf merge` does next on a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PullAction {
     /// Push and open, or bring what is open up to date.
     Publish,
     /// Nothing: somebody has to merge it there.
@@ -17,12 +17,12 @@ pub(crate) enum Step {
 
 /// What follows from the pull request, as open and merged, and from whether the branch is where it was pushed. One that was
 /// closed without a merge is followed by a new one: who asks for the merge again wants it.
-pub(crate) fn next_step(pull: Option<(bool, bool)>, is_pushed: bool) -> Step {
+pub(crate) fn next_pull_action(pull: Option<(bool, bool)>, is_pushed: bool) -> PullAction {
     match (pull, is_pushed) {
-        (None | Some((false, false)), _) | (Some((true, false)), false) => Step::Publish,
-        (Some((true, false)), true) => Step::Wait,
-        (Some((_, true)), true) => Step::Finish,
-        (Some((_, true)), false) => Step::LeftBehind,
+        (None | Some((false, false)), _) | (Some((true, false)), false) => PullAction::Publish,
+        (Some((true, false)), true) => PullAction::Wait,
+        (Some((_, true)), true) => PullAction::Finish,
+        (Some((_, true)), false) => PullAction::LeftBehind,
     }
 }
 
@@ -48,14 +48,14 @@ mod tests {
         let (open, merged, closed) =
             (Some((true, false)), Some((false, true)), Some((false, false)));
         for (pull, is_pushed, expected) in [
-            (None, false, Step::Publish),
-            (open, true, Step::Wait),
-            (open, false, Step::Publish),
-            (merged, true, Step::Finish),
-            (merged, false, Step::LeftBehind),
-            (closed, true, Step::Publish),
+            (None, false, PullAction::Publish),
+            (open, true, PullAction::Wait),
+            (open, false, PullAction::Publish),
+            (merged, true, PullAction::Finish),
+            (merged, false, PullAction::LeftBehind),
+            (closed, true, PullAction::Publish),
         ] {
-            assert_eq!(next_step(pull, is_pushed), expected, "{pull:?} {is_pushed}");
+            assert_eq!(next_pull_action(pull, is_pushed), expected, "{pull:?} {is_pushed}");
         }
     }
 

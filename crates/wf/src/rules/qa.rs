@@ -4,20 +4,20 @@ use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
 use super::manifest::{Stats, SuiteStatus, TestManifest};
-use super::review::Decision;
+use super::review::ReviewDecision;
 
 /// What was found of one suite that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SuiteEvidence {
     pub(crate) name: String,
     pub(crate) status: SuiteStatus,
-    pub(crate) summary: Evidence<Stats>,
-    pub(crate) junit: Evidence<u64>,
+    pub(crate) summary: TestEvidence<Stats>,
+    pub(crate) junit: TestEvidence<u64>,
 }
 
 /// A file that a suite should leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Evidence<T> {
+pub(crate) enum TestEvidence<T> {
     Absent,
     Broken(String),
     Found(T),
@@ -28,7 +28,7 @@ pub(crate) enum Evidence<T> {
 pub(crate) struct QaFacts<'a> {
     pub(crate) manifest: Option<&'a TestManifest>,
     pub(crate) suites: Vec<SuiteEvidence>,
-    pub(crate) review: Option<Decision>,
+    pub(crate) review: Option<ReviewDecision>,
     pub(crate) strictness: Strictness,
 }
 
@@ -60,8 +60,10 @@ pub(crate) fn judge_qa(facts: &QaFacts<'_>) -> QaVerdict {
         judge_suite(suite, facts.strictness, &mut verdict);
     }
     match facts.review {
-        Some(Decision::Approve) => {}
-        Some(Decision::RequestChanges) => verdict.fail("the review did not approve".to_owned()),
+        Some(ReviewDecision::Approve) => {}
+        Some(ReviewDecision::RequestChanges) => {
+            verdict.fail("the review did not approve".to_owned());
+        }
         None => verdict.fail("the review is missing".to_owned()),
     }
     verdict
@@ -70,57 +72,63 @@ pub(crate) fn judge_qa(facts: &QaFacts<'_>) -> QaVerdict {
 fn judge_suite(suite: &SuiteEvidence, strictness: Strictness, verdict: &mut QaVerdict) {
     let name = &suite.name;
     match &suite.summary {
-        Evidence::Found(stats) if stats.failed > 0 => {
+        TestEvidence::Found(stats) if stats.failed > 0 => {
             verdict.fail(format!("summary.json of {name} counts {} failed tests", stats.failed));
         }
-        Evidence::Found(_) => {}
-        Evidence::Broken(why) => verdict.fail(format!("summary.json of {name} is invalid: {why}")),
-        Evidence::Absent => verdict.lack(strictness, format!("summary.json of {name} is missing")),
+        TestEvidence::Found(_) => {}
+        TestEvidence::Broken(why) => {
+            verdict.fail(format!("summary.json of {name} is invalid: {why}"));
+        }
+        TestEvidence::Absent => {
+            verdict.lack(strictness, format!("summary.json of {name} is missing"));
+        }
     }
     match &suite.junit {
-        Evidence::Found(failed) if *failed > 0 => {
+        TestEvidence::Found(failed) if *failed > 0 => {
             verdict.fail(format!("junit.xml of {name} has {failed} failed tests"));
         }
-        Evidence::Found(_) => {}
-        Evidence::Broken(why) => verdict.fail(format!("junit.xml of {name} is malformed: {why}")),
-        Evidence::Absent if name == "unit" => {
+        TestEvidence::Found(_) => {}
+        TestEvidence::Broken(why) => {
+            verdict.fail(format!("junit.xml of {name} is malformed: {why}"));
+        }
+        TestEvidence::Absent if name == "unit" => {
             verdict.lack(strictness, format!("junit.xml of {name} is missing"));
         }
-        Evidence::Absent => {}
+        TestEvidence::Absent => {}
     }
 }
 
 impl QaVerdict {
     /// The first fault is the one that is told.
-    fn fail(&mut self, words: String) {
-        self.fault.get_or_insert(words);
+    fn fail(&mut self, message: String) {
+        self.fault.get_or_insert(message);
     }
 
-    fn lack(&mut self, strictness: Strictness, words: String) {
+    fn lack(&mut self, strictness: Strictness, message: String) {
         match strictness {
-            Strictness::Lenient => self.warnings.push(words),
-            Strictness::Strict => self.fail(words),
+            Strictness::Lenient => self.warnings.push(message),
+            Strictness::Strict => self.fail(message),
         }
     }
 }
 
 /// Reads a suite's summary.json.
-pub(crate) fn parse_summary(bytes: &[u8]) -> Evidence<Stats> {
+pub(crate) fn parse_summary(bytes: &[u8]) -> TestEvidence<Stats> {
     match serde_json::from_slice::<serde_json::Value>(bytes) {
-        Err(error) => Evidence::Broken(error.to_string()),
-        Ok(value) if !value.is_object() => Evidence::Broken("it is no object".to_owned()),
+        Err(error) => TestEvidence::Broken(error.to_string()),
+        Ok(value) if !value.is_object() => TestEvidence::Broken("it is no object".to_owned()),
         Ok(value) => match serde_json::from_value(value) {
-            Ok(stats) => Evidence::Found(stats),
-            Err(error) => Evidence::Broken(error.to_string()),
+            Ok(stats) => TestEvidence::Found(stats),
+            Err(error) => TestEvidence::Broken(error.to_string()),
         },
     }
 }
 
 /// Reads a junit.xml as XML and counts failed test cases. No test at all is a result too.
-pub(crate) fn parse_junit(bytes: &[u8]) -> Evidence<u64> {
+pub(crate) fn parse_junit(bytes: &[u8]) -> TestEvidence<u64> {
     match count_failures(bytes) {
-        Ok(failed) => Evidence::Found(failed),
-        Err(why) => Evidence::Broken(why),
+        Ok(failed) => TestEvidence::Found(failed),
+        Err(why) => TestEvidence::Broken(why),
     }
 }
 
@@ -167,49 +175,55 @@ mod tests {
         TestManifest::new(vec![suite], Timestamp::UNIX_EPOCH)
     }
 
-    fn judge(summary: Evidence<Stats>, junit: Evidence<u64>, strictness: Strictness) -> QaVerdict {
+    fn judge(
+        summary: TestEvidence<Stats>,
+        junit: TestEvidence<u64>,
+        strictness: Strictness,
+    ) -> QaVerdict {
         let manifest = manifest(SuiteStatus::Passed);
         let suite =
             SuiteEvidence { name: "unit".to_owned(), status: SuiteStatus::Passed, summary, junit };
         judge_qa(&QaFacts {
             manifest: Some(&manifest),
             suites: vec![suite],
-            review: Some(Decision::Approve),
+            review: Some(ReviewDecision::Approve),
             strictness,
         })
     }
 
     #[test]
-    fn what_is_missing_warns_and_fails_when_strict_d89() {
-        let lenient = judge(Evidence::Absent, Evidence::Absent, Strictness::Lenient);
+    fn what_is_missing_warns_and_fails_when_strict() {
+        let lenient = judge(TestEvidence::Absent, TestEvidence::Absent, Strictness::Lenient);
         assert_eq!((lenient.warnings.len(), lenient.fault), (2, None));
-        let strict = judge(Evidence::Absent, Evidence::Absent, Strictness::Strict);
+        let strict = judge(TestEvidence::Absent, TestEvidence::Absent, Strictness::Strict);
         assert!(strict.fault.unwrap().contains("summary.json"));
     }
 
     #[test]
-    fn failures_in_the_evidence_fail_whatever_make_said_d89() {
+    fn failures_in_the_evidence_fail_whatever_make_said() {
         let stats = Stats { failed: 1, ..Stats::default() };
         assert!(
-            judge(Evidence::Found(stats), Evidence::Found(0), Strictness::Lenient).fault.is_some()
-        );
-        let fine = Evidence::Found(Stats::default());
-        assert!(judge(fine.clone(), Evidence::Found(2), Strictness::Lenient).fault.is_some());
-        assert!(
-            judge(fine.clone(), Evidence::Broken("x".to_owned()), Strictness::Lenient)
+            judge(TestEvidence::Found(stats), TestEvidence::Found(0), Strictness::Lenient)
                 .fault
                 .is_some()
         );
-        assert_eq!(judge(fine, Evidence::Found(0), Strictness::Strict), QaVerdict::default());
+        let fine = TestEvidence::Found(Stats::default());
+        assert!(judge(fine.clone(), TestEvidence::Found(2), Strictness::Lenient).fault.is_some());
+        assert!(
+            judge(fine.clone(), TestEvidence::Broken("x".to_owned()), Strictness::Lenient)
+                .fault
+                .is_some()
+        );
+        assert_eq!(judge(fine, TestEvidence::Found(0), Strictness::Strict), QaVerdict::default());
     }
 
     #[test]
-    fn no_suite_at_all_is_worth_a_warning_d84() {
+    fn no_suite_at_all_is_worth_a_warning() {
         let manifest = manifest(SuiteStatus::Skipped);
         let facts = |strictness| QaFacts {
             manifest: Some(&manifest),
             suites: Vec::new(),
-            review: Some(Decision::Approve),
+            review: Some(ReviewDecision::Approve),
             strictness,
         };
         assert_eq!(judge_qa(&facts(Strictness::Lenient)).warnings, ["no test suite ran"]);
@@ -225,22 +239,24 @@ mod tests {
             review,
             strictness: Strictness::Lenient,
         };
-        assert!(judge_qa(&facts(None, Some(Decision::Approve))).fault.is_some());
+        assert!(judge_qa(&facts(None, Some(ReviewDecision::Approve))).fault.is_some());
         assert!(judge_qa(&facts(Some(&manifest), None)).fault.is_some());
-        assert!(judge_qa(&facts(Some(&manifest), Some(Decision::RequestChanges))).fault.is_some());
+        assert!(
+            judge_qa(&facts(Some(&manifest), Some(ReviewDecision::RequestChanges))).fault.is_some()
+        );
     }
 
     #[test]
-    fn junit_is_read_as_xml_d89() {
+    fn junit_is_read_as_xml() {
         assert_eq!(
             parse_junit(b"<?xml version=\"1.0\"?><testsuites><testsuite name=\"a\"/></testsuites>"),
-            Evidence::Found(0)
+            TestEvidence::Found(0)
         );
-        assert_eq!(parse_junit(b"<testsuite><testcase name=\"a\"><failure>x &lt; y</failure></testcase><testcase/></testsuite>"), Evidence::Found(1));
+        assert_eq!(parse_junit(b"<testsuite><testcase name=\"a\"><failure>x &lt; y</failure></testcase><testcase/></testsuite>"), TestEvidence::Found(1));
         for bad in [&b""[..], b"<testsuite>", b"<testsuite></testcase>", b"<html/>", b"<testsuite"]
         {
             assert!(
-                matches!(parse_junit(bad), Evidence::Broken(_)),
+                matches!(parse_junit(bad), TestEvidence::Broken(_)),
                 "{}",
                 String::from_utf8_lossy(bad)
             );
@@ -253,10 +269,10 @@ mod tests {
             br#"{"passed": 42, "failed": 0, "skipped": 3, "total": 45, "duration_ms": 12345}"#;
         assert_eq!(
             parse_summary(text),
-            Evidence::Found(Stats { total: 45, passed: 42, failed: 0, skipped: 3 })
+            TestEvidence::Found(Stats { total: 45, passed: 42, failed: 0, skipped: 3 })
         );
         for bad in [&b"[]"[..], b"x", br#"{"failed": "none"}"#] {
-            assert!(matches!(parse_summary(bad), Evidence::Broken(_)));
+            assert!(matches!(parse_summary(bad), TestEvidence::Broken(_)));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::extract::last_object;
 
 /// What an agent claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum AgentReply {
     Success {
         notes: String,
     },
@@ -22,14 +22,14 @@ pub(crate) enum Reply {
 }
 
 /// Reads the last answer in what the agent printed; none if there is none.
-pub(crate) fn parse_reply(text: &str) -> Option<Reply> {
+pub(crate) fn parse_reply(text: &str) -> Option<AgentReply> {
     let object = last_object(text, |value| parse_object(value).is_some())?;
     parse_object(&object)
 }
 
 /// Three spellings of a question are in use (D76): a field beside any status, a status, and an action. The scripted agent
 /// tells its own as an event.
-fn parse_object(value: &Value) -> Option<Reply> {
+fn parse_object(value: &Value) -> Option<AgentReply> {
     let word = |key: &str| value.get(key).and_then(Value::as_str);
     let notes = || word("notes").unwrap_or_default().to_owned();
     let is_question = [word("status"), word("action")].contains(&Some("clarification_needed"))
@@ -40,17 +40,17 @@ fn parse_object(value: &Value) -> Option<Reply> {
         None => {}
     }
     match word("status")? {
-        "success" => Some(Reply::Success { notes: notes() }),
-        "failure" => Some(Reply::Failure { notes: notes() }),
+        "success" => Some(AgentReply::Success { notes: notes() }),
+        "failure" => Some(AgentReply::Failure { notes: notes() }),
         _ => None,
     }
 }
 
-fn read_question(value: &Value) -> Option<Reply> {
+fn read_question(value: &Value) -> Option<AgentReply> {
     let question = value.get("question")?.as_str()?.trim();
     let options = value.get("options").and_then(Value::as_array).into_iter().flatten();
     let options = options.enumerate().filter_map(|(at, option)| read_option(at, option)).collect();
-    (!question.is_empty()).then(|| Reply::Clarify { question: question.to_owned(), options })
+    (!question.is_empty()).then(|| AgentReply::Clarify { question: question.to_owned(), options })
 }
 
 /// An option is an object, or just its words.
@@ -68,13 +68,13 @@ mod tests {
 
     fn asked(text: &str) -> (String, usize) {
         match parse_reply(text) {
-            Some(Reply::Clarify { question, options }) => (question, options.len()),
+            Some(AgentReply::Clarify { question, options }) => (question, options.len()),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_question_has_three_spellings_d76() {
+    fn a_question_has_three_spellings() {
         let expected = ("Which?".to_owned(), 2);
         assert_eq!(
             asked(r#"{"status":"clarification_needed","question":"Which?","options":["a","b"]}"#),
@@ -98,11 +98,11 @@ mod tests {
     fn success_and_failure_are_claims_with_notes() {
         assert_eq!(
             parse_reply(r#"{"status":"success","clarification_needed":null}"#),
-            Some(Reply::Success { notes: String::new() })
+            Some(AgentReply::Success { notes: String::new() })
         );
         assert_eq!(
             parse_reply(r#"{"status":"failure","notes":"no compiler"}"#),
-            Some(Reply::Failure { notes: "no compiler".to_owned() })
+            Some(AgentReply::Failure { notes: "no compiler".to_owned() })
         );
         for nothing in
             ["", "done!", r#"{"status":"splendid"}"#, r#"{"status":"clarification_needed"}"#]
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn an_echoed_prompt_does_not_count_d80() {
+    fn an_echoed_prompt_does_not_count() {
         let text = "Output:\n{\"status\": \"success\", \"commit_sha\": \"<sha>\", \"files_changed\": [...]}\nI give up.\n{\"status\": \"failure\", \"notes\": \"x\"}";
-        assert_eq!(parse_reply(text), Some(Reply::Failure { notes: "x".to_owned() }));
+        assert_eq!(parse_reply(text), Some(AgentReply::Failure { notes: "x".to_owned() }));
     }
 }

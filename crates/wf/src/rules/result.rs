@@ -7,7 +7,7 @@ use model::id::{MicroCommitId, ProjectName, Sha, WorkstreamId};
 use serde::{Deserialize, Serialize};
 
 use super::meta::stamp;
-use super::pipeline::{Ending, Outcome, Stage};
+use super::pipeline::{Ending, RunOutcome, RunStage};
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub(crate) struct RunResult {
     pub(crate) workstream: String,
     /// None when the run ended before one was selected (D50).
     pub(crate) microcommit: Option<MicroCommitId>,
-    pub(crate) status: Outcome,
+    pub(crate) status: RunOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exit_code: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub(crate) enum StageStatus {
 
 /// What a run was about, as far as it got.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct RunFacts {
+pub(crate) struct ResultFacts {
     pub(crate) project: ProjectName,
     pub(crate) workstream: WorkstreamId,
     pub(crate) micro_commit: Option<MicroCommitId>,
@@ -77,7 +77,7 @@ pub(crate) struct RunFacts {
     pub(crate) touched_files: Option<usize>,
     pub(crate) started: Timestamp,
     pub(crate) ended: Timestamp,
-    pub(crate) stages: BTreeMap<Stage, StageRecord>,
+    pub(crate) stages: BTreeMap<RunStage, StageRecord>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -85,12 +85,12 @@ pub(crate) struct RunFacts {
 pub(crate) const INTERNAL: &str = "internal";
 
 /// Makes the result of a run.
-pub(crate) fn result_of(facts: &RunFacts, ending: &Ending) -> RunResult {
+pub(crate) fn result_of(facts: &ResultFacts, ending: &Ending) -> RunResult {
     let seconds = facts.ended.duration_since(facts.started).as_secs_f64().max(0.0);
     let stages =
         facts.stages.iter().map(|(stage, record)| (stage.key().to_owned(), record.clone()));
     let mut notes = facts.notes.clone();
-    notes.extend(Some(ending.words.clone()).filter(|words| !words.is_empty()));
+    notes.extend(Some(ending.message.clone()).filter(|message| !message.is_empty()));
     RunResult {
         version: 1,
         project: facts.project.to_string(),
@@ -134,10 +134,10 @@ pub(crate) fn render_summary(run: &str, result: &RunResult) -> String {
         }
     }
     page.push_str(&format!(
-        "- Started: {}\n- Ended: {} ({:.1} s)\n\n## Stages\n\n| Stage | Status | Seconds | Notes |\n|---|---|---|---|\n",
+        "- Started: {}\n- Ended: {} ({:.1} s)\n\n## Stages\n\n| RunStage | Status | Seconds | Notes |\n|---|---|---|---|\n",
         result.timestamps.started, result.timestamps.ended, result.timestamps.duration_seconds
     ));
-    for stage in Stage::ALL {
+    for stage in RunStage::ALL {
         if let Some(record) = result.stages.get(stage.key()) {
             page.push_str(&render_stage(stage, record));
         }
@@ -148,7 +148,7 @@ pub(crate) fn render_summary(run: &str, result: &RunResult) -> String {
     page
 }
 
-fn render_stage(stage: Stage, record: &StageRecord) -> String {
+fn render_stage(stage: RunStage, record: &StageRecord) -> String {
     let status = match record.status {
         StageStatus::Passed => "passed",
         StageStatus::Failed => "failed",
@@ -162,16 +162,16 @@ fn render_stage(stage: Stage, record: &StageRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::pipeline::{Cycle, Report, Step};
+    use crate::rules::pipeline::{Cycle, StageOutcome, Transition};
     use crate::rules::schema::Schema;
 
-    fn facts(micro_commit: Option<&str>) -> RunFacts {
+    fn facts(micro_commit: Option<&str>) -> ResultFacts {
         let record = StageRecord {
             status: StageStatus::Blocked,
             duration_seconds: 0.1,
             notes: "a | b".to_owned(),
         };
-        RunFacts {
+        ResultFacts {
             project: ProjectName::parse("p").unwrap(),
             workstream: WorkstreamId::parse("tf").unwrap(),
             micro_commit: micro_commit.map(|id| MicroCommitId::parse(id).unwrap()),
@@ -180,21 +180,21 @@ mod tests {
             touched_files: Some(0),
             started: Timestamp::UNIX_EPOCH,
             ended: Timestamp::from_second(90).unwrap(),
-            stages: BTreeMap::from([(Stage::ClarificationCheck, record)]),
+            stages: BTreeMap::from([(RunStage::ClarificationCheck, record)]),
             notes: Vec::new(),
         }
     }
 
     fn blocked() -> Ending {
-        let report = Report::Blocked { by: vec!["CLQ-001".to_owned()] };
+        let report = StageOutcome::Blocked { by: vec!["CLQ-001".to_owned()] };
         match Cycle::start().next(report) {
-            Step::Finish(ending) => ending,
-            Step::Enter(_) => panic!("blocked means the end"),
+            Transition::Finish(ending) => ending,
+            Transition::Enter(_) => panic!("blocked means the end"),
         }
     }
 
     #[test]
-    fn every_result_keeps_the_schema_even_without_a_micro_commit_d47_d50() {
+    fn every_result_keeps_the_schema_even_without_a_micro_commit() {
         for id in [None, Some("COMMIT-TF-001")] {
             let result = result_of(&facts(id), &blocked());
             let value = serde_json::to_value(&result).unwrap();
@@ -222,7 +222,7 @@ mod tests {
 
         ## Stages
 
-        | Stage | Status | Seconds | Notes |
+        | RunStage | Status | Seconds | Notes |
         |---|---|---|---|
         | clarification | blocked | 0.1 | a \| b |
 

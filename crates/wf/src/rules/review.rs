@@ -9,7 +9,7 @@ use super::schema::{Schema, SchemaError};
 /// A review that keeps the schema.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Review {
-    pub(crate) decision: Decision,
+    pub(crate) decision: ReviewDecision,
     pub(crate) blockers: Vec<Blocker>,
     pub(crate) required_changes: Vec<String>,
     pub(crate) documentation: Documentation,
@@ -20,7 +20,7 @@ pub(crate) struct Review {
 /// What the reviewer wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Decision {
+pub(crate) enum ReviewDecision {
     Approve,
     RequestChanges,
 }
@@ -55,7 +55,7 @@ pub(crate) enum ReviewError {
 
 #[derive(Deserialize)]
 struct Parts {
-    decision: Decision,
+    decision: ReviewDecision,
     #[serde(default)]
     blockers: Vec<Blocker>,
     #[serde(default)]
@@ -99,7 +99,7 @@ impl Review {
     /// What is odd about an approval.
     pub(crate) fn warning(&self) -> Option<String> {
         let count = self.blockers.len();
-        (self.decision == Decision::Approve && count > 0)
+        (self.decision == ReviewDecision::Approve && count > 0)
             .then(|| format!("the reviewer approved and yet named {count} blockers"))
     }
 }
@@ -109,20 +109,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_is_found_in_a_fence_and_in_a_wrapper_d88() {
+    fn a_review_is_found_in_a_fence_and_in_a_wrapper() {
         let plain = r#"{"version":1,"decision":"request_changes","blockers":[{"file":"a.rs","line":3,"issue":"no","severity":"major","fix_hint":"yes"}],"required_changes":["test it"]}"#;
         let wrapped =
             serde_json::json!({"type": "result", "result": format!("```json\n{plain}\n```")})
                 .to_string();
         for text in [plain.to_owned(), format!("Sure!\n```json\n{plain}\n```\nbye"), wrapped] {
             let review = extract_review(&text).unwrap();
-            assert_eq!(review.decision, Decision::RequestChanges);
+            assert_eq!(review.decision, ReviewDecision::RequestChanges);
             assert_eq!(review.demands(), ["a.rs:3: no (yes)", "test it"]);
         }
     }
 
     #[test]
-    fn the_whole_schema_is_asked_d57() {
+    fn the_whole_schema_is_asked() {
         for bad in [
             r#"{"decision":"approve"}"#,
             r#"{"version":2,"decision":"approve"}"#,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_with_blockers_is_warned_about_d87() {
+    fn an_approval_with_blockers_is_warned_about() {
         let review = extract_review(
             r#"{"version":1,"decision":"approve","blockers":[{"file":"a","issue":"x"}]}"#,
         )

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_moment_project_workstream_and_topic_d59_d68() {
+    fn a_name_has_moment_project_workstream_and_topic() {
         let now = Timestamp::from_second(1_736_942_400).unwrap();
         let project = ProjectName::parse("myproject").unwrap();
         let stem = run_stem(now, &project, &WorkstreamId::parse("test_framework").unwrap());

@@ -123,7 +123,7 @@ mod tests {
     use WorkstreamStatus as S;
 
     #[test]
-    fn every_status_reads_back_and_the_alias_is_known_d44() {
+    fn every_status_reads_back_and_the_alias_is_known() {
         for status in S::ALL {
             assert_eq!(S::parse(status.word()), Ok(status));
         }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_pass_makes_merge_ready_unless_a_question_blocks_d93() {
+    fn the_last_pass_makes_merge_ready_unless_a_question_blocks() {
         after(S::UatPending, true, false, [0, 1, 0], S::MergeReady);
         after(S::UatPending, true, false, [1, 1, 0], S::UatPending);
         after(S::UatPending, true, true, [0, 1, 0], S::BlockedClarification);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_answer_leads_back_to_implement_d96() {
+    fn the_last_answer_leads_back_to_implement() {
         after(S::BlockedClarification, false, false, [0, 0, 0], S::Implement);
         after(S::BlockedClarification, false, true, [0, 0, 0], S::BlockedClarification);
         after(S::BlockedTest, false, false, [0, 0, 0], S::BlockedTest);

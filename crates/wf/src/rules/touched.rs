@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_list_has_no_names_d106() {
+    fn an_empty_list_has_no_names() {
         assert_eq!(parse_touched(b"").count(), 0);
         assert_eq!(parse_touched(b"\n \n").count(), 0);
         assert_eq!(render_touched(&[]), b"");

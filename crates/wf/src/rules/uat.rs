@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_scenario_per_commit_and_bullet_d95() {
+    fn there_is_a_scenario_per_commit_and_bullet() {
         let names: Vec<String> = sample(1, A).scenarios.into_iter().map(|s| s.name).collect();
         assert_eq!(names, ["COMMIT-A-001: a", "COMMIT-A-002: one", "COMMIT-A-002: two"]);
     }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gate_opens_only_when_everything_was_accepted_d91_d94() {
+    fn the_gate_opens_only_when_everything_was_accepted() {
         let now = Timestamp::UNIX_EPOCH;
         let (here, there) = (Sha::parse(A).unwrap(), Sha::parse(&A.replace('a', "b")).unwrap());
         let passed = sample(1, A).passed("ada".to_owned(), now);

@@ -79,7 +79,7 @@ fn stopped(person: &Person, mut child: Child, signal: &str, stage: &str) {
 }
 
 #[test]
-fn signals_end_the_boxes_and_release_the_lock_d66() {
+fn signals_end_the_boxes_and_release_the_lock() {
     let hang = "[[step]]\nsleep = 600\n";
     for signal in ["-TERM", "-INT"] {
         let Some(person) = person_with_one() else { return };
@@ -96,7 +96,7 @@ fn signals_end_the_boxes_and_release_the_lock_d66() {
 }
 
 #[test]
-fn signals_end_tests_in_a_box_and_on_the_host_d66() {
+fn signals_end_tests_in_a_box_and_on_the_host() {
     for test_in in ["box", "host"] {
         let Some(person) = person_with_one() else { return };
         person.profile(&format!("{PROFILE}TEST_IN={test_in}\nTEST_CMD_UNIT=\"/bin/sleep 600\"\n"));
@@ -113,7 +113,7 @@ fn signals_end_tests_in_a_box_and_on_the_host_d66() {
 }
 
 #[test]
-fn signals_in_every_stage_leave_a_result_and_no_lock_d66() {
+fn signals_in_every_stage_leave_a_result_and_no_lock() {
     let stages =
         ["load", "select", "clarification", "implement", "test", "review", "qa_gate", "docs"];
     for (at, stage) in stages.into_iter().enumerate() {
@@ -127,7 +127,7 @@ fn signals_in_every_stage_leave_a_result_and_no_lock_d66() {
 }
 
 #[test]
-fn who_is_told_to_stop_after_acceptance_has_accepted_d66() {
+fn who_is_told_to_stop_after_acceptance_has_accepted() {
     let Some(person) = person_with_one() else { return };
     recorded(&person, &[("BOTTLEWORKS_FAILPOINT", "term:wf-accepted")], 0);
     assert!(read(&person.workstream_dir("tf").join("plan.md")).contains("Done: [x]"));

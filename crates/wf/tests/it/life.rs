@@ -20,7 +20,7 @@ print = '''{"status": "success"}
 "#;
 
 #[test]
-fn refused_mended_accepted_merged_closed_d94_d122() {
+fn refused_mended_accepted_merged_closed() {
     let Some(person) = person(PLAN) else { return };
     person.cast(OBEDIENT, APPROVE);
     let dir = person.workstream_dir("tf");

@@ -5,7 +5,7 @@ use testkit::repo::Repo;
 use crate::support::{ONE, Person};
 
 #[test]
-fn closing_keeps_the_branch_and_archives_the_rest_d113_d114() {
+fn closing_keeps_the_branch_and_archives_the_rest() {
     let person = Person::with_plan(ONE);
     person.refused(&["close", "tf"], 2, &["not complete", "--force"]);
     person.worktree("tf").write("stray", "x");
@@ -23,7 +23,7 @@ fn closing_keeps_the_branch_and_archives_the_rest_d113_d114() {
 }
 
 #[test]
-fn a_worktree_that_is_gone_does_not_stop_closing_d113() {
+fn a_worktree_that_is_gone_does_not_stop_closing() {
     let person = Person::with_plan(ONE);
     std::fs::remove_dir_all(person.worktree("tf").dir()).expect("gone");
     person.ok(&["close", "tf", "--force"]);
@@ -31,7 +31,7 @@ fn a_worktree_that_is_gone_does_not_stop_closing_d113() {
 }
 
 #[test]
-fn a_deletion_is_shown_first_and_changes_nothing_d116() {
+fn a_deletion_is_shown_first_and_changes_nothing() {
     let person = Person::with_plan(ONE);
     let said = person.ok(&["delete", "tf"]);
     assert!(said.contains("Use --confirm") && said.contains("Remote branch: none"), "{said}");
@@ -43,7 +43,7 @@ fn a_deletion_is_shown_first_and_changes_nothing_d116() {
 }
 
 #[test]
-fn the_remote_branch_goes_only_if_it_is_ours_and_not_merged_d115() {
+fn the_remote_branch_goes_only_if_it_is_ours_and_not_merged() {
     let person = Person::with_plan(ONE);
     let origin = Repo::init_bare(person.hermetic.root().join("origin.git"));
     person.repo.git(&["remote", "add", "origin", origin.dir().to_str().expect("UTF-8")]);
@@ -66,7 +66,7 @@ fn the_remote_branch_goes_only_if_it_is_ours_and_not_merged_d115() {
 }
 
 #[test]
-fn nothing_outside_the_ops_directory_is_removed_d117() {
+fn nothing_outside_the_ops_directory_is_removed() {
     let person = Person::with_plan(ONE);
     person.set_meta("tf", "WORKTREE", person.repo.dir().to_str().expect("UTF-8"));
     person.refused(&["delete", "tf", "--confirm"], 2, &["is not inside"]);

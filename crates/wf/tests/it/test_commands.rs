@@ -28,7 +28,7 @@ fn the_current_workstream_is_meant_when_none_is_named() {
 }
 
 #[test]
-fn status_is_json_when_asked_for_d123() {
+fn status_is_json_when_asked_for() {
     let person = Person::with_plan(ONE);
     person.question("tf", "CLQ-001", "low");
     let status = person.json(&["status", "tf"]);
@@ -43,7 +43,7 @@ fn status_is_json_when_asked_for_d123() {
 }
 
 #[test]
-fn unused_pictures_are_named_and_removed_only_when_asked_d123() {
+fn unused_pictures_are_named_and_removed_only_when_asked() {
     let person = Person::with_plan(ONE);
     let worktree = person.worktree("tf");
     worktree
@@ -91,7 +91,7 @@ fn a_shell_completes_the_ids_of_the_moment() {
 }
 
 #[test]
-fn unknown_keys_are_warned_about_and_kept_d22() {
+fn unknown_keys_are_warned_about_and_kept() {
     let person = Person::with_plan(ONE);
     let path = person.workstream_dir("tf").join("meta.env");
     write(&path, &format!("# mine\n{}COLOUR=blue\n", read(&path)));

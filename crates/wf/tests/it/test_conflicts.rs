@@ -10,7 +10,7 @@ fn two() -> Person {
 }
 
 #[test]
-fn touched_files_are_sorted_and_end_with_a_line_break_d105_d106() {
+fn touched_files_are_sorted_and_end_with_a_line_break() {
     let person = two();
     let worktree = person.worktree("one");
     worktree.write("é b.txt", "x").write("a.txt", "x").commit("COMMIT-ONE-001: x");
@@ -24,7 +24,7 @@ fn touched_files_are_sorted_and_end_with_a_line_break_d105_d106() {
 }
 
 #[test]
-fn files_of_main_are_not_touched_by_merging_main_d49() {
+fn files_of_main_are_not_touched_by_merging_main() {
     let person = two();
     person.worktree("one").write("mine", "x").commit("COMMIT-ONE-001: x");
     person.repo.write("theirs", "x").commit("on main");
@@ -34,7 +34,7 @@ fn files_of_main_are_not_touched_by_merging_main_d49() {
 }
 
 #[test]
-fn actual_predicted_and_expected_overlap_with_a_forecast_d110_d111() {
+fn actual_predicted_and_expected_overlap_with_a_forecast() {
     let person = two();
     assert!(person.ok(&["conflicts", "one"]).contains("Both expect: src/ and src/api"));
     for (id, text) in [("one", "1\n"), ("two", "2\n")] {
@@ -68,7 +68,7 @@ fn the_base_branch_is_tried_too() {
 }
 
 #[test]
-fn a_missing_worktree_is_an_error_only_when_named_d109() {
+fn a_missing_worktree_is_an_error_only_when_named() {
     let person = two();
     std::fs::remove_dir_all(person.worktree("one").dir()).expect("gone");
     person.refused(&["refresh", "one"], 2, &["is gone"]);
@@ -79,7 +79,7 @@ fn a_missing_worktree_is_an_error_only_when_named_d109() {
 }
 
 #[test]
-fn one_bad_meta_file_does_not_hide_the_others_d107() {
+fn one_bad_meta_file_does_not_hide_the_others() {
     let person = two();
     person.set_meta("one", "STATUS", "odd");
     person.refused(&["list"], 2, &["two", "STATUS is not one of"]);

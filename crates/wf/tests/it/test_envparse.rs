@@ -24,7 +24,7 @@ fn forbidden_values_are_refused_by_their_line() {
 }
 
 #[test]
-fn comments_order_and_unknown_keys_survive_a_change_d21() {
+fn comments_order_and_unknown_keys_survive_a_change() {
     let person = Person::with_plan(ONE);
     let path = person.workstream_dir("tf").join("meta.env");
     write(&path, &format!("# mine\n{}MY_KEY=kept # and why\n", read(&path)));

@@ -6,7 +6,7 @@ use crate::support::{Person, read, write};
 use crate::terminal;
 
 #[test]
-fn an_interview_without_questions_writes_both_files_d121() {
+fn an_interview_without_questions_writes_both_files() {
     let person = Person::unregistered();
     let said = person.ok(&[
         "interview",
@@ -29,7 +29,7 @@ fn an_interview_without_questions_writes_both_files_d121() {
 }
 
 #[test]
-fn a_second_interview_keeps_what_it_does_not_ask_about_d121() {
+fn a_second_interview_keeps_what_it_does_not_ask_about() {
     let person = Person::unregistered();
     person.ok(&["interview", "--non-interactive"]);
     let path = person.project_dir().join("project_profile.env");
@@ -61,7 +61,7 @@ fn bad_answers_are_refused_and_write_nothing_9_2() {
 }
 
 #[test]
-fn several_projects_need_a_name_or_a_place_d4() {
+fn several_projects_need_a_name_or_a_place() {
     let person = Person::new();
     let other = testkit::repo::Repo::init(person.hermetic.work().join("other"));
     other.write("a", "a").commit("start");
@@ -89,7 +89,7 @@ fn several_projects_need_a_name_or_a_place_d4() {
 }
 
 #[test]
-fn no_workflow_repository_is_one_clear_line_d2() {
+fn no_workflow_repository_is_one_clear_line() {
     let person = Person::unregistered();
     person.refused(&["list"], 2, &["no workflow repository found", "wf interview"]);
 }

@@ -39,7 +39,7 @@ fn another_workstream_is_not_held_up() {
 }
 
 #[test]
-fn closing_and_merging_are_refused_while_a_run_is_on_d102() {
+fn closing_and_merging_are_refused_while_a_run_is_on() {
     let person = Person::with_plan(ONE);
     let _held = hold(&person, "workstream.app.tf.lock");
     person.refused(&["close", "tf", "--force"], 3, &["locked"]);
@@ -52,7 +52,7 @@ fn closing_and_merging_are_refused_while_a_run_is_on_d102() {
 }
 
 #[test]
-fn a_bad_timeout_is_a_setting_to_correct_d5() {
+fn a_bad_timeout_is_a_setting_to_correct() {
     let person = Person::with_plan(ONE);
     let mut command = person.command(&["refresh"]);
     let output = person.hermetic.run(command.env("AOS_LOCK_TIMEOUT", "soon"));
@@ -63,7 +63,7 @@ fn a_bad_timeout_is_a_setting_to_correct_d5() {
 }
 
 #[test]
-fn a_signal_ends_a_waiting_run_in_order_d66() {
+fn a_signal_ends_a_waiting_run_in_order() {
     for signal in ["-TERM", "-INT"] {
         let person = Person::with_plan(ONE);
         let held = hold(&person, "workstream.app.tf.lock");

@@ -58,7 +58,7 @@ fn conflicts_and_uncommitted_changes_block_with_8() {
 }
 
 #[test]
-fn the_gate_test_must_pass_d36() {
+fn the_gate_test_must_pass() {
     let person = ready();
     person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
     person.worktree("tf").write("Makefile", "gate:\n\tfalse\n").commit("COMMIT-TF-001: gate");
@@ -110,7 +110,7 @@ fn a_base_branch_that_moved_after_a_crash_is_merged_with_and_not_overwritten() {
 }
 
 #[test]
-fn an_unknown_mode_is_refused_d42() {
+fn an_unknown_mode_is_refused() {
     let person = ready();
     person.profile("MERGE_MODE=svn\n");
     person.refused(&["merge", "tf"], 2, &["MERGE_MODE must be"]);

@@ -110,7 +110,7 @@ fn what_is_done_to_others_is_written_down_before() {
 }
 
 #[test]
-fn without_a_mode_a_github_with_a_login_is_found_and_nothing_else_d42() {
+fn without_a_mode_a_github_with_a_login_is_found_and_nothing_else() {
     let github = FakeForge::<GithubFlavour>::start();
     let person = ready(&github, "");
     let with_login = |person: &Person| {

@@ -3,7 +3,7 @@
 use crate::support::{Person, read};
 
 #[test]
-fn fences_and_comments_are_no_plan_d29() {
+fn fences_and_comments_are_no_plan() {
     let person = Person::with_plan(
         "# Plan\n\n```\n### COMMIT-TF-001: In a fence\nDone: [ ]\n```\n\n<!--\n### COMMIT-TF-002: In a comment\nDone: [ ]\n-->\n\n### COMMIT-TF-003: Real\n\nDone: [ ]\n",
     );

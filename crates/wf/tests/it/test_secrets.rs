@@ -30,7 +30,7 @@ fn merge_run(person: &Person) -> PathBuf {
 }
 
 #[test]
-fn a_secret_is_struck_out_of_logs_and_artifacts_of_tests_d7() {
+fn a_secret_is_struck_out_of_logs_and_artifacts_of_tests() {
     let left = "test-results/app/merge-gate";
     let recipe = format!("mkdir -p {left}; echo key $$APP_KEY | tee {left}/junit.xml");
     let person = gated(&recipe, "SECRETS_TEST=APP_KEY\n");
@@ -48,7 +48,7 @@ fn a_secret_is_struck_out_of_logs_and_artifacts_of_tests_d7() {
 }
 
 #[test]
-fn a_secret_is_struck_out_of_what_comes_out_of_a_box_d7() {
+fn a_secret_is_struck_out_of_what_comes_out_of_a_box() {
     if require(Part::Bwrap).is_none() {
         return;
     }
@@ -68,7 +68,7 @@ fn a_secret_is_struck_out_of_what_comes_out_of_a_box_d7() {
 }
 
 #[test]
-fn a_secret_does_not_reach_the_terminal_d7() {
+fn a_secret_does_not_reach_the_terminal() {
     let person = gated("true", "");
     let meta = person.workstream_dir("tf").join("meta.env");
     write(&meta, &read(&meta).replace("Test framework", SECRET));

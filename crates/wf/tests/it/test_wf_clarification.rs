@@ -19,7 +19,7 @@ fn golden_10_4_a_blocking_question_stops_the_run() {
 }
 
 #[test]
-fn an_answer_lifts_the_block_d96() {
+fn an_answer_lifts_the_block() {
     let person = Person::with_plan(ONE);
     person.question("tf", "CLQ-001", "blocking");
     person.wf(&["run", "tf"]);
@@ -37,7 +37,7 @@ fn an_answer_lifts_the_block_d96() {
 }
 
 #[test]
-fn what_cannot_be_read_blocks_too_d74() {
+fn what_cannot_be_read_blocks_too() {
     for (file, text) in
         [("CLQ-007.md", "# a question\n"), ("CLQ-007.json", "{\"urgency\": \"low\"}")]
     {
@@ -49,7 +49,7 @@ fn what_cannot_be_read_blocks_too_d74() {
 }
 
 #[test]
-fn a_question_that_is_not_blocking_does_not_stop_d75() {
+fn a_question_that_is_not_blocking_does_not_stop() {
     let person = Person::with_plan(ONE);
     person.question("tf", "CLQ-001", "low");
     // It goes on to IMPLEMENT, which has no box here.
@@ -59,7 +59,7 @@ fn a_question_that_is_not_blocking_does_not_stop_d75() {
 }
 
 #[test]
-fn questions_are_numbered_over_the_project_closed_ones_included_d92() {
+fn questions_are_numbered_over_the_project_closed_ones_included() {
     let person = Person::with_plan(ONE);
     person.ok(&["new", "other", "Other"]);
     assert!(person.ok(&["clarify", "ask", "tf", "--question", "One?"]).contains("CLQ-001"));
@@ -114,7 +114,7 @@ fn bad_answers_change_nothing() {
 }
 
 #[test]
-fn a_blocking_question_also_guards_a_finished_plan_d97() {
+fn a_blocking_question_also_guards_a_finished_plan() {
     let person = Person::with_plan(crate::support::ONE_DONE);
     person.question("tf", "CLQ-001", "blocking");
     person.refused(&["run", "tf"], 8, &["CLQ-001"]);

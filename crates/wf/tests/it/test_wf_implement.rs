@@ -27,7 +27,7 @@ fn refused(person: &Person, line: &str, words: &str) {
 }
 
 #[test]
-fn what_the_agent_leaves_uncommitted_is_committed_but_for_test_results_d78() {
+fn what_the_agent_leaves_uncommitted_is_committed_but_for_test_results() {
     let Some(person) = person_with_one() else { return };
     person.worktree("tf").git(&["config", "user.name", "Ada"]);
     person.worktree("tf").git(&["config", "user.email", "ada@example.org"]);
@@ -44,7 +44,7 @@ fn what_the_agent_leaves_uncommitted_is_committed_but_for_test_results_d78() {
 }
 
 #[test]
-fn every_bound_is_checked_by_git_d77_d79() {
+fn every_bound_is_checked_by_git() {
     let Some(person) = person_with_one() else { return };
     let commit = |what: &str| format!("{what} && git add -A && git commit -qm 'COMMIT-TF-001: x'");
     refused(&person, "true", "no commit was created");
@@ -73,7 +73,7 @@ fn every_bound_is_checked_by_git_d77_d79() {
 }
 
 #[test]
-fn other_refs_and_settings_of_the_agent_stay_in_its_copy_d79() {
+fn other_refs_and_settings_of_the_agent_stay_in_its_copy() {
     let Some(person) = person_with_one() else { return };
     let config = read(&person.repo.git_dir().join("config"));
     let refs = person.repo.git(&["for-each-ref", "refs/heads/main", "refs/tags"]);
@@ -86,7 +86,7 @@ fn other_refs_and_settings_of_the_agent_stay_in_its_copy_d79() {
 }
 
 #[test]
-fn answers_that_are_none_or_failures_are_failures_d80() {
+fn answers_that_are_none_or_failures_are_failures() {
     let Some(person) = person_with_one() else { return };
     let say = |text: &str| format!("[[step]]\nprint = '''{text}\n'''\n");
     for (script, words) in [
@@ -109,7 +109,7 @@ fn answers_that_are_none_or_failures_are_failures_d80() {
 }
 
 #[test]
-fn questions_in_all_their_forms_block_d76() {
+fn questions_in_all_their_forms_block() {
     let forms = [
         r#"{"status": "clarification_needed", "question": "Which?", "options": ["a", "b"]}"#,
         r#"{"status": "success", "clarification_needed": {"question": "Which?", "options": [{"id": "x", "label": "X"}]}}"#,
@@ -136,7 +136,7 @@ fn questions_in_all_their_forms_block_d76() {
 }
 
 #[test]
-fn the_persons_uncommitted_files_stay_theirs_d73() {
+fn the_persons_uncommitted_files_stay_theirs() {
     let Some(person) = person_with_one() else { return };
     person.worktree("tf").write("mine.txt", "mine").write("README.md", "changed by me\n");
     person.run_once(0);
@@ -149,7 +149,7 @@ fn the_persons_uncommitted_files_stay_theirs_d73() {
 }
 
 #[test]
-fn a_file_of_the_persons_in_the_way_stops_the_commit_and_loses_neither_d73() {
+fn a_file_of_the_persons_in_the_way_stops_the_commit_and_loses_neither() {
     let Some(person) = person_with_one() else { return };
     person.worktree("tf").write("mk/test.mk", "mine\n");
     let before = person.worktree("tf").head();
@@ -165,7 +165,7 @@ fn a_file_of_the_persons_in_the_way_stops_the_commit_and_loses_neither_d73() {
 }
 
 #[test]
-fn the_products_hooks_are_honoured_inside_the_box_d128() {
+fn the_products_hooks_are_honoured_inside_the_box() {
     let Some(person) = person_with_one() else { return };
     let hook = person.repo.git_dir().join("hooks/pre-commit");
     write(
@@ -178,7 +178,7 @@ fn the_products_hooks_are_honoured_inside_the_box_d128() {
 }
 
 #[test]
-fn a_program_of_ones_own_can_be_the_agent_d43() {
+fn a_program_of_ones_own_can_be_the_agent() {
     let Some(person) = person_with_one() else { return };
     let program = person.hermetic.root().join("my-agent");
     write(
@@ -209,7 +209,7 @@ fn the_agents_own_files_are_kept_for_the_workstream() {
 }
 
 #[test]
-fn supervision_pauses_and_a_rejection_reaches_the_agent_d41() {
+fn supervision_pauses_and_a_rejection_reaches_the_agent() {
     let Some(person) = person_with_one() else { return };
     person.profile(&format!("{PROFILE}SUPERVISED_MODE=true\n"));
     let output = person.wf(&["run", "tf", "--loop"]);
@@ -228,7 +228,7 @@ fn supervision_pauses_and_a_rejection_reaches_the_agent_d41() {
 }
 
 #[test]
-fn a_supervised_loop_waits_for_a_word_on_every_micro_commit_d41() {
+fn a_supervised_loop_waits_for_a_word_on_every_micro_commit() {
     let two = format!("{ONE}\n### COMMIT-TF-002: And more\n\nDone: [ ]\n");
     let Some(person) = person(&two) else { return };
     person.profile(&format!("{PROFILE}HITL_MODE=strict\n"));
@@ -254,7 +254,7 @@ fn a_supervised_loop_waits_for_a_word_on_every_micro_commit_d41() {
 }
 
 #[test]
-fn a_rejected_micro_commit_is_done_again_by_a_supervised_loop_d41() {
+fn a_rejected_micro_commit_is_done_again_by_a_supervised_loop() {
     let two = format!("{ONE}\n### COMMIT-TF-002: And more\n\nDone: [ ]\n");
     let Some(person) = person(&two) else { return };
     person.profile(&format!("{PROFILE}SUPERVISED_MODE=true\n"));
@@ -267,7 +267,7 @@ fn a_rejected_micro_commit_is_done_again_by_a_supervised_loop_d41() {
 }
 
 #[test]
-fn stages_alone_do_not_stop_a_loop_d41() {
+fn stages_alone_do_not_stop_a_loop() {
     let Some(person) = person_with_one() else { return };
     person.profile(&format!("{PROFILE}HITL_MODE=stage-only\n"));
     let output = person.wf(&["run", "tf", "--loop"]);
@@ -306,7 +306,7 @@ fn settings_that_would_run_programs_run_them_in_the_box_alone() {
 }
 
 #[test]
-fn secrets_are_not_granted_to_agents_d6() {
+fn secrets_are_not_granted_to_agents() {
     let Some(person) = person_with_one() else { return };
     person.profile(&format!("{PROFILE}SECRETS_IMPLEMENT=TOKEN\n"));
     person.run_once(2);

@@ -39,7 +39,7 @@ fn the_configuration_of_the_product_is_not_touched_12_1() {
 }
 
 #[test]
-fn bad_input_creates_nothing_d17_d104() {
+fn bad_input_creates_nothing() {
     let person = Person::new();
     for (args, word) in [
         (["new", "Bad", "t", ""], "workstream id"),
@@ -58,7 +58,7 @@ fn bad_input_creates_nothing_d17_d104() {
 }
 
 #[test]
-fn what_is_taken_is_refused_d10() {
+fn what_is_taken_is_refused() {
     let person = Person::new();
     person.ok(&["new", "tf", "One"]);
     person.refused(&["new", "tf", "Two"], 2, &["tf exists already"]);
@@ -72,7 +72,7 @@ fn what_is_taken_is_refused_d10() {
 }
 
 #[test]
-fn a_branch_on_the_remote_is_refused_and_an_absent_remote_is_a_warning_d100() {
+fn a_branch_on_the_remote_is_refused_and_an_absent_remote_is_a_warning() {
     let person = Person::new();
     let origin = Repo::init_bare(person.hermetic.root().join("origin.git"));
     person.repo.git(&["remote", "add", "origin", origin.dir().to_str().expect("UTF-8")]);
@@ -85,7 +85,7 @@ fn a_branch_on_the_remote_is_refused_and_an_absent_remote_is_a_warning_d100() {
 }
 
 #[test]
-fn a_tag_of_the_same_name_is_not_the_base_d103() {
+fn a_tag_of_the_same_name_is_not_the_base() {
     let person = Person::new();
     let first = person.repo.sha("HEAD");
     person.repo.write("b", "b").commit("second");
@@ -95,7 +95,7 @@ fn a_tag_of_the_same_name_is_not_the_base_d103() {
 }
 
 #[test]
-fn a_failure_in_the_middle_takes_everything_back_d101() {
+fn a_failure_in_the_middle_takes_everything_back() {
     let person = Person::new();
     // A file in the place of the folder of workstreams makes the second half fail.
     std::fs::remove_dir(person.project_dir().join("workstreams")).expect("empty");

@@ -4,7 +4,7 @@ use crate::play::{APPROVE, GOOD, REJECT, person_with_one};
 use crate::support::{read, result};
 
 #[test]
-fn an_invalid_review_leaves_its_words_and_no_file_and_the_work_is_not_done_again_d88() {
+fn an_invalid_review_leaves_its_words_and_no_file_and_the_work_is_not_done_again() {
     let Some(person) = person_with_one() else { return };
     person.cast(GOOD, "[[step]]\nprint = \"LGTM\\n\"\n");
     person.run_once(6);
@@ -20,7 +20,7 @@ fn an_invalid_review_leaves_its_words_and_no_file_and_the_work_is_not_done_again
 }
 
 #[test]
-fn an_approval_with_blockers_goes_on_with_a_warning_d87() {
+fn an_approval_with_blockers_goes_on_with_a_warning() {
     let Some(person) = person_with_one() else { return };
     person.cast(GOOD, &REJECT.replace("request_changes", "approve"));
     person.run_once(0);
@@ -28,7 +28,7 @@ fn an_approval_with_blockers_goes_on_with_a_warning_d87() {
 }
 
 #[test]
-fn a_request_without_reasons_is_still_a_request_d87() {
+fn a_request_without_reasons_is_still_a_request() {
     let Some(person) = person_with_one() else { return };
     let bare = "[[step]]\nprint = '''{\"version\": 1, \"decision\": \"request_changes\"}\n'''\n";
     person.cast(GOOD, bare);
@@ -37,7 +37,7 @@ fn a_request_without_reasons_is_still_a_request_d87() {
 }
 
 #[test]
-fn the_next_try_hears_the_blockers_and_the_review_shows_all_of_the_micro_commit_d81_d86() {
+fn the_next_try_hears_the_blockers_and_the_review_shows_all_of_the_micro_commit() {
     let Some(person) = person_with_one() else { return };
     person.cast(GOOD, REJECT);
     person.run_once(6);

@@ -17,7 +17,7 @@ fn manifest(person: &Person) -> serde_json::Value {
 }
 
 #[test]
-fn a_broken_makefile_is_a_failure_and_a_missing_target_is_not_d84() {
+fn a_broken_makefile_is_a_failure_and_a_missing_target_is_not() {
     let Some(person) = with_makefile("test-unit:\nbroken line\n") else { return };
     person.run_once(5);
     assert_eq!(manifest(&person)["suites"][0]["status"], "failed");
@@ -30,7 +30,7 @@ fn a_broken_makefile_is_a_failure_and_a_missing_target_is_not_d84() {
 }
 
 #[test]
-fn tests_out_of_time_fail_with_124_and_leave_a_log_d85() {
+fn tests_out_of_time_fail_with_124_and_leave_a_log() {
     let slow = "test-unit:\n\t@echo began\n\t@sleep 600\n";
     for test_in in ["box", "host"] {
         let Some(person) = with_makefile(slow) else { return };
@@ -42,7 +42,7 @@ fn tests_out_of_time_fail_with_124_and_leave_a_log_d85() {
 }
 
 #[test]
-fn only_fresh_evidence_counts_d56_d89() {
+fn only_fresh_evidence_counts() {
     let failing = MAKEFILE.replace("\"failed\": 0", "\"failed\": 1");
     let Some(person) = with_makefile(&failing) else { return };
     person.run_once(7);
@@ -56,7 +56,7 @@ fn only_fresh_evidence_counts_d56_d89() {
 }
 
 #[test]
-fn links_among_the_results_are_not_followed_d56() {
+fn links_among_the_results_are_not_followed() {
     let hostile = "test-unit:\n\t@mkdir -p test-results/app/unit/screenshots\n\t@ln -s /etc/passwd test-results/app/unit/junit.xml\n\t@ln -s /etc test-results/app/unit/coverage\n";
     let Some(person) = with_makefile(hostile) else { return };
     person.run_once(0);
@@ -82,7 +82,7 @@ fn a_hostile_makefile_reaches_nothing_outside_its_box() {
 }
 
 #[test]
-fn screenshots_of_passed_end_to_end_tests_are_noted_beside_the_plan_d89() {
+fn screenshots_of_passed_end_to_end_tests_are_noted_beside_the_plan() {
     let shots = "test-e2e:\n\t@mkdir -p test-results/app/e2e/screenshots && echo png > test-results/app/e2e/screenshots/a.png\n";
     let Some(person) = with_makefile(shots) else { return };
     person.run_once(0);
@@ -92,7 +92,7 @@ fn screenshots_of_passed_end_to_end_tests_are_noted_beside_the_plan_d89() {
 }
 
 #[test]
-fn the_next_try_hears_of_the_failing_tests_and_adds_a_commit_d81_d82() {
+fn the_next_try_hears_of_the_failing_tests_and_adds_a_commit() {
     let Some(person) = person_with_one() else { return };
     person.cast(&GOOD.replace("echo harness", "touch broken; echo harness"), APPROVE);
     person.run_once(5);
@@ -114,7 +114,7 @@ print = '''{"status": "success"}
 }
 
 #[test]
-fn a_command_of_its_own_is_run_without_a_shell_d36_d83() {
+fn a_command_of_its_own_is_run_without_a_shell() {
     let Some(person) = person_with_one() else { return };
     person.profile(&format!("{PROFILE}TEST_CMD_UNIT=\"/bin/echo a > b\"\n"));
     person.run_once(0);
@@ -122,7 +122,7 @@ fn a_command_of_its_own_is_run_without_a_shell_d36_d83() {
 }
 
 #[test]
-fn secrets_of_tests_stay_out_of_boxes_d6() {
+fn secrets_of_tests_stay_out_of_boxes() {
     let Some(person) = person_with_one() else { return };
     write(&person.project_dir().join("implement.toml"), GOOD);
     person.profile(&format!("{PROFILE}SECRETS_TEST=TOKEN\n"));
@@ -131,7 +131,7 @@ fn secrets_of_tests_stay_out_of_boxes_d6() {
 }
 
 #[test]
-fn tests_on_the_host_get_the_secrets_that_they_list_d6() {
+fn tests_on_the_host_get_the_secrets_that_they_list() {
     use std::os::unix::fs::PermissionsExt;
     let Some(person) = with_makefile(
         "test-unit:\n\t@test \"$$TOKEN\" = hunter2-very-secret -a -z \"$$OTHER\"\n\t@echo $$TOKEN\n",

@@ -19,14 +19,14 @@ fn fails(person: &Person, status: i32, stage: &str, words: &str) -> Value {
 }
 
 #[test]
-fn a_worktree_that_was_removed_d61() {
+fn a_worktree_that_was_removed() {
     let person = Person::with_plan(ONE);
     std::fs::remove_dir_all(person.worktree("tf").dir()).expect("gone");
     fails(&person, 4, "load", "does not exist");
 }
 
 #[test]
-fn a_worktree_on_another_branch_d60() {
+fn a_worktree_on_another_branch() {
     let person = Person::with_plan(ONE);
     person.worktree("tf").git(&["switch", "-q", "-c", "elsewhere"]);
     fails(&person, 4, "load", "not on feat/tf");
@@ -35,7 +35,7 @@ fn a_worktree_on_another_branch_d60() {
 }
 
 #[test]
-fn a_plain_folder_in_the_place_of_the_worktree_d72() {
+fn a_plain_folder_in_the_place_of_the_worktree() {
     let person = Person::with_plan(ONE);
     let dir = person.worktree("tf").dir().to_path_buf();
     std::fs::remove_dir_all(&dir).expect("gone");
@@ -46,7 +46,7 @@ fn a_plain_folder_in_the_place_of_the_worktree_d72() {
 }
 
 #[test]
-fn an_unknown_base_a_missing_plan_and_an_empty_one_d61() {
+fn an_unknown_base_a_missing_plan_and_an_empty_one() {
     let person = Person::with_plan("# nothing yet\n");
     fails(&person, 4, "select", "no micro-commits");
     std::fs::remove_file(person.workstream_dir("tf").join("plan.md")).expect("gone");
@@ -56,7 +56,7 @@ fn an_unknown_base_a_missing_plan_and_an_empty_one_d61() {
 }
 
 #[test]
-fn a_malformed_plan_is_named_by_its_line_d61() {
+fn a_malformed_plan_is_named_by_its_line() {
     let person = Person::with_plan("# Plan\n\n### COMMIT-TF-1: bad\nDone: [ ]\n");
     let result = fails(&person, 2, "select", "line 3");
     assert_eq!(result["microcommit"], Value::Null);
@@ -64,7 +64,7 @@ fn a_malformed_plan_is_named_by_its_line_d61() {
 }
 
 #[test]
-fn a_bad_profile_or_meta_is_named_d61() {
+fn a_bad_profile_or_meta_is_named() {
     let person = Person::with_plan(ONE);
     person.profile("TEST_TIMEOUT=soon\n");
     fails(&person, 2, "load", "TEST_TIMEOUT");
@@ -74,7 +74,7 @@ fn a_bad_profile_or_meta_is_named_d61() {
 }
 
 #[test]
-fn an_unknown_workstream_has_a_run_without_a_name_d59() {
+fn an_unknown_workstream_has_a_run_without_a_name() {
     let person = Person::with_plan(ONE);
     person.refused(&["run", "tff"], 2, &["did you mean 'tf'?"]);
     assert!(person.runs()[0].to_string_lossy().ends_with("_app_tff_none"));
@@ -102,7 +102,7 @@ fn a_run_is_named_after_its_micro_commit_and_stops_where_no_agent_can_be_hired()
 }
 
 #[test]
-fn uncommitted_files_are_noted_d73() {
+fn uncommitted_files_are_noted() {
     let person = Person::with_plan(ONE);
     person.worktree("tf").write("stray.txt", "x");
     let result = fails(&person, 2, "implement", "OPENAI_API_KEY");
@@ -110,7 +110,7 @@ fn uncommitted_files_are_noted_d73() {
 }
 
 #[test]
-fn secrets_do_not_reach_the_records_d7() {
+fn secrets_do_not_reach_the_records() {
     use std::os::unix::fs::PermissionsExt;
     let person = Person::with_plan(ONE);
     let secrets = person.ops().join("secrets/env.sh");
@@ -124,7 +124,7 @@ fn secrets_do_not_reach_the_records_d7() {
 }
 
 #[test]
-fn a_run_that_died_is_finished_by_the_next_d98() {
+fn a_run_that_died_is_finished_by_the_next() {
     for point in [
         "wf-load",
         "wf-select",

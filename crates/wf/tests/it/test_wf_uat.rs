@@ -23,7 +23,7 @@ fn golden_10_5_a_finished_plan_waits_for_acceptance() {
 }
 
 #[test]
-fn a_pass_makes_merge_ready_and_a_run_then_does_nothing_d93_d97() {
+fn a_pass_makes_merge_ready_and_a_run_then_does_nothing() {
     let person = Person::with_plan(ONE_DONE);
     person.wf(&["run", "tf"]);
     assert!(person.ok(&["uat", "list"]).contains("UAT-001"));
@@ -36,7 +36,7 @@ fn a_pass_makes_merge_ready_and_a_run_then_does_nothing_d93_d97() {
 }
 
 #[test]
-fn a_failure_is_superseded_after_a_fix_d94() {
+fn a_failure_is_superseded_after_a_fix() {
     let person = Person::with_plan(ONE_DONE);
     person.wf(&["run", "tf"]);
     person.refused(&["uat", "fail", "UAT-001"], 2, &["--issues"]);
@@ -53,7 +53,7 @@ fn a_failure_is_superseded_after_a_fix_d94() {
 }
 
 #[test]
-fn tests_are_numbered_over_the_project_d92() {
+fn tests_are_numbered_over_the_project() {
     let person = Person::with_plan(ONE_DONE);
     person.ok(&["new", "other", "Other"]);
     person.plan("other", ONE_DONE);

@@ -19,18 +19,18 @@ use self::pager::{Paper, open_paper};
 use self::screen::{Screen, parse_key};
 use super::App;
 use crate::cli::{QueueArg, Which};
-use crate::disk::site::Site;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::board::{Mark, observe_board, observe_mark};
+use crate::flow::board::{BoardStamp, observe_board, observe_stamp};
 use crate::flow::notify::notify;
-use crate::rules::watch::{Action, Board, Page, new_needs, press, render_page};
+use crate::rules::watch::{Board, BoardAction, BoardPage, new_needs, press, render_page};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Whether the watch goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum WatchStep {
     On,
     Over,
 }
@@ -40,34 +40,34 @@ pub(crate) async fn run(app: &App) -> Outcome {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage("wf watch needs a terminal; elsewhere use: wf list --json"));
     }
-    let site = app.site()?;
+    let dirs = app.dirs()?;
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
-    let mut watch = Watch::new(app, site)?;
+    let mut watch = WatchScreen::new(app, dirs)?;
     let outcome = watch.go_on(&cancel).await;
     // The screen is given back before anything is said about why.
     watch.screen.leave();
     outcome.map(|()| WfExit::Success)
 }
 
-struct Watch {
+struct WatchScreen {
     /// Commands that the keys stand for say nothing themselves.
     silent: App,
-    site: Site,
+    dirs: ProjectDirs,
     board: Board,
-    mark: Mark,
-    drawn: Option<Page>,
+    stamp: BoardStamp,
+    drawn: Option<BoardPage>,
     screen: Screen,
 }
 
-impl Watch {
-    fn new(app: &App, site: Site) -> Result<Self, Failure> {
-        let mut board = Board { project: site.project.name.to_string(), ..Board::default() };
+impl WatchScreen {
+    fn new(app: &App, dirs: ProjectDirs) -> Result<Self, Failure> {
+        let mut board = Board { project: dirs.project.name.to_string(), ..Board::default() };
         // Taken before the look: what changes in between is seen at the next one.
-        let mark = observe_mark(&site)?;
-        let (rows, _) = observe_board(&site)?;
+        let stamp = observe_stamp(&dirs)?;
+        let (rows, _) = observe_board(&dirs)?;
         board.update(rows);
         let screen = Screen::enter().or_exit(WfExit::General)?;
-        Ok(Self { silent: app.silent(), site, board, mark, drawn: None, screen })
+        Ok(Self { silent: app.silent(), dirs, board, stamp, drawn: None, screen })
     }
 
     async fn go_on(&mut self, cancel: &Cancel) -> Result<(), Failure> {
@@ -77,7 +77,7 @@ impl Watch {
         loop {
             self.draw()?;
             let next = tokio::select! {
-                _ = cancel.cancelled() => Next::Over,
+                _ = cancel.cancelled() => WatchStep::Over,
                 _ = ticks.tick() => self.look()?,
                 event = keys.next() => match event {
                     Some(Ok(Event::Key(key))) => match parse_key(key) {
@@ -85,15 +85,15 @@ impl Watch {
                             let action = press(&mut self.board, key);
                             self.act(action, &mut keys).await?
                         }
-                        None => Next::On,
+                        None => WatchStep::On,
                     },
                     // Another size is seen when the page is made for it.
-                    Some(Ok(_)) => { self.drawn = None; Next::On }
+                    Some(Ok(_)) => { self.drawn = None; WatchStep::On }
                     Some(Err(error)) => return Err(error).or_exit(WfExit::General),
-                    None => Next::Over,
+                    None => WatchStep::Over,
                 },
             };
-            if next == Next::Over {
+            if next == WatchStep::Over {
                 return Ok(());
             }
         }
@@ -111,20 +111,20 @@ impl Watch {
     }
 
     /// Reads the files again if any of them changed.
-    fn look(&mut self) -> Result<Next, Failure> {
-        let mark = observe_mark(&self.site)?;
-        if mark == self.mark {
-            return Ok(Next::On);
+    fn look(&mut self) -> Result<WatchStep, Failure> {
+        let stamp = observe_stamp(&self.dirs)?;
+        if stamp == self.stamp {
+            return Ok(WatchStep::On);
         }
-        self.mark = mark;
-        let (rows, faults) = observe_board(&self.site)?;
+        self.stamp = stamp;
+        let (rows, faults) = observe_board(&self.dirs)?;
         let needs = new_needs(&self.board.rows, &rows);
         self.board.update(rows);
         if let Some(fault) = faults.first() {
             self.board.message = told(fault);
         }
         self.tell(needs);
-        Ok(Next::On)
+        Ok(WatchStep::On)
     }
 
     /// Tells a person who is not looking, beside everything else.
@@ -132,7 +132,7 @@ impl Watch {
         if needs.is_empty() {
             return;
         }
-        match self.site.load_profile() {
+        match self.dirs.load_profile() {
             Ok((profile, _)) => {
                 let words = needs.join("; ");
                 // The board says the same, and so nobody waits for the outcome.
@@ -142,33 +142,37 @@ impl Watch {
         }
     }
 
-    async fn act(&mut self, action: Action, keys: &mut EventStream) -> Result<Next, Failure> {
+    async fn act(
+        &mut self,
+        action: BoardAction,
+        keys: &mut EventStream,
+    ) -> Result<WatchStep, Failure> {
         let done = match action {
-            Action::Stay => return Ok(Next::On),
-            Action::Quit => return Ok(Next::Over),
-            Action::Answer { workstream, question, words } => {
+            BoardAction::Stay => return Ok(WatchStep::On),
+            BoardAction::Quit => return Ok(WatchStep::Over),
+            BoardAction::Answer { workstream, question, words } => {
                 let which =
                     QueueArg { id: question.to_string(), workstream: Some(workstream.to_string()) };
                 let outcome = super::clarify::answer(&self.silent, &which, Some(&words)).await;
                 outcome.map(|_| format!("Answered {question}; go on: wf run {workstream}"))
             }
-            Action::Approve(id) => {
+            BoardAction::Approve(id) => {
                 let outcome = super::verdict::approve(&self.silent, &named(&id)).await;
                 outcome.map(|_| format!("Approved; go on: wf run {id}"))
             }
-            Action::Reject { workstream, words } => {
+            BoardAction::Reject { workstream, words } => {
                 let which = named(&workstream);
                 let outcome = super::verdict::reject(&self.silent, &which, &words).await;
                 outcome.map(|_| format!("Rejected; have it done again: wf run {workstream}"))
             }
-            Action::ShowDiff(id) => self.read(id.as_str(), Paper::Diff, keys).await,
-            Action::ShowLog(id) => self.read(id.as_str(), Paper::Log, keys).await,
+            BoardAction::ShowDiff(id) => self.read(id.as_str(), Paper::Diff, keys).await,
+            BoardAction::ShowLog(id) => self.read(id.as_str(), Paper::Log, keys).await,
         };
         self.board.message = done.unwrap_or_else(|failure| failure.to_string());
         let message = std::mem::take(&mut self.board.message);
         self.look()?;
         self.board.message = message;
-        Ok(Next::On)
+        Ok(WatchStep::On)
     }
 
     /// Hands the terminal to a pager. Keys are its own meanwhile, so nothing of ours may read them.
@@ -178,7 +182,7 @@ impl Watch {
         paper: Paper,
         keys: &mut EventStream,
     ) -> Result<String, Failure> {
-        let path = paper.find(&self.site, id)?;
+        let path = paper.find(&self.dirs, id)?;
         self.screen.leave();
         // The old stream would go on reading beside the pager.
         *keys = EventStream::new();

@@ -6,9 +6,9 @@ use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
 use model::exit::WfExit;
 
-use crate::disk::journal::Journal;
+use crate::disk::journal::WfJournal;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, SUMMARY};
-use crate::disk::site::Site;
 use crate::exit::{Failure, OrExit};
 
 /// What is read.
@@ -22,15 +22,15 @@ pub(super) enum Paper {
 
 impl Paper {
     /// Where it is: in the run that is on, or else in the last one.
-    pub(super) fn find(self, site: &Site, id: &str) -> Result<PathBuf, Failure> {
-        let workstream = site.find_workstream(id)?;
-        let open = Journal::of(site, &workstream.meta.id)?.load()?.map(|run| run.directory);
+    pub(super) fn find(self, dirs: &ProjectDirs, id: &str) -> Result<PathBuf, Failure> {
+        let workstream = dirs.find_workstream(id)?;
+        let open = WfJournal::of(dirs, &workstream.meta.id)?.load()?.map(|run| run.directory);
         let runs = [open, workstream.meta.last_run_id];
         let names: &[&str] = match self {
             Self::Diff => &[DIFF],
             Self::Log => &[IMPLEMENT_LOG, SUMMARY],
         };
-        let dirs = runs.into_iter().flatten().map(|run| site.runs_dir().join(run));
+        let dirs = runs.into_iter().flatten().map(|run| dirs.runs_dir().join(run));
         let mut files = dirs.flat_map(|dir| names.iter().map(move |name| dir.join(name)));
         files.find(|path| path.is_file()).ok_or_else(|| {
             Failure::usage(format!(
@@ -44,9 +44,9 @@ impl Paper {
 /// Opens it, and waits until the person has read it. What an agent wrote is shown with its escapes visible, and the pager
 /// runs nothing for it.
 pub(super) async fn open_paper(path: &Path) -> Result<(), Failure> {
-    let wish = host::env::var("PAGER").filter(|pager| !pager.trim().is_empty());
-    let wish = wish.unwrap_or_else(|| "less".to_owned());
-    let mut words = wish.split_whitespace();
+    let pager = host::env::var("PAGER").filter(|pager| !pager.trim().is_empty());
+    let pager = pager.unwrap_or_else(|| "less".to_owned());
+    let mut words = pager.split_whitespace();
     let name = words.next().unwrap_or_default();
     let program = host::tool::which(name)
         .ok_or_else(|| Failure::usage(format!("the pager '{name}' was not found; set PAGER")))?;

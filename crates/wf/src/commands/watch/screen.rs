@@ -5,9 +5,9 @@ use std::io;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::DefaultTerminal;
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line as Words, Text};
+use ratatui::text::{Line as StyledLine, Text};
 
-use crate::rules::watch::{Line, Page, Press, Tone};
+use crate::rules::watch::{BoardLine, BoardPage, KeyPress, Tone};
 
 /// The terminal while it is ours. A panic gives it back too.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Screen {
         Ok((size.width.into(), size.height.into()))
     }
 
-    pub(super) fn draw(&mut self, page: &Page) -> io::Result<()> {
+    pub(super) fn draw(&mut self, page: &BoardPage) -> io::Result<()> {
         let words = page.lines.iter().map(styled).collect::<Vec<_>>();
         self.terminal.draw(|frame| frame.render_widget(Text::from(words), frame.area()))?;
         Ok(())
@@ -39,7 +39,7 @@ impl Screen {
 }
 
 /// Weight and not colour tells what matters, so that it can be seen on every terminal.
-fn styled(line: &Line) -> Words<'_> {
+fn styled(line: &BoardLine) -> StyledLine<'_> {
     let style = Style::default();
     let style = match line.tone {
         Tone::Plain => style,
@@ -47,25 +47,25 @@ fn styled(line: &Line) -> Words<'_> {
         Tone::Pressing => style.add_modifier(Modifier::BOLD),
         Tone::Faint => style.add_modifier(Modifier::DIM),
     };
-    Words::styled(line.text.as_str(), style)
+    StyledLine::styled(line.text.as_str(), style)
 }
 
 /// What a key of the terminal is to us.
-pub(super) fn parse_key(key: KeyEvent) -> Option<Press> {
+pub(super) fn parse_key(key: KeyEvent) -> Option<KeyPress> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
     match key.code {
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-            Some(Press::Interrupt)
+            Some(KeyPress::Interrupt)
         }
         KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::CONTROL) => None,
-        KeyCode::Char(letter) => Some(Press::Letter(letter)),
-        KeyCode::Up => Some(Press::Up),
-        KeyCode::Down => Some(Press::Down),
-        KeyCode::Enter => Some(Press::Enter),
-        KeyCode::Esc => Some(Press::Escape),
-        KeyCode::Backspace => Some(Press::Erase),
+        KeyCode::Char(letter) => Some(KeyPress::Letter(letter)),
+        KeyCode::Up => Some(KeyPress::Up),
+        KeyCode::Down => Some(KeyPress::Down),
+        KeyCode::Enter => Some(KeyPress::Enter),
+        KeyCode::Esc => Some(KeyPress::Escape),
+        KeyCode::Backspace => Some(KeyPress::Erase),
         _ => None,
     }
 }
@@ -77,11 +77,11 @@ mod tests {
     #[test]
     fn keys_of_the_terminal_are_known() {
         let key = |code, modifiers| parse_key(KeyEvent::new(code, modifiers));
-        assert_eq!(key(KeyCode::Char('a'), KeyModifiers::NONE), Some(Press::Letter('a')));
-        assert_eq!(key(KeyCode::Char('A'), KeyModifiers::SHIFT), Some(Press::Letter('A')));
-        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Press::Interrupt));
+        assert_eq!(key(KeyCode::Char('a'), KeyModifiers::NONE), Some(KeyPress::Letter('a')));
+        assert_eq!(key(KeyCode::Char('A'), KeyModifiers::SHIFT), Some(KeyPress::Letter('A')));
+        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(KeyPress::Interrupt));
         assert_eq!(key(KeyCode::Char('x'), KeyModifiers::CONTROL), None);
-        assert_eq!(key(KeyCode::Backspace, KeyModifiers::NONE), Some(Press::Erase));
+        assert_eq!(key(KeyCode::Backspace, KeyModifiers::NONE), Some(KeyPress::Erase));
         assert_eq!(key(KeyCode::F(1), KeyModifiers::NONE), None);
     }
 }

@@ -6,28 +6,28 @@ use model::exit::WfExit;
 use model::id::{MicroCommitId, Sha};
 
 use super::RunContext;
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::MANIFEST;
-use crate::disk::site::Site;
 use crate::disk::uat::{generate, load_gate};
 use crate::disk::workstream::{DOCS_MANIFEST, Durability, Workstream};
 use crate::disk::{DiskError, read_optional, save};
 use crate::exit::Failure;
 use crate::rules::docs::DocsManifest;
 use crate::rules::manifest::{SuiteResult, SuiteStatus, TestManifest};
-use crate::rules::pipeline::{Outcome, Report, Stage};
+use crate::rules::pipeline::{RunOutcome, RunStage, StageOutcome};
 use crate::rules::plan::{Plan, mark_done, parse_plan};
 use crate::rules::qa::{
-    Evidence, QaFacts, Strictness, SuiteEvidence, judge_qa, parse_junit, parse_summary,
+    QaFacts, Strictness, SuiteEvidence, TestEvidence, judge_qa, parse_junit, parse_summary,
 };
 use crate::rules::schema::{Schema, render_json};
 use crate::rules::status::WorkstreamStatus;
 use crate::rules::uat::{Gate, judge_gate};
 
 /// Looks at what tests and review left in the run directory.
-pub(super) fn qa_gate(context: &mut RunContext) -> Result<Report, Failure> {
+pub(super) fn qa_gate(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let manifest = match load_manifest(context)? {
         Some(Ok(manifest)) => Some(manifest),
-        Some(Err(words)) => return Ok(Report::failed(Stage::QaGate, words)),
+        Some(Err(message)) => return Ok(StageOutcome::failed(RunStage::QaGate, message)),
         None => None,
     };
     let run = context.run.path();
@@ -41,7 +41,9 @@ pub(super) fn qa_gate(context: &mut RunContext) -> Result<Report, Failure> {
     };
     let verdict = judge_qa(&facts);
     context.notes.extend(verdict.warnings);
-    Ok(verdict.fault.map_or(Report::Passed, |words| Report::failed(Stage::QaGate, words)))
+    Ok(verdict
+        .fault
+        .map_or(StageOutcome::Passed, |message| StageOutcome::failed(RunStage::QaGate, message)))
 }
 
 fn load_manifest(context: &RunContext) -> Result<Option<Result<TestManifest, String>>, DiskError> {
@@ -57,13 +59,13 @@ fn evidence(run: &Path, suite: &SuiteResult) -> SuiteEvidence {
     SuiteEvidence {
         name: suite.name.clone(),
         status: suite.status,
-        summary: summary.map_or(Evidence::Absent, |bytes| parse_summary(&bytes)),
-        junit: junit.map_or(Evidence::Absent, |bytes| parse_junit(&bytes)),
+        summary: summary.map_or(TestEvidence::Absent, |bytes| parse_summary(&bytes)),
+        junit: junit.map_or(TestEvidence::Absent, |bytes| parse_junit(&bytes)),
     }
 }
 
 /// Notes screenshots in the workstream's own manifest, never in the product (D89).
-pub(super) fn docs(context: &mut RunContext) -> Result<Report, Failure> {
+pub(super) fn docs(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let documentation =
         context.review.as_ref().map(|review| review.documentation.clone()).unwrap_or_default();
     if documentation.required && !documentation.present {
@@ -77,7 +79,7 @@ pub(super) fn docs(context: &mut RunContext) -> Result<Report, Failure> {
         .flat_map(|suite| suite.artifacts.screenshots.clone())
         .collect();
     if shots.is_empty() {
-        return Ok(Report::Passed);
+        return Ok(StageOutcome::Passed);
     }
     let now = host::clock::now();
     let path = context.loaded()?.dir.join(DOCS_MANIFEST);
@@ -89,39 +91,39 @@ pub(super) fn docs(context: &mut RunContext) -> Result<Report, Failure> {
     };
     docs.add(&shots, context.id.as_str(), context.selected()?.id.as_str(), now);
     save(&path, render_json(&docs).as_bytes())?;
-    Ok(Report::Passed)
+    Ok(StageOutcome::Passed)
 }
 
 /// The commit is accepted: written down first, so that a crash from here on is finished forward (D98).
-pub(super) async fn update_state(context: &mut RunContext) -> Result<Report, Failure> {
+pub(super) async fn update_state(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let Some(head) = context.head.clone() else {
-        return Ok(Report::failed(Stage::UpdateState, "there is no commit to accept"));
+        return Ok(StageOutcome::failed(RunStage::UpdateState, "there is no commit to accept"));
     };
     let id = context.selected()?.id.clone();
     context.accepted = Some(head.clone());
-    context.write_journal(Stage::UpdateState)?;
+    context.write_journal(RunStage::UpdateState)?;
     host::failpoint::hit("wf-accepted");
     let mut workstream = context.loaded()?.clone();
-    accept_commit(&context.site, &mut workstream, &id, &head, context.run.name()).await?;
+    accept_commit(&context.dirs, &mut workstream, &id, &head, context.run.name()).await?;
     context.workstream = Some(workstream);
-    super::land::settle(context)?;
-    Ok(Report::Passed)
+    super::apply_commits::clear_implemented(context)?;
+    Ok(StageOutcome::Passed)
 }
 
 /// Plan first, then the acceptance test if the plan is complete, then one write of meta.env. Doing it twice does nothing
 /// more than doing it once.
 pub(super) async fn accept_commit(
-    site: &Site,
+    dirs: &ProjectDirs,
     workstream: &mut Workstream,
     id: &MicroCommitId,
     commit: &Sha,
     run: &str,
 ) -> Result<(), Failure> {
-    let _lock = site.lock_global("update state").await?;
+    let _lock = dirs.lock_global("update state").await?;
     let plan = mark_in_plan(workstream, id)?;
     host::failpoint::hit("wf-plan-marked");
     let (status, blocked_by) = if plan.is_complete() {
-        (WorkstreamStatus::UatPending, ensure_uat(site, workstream, &plan, commit)?)
+        (WorkstreamStatus::UatPending, ensure_uat(dirs, workstream, &plan, commit)?)
     } else {
         (WorkstreamStatus::Implement, String::new())
     };
@@ -129,7 +131,7 @@ pub(super) async fn accept_commit(
     let changes = [
         ("LAST_RUN_ID", run),
         ("LAST_COMMIT_SHA", commit.as_str()),
-        ("LAST_RESULT", Outcome::Passed.word()),
+        ("LAST_RESULT", RunOutcome::Passed.word()),
         ("STATUS", status.word()),
         ("BLOCKED_BY", &blocked_by),
     ];
@@ -157,7 +159,7 @@ fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Fai
 
 /// The acceptance test of a complete plan: the one that waits, or a new one (D90, D94).
 fn ensure_uat(
-    site: &Site,
+    dirs: &ProjectDirs,
     workstream: &Workstream,
     plan: &Plan,
     head: &Sha,
@@ -175,29 +177,29 @@ fn ensure_uat(
         Gate::Open => Vec::new(),
         Gate::Generate { supersede } => supersede,
     };
-    let uat = generate(site, workstream, plan, Some(head), &supersede, host::clock::now())?;
+    let uat = generate(dirs, workstream, plan, Some(head), &supersede, host::clock::now())?;
     Ok(uat.id.to_string())
 }
 
 /// Opens once everything was accepted (5.13, D91, D94).
-pub(super) async fn uat_gate(context: &mut RunContext) -> Result<Report, Failure> {
+pub(super) async fn uat_gate(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let workstream = context.loaded()?;
     let tests = match load_gate(&workstream.dir)? {
         Ok(tests) => tests,
-        Err(by) => return Ok(Report::Blocked { by }),
+        Err(by) => return Ok(StageOutcome::Blocked { by }),
     };
-    let words = |ids: Vec<model::id::UatId>| ids.iter().map(ToString::to_string).collect();
+    let message = |ids: Vec<model::id::UatId>| ids.iter().map(ToString::to_string).collect();
     match judge_gate(&tests, context.head.as_ref()) {
-        Gate::Open => Ok(Report::Passed),
-        Gate::Pending(ids) => Ok(Report::Blocked { by: words(ids) }),
-        Gate::Failed(ids) => Ok(Report::NotAccepted { by: words(ids) }),
+        Gate::Open => Ok(StageOutcome::Passed),
+        Gate::Pending(ids) => Ok(StageOutcome::Blocked { by: message(ids) }),
+        Gate::Failed(ids) => Ok(StageOutcome::NotAccepted { by: message(ids) }),
         Gate::Generate { supersede } => {
             let plan = context.plan.clone().unwrap_or_default();
-            let _lock = context.site.lock_global("uat").await?;
+            let _lock = context.dirs.lock_global("uat").await?;
             let now = host::clock::now();
             let uat =
-                generate(&context.site, workstream, &plan, context.head.as_ref(), &supersede, now)?;
-            Ok(Report::Blocked { by: vec![uat.id.to_string()] })
+                generate(&context.dirs, workstream, &plan, context.head.as_ref(), &supersede, now)?;
+            Ok(StageOutcome::Blocked { by: vec![uat.id.to_string()] })
         }
     }
 }

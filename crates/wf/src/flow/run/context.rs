@@ -13,16 +13,16 @@ use model::redact::Redactor;
 use serde_json::json;
 use store::commands_log::CommandsLog;
 
-use super::RunOrder;
+use super::RunOptions;
 use crate::disk::DiskError;
-use crate::disk::journal::{Journal, OpenRun};
-use crate::disk::run_dir::{EVENTS, RunDir};
+use crate::disk::journal::{OpenRun, WfJournal};
+use crate::disk::project_dirs::ProjectDirs;
+use crate::disk::run_dir::{EVENTS, WfRunDir};
 use crate::disk::secrets::load_secrets;
-use crate::disk::site::Site;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 use crate::rules::meta::stamp;
-use crate::rules::pipeline::{Report, Stage};
+use crate::rules::pipeline::{RunStage, StageOutcome};
 use crate::rules::plan::{MicroCommit, Plan};
 use crate::rules::profile::Profile;
 use crate::rules::result::{StageRecord, StageStatus};
@@ -32,10 +32,10 @@ use crate::ui::Ui;
 
 /// One cycle on its way.
 pub(crate) struct RunContext {
-    pub(super) site: Site,
+    pub(super) dirs: ProjectDirs,
     pub(super) id: WorkstreamId,
-    pub(crate) run: RunDir,
-    pub(super) journal: Journal,
+    pub(crate) run: WfRunDir,
+    pub(super) journal: WfJournal,
     pub(super) redactor: Arc<Redactor>,
     pub(super) log: Arc<CommandsLog>,
     pub(super) git_log: GitLog,
@@ -55,31 +55,31 @@ pub(crate) struct RunContext {
     pub(super) review: Option<Review>,
     pub(super) touched: Option<usize>,
     pub(super) notes: Vec<String>,
-    pub(super) stages: BTreeMap<Stage, StageRecord>,
+    pub(super) stages: BTreeMap<RunStage, StageRecord>,
     pub(super) accepted: Option<Sha>,
     stage_started: Instant,
 }
 
 /// Whose run it is: ops directories may be shared by projects (D9).
-pub(super) fn owner_of(site: &Site, id: &WorkstreamId) -> String {
-    format!("{}.{id}", site.project.name)
+pub(super) fn owner_of(dirs: &ProjectDirs, id: &WorkstreamId) -> String {
+    format!("{}.{id}", dirs.project.name)
 }
 
 impl RunContext {
     /// Makes the directory before anything else: every run has one (12.2, D59).
-    pub(super) fn begin(order: &RunOrder<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
-        let site = order.site.clone();
+    pub(super) fn begin(options: &RunOptions<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
+        let dirs = options.dirs.clone();
         let started = host::clock::now();
-        let redactor = Arc::new(Redactor::new(load_secrets(&site)?));
+        let redactor = Arc::new(Redactor::new(load_secrets(&dirs)?));
         let run =
-            RunDir::create(&site.runs_dir(), &run_stem(started, &site.project.name, order.id))?;
-        let alive = run.hold(&owner_of(&site, order.id))?;
+            WfRunDir::create(&dirs.runs_dir(), &run_stem(started, &dirs.project.name, options.id))?;
+        let alive = run.hold(&owner_of(&dirs, options.id))?;
         let log =
             CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfExit::General)?;
         let log = Arc::new(log);
         Ok(Self {
-            journal: Journal::of(&site, order.id)?,
-            id: order.id.clone(),
+            journal: WfJournal::of(&dirs, options.id)?,
+            id: options.id.clone(),
             run,
             redactor,
             git_log: log.callback(),
@@ -102,38 +102,38 @@ impl RunContext {
             stages: BTreeMap::new(),
             accepted: None,
             stage_started: host::clock::monotonic(),
-            site,
+            dirs,
         })
     }
 
     /// A stage begins: it is written down, and told.
-    pub(super) fn enter(&mut self, stage: Stage, ui: Ui) {
+    pub(super) fn enter(&mut self, stage: RunStage, ui: Ui) {
         self.stage_started = host::clock::monotonic();
         self.event(stage, "start", 0.0);
-        if matches!(stage, Stage::Implement | Stage::Test | Stage::Review) {
+        if matches!(stage, RunStage::Implement | RunStage::Test | RunStage::Review) {
             ui.note(&format!("> {}", stage.key()));
         }
         // In LOCK the journal may still tell of a run that died; it is read there before it is written anew.
-        if self.lock.is_some() && stage != Stage::Lock {
+        if self.lock.is_some() && stage != RunStage::Lock {
             // A journal that cannot be written only makes a later crash harder to explain.
             self.write_journal(stage).ok();
         }
     }
 
     /// A stage is over.
-    pub(super) fn leave(&mut self, stage: Stage, report: &Report) {
+    pub(super) fn leave(&mut self, stage: RunStage, report: &StageOutcome) {
         let seconds = self.stage_started.elapsed().as_secs_f64();
         let (status, notes) = match report {
-            Report::Passed | Report::AllDone | Report::Nothing => {
+            StageOutcome::Passed | StageOutcome::AllDone | StageOutcome::Nothing => {
                 (StageStatus::Passed, String::new())
             }
-            Report::Blocked { by } | Report::NotAccepted { by } => {
+            StageOutcome::Blocked { by } | StageOutcome::NotAccepted { by } => {
                 (StageStatus::Blocked, by.join(","))
             }
-            Report::Unapproved { words } => (StageStatus::Blocked, words.clone()),
-            Report::ChangesRequested { words }
-            | Report::Failed { words, .. }
-            | Report::Stopped { words } => (StageStatus::Failed, words.clone()),
+            StageOutcome::Unapproved { message } => (StageStatus::Blocked, message.clone()),
+            StageOutcome::ChangesRequested { message }
+            | StageOutcome::Failed { message, .. }
+            | StageOutcome::Stopped { message } => (StageStatus::Failed, message.clone()),
         };
         let word = if status == StageStatus::Passed { "complete" } else { "failed" };
         self.event(stage, word, seconds);
@@ -142,7 +142,7 @@ impl RunContext {
     }
 
     /// Writes down where the run is.
-    pub(super) fn write_journal(&self, stage: Stage) -> Result<(), DiskError> {
+    pub(super) fn write_journal(&self, stage: RunStage) -> Result<(), DiskError> {
         self.journal.save(&OpenRun {
             stem: self.run.stem().to_owned(),
             directory: self.run.name().to_owned(),
@@ -154,7 +154,7 @@ impl RunContext {
     }
 
     /// One line for machines; losing one loses nothing else.
-    fn event(&self, stage: Stage, status: &str, seconds: f64) {
+    fn event(&self, stage: RunStage, status: &str, seconds: f64) {
         let now = stamp(host::clock::now());
         let line = json!({"ts": now, "stage": stage.key(), "status": status, "duration": seconds});
         host::file::append_line(&self.run.file(EVENTS), &line.to_string()).ok();

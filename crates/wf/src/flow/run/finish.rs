@@ -10,8 +10,8 @@ use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::{Failure, OrExit};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh, write_active};
-use crate::rules::pipeline::{Ending, EndingKind, Stage};
-use crate::rules::result::{RunFacts, StageRecord, StageStatus, render_summary, result_of};
+use crate::rules::pipeline::{Ending, EndingKind, RunStage};
+use crate::rules::result::{ResultFacts, StageRecord, StageStatus, render_summary, result_of};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 use crate::rules::touched::parse_touched;
@@ -42,11 +42,11 @@ pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending,
 }
 
 fn worse(ending: Ending, failure: &Failure) -> Ending {
-    let words = [ending.words.as_str(), &failure.to_string()].join("; ");
+    let message = [ending.message.as_str(), &failure.to_string()].join("; ");
     let exit = if ending.exit == WfExit::Success { failure.status } else { ending.exit };
     Ending {
         exit,
-        words: words.trim_start_matches("; ").to_owned(),
+        message: message.trim_start_matches("; ").to_owned(),
         kind: EndingKind::NotPassed,
         ..ending
     }
@@ -55,13 +55,13 @@ fn worse(ending: Ending, failure: &Failure) -> Ending {
 /// Names the directory and brings meta.env to where the ending leads. Who never got the lock writes nothing there.
 async fn write_state(context: &mut RunContext, ending: &Ending) -> Result<(), Failure> {
     if context.run.is_pending() {
-        context.run.settle(RunTopic::None)?;
+        context.run.set_topic(RunTopic::None)?;
     }
     if context.lock.is_none() || ending.kind == EndingKind::MicroCommit {
         return Ok(());
     }
-    let dir = context.site.workstream_dir(&context.id);
-    let _lock = context.site.lock_global("end of run").await?;
+    let dir = context.dirs.workstream_dir(&context.id);
+    let _lock = context.dirs.lock_global("end of run").await?;
     let mut workstream = Workstream::load_dir(&dir)?;
     let mut changes =
         vec![("LAST_RUN_ID", context.run.name()), ("LAST_RESULT", ending.outcome.word())];
@@ -83,19 +83,19 @@ async fn refresh_state(context: &mut RunContext) {
         Err(failure) => (StageStatus::Failed, failure.to_string()),
     };
     let duration_seconds = start.elapsed().as_secs_f64();
-    context.stages.insert(Stage::Refresh, StageRecord { status, duration_seconds, notes });
+    context.stages.insert(RunStage::Refresh, StageRecord { status, duration_seconds, notes });
 }
 
 /// The repository is opened anew: the handle of the stages heeds the signal that may have ended them.
 async fn refresh_inner(context: &mut RunContext) -> Result<(), Failure> {
     let Some(mut workstream) = context.workstream.clone() else { return Ok(()) };
-    let product = open_product(&context.site).await?.logged(context.log.callback());
+    let product = open_product(&context.dirs).await?.logged(context.log.callback());
     let tips = Tips::observe(&product).await?;
     {
-        let _lock = context.site.lock_global("refresh").await?;
+        let _lock = context.dirs.lock_global("refresh").await?;
         refresh(&product, &tips, &mut workstream).await?;
     }
-    write_active(&context.site).await?;
+    write_active(&context.dirs).await?;
     context.touched = Some(parse_touched(&workstream.touched()?).count());
     context.workstream = Some(workstream);
     Ok(())
@@ -106,8 +106,8 @@ async fn write_result(context: &RunContext, ending: &Ending) -> Result<(), Failu
     let now = host::clock::now();
     let snapshot = render_env_snapshot(&observe_env(now).await);
     context.save(ENV_SNAPSHOT, snapshot.as_bytes())?;
-    let facts = RunFacts {
-        project: context.site.project.name.clone(),
+    let facts = ResultFacts {
+        project: context.dirs.project.name.clone(),
         workstream: context.id.clone(),
         micro_commit: context.commit.as_ref().map(|commit| commit.id.clone()),
         base_sha: context.workstream.as_ref().map(|workstream| workstream.meta.base_sha.clone()),

@@ -5,7 +5,7 @@ use std::path::Path;
 use model::id::MicroCommitId;
 
 use crate::disk::question::load_questions;
-use crate::disk::queue::Entry;
+use crate::disk::queue::QueueEntry;
 use crate::disk::read_optional;
 use crate::disk::rejection::load_rejections;
 use crate::disk::run_dir::{MANIFEST, REVIEW, load_result};
@@ -13,7 +13,7 @@ use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
 use crate::rules::clarification::ClarificationStatus;
 use crate::rules::manifest::TestManifest;
-use crate::rules::pipeline::Outcome;
+use crate::rules::pipeline::RunOutcome;
 use crate::rules::review::read_review;
 use crate::rules::schema::Schema;
 
@@ -26,16 +26,17 @@ pub(super) fn gather(
     commit: &MicroCommitId,
     runs: &Path,
 ) -> Result<Vec<String>, Failure> {
-    let mut words = Vec::new();
+    let mut message = Vec::new();
     for rejection in load_rejections(&workstream.dir)? {
         if rejection.commit == *commit {
-            words.push(format!("{} rejected an earlier try: {}", rejection.by, rejection.words));
+            message
+                .push(format!("{} rejected an earlier try: {}", rejection.by, rejection.message));
         }
     }
     for entry in load_questions(&workstream.dir, ClarificationStatus::Answered)? {
-        if let Entry::Good(question) = entry {
+        if let QueueEntry::Good(question) = entry {
             let answer = question.answer.unwrap_or_default();
-            words.push(format!(
+            message.push(format!(
                 "{} was answered. Question: {} Answer: {answer}",
                 question.id, question.question
             ));
@@ -44,14 +45,14 @@ pub(super) fn gather(
     if let Some(run) = workstream.meta.last_run_id.as_ref().map(|name| runs.join(name)) {
         // A run that cannot be read has nothing to tell.
         if let Ok(Some(result)) = load_result(&run)
-            && result.status == Outcome::Failed
+            && result.status == RunOutcome::Failed
         {
-            words.push(format!("The last try failed: {}", result.notes));
-            words.extend(demands(&run));
-            words.extend(test_tails(&run));
+            message.push(format!("The last try failed: {}", result.notes));
+            message.extend(demands(&run));
+            message.extend(test_tails(&run));
         }
     }
-    Ok(words)
+    Ok(message)
 }
 
 fn demands(run: &Path) -> Vec<String> {

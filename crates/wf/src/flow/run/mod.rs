@@ -1,13 +1,13 @@
 //! One cycle: the pure pipeline is driven stage by stage, and one finaliser takes every ending.
 
 mod accept;
+mod apply_commits;
 mod context;
 mod finish;
 mod history;
-mod land;
 mod load;
-mod make;
 mod reconcile;
+mod stages;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -18,11 +18,13 @@ use model::exit::WfExit;
 
 pub(crate) use context::RunContext;
 
-use super::stage::{WorkFate, Workshop};
-use crate::disk::site::Site;
+use super::stage::{StageRunner, WorkLocation};
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
-use crate::rules::pipeline::{Cycle, Ending, Onward, Report, Rounds, Stage, Step, next_round};
+use crate::rules::pipeline::{
+    Cycle, Ending, NextCycle, RunMode, RunStage, StageOutcome, Transition, next_cycle,
+};
 use crate::rules::profile::Pause;
 use crate::ui::Ui;
 
@@ -30,34 +32,34 @@ use crate::ui::Ui;
 const LISTEN: Duration = Duration::from_millis(1);
 
 /// What a run is started with.
-pub(crate) struct RunOrder<'a> {
-    pub(crate) site: &'a Site,
+pub(crate) struct RunOptions<'a> {
+    pub(crate) dirs: &'a ProjectDirs,
     pub(crate) id: &'a model::id::WorkstreamId,
-    pub(crate) rounds: Rounds,
-    pub(crate) workshop: &'a Workshop,
+    pub(crate) mode: RunMode,
+    pub(crate) runner: &'a StageRunner,
     pub(crate) cancel: &'a Cancel,
     pub(crate) ui: Ui,
 }
 
 /// Runs cycles until the rules say stop; the status is that of the last one (D118). The workstream's lock is held for all
 /// of them (D67).
-pub(crate) async fn run(order: &RunOrder<'_>) -> Result<WfExit, Failure> {
+pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
     let mut lock = None;
     let mut left = None;
     loop {
-        let mut context = RunContext::begin(order, lock.take())?;
-        let ending = run_cycle(&mut context, order).await;
+        let mut context = RunContext::begin(options, lock.take())?;
+        let ending = run_cycle(&mut context, options).await;
         let (ending, plan_left) = finish::finish(&mut context, ending).await;
-        order.workshop.tidy(&context.run.path(), context.work_fate());
+        options.runner.tidy(&context.run.path(), context.work_location());
         lock = context.release_lock();
-        show(order.ui, &context, &ending);
+        show(options.ui, &context, &ending);
         let still = *left.get_or_insert(plan_left + 1);
         left = Some(usize::saturating_sub(still, 1));
-        match next_round(order.rounds, &ending, context.pause(), still.saturating_sub(1)) {
-            Onward::Again => {}
-            Onward::Stop => return Ok(ending.exit),
-            Onward::Pause => {
-                order.ui.note(&format!("Paused after this micro-commit, as HITL_MODE or SUPERVISED_MODE wants. Content? wf approve {id}, then go on: wf run {id} --loop", id = order.id));
+        match next_cycle(options.mode, &ending, context.pause(), still.saturating_sub(1)) {
+            NextCycle::Again => {}
+            NextCycle::Stop => return Ok(ending.exit),
+            NextCycle::Pause => {
+                options.ui.note(&format!("Paused after this micro-commit, as HITL_MODE or SUPERVISED_MODE wants. Content? wf approve {id}, then go on: wf run {id} --loop", id = options.id));
                 return Ok(ending.exit);
             }
         }
@@ -65,87 +67,93 @@ pub(crate) async fn run(order: &RunOrder<'_>) -> Result<WfExit, Failure> {
 }
 
 /// Drives the pipeline. A panic in a stage is an ending too, so that result.json is written whatever happens (D118).
-async fn run_cycle(context: &mut RunContext, order: &RunOrder<'_>) -> Ending {
+async fn run_cycle(context: &mut RunContext, options: &RunOptions<'_>) -> Ending {
     let mut cycle = Cycle::start();
     loop {
-        context.enter(cycle.stage, order.ui);
-        let work = AssertUnwindSafe(run_stage(context, order, cycle.stage)).catch_unwind();
+        context.enter(cycle.stage, options.ui);
+        let work = AssertUnwindSafe(run_stage(context, options, cycle.stage)).catch_unwind();
         let report = work.await;
-        context.notes.extend(order.workshop.take_notes());
+        context.notes.extend(options.runner.take_notes());
         // A signal that came during a stage which never waited is heard as soon as somebody waits.
         tokio::time::sleep(LISTEN).await;
         let report = match report {
-            Ok(report) => heed(order.cancel, cycle.stage, report),
-            Err(_panic) => Report::Failed {
+            Ok(report) => stop_if_cancelled(options.cancel, cycle.stage, report),
+            Err(_panic) => StageOutcome::Failed {
                 status: WfExit::Internal,
-                words: "internal error: a stage panicked".to_owned(),
+                message: "internal error: a stage panicked".to_owned(),
             },
         };
         context.leave(cycle.stage, &report);
         match cycle.next(report) {
-            Step::Enter(next) => cycle = next,
-            Step::Finish(ending) => return ending,
+            Transition::Enter(next) => cycle = next,
+            Transition::Finish(ending) => return ending,
         }
     }
 }
 
 /// Whoever was told to stop stops, whatever the stage made of it. What has been accepted stays accepted.
-fn heed(cancel: &Cancel, stage: Stage, report: Report) -> Report {
-    let is_accepted =
-        matches!(stage, Stage::UpdateState | Stage::UatGate) && report == Report::Passed;
+fn stop_if_cancelled(cancel: &Cancel, stage: RunStage, report: StageOutcome) -> StageOutcome {
+    let is_accepted = matches!(stage, RunStage::UpdateState | RunStage::UatGate)
+        && report == StageOutcome::Passed;
     match (cancel.reason().filter(|_| !is_accepted), report) {
-        (Some(reason), Report::Passed | Report::AllDone | Report::Failed { .. }) => {
-            Report::Stopped { words: reason.to_string() }
-        }
+        (
+            Some(reason),
+            StageOutcome::Passed | StageOutcome::AllDone | StageOutcome::Failed { .. },
+        ) => StageOutcome::Stopped { message: reason.to_string() },
         (_, report) => report,
     }
 }
 
-async fn run_stage(context: &mut RunContext, order: &RunOrder<'_>, stage: Stage) -> Report {
+async fn run_stage(
+    context: &mut RunContext,
+    options: &RunOptions<'_>,
+    stage: RunStage,
+) -> StageOutcome {
     host::failpoint::hit(&format!("wf-{}", stage.key()));
     let outcome = match stage {
-        Stage::Lock => load::lock(context, order.cancel).await,
-        Stage::Load => load::load(context, order.cancel).await,
-        Stage::Select => load::select(context),
-        Stage::ClarificationCheck => load::check_people(context, order.rounds),
-        Stage::Implement => make::implement(context, order).await,
-        Stage::Test => make::test(context, order).await,
-        Stage::Review => make::review(context, order).await,
-        Stage::QaGate => accept::qa_gate(context).and_then(|report| {
-            if report != Report::Passed {
-                land::settle(context)?;
+        RunStage::Lock => load::lock(context, options.cancel).await,
+        RunStage::Load => load::load(context, options.cancel).await,
+        RunStage::Select => load::select(context),
+        RunStage::ClarificationCheck => load::check_people(context, options.mode),
+        RunStage::Implement => stages::implement(context, options).await,
+        RunStage::Test => stages::test(context, options).await,
+        RunStage::Review => stages::review(context, options).await,
+        RunStage::QaGate => accept::qa_gate(context).and_then(|report| {
+            if report != StageOutcome::Passed {
+                apply_commits::clear_implemented(context)?;
             }
             Ok(report)
         }),
-        Stage::Docs => accept::docs(context),
-        Stage::UpdateState => accept::update_state(context).await,
-        Stage::UatGate => accept::uat_gate(context).await,
-        Stage::Refresh => Ok(Report::Passed),
+        RunStage::Docs => accept::docs(context),
+        RunStage::UpdateState => accept::update_state(context).await,
+        RunStage::UatGate => accept::uat_gate(context).await,
+        RunStage::Refresh => Ok(StageOutcome::Passed),
     };
-    outcome.unwrap_or_else(|failure| Report::Failed {
+    outcome.unwrap_or_else(|failure| StageOutcome::Failed {
         status: failure.status,
-        words: failure.to_string(),
+        message: failure.to_string(),
     })
 }
 
 fn show(ui: Ui, context: &RunContext, ending: &Ending) {
     let topic = context.commit.as_ref().map_or("no micro-commit", |commit| commit.id.as_str());
     let stage = ending.failed_stage.map(|stage| format!(" at {}", stage.key())).unwrap_or_default();
-    let words = if ending.words.is_empty() { String::new() } else { format!(": {}", ending.words) };
-    ui.line(&format!("{topic}: {}{stage}{words}", ending.outcome.word()));
+    let message =
+        if ending.message.is_empty() { String::new() } else { format!(": {}", ending.message) };
+    ui.line(&format!("{topic}: {}{stage}{message}", ending.outcome.word()));
     ui.line(&format!("  Run: {}", context.run.path().display()));
     ui.document(&serde_json::json!({
         "run": context.run.name(), "path": context.run.path(), "microcommit": context.commit.as_ref().map(|commit| &commit.id),
-        "status": ending.outcome, "exit_code": ending.exit.code(), "failed_stage": ending.failed_stage.map(Stage::key),
-        "blocked_by": ending.blocked_by, "words": ending.words,
+        "status": ending.outcome, "exit_code": ending.exit.code(), "failed_stage": ending.failed_stage.map(RunStage::key),
+        "blocked_by": ending.blocked_by, "message": ending.message,
     }));
 }
 
 impl RunContext {
     /// Whether the branch has all that the agent made.
-    fn work_fate(&self) -> WorkFate {
+    fn work_location(&self) -> WorkLocation {
         let moved = self.head.is_some() && self.head != self.head_before;
-        if moved { WorkFate::Landed } else { WorkFate::Unknown }
+        if moved { WorkLocation::OnBranch } else { WorkLocation::Unknown }
     }
 
     fn pause(&self) -> Pause {
@@ -167,10 +175,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_after_acceptance_does_not_take_it_back_d66() {
+    fn a_stop_after_acceptance_does_not_take_it_back() {
         let cancel = Cancel::new();
         cancel.cancel(CancelReason::Asked("a test".into()));
-        assert_eq!(heed(&cancel, Stage::UpdateState, Report::Passed), Report::Passed);
-        assert!(matches!(heed(&cancel, Stage::Docs, Report::Passed), Report::Stopped { .. }));
+        assert_eq!(
+            stop_if_cancelled(&cancel, RunStage::UpdateState, StageOutcome::Passed),
+            StageOutcome::Passed
+        );
+        assert!(matches!(
+            stop_if_cancelled(&cancel, RunStage::Docs, StageOutcome::Passed),
+            StageOutcome::Stopped { .. }
+        ));
     }
 }

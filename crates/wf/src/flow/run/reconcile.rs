@@ -9,13 +9,13 @@ use super::RunContext;
 use super::accept::accept_commit;
 use super::context::owner_of;
 use crate::disk::journal::OpenRun;
-use crate::disk::run_dir::{RESULT, RunDir, SUMMARY, list_abandoned, list_runs};
+use crate::disk::run_dir::{RESULT, SUMMARY, WfRunDir, list_abandoned, list_runs};
 use crate::disk::save;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::{Failure, OrExit};
 use crate::flow::stage::stop_boxes;
-use crate::rules::pipeline::{Ending, EndingKind, Outcome, Stage};
-use crate::rules::result::{INTERNAL, RunFacts, render_summary, result_of};
+use crate::rules::pipeline::{Ending, EndingKind, RunOutcome, RunStage};
+use crate::rules::result::{INTERNAL, ResultFacts, render_summary, result_of};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 
@@ -27,17 +27,17 @@ pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
 
 /// Runs that died while they waited for the lock: only their own directories tell of them.
 fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
-    let owner = owner_of(&context.site, &context.id);
-    for (mut run, started) in list_abandoned(&context.site.runs_dir(), &owner)? {
+    let owner = owner_of(&context.dirs, &context.id);
+    for (mut run, started) in list_abandoned(&context.dirs.runs_dir(), &owner)? {
         let left = OpenRun {
             stem: run.stem().to_owned(),
             directory: run.name().to_owned(),
-            stage: Stage::Lock.key().to_owned(),
+            stage: RunStage::Lock.key().to_owned(),
             started,
             micro_commit: None,
             accepted: None,
         };
-        run.settle(RunTopic::None)?;
+        run.set_topic(RunTopic::None)?;
         write_result(context, &left, &ending_of(&left), &run)?;
         context.notes.push(format!("closed the run {}, whose process died early", run.name()));
     }
@@ -47,7 +47,7 @@ fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
 /// Finishes the run that the journal tells of, if there is one.
 async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
     let Some(left) = context.journal.load()? else { return Ok(()) };
-    let mut workstream = Workstream::load_dir(&context.site.workstream_dir(&context.id))?;
+    let mut workstream = Workstream::load_dir(&context.dirs.workstream_dir(&context.id))?;
     let mut run = find_dir(context, &left)?;
     if let Some(run) = &run {
         // Its boxes may have outlived it. They work on copies, so nothing is lost with them.
@@ -63,15 +63,15 @@ async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
     let left = forward_or_not(left, &workstream);
     let ending = ending_of(&left);
     if let Some(run) = run.as_mut().filter(|run| run.is_pending()) {
-        run.settle(left.micro_commit.as_ref().map_or(RunTopic::None, RunTopic::MicroCommit))?;
+        run.set_topic(left.micro_commit.as_ref().map_or(RunTopic::None, RunTopic::MicroCommit))?;
     }
     let name = run.as_ref().map_or(left.directory.clone(), |run| run.name().to_owned());
     match (&left.accepted, &left.micro_commit) {
         (Some(commit), Some(id)) => {
-            accept_commit(&context.site, &mut workstream, id, commit, &name).await?;
+            accept_commit(&context.dirs, &mut workstream, id, commit, &name).await?;
         }
         _ => {
-            let _lock = context.site.lock_global("reconcile").await?;
+            let _lock = context.dirs.lock_global("reconcile").await?;
             let changes = [("LAST_RUN_ID", name.as_str()), ("LAST_RESULT", ending.outcome.word())];
             workstream.change(&changes, Durability::Safe)?;
         }
@@ -98,9 +98,9 @@ fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
 }
 
 /// The directory may have got its name after the journal was last written.
-fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<RunDir>, Failure> {
-    let root = context.site.runs_dir();
-    let reopen = |name: &str| RunDir::reopen(&root, &left.stem, name);
+fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<WfRunDir>, Failure> {
+    let root = context.dirs.runs_dir();
+    let reopen = |name: &str| WfRunDir::reopen(&root, &left.stem, name);
     if root.join(&left.directory).is_dir() {
         return Ok(Some(reopen(&left.directory)));
     }
@@ -115,11 +115,11 @@ fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<RunDir>, Fail
 }
 
 fn ending_of(left: &OpenRun) -> Ending {
-    let stage = Stage::from_key(&left.stage);
+    let stage = RunStage::from_key(&left.stage);
     let (outcome, exit, kind) = if left.accepted.is_some() {
-        (Outcome::Passed, WfExit::Success, EndingKind::MicroCommit)
+        (RunOutcome::Passed, WfExit::Success, EndingKind::MicroCommit)
     } else {
-        (Outcome::Failed, WfExit::General, EndingKind::NotPassed)
+        (RunOutcome::Failed, WfExit::General, EndingKind::NotPassed)
     };
     Ending {
         outcome,
@@ -127,7 +127,7 @@ fn ending_of(left: &OpenRun) -> Ending {
         failed_stage: stage.filter(|_| left.accepted.is_none()),
         becomes: None,
         blocked_by: Vec::new(),
-        words: "the process died; this result was written by the next run".to_owned(),
+        message: "the process died; this result was written by the next run".to_owned(),
         kind,
     }
 }
@@ -136,10 +136,10 @@ fn write_result(
     context: &RunContext,
     left: &OpenRun,
     ending: &Ending,
-    run: &RunDir,
+    run: &WfRunDir,
 ) -> Result<(), Failure> {
-    let facts = RunFacts {
-        project: context.site.project.name.clone(),
+    let facts = ResultFacts {
+        project: context.dirs.project.name.clone(),
         workstream: context.id.clone(),
         micro_commit: left.micro_commit.clone(),
         base_sha: None,

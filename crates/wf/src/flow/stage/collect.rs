@@ -11,8 +11,8 @@ use host::git::Identity;
 use model::verdict::Ended;
 use sandbox::spec::{Access, ProgramMount};
 
-use super::workshop::{BoxWish, IMPORT_REPO, WORKSPACE, Workshop, box_run};
-use super::{ImplementOrder, Scene, StageError, Work};
+use super::runner::{BoxOptions, IMPORT_REPO, StageRunner, WORKSPACE, box_run};
+use super::{CollectedWork, ImplementRequest, StageContext, StageRunError};
 use crate::flow::product::identity;
 
 /// Seconds for the commit, the product's hooks included.
@@ -33,83 +33,94 @@ if git diff --cached --quiet; then exit 0; fi
 exec git -c "core.hooksPath=$3" commit --quiet --no-gpg-sign --no-edit -m "$2"
 "#;
 
-impl Workshop {
+impl StageRunner {
     /// Takes the agent's work out. It is judged by others.
-    pub(crate) async fn collect(&self, order: ImplementOrder<'_>) -> Result<Work, StageError> {
-        if let Some(refused) = self.commit_rest(order).await? {
-            return Ok(Work::Refused(refused));
+    pub(crate) async fn collect(
+        &self,
+        request: ImplementRequest<'_>,
+    ) -> Result<CollectedWork, StageRunError> {
+        if let Some(refused) = self.commit_rest(request).await? {
+            return Ok(CollectedWork::Refused(refused));
         }
-        let scene = order.scene;
-        let meta = &scene.workstream.meta;
-        let path = scene.run_dir.join(IMPORT_REPO);
-        let mirror = self.site.mirror(&meta.id);
-        let pins = [order.head];
-        let repo = make_import_repo(&path, scene.product.user(), &mirror, &pins)
+        let context = request.context;
+        let meta = &context.workstream.meta;
+        let path = context.run_dir.join(IMPORT_REPO);
+        let mirror = self.dirs.mirror(&meta.id);
+        let pins = [request.head];
+        let repo = make_import_repo(&path, context.product.user(), &mirror, &pins)
             .await
-            .map_err(StageError::failed)?
-            .logged(Arc::clone(scene.log));
-        let run = box_run(scene.run_dir)?;
-        let seat = self.seat(scene, self.wish_for(scene, "export", COMMIT_SECS)?).await?;
-        let wish = ExportRequest {
+            .map_err(StageRunError::failed)?
+            .logged(Arc::clone(context.log));
+        let run = box_run(context.run_dir)?;
+        let box_layout =
+            self.box_layout(context, self.box_options(context, "export", COMMIT_SECS)?).await?;
+        let options = ExportRequest {
             run: &run,
-            agent_box: &seat.spec(),
+            agent_box: &box_layout.spec(),
             branch: &meta.branch,
-            known: std::slice::from_ref(order.head),
+            known: std::slice::from_ref(request.head),
         };
-        let launcher = self.launcher(scene, Vec::new()).await?;
-        match export(&launcher, &wish, &repo, 1).await.map_err(StageError::failed)? {
+        let launcher = self.launcher(context, Vec::new()).await?;
+        match export(&launcher, &options, &repo, 1).await.map_err(StageRunError::failed)? {
             Exported::Tip(tip) => {
-                let name = import_ref(&run, &meta.branch).map_err(StageError::failed)?;
-                Ok(Work::Commits { repo, name, tip })
+                let name = import_ref(&run, &meta.branch).map_err(StageRunError::failed)?;
+                Ok(CollectedWork::Commits { repo, name, tip })
             }
-            Exported::NothingNew => Ok(Work::Nothing),
+            Exported::NothingNew => Ok(CollectedWork::Nothing),
             Exported::NoBranch => {
-                Ok(Work::Refused(format!("the agent deleted the branch {}", meta.branch)))
+                Ok(CollectedWork::Refused(format!("the agent deleted the branch {}", meta.branch)))
             }
-            Exported::Refused(reason) => Ok(Work::Refused(reason)),
+            Exported::Refused(reason) => Ok(CollectedWork::Refused(reason)),
         }
     }
 
-    fn wish_for<'a>(
+    fn box_options<'a>(
         &self,
-        scene: Scene<'_>,
+        context: StageContext<'_>,
         name: &'a str,
         deadline_secs: u64,
-    ) -> Result<BoxWish<'a>, StageError> {
-        Ok(BoxWish {
+    ) -> Result<BoxOptions<'a>, StageRunError> {
+        Ok(BoxOptions {
             name,
-            workspace: scene.run_dir.join(WORKSPACE),
+            workspace: context.run_dir.join(WORKSPACE),
             access: Access::ReadWrite,
-            state: self.blank_state(scene)?,
+            state: self.blank_state(context)?,
             deadline_secs,
         })
     }
 
     /// Commits what the agent left, as the person and with the product's hooks (D128). The reason, if it is refused.
-    async fn commit_rest(&self, order: ImplementOrder<'_>) -> Result<Option<String>, StageError> {
-        let scene = order.scene;
-        let seat = self.seat(scene, self.wish_for(scene, "commit", COMMIT_SECS)?).await?;
-        let hooks = find_hooks(scene).await?;
-        let message = format!("{}: {}", order.commit.id, order.commit.title);
-        let branch = scene.workstream.meta.branch.as_str();
+    async fn commit_rest(
+        &self,
+        request: ImplementRequest<'_>,
+    ) -> Result<Option<String>, StageRunError> {
+        let context = request.context;
+        let box_layout =
+            self.box_layout(context, self.box_options(context, "commit", COMMIT_SECS)?).await?;
+        let hooks = find_hooks(context).await?;
+        let message = format!("{}: {}", request.commit.id, request.commit.title);
+        let branch = context.workstream.meta.branch.as_str();
         let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, hooks.inside()];
-        let mut chore = BoxCommand::new(seat, argv.map(str::to_owned).to_vec());
-        chore.env = commit_env(&identity(scene.product).await.map_err(|failure| {
-            StageError::Failed(format!("whose commit it is could not be found out: {failure}"))
+        let mut chore = BoxCommand::new(box_layout, argv.map(str::to_owned).to_vec());
+        chore.env = commit_env(&identity(context.product).await.map_err(|failure| {
+            StageRunError::Failed(format!("whose commit it is could not be found out: {failure}"))
         })?);
         chore.programs = hooks.mount();
-        let launcher = self.launcher(scene, Vec::new()).await?;
-        let end = chore.run(&launcher, scene.cancel).await.map_err(StageError::failed)?;
-        read_commit(&end, scene)
+        let launcher = self.launcher(context, Vec::new()).await?;
+        let end = chore.run(&launcher, context.cancel).await.map_err(StageRunError::failed)?;
+        read_commit(&end, context)
     }
 }
 
-fn read_commit(end: &BoxCommandResult, scene: Scene<'_>) -> Result<Option<String>, StageError> {
+fn read_commit(
+    end: &BoxCommandResult,
+    context: StageContext<'_>,
+) -> Result<Option<String>, StageRunError> {
     match &end.record.ended {
         Ended::Exited { code: 0 } => Ok(None),
         Ended::Exited { code: OTHER_BRANCH } => Ok(Some(format!(
             "the agent left its workspace on another branch than {}",
-            scene.workstream.meta.branch
+            context.workstream.meta.branch
         ))),
         Ended::Exited { code } => Ok(Some(format!(
             "what the agent left could not be committed (status {code}): {}",
@@ -118,8 +129,8 @@ fn read_commit(end: &BoxCommandResult, scene: Scene<'_>) -> Result<Option<String
         Ended::OutOfTime => {
             Ok(Some(format!("what the agent left could not be committed within {COMMIT_SECS} s")))
         }
-        Ended::Stopped => Err(StageError::Stopped("stopped while committing".to_owned())),
-        other => Err(StageError::Failed(format!("the box for the commit failed: {other:?}"))),
+        Ended::Stopped => Err(StageRunError::Stopped("stopped while committing".to_owned())),
+        other => Err(StageRunError::Failed(format!("the box for the commit failed: {other:?}"))),
     }
 }
 
@@ -166,15 +177,15 @@ impl Hooks {
     }
 }
 
-async fn find_hooks(scene: Scene<'_>) -> Result<Hooks, StageError> {
-    let said = scene.product.hooks_path().await.map_err(StageError::failed)?;
+async fn find_hooks(context: StageContext<'_>) -> Result<Hooks, StageRunError> {
+    let said = context.product.hooks_path().await.map_err(StageRunError::failed)?;
     let hooks = match said {
         Some(path) if !path.starts_with(['/', '~']) => {
             return Ok(Hooks::Tracked(format!("/workspace/{path}")));
         }
         Some(path) if path.starts_with('/') => PathBuf::from(path),
         Some(_) => return Ok(Hooks::None),
-        None => scene.product.user().common_dir().join("hooks"),
+        None => context.product.user().common_dir().join("hooks"),
     };
     Ok(if has_hook(&hooks) { Hooks::Folder(hooks) } else { Hooks::None })
 }

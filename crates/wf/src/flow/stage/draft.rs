@@ -7,28 +7,28 @@ use model::id::Sha;
 use sandbox::spec::Access;
 
 use super::mission::Mission;
-use super::workshop::{REVIEW_WORKSPACE, Workshop};
-use super::{AgentEnd, Scene, StageError};
+use super::runner::{REVIEW_WORKSPACE, StageRunner};
+use super::{AgentAnswer, StageContext, StageRunError};
 use crate::rules::prompt::render_breakdown;
 
 /// The log of a draft, in its run's directory.
 const PLAN_LOG: &str = "plan.log";
 
-impl Workshop {
+impl StageRunner {
     /// Lets an agent draft micro-commits for a story.
     pub(crate) async fn draft(
         &self,
-        scene: Scene<'_>,
+        context: StageContext<'_>,
         head: &Sha,
         plan: &str,
         story: &str,
-    ) -> Result<AgentEnd, StageError> {
-        let profile = scene.profile;
+    ) -> Result<AgentAnswer, StageRunError> {
+        let profile = context.profile;
         let (provider, resolved) = self.resolve_agent(profile, &profile.plan).await?;
-        let workspace = self.lay_out(scene, head, REVIEW_WORKSPACE).await?;
-        let title = &scene.workstream.meta.title;
+        let workspace = self.checkout(context, head, REVIEW_WORKSPACE).await?;
+        let title = &context.workstream.meta.title;
         let mission = Mission {
-            scene,
+            context,
             provider,
             resolved: &resolved,
             name: "plan",
@@ -39,9 +39,9 @@ impl Workshop {
             files: BTreeMap::new(),
             workspace,
             access: Access::ReadOnly,
-            state: self.blank_state(scene)?,
+            state: self.blank_state(context)?,
             deadline_secs: profile.breakdown_timeout.as_secs(),
         };
-        Ok(AgentEnd { text: self.send(mission).await?.answer()? })
+        Ok(AgentAnswer { text: self.send(mission).await?.answer()? })
     }
 }

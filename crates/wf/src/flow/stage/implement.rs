@@ -8,39 +8,39 @@ use engine::agent_result::AgentClaim;
 use sandbox::spec::Access;
 
 use super::mission::{Mission, Told};
-use super::session::Memory;
-use super::workshop::{WORKSPACE, Workshop};
-use super::{AgentEnd, ImplementOrder, StageError};
+use super::runner::{StageRunner, WORKSPACE};
+use super::session::AgentMemory;
+use super::{AgentAnswer, ImplementRequest, StageRunError};
 use crate::disk::run_dir::IMPLEMENT_LOG;
 use crate::rules::profile::{Profile, SuiteRunner};
-use crate::rules::prompt::{Assignment, render_implement};
+use crate::rules::prompt::{ImplementTask, render_implement};
 
-impl Workshop {
+impl StageRunner {
     /// Lets an agent implement a micro-commit in a copy of the workstream's branch.
     pub(crate) async fn implement(
         &self,
-        order: ImplementOrder<'_>,
-    ) -> Result<AgentEnd, StageError> {
-        if !order.scene.profile.secrets_implement.is_empty() {
-            return Err(StageError::Config(
+        request: ImplementRequest<'_>,
+    ) -> Result<AgentAnswer, StageRunError> {
+        if !request.context.profile.secrets_implement.is_empty() {
+            return Err(StageRunError::Config(
                 "SECRETS_IMPLEMENT cannot be granted: nothing secret goes into a box".to_owned(),
             ));
         }
         let (provider, resolved) =
-            self.resolve_agent(order.scene.profile, &order.scene.profile.implement).await?;
-        self.lay_out(order.scene, order.head, WORKSPACE).await?;
-        let id = &order.scene.workstream.meta.id;
-        let mut memory = Memory::open(&self.site.agents_dir(id), provider)?;
-        let first = self.send(mission(order, provider, &resolved, &memory, "implement")).await?;
+            self.resolve_agent(request.context.profile, &request.context.profile.implement).await?;
+        self.checkout(request.context, request.head, WORKSPACE).await?;
+        let id = &request.context.workstream.meta.id;
+        let mut memory = AgentMemory::open(&self.dirs.agents_dir(id), provider)?;
+        let first = self.send(mission(request, provider, &resolved, &memory, "implement")).await?;
         let told = if memory.is_known() && lost_its_thread(&first) {
             self.ui.note("the conversation could not be gone on with; beginning a new one");
             memory.forget();
-            self.send(mission(order, provider, &resolved, &memory, "implement-anew")).await?
+            self.send(mission(request, provider, &resolved, &memory, "implement-anew")).await?
         } else {
             first
         };
         memory.keep(&told.report)?;
-        Ok(AgentEnd { text: told.answer()? })
+        Ok(AgentAnswer { text: told.answer()? })
     }
 }
 
@@ -50,36 +50,36 @@ fn lost_its_thread(told: &Told) -> bool {
 }
 
 fn mission<'a>(
-    order: ImplementOrder<'a>,
+    request: ImplementRequest<'a>,
     provider: Provider,
     resolved: &'a ResolvedAgent,
-    memory: &Memory,
+    memory: &AgentMemory,
     name: &'a str,
 ) -> Mission<'a> {
-    let scene = order.scene;
+    let context = request.context;
     Mission {
-        scene,
+        context,
         provider,
         resolved,
         name,
         log: IMPLEMENT_LOG,
-        prompt: prompt(order),
-        session: memory.wish(),
+        prompt: prompt(request),
+        session: memory.next_session(),
         used: memory.used(),
         files: BTreeMap::new(),
-        workspace: scene.run_dir.join(WORKSPACE),
+        workspace: context.run_dir.join(WORKSPACE),
         access: Access::ReadWrite,
         state: memory.state(),
-        deadline_secs: scene.profile.implement_timeout.as_secs(),
+        deadline_secs: context.profile.implement_timeout.as_secs(),
     }
 }
 
-fn prompt(order: ImplementOrder<'_>) -> String {
-    let (profile, meta) = (order.scene.profile, &order.scene.workstream.meta);
-    render_implement(&Assignment {
-        id: &order.commit.id,
-        title: &order.commit.title,
-        block: order.block,
+fn prompt(request: ImplementRequest<'_>) -> String {
+    let (profile, meta) = (request.context.profile, &request.context.workstream.meta);
+    render_implement(&ImplementTask {
+        id: &request.commit.id,
+        title: &request.commit.title,
+        block: request.block,
         branch: meta.branch.as_str(),
         max_files: profile.max_files,
         max_lines: profile.max_lines,
@@ -88,7 +88,7 @@ fn prompt(order: ImplementOrder<'_>) -> String {
         expected: &meta.expected_paths,
         tests: &test_lines(profile),
         timeout_secs: profile.implement_timeout.as_secs(),
-        history: order.history,
+        history: request.history,
     })
 }
 

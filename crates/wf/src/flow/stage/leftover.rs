@@ -6,9 +6,9 @@ use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use host::file::remove_tree_safely;
 
-use super::StageError;
-use super::workshop::{
-    BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, TEST_WORKSPACE, WORKSPACE, Workshop,
+use super::StageRunError;
+use super::runner::{
+    BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, StageRunner, TEST_WORKSPACE, WORKSPACE,
 };
 use crate::disk::{DiskError, names_in};
 
@@ -16,13 +16,13 @@ use crate::disk::{DiskError, names_in};
 const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 
 /// Ends every box of a run that is still at work, and waits for it. A box whose shim died has died with it.
-pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageError> {
+pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageRunError> {
     let boxes = run_dir.join("boxes");
     let mut stopped = 0;
-    for name in names_in(&boxes).map_err(StageError::failed)? {
+    for name in names_in(&boxes).map_err(StageRunError::failed)? {
         let place = BoxDir::new(boxes.join(name));
-        if launch::box_status(&place).map_err(StageError::failed)? == BoxStatus::Running {
-            launch::end(&place).await.map_err(StageError::failed)?;
+        if launch::box_status(&place).map_err(StageRunError::failed)? == BoxStatus::Running {
+            launch::end(&place).await.map_err(StageRunError::failed)?;
             stopped += 1;
         }
     }
@@ -31,8 +31,8 @@ pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageError> {
 
 /// Whether the agent's work has reached the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WorkFate {
-    Landed,
+pub(crate) enum WorkLocation {
+    OnBranch,
     /// It may exist nowhere else.
     Unknown,
 }
@@ -50,11 +50,11 @@ pub(crate) fn remove_copy(run_dir: &Path) -> Result<(), DiskError> {
     Ok(())
 }
 
-impl Workshop {
+impl StageRunner {
     /// Removes the copies of a run, and from its boxes what every box has. The agent's own is kept unless all of its work is on the branch.
-    pub(crate) fn tidy(&self, run_dir: &Path, fate: WorkFate) {
+    pub(crate) fn tidy(&self, run_dir: &Path, fate: WorkLocation) {
         let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
-        if fate == WorkFate::Landed {
+        if fate == WorkLocation::OnBranch {
             folders.extend(AGENTS_OWN);
         }
         for folder in folders {

@@ -12,8 +12,8 @@ use host::file::write_atomic;
 use model::verdict::Ended;
 use sandbox::spec::Access;
 
-use super::workshop::{BoxWish, Workshop, box_run};
-use super::{Scene, StageError};
+use super::runner::{BoxOptions, StageRunner, box_run};
+use super::{StageContext, StageRunError};
 
 /// The end of an agent's log in which an answer is looked for.
 const TEXT_CAP: usize = 4 << 20;
@@ -22,7 +22,7 @@ const LOG_CAP: usize = 16 << 20;
 
 /// What an agent is sent to do.
 pub(super) struct Mission<'a> {
-    pub(super) scene: Scene<'a>,
+    pub(super) context: StageContext<'a>,
     pub(super) provider: Provider,
     pub(super) resolved: &'a ResolvedAgent,
     /// The name of the box.
@@ -49,12 +49,12 @@ pub(super) struct Told {
     pub(super) text: String,
 }
 
-impl Workshop {
+impl StageRunner {
     /// Sends an agent and waits for it. What it printed is kept in the run's directory however it ended.
-    pub(super) async fn send(&self, mission: Mission<'_>) -> Result<Told, StageError> {
-        let scene = mission.scene;
-        let launcher = self.launcher(scene, mission.resolved.secrets()).await?;
-        let run = box_run(scene.run_dir)?;
+    pub(super) async fn send(&self, mission: Mission<'_>) -> Result<Told, StageRunError> {
+        let context = mission.context;
+        let launcher = self.launcher(context, mission.resolved.secrets()).await?;
+        let run = box_run(context.run_dir)?;
         let task = AgentTask {
             run: &run,
             prompt: mission.prompt,
@@ -62,27 +62,27 @@ impl Workshop {
             session: mission.session,
             mcp: Vec::new(),
         };
-        let mut plan = mission.resolved.plan(task).map_err(StageError::config)?;
+        let mut plan = mission.resolved.plan(task).map_err(StageRunError::config)?;
         plan.files.extend(mission.files);
-        let wish = BoxWish {
+        let options = BoxOptions {
             name: mission.name,
             workspace: mission.workspace,
             access: mission.access,
             state: mission.state,
             deadline_secs: mission.deadline_secs,
         };
-        let agent_run = AgentRun { site: self.seat(scene, wish).await?, plan: &plan };
-        agent_run.start(&launcher).map_err(StageError::failed)?;
+        let agent_run = AgentRun { site: self.box_layout(context, options).await?, plan: &plan };
+        agent_run.start(&launcher).map_err(StageRunError::failed)?;
         host::failpoint::hit(&format!("wf-{}-box", mission.name));
         let heard = |heard| self.hear(heard);
-        let done = agent_run.attend(mission.used, scene.cancel, heard).await;
+        let done = agent_run.attend(mission.used, context.cancel, heard).await;
         let log = read_log(&agent_run.box_dir().path().join("stdout.log"));
-        let path = scene.run_dir.join(mission.log);
-        write_atomic(&path, &log, 0o600).map_err(StageError::failed)?;
-        let done = done.map_err(StageError::failed)?;
-        scene.record(&plan.argv, &done.record, &log);
+        let path = context.run_dir.join(mission.log);
+        write_atomic(&path, &log, 0o600).map_err(StageRunError::failed)?;
+        let done = done.map_err(StageRunError::failed)?;
+        context.record(&plan.argv, &done.record, &log);
         self.note_egress(mission.name, &done.record);
-        check_end(&done.record, mission.deadline_secs, scene)?;
+        check_end(&done.record, mission.deadline_secs, context)?;
         Ok(tell(mission.provider, done, &log))
     }
 
@@ -123,8 +123,12 @@ impl Workshop {
 }
 
 /// A box that did not let its agent come to an end is a failure, whatever the agent said before.
-fn check_end(record: &ExitRecord, deadline: u64, scene: Scene<'_>) -> Result<(), StageError> {
-    let failed = |words: String| Err(StageError::Failed(words));
+fn check_end(
+    record: &ExitRecord,
+    deadline: u64,
+    context: StageContext<'_>,
+) -> Result<(), StageRunError> {
+    let failed = |message: String| Err(StageRunError::Failed(message));
     match &record.ended {
         Ended::Exited { .. } | Ended::Signalled { .. } => Ok(()),
         Ended::OutOfTime if record.fell_silent => {
@@ -134,9 +138,9 @@ fn check_end(record: &ExitRecord, deadline: u64, scene: Scene<'_>) -> Result<(),
         Ended::OutOfMemory => failed("the agent's box used all its memory".to_owned()),
         Ended::OutOfSpace => failed("the agent's box used all its disk space".to_owned()),
         Ended::Stopped | Ended::Frozen => {
-            let reason = scene.cancel.reason().map(|reason| reason.to_string());
-            let words = reason.unwrap_or_else(|| "the agent's box was stopped".to_owned());
-            Err(StageError::Stopped(words))
+            let reason = context.cancel.reason().map(|reason| reason.to_string());
+            let message = reason.unwrap_or_else(|| "the agent's box was stopped".to_owned());
+            Err(StageRunError::Stopped(message))
         }
         Ended::Infra { reason } => failed(format!("the agent's box failed: {reason}")),
     }
@@ -162,15 +166,15 @@ fn tell(provider: Provider, done: AgentExit, log: &[u8]) -> Told {
 
 impl Told {
     /// What it said, if it says that it came to its end.
-    pub(super) fn answer(self) -> Result<String, StageError> {
+    pub(super) fn answer(self) -> Result<String, StageRunError> {
         match self.claim {
             AgentClaim::Finished => Ok(self.text),
             AgentClaim::Failed { reason } => {
-                Err(StageError::Failed(format!("the agent failed: {reason}")))
+                Err(StageRunError::Failed(format!("the agent failed: {reason}")))
             }
             AgentClaim::Waiting { until } => {
                 let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
-                Err(StageError::Failed(format!("the model has no more to give{until}")))
+                Err(StageRunError::Failed(format!("the model has no more to give{until}")))
             }
         }
     }

@@ -4,16 +4,16 @@
 //! Agents and tests work on copies. What an agent made comes out as commits in a repository of the host's; nothing of the
 //! person's is touched here.
 
-mod bench;
 mod collect;
 mod draft;
-mod hiring;
 mod implement;
 mod leftover;
 mod mission;
+mod resolve_agent;
 mod review;
+mod runner;
 mod session;
-mod workshop;
+mod test_box;
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,8 +26,8 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::verdict::Ended;
 
-pub(crate) use leftover::{WorkFate, has_copy, remove_copy, stop_boxes};
-pub(crate) use workshop::Workshop;
+pub(crate) use leftover::{WorkLocation, has_copy, remove_copy, stop_boxes};
+pub(crate) use runner::StageRunner;
 
 use crate::disk::workstream::Workstream;
 use crate::rules::plan::MicroCommit;
@@ -35,7 +35,7 @@ use crate::rules::profile::Profile;
 
 /// What every order says about where it belongs.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct StageContext<'a> {
     pub(crate) workstream: &'a Workstream,
     pub(crate) profile: &'a Profile,
     pub(crate) product: &'a ProductRepo,
@@ -48,8 +48,8 @@ pub(crate) struct Scene<'a> {
 
 /// One micro-commit to implement.
 #[derive(Clone, Copy)]
-pub(crate) struct ImplementOrder<'a> {
-    pub(crate) scene: Scene<'a>,
+pub(crate) struct ImplementRequest<'a> {
+    pub(crate) context: StageContext<'a>,
     pub(crate) commit: &'a MicroCommit,
     /// The text of its block in the plan.
     pub(crate) block: &'a str,
@@ -61,8 +61,8 @@ pub(crate) struct ImplementOrder<'a> {
 
 /// One diff to review.
 #[derive(Clone, Copy)]
-pub(crate) struct ReviewOrder<'a> {
-    pub(crate) scene: Scene<'a>,
+pub(crate) struct ReviewRequest<'a> {
+    pub(crate) context: StageContext<'a>,
     pub(crate) commit: &'a MicroCommit,
     pub(crate) block: &'a str,
     /// What the diff leads to.
@@ -75,8 +75,8 @@ pub(crate) struct ReviewOrder<'a> {
 
 /// One suite to run in a box.
 #[derive(Clone, Copy)]
-pub(crate) struct SuiteOrder<'a> {
-    pub(crate) scene: Scene<'a>,
+pub(crate) struct SuiteRequest<'a> {
+    pub(crate) context: StageContext<'a>,
     /// The commit to test.
     pub(crate) head: &'a Sha,
     pub(crate) name: &'a str,
@@ -93,14 +93,14 @@ pub(crate) struct SuiteOrder<'a> {
 
 /// What an agent left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AgentEnd {
+pub(crate) struct AgentAnswer {
     /// Its last words: where the answer is looked for.
     pub(crate) text: String,
 }
 
 /// What an agent made.
 #[derive(Debug, Clone)]
-pub(crate) enum Work {
+pub(crate) enum CollectedWork {
     /// The branch stands where it stood.
     Nothing,
     /// Commits, in a repository of the host's.
@@ -111,7 +111,7 @@ pub(crate) enum Work {
 
 /// How a suite ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SuiteEnd {
+pub(crate) struct SuiteExit {
     /// 124 when the clock ended it (D85).
     pub(crate) exit_code: i32,
     pub(crate) duration: Duration,
@@ -119,7 +119,7 @@ pub(crate) struct SuiteEnd {
 
 /// Why a stage could not be run, or did not come to its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StageError {
+pub(crate) enum StageRunError {
     /// A person or the system told us to stop.
     #[error("stopped: {0}")]
     Stopped(String),
@@ -131,7 +131,7 @@ pub(crate) enum StageError {
     Failed(String),
 }
 
-impl StageError {
+impl StageRunError {
     /// A failure with its whole chain of causes.
     fn failed(error: impl std::error::Error + 'static) -> Self {
         Self::Failed(model::told(&error))
@@ -146,7 +146,7 @@ impl StageError {
 /// The signal by which a box is ended.
 const KILL: i32 = 9;
 
-impl Scene<'_> {
+impl StageContext<'_> {
     /// Writes down what was run in a box (12.2).
     pub(super) fn record(&self, argv: &[String], record: &ExitRecord, printed: &[u8]) {
         let exit = match &record.ended {
@@ -171,9 +171,9 @@ impl Scene<'_> {
     }
 
     /// Nothing is started for somebody who wants to stop.
-    fn refuse_stopped(&self) -> Result<(), StageError> {
+    fn refuse_stopped(&self) -> Result<(), StageRunError> {
         match self.cancel.reason() {
-            Some(reason) => Err(StageError::Stopped(reason.to_string())),
+            Some(reason) => Err(StageRunError::Stopped(reason.to_string())),
             None => Ok(()),
         }
     }

@@ -6,25 +6,29 @@ use agent::{SessionWish, Usage};
 use sandbox::spec::Access;
 
 use super::mission::Mission;
-use super::workshop::{REVIEW_WORKSPACE, Workshop};
-use super::{AgentEnd, ReviewOrder, StageError};
+use super::runner::{REVIEW_WORKSPACE, StageRunner};
+use super::{AgentAnswer, ReviewRequest, StageRunError};
 use crate::disk::run_dir::{DIFF, REVIEW_LOG};
-use crate::rules::prompt::{Inspection, render_review};
+use crate::rules::prompt::{ReviewTask, render_review};
 
-impl Workshop {
+impl StageRunner {
     /// Lets an agent review a diff. Every review begins afresh: who remembers having approved something looks less hard.
-    pub(crate) async fn review(&self, order: ReviewOrder<'_>) -> Result<AgentEnd, StageError> {
-        let scene = order.scene;
-        let (provider, resolved) = self.resolve_agent(scene.profile, &scene.profile.review).await?;
-        let workspace = self.lay_out(scene, order.head, REVIEW_WORKSPACE).await?;
-        let prompt = render_review(&Inspection {
-            id: &order.commit.id,
-            title: &order.commit.title,
-            block: order.block,
-            weakened: order.weakened,
+    pub(crate) async fn review(
+        &self,
+        request: ReviewRequest<'_>,
+    ) -> Result<AgentAnswer, StageRunError> {
+        let context = request.context;
+        let (provider, resolved) =
+            self.resolve_agent(context.profile, &context.profile.review).await?;
+        let workspace = self.checkout(context, request.head, REVIEW_WORKSPACE).await?;
+        let prompt = render_review(&ReviewTask {
+            id: &request.commit.id,
+            title: &request.commit.title,
+            block: request.block,
+            weakened: request.weakened,
         });
         let mission = Mission {
-            scene,
+            context,
             provider,
             resolved: &resolved,
             name: "review",
@@ -32,12 +36,12 @@ impl Workshop {
             prompt,
             session: SessionWish::Fresh { id: None },
             used: Usage::default(),
-            files: BTreeMap::from([(DIFF.to_owned(), order.patch.to_owned())]),
+            files: BTreeMap::from([(DIFF.to_owned(), request.patch.to_owned())]),
             workspace,
             access: Access::ReadOnly,
-            state: self.blank_state(scene)?,
-            deadline_secs: scene.profile.review_timeout.as_secs(),
+            state: self.blank_state(context)?,
+            deadline_secs: context.profile.review_timeout.as_secs(),
         };
-        Ok(AgentEnd { text: self.send(mission).await?.answer()? })
+        Ok(AgentAnswer { text: self.send(mission).await?.answer()? })
     }
 }

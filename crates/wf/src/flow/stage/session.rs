@@ -6,36 +6,36 @@ use agent::{AgentReport, Provider, SessionWish, Usage};
 use sandbox::spec::BoxUser;
 use serde::{Deserialize, Serialize};
 
-use super::StageError;
+use super::StageRunError;
 use crate::disk::{make_dir, read_optional};
 use crate::rules::schema::render_json;
 
 /// The memory of one agent of a workstream.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct AgentMemory {
     dir: PathBuf,
-    session: Option<Session>,
+    session: Option<SavedSession>,
 }
 
 /// A conversation that can be gone on with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Session {
+struct SavedSession {
     id: String,
     /// What it has used so far, from agents that count it in this way.
     #[serde(default)]
     usage: Usage,
 }
 
-impl Memory {
+impl AgentMemory {
     /// The memory of this provider in this workstream; an empty one if there was none. A session file that cannot be read
     /// is an agent that remembers nothing.
-    pub(super) fn open(agents_dir: &Path, provider: Provider) -> Result<Self, StageError> {
+    pub(super) fn open(agents_dir: &Path, provider: Provider) -> Result<Self, StageRunError> {
         let dir = agents_dir.join(provider.name());
-        make_dir(&dir).map_err(StageError::failed)?;
+        make_dir(&dir).map_err(StageRunError::failed)?;
         let memory = Self { dir, session: None };
         engine::workspace::make_harness_state(&memory.state(), BoxUser::of_caller())
-            .map_err(StageError::failed)?;
-        let bytes = read_optional(&memory.file()).map_err(StageError::failed)?;
+            .map_err(StageRunError::failed)?;
+        let bytes = read_optional(&memory.file()).map_err(StageRunError::failed)?;
         let session = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Ok(Self { session: session.filter(|_| provider.can_resume()), ..memory })
     }
@@ -55,7 +55,7 @@ impl Memory {
     }
 
     /// How the next mission begins.
-    pub(super) fn wish(&self) -> SessionWish {
+    pub(super) fn next_session(&self) -> SessionWish {
         match &self.session {
             Some(session) => SessionWish::Resume(session.id.clone()),
             None => SessionWish::Fresh { id: None },
@@ -73,11 +73,12 @@ impl Memory {
     }
 
     /// Keeps the conversation for the next run.
-    pub(super) fn keep(&self, report: &AgentReport) -> Result<(), StageError> {
+    pub(super) fn keep(&self, report: &AgentReport) -> Result<(), StageRunError> {
         let Some(id) = &report.session_id else { return Ok(()) };
-        let session = Session { id: id.clone(), usage: report.thread_usage.unwrap_or_default() };
+        let session =
+            SavedSession { id: id.clone(), usage: report.thread_usage.unwrap_or_default() };
         let text = render_json(&session);
         host::file::write_transient(&self.file(), text.as_bytes(), 0o600)
-            .map_err(StageError::failed)
+            .map_err(StageRunError::failed)
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 use model::id::MicroCommitId;
 
 pub(crate) use render::{commit_prefix, render_new_plan};
-use scan::{HeadingKind, Page};
+use scan::{HeadingKind, MarkdownPage};
 
 /// One micro-commit of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Plan {
 
 /// Reads a plan.
 pub(crate) fn parse_plan(text: &str) -> Result<Plan, PlanError> {
-    let page = Page::read(text);
+    let page = MarkdownPage::read(text);
     let mut plan = Plan::default();
     let mut lines: BTreeMap<MicroCommitId, usize> = BTreeMap::new();
     for (at, heading) in page.headings.iter().enumerate() {
@@ -98,7 +98,7 @@ pub(crate) fn parse_plan(text: &str) -> Result<Plan, PlanError> {
 }
 
 fn read_block(
-    page: &Page<'_>,
+    page: &MarkdownPage<'_>,
     id: MicroCommitId,
     title: String,
     block: Range<usize>,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_ends_at_any_heading_of_its_level_or_above_d24() {
+    fn a_block_ends_at_any_heading_of_its_level_or_above() {
         let text = "### COMMIT-A-001: a\nDone: [ ]\n### Notes\nDone: [x]\n";
         assert_eq!(ids(text), [("COMMIT-A-001".to_owned(), false)]);
         refused("### COMMIT-A-001: a\n## Notes\nDone: [x]\n", "line 1: COMMIT-A-001 has no line");
@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn two_done_lines_or_none_are_errors_d25_d26() {
+    fn two_done_lines_or_none_are_errors() {
         refused("### COMMIT-A-001: a\nDone: [ ]\nDone: [x]\n", "line 3: COMMIT-A-001 has a second");
         refused("### COMMIT-A-001: a\nwords\n", "line 1: COMMIT-A-001 has no line");
     }
 
     #[test]
-    fn the_exact_id_is_marked_d27() {
+    fn the_exact_id_is_marked() {
         let text =
             "### COMMIT-A-001-001: not COMMIT-A-001\nDone: [ ]\n### COMMIT-A-001: a\nDone: [ ]\n";
         let id = MicroCommitId::parse("COMMIT-A-001").unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_heading_is_named_by_its_line_d28() {
+    fn a_malformed_heading_is_named_by_its_line() {
         for bad in [
             "### COMMIT-A-0001: a",
             "### COMMIT-A-001 a",
@@ -220,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn fences_comments_and_code_are_dead_d29() {
+    fn fences_comments_and_code_are_dead() {
         let text = "<!--\n### COMMIT-X-001: x\nDone: [x]\n-->\n```md\n### COMMIT-X-002: x\n```\n~~~\nDone: [x]\n~~~\n\n    ### COMMIT-X-003: x\n\n### COMMIT-A-001: a\n```\n### COMMIT-X-004: x\nDone: [x]\n```\n<!-- Done: [x] -->\nDone: [ ]\n";
         assert_eq!(ids(text), [("COMMIT-A-001".to_owned(), false)]);
     }
 
     #[test]
-    fn an_id_is_planned_once_d30() {
+    fn an_id_is_planned_once() {
         refused(
             "### COMMIT-A-001: a\nDone: [ ]\n### COMMIT-A-001: b\nDone: [ ]\n",
             "line 3: COMMIT-A-001 was already planned on line 1",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn near_misses_are_warned_about_d32() {
+    fn near_misses_are_warned_about() {
         let plan = parse_plan(
             "## COMMIT-B-001: b\n### COMMIT-A-001: a\n- Done: [ ]\nDone: []\nDone: [ ]\n",
         )
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_survive_a_mark_d33() {
+    fn line_ends_survive_a_mark() {
         let text = "### COMMIT-A-001: a\r\nDone: [ ]\r\n\r\nend without newline";
         let id = MicroCommitId::parse("COMMIT-A-001").unwrap();
         assert_eq!(mark_done(text, &id).unwrap().unwrap(), text.replace("[ ]", "[x]"));
     }
 
     #[test]
-    fn acceptance_bullets_are_found_d95() {
+    fn acceptance_bullets_are_found() {
         let text = "### COMMIT-A-001: a\n- not this\n\n**Acceptance criteria:**\n\n- [ ] it runs\n* it stops\n  at once\n\nDone: [ ]\n- nor this\n";
         assert_eq!(
             parse_plan(text).unwrap().commits[0].acceptance,
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_plan_has_no_micro_commit_yet_d35() {
+    fn a_new_plan_has_no_micro_commit_yet() {
         let text = render_new_plan("user_auth", "Log in");
         assert_eq!(parse_plan(&text).unwrap(), Plan::default());
         assert!(text.contains("COMMIT-UA-001"));

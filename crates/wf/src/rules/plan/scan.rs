@@ -6,7 +6,7 @@ use model::id::MicroCommitId;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 
 /// A text with what the parser found in it.
-pub(super) struct Page<'a> {
+pub(super) struct MarkdownPage<'a> {
     text: &'a str,
     /// Headings of level 3 and above, in order.
     pub(super) headings: Vec<Heading>,
@@ -29,7 +29,7 @@ pub(super) enum HeadingKind {
     Other,
 }
 
-impl<'a> Page<'a> {
+impl<'a> MarkdownPage<'a> {
     pub(super) fn read(text: &'a str) -> Self {
         let line_ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(line_ends.map(|(at, _)| at + 1)).collect();

@@ -2,11 +2,11 @@
 
 use model::id::{ClarificationId, WorkstreamId};
 
-use super::{Board, Mode, Seen};
+use super::{Board, BoardMode, WorkstreamView};
 
 /// A key, whatever the terminal calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Press {
+pub(crate) enum KeyPress {
     Up,
     Down,
     Enter,
@@ -19,7 +19,7 @@ pub(crate) enum Press {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum BoardAction {
     /// Nothing but what is on the screen.
     Stay,
     Quit,
@@ -38,121 +38,123 @@ pub(crate) enum Action {
 }
 
 /// Acts on the board, and says what is to be done beside it.
-pub(crate) fn press(board: &mut Board, key: Press) -> Action {
+pub(crate) fn press(board: &mut Board, key: KeyPress) -> BoardAction {
     board.message.clear();
-    if key == Press::Interrupt {
-        return Action::Quit;
+    if key == KeyPress::Interrupt {
+        return BoardAction::Quit;
     }
     match std::mem::take(&mut board.mode) {
-        Mode::Browse => browse(board, key),
-        Mode::Answer { workstream, question, typed } => match edit(typed, key) {
-            Edit::On(typed) => {
-                board.mode = Mode::Answer { workstream, question, typed };
-                Action::Stay
+        BoardMode::Browse => browse(board, key),
+        BoardMode::Answer { workstream, question, typed } => match edit(typed, key) {
+            LineEdit::On(typed) => {
+                board.mode = BoardMode::Answer { workstream, question, typed };
+                BoardAction::Stay
             }
-            Edit::Done(words) => Action::Answer { workstream, question, words },
-            Edit::GivenUp => Action::Stay,
+            LineEdit::Done(words) => BoardAction::Answer { workstream, question, words },
+            LineEdit::GivenUp => BoardAction::Stay,
         },
-        Mode::Reject { workstream, typed } => match edit(typed, key) {
-            Edit::On(typed) => {
-                board.mode = Mode::Reject { workstream, typed };
-                Action::Stay
+        BoardMode::Reject { workstream, typed } => match edit(typed, key) {
+            LineEdit::On(typed) => {
+                board.mode = BoardMode::Reject { workstream, typed };
+                BoardAction::Stay
             }
-            Edit::Done(words) => Action::Reject { workstream, words },
-            Edit::GivenUp => Action::Stay,
+            LineEdit::Done(words) => BoardAction::Reject { workstream, words },
+            LineEdit::GivenUp => BoardAction::Stay,
         },
     }
 }
 
-fn browse(board: &mut Board, key: Press) -> Action {
+fn browse(board: &mut Board, key: KeyPress) -> BoardAction {
     let last = board.rows.len().saturating_sub(1);
     match key {
-        Press::Letter('q') => return Action::Quit,
-        Press::Up | Press::Letter('k') => board.selected = board.selected.saturating_sub(1),
-        Press::Down | Press::Letter('j') => board.selected = (board.selected + 1).min(last),
-        Press::Letter(letter) => {
+        KeyPress::Letter('q') => return BoardAction::Quit,
+        KeyPress::Up | KeyPress::Letter('k') => board.selected = board.selected.saturating_sub(1),
+        KeyPress::Down | KeyPress::Letter('j') => board.selected = (board.selected + 1).min(last),
+        KeyPress::Letter(letter) => {
             let chosen = board.chosen().cloned();
-            return chosen.map_or(Action::Stay, |chosen| about(board, &chosen, letter));
+            return chosen.map_or(BoardAction::Stay, |chosen| about(board, &chosen, letter));
         }
-        Press::Enter => {
-            let chosen = board.chosen().filter(|seen| !seen.questions.is_empty()).cloned();
-            return chosen.map_or(Action::Stay, |chosen| about(board, &chosen, 'a'));
+        KeyPress::Enter => {
+            let chosen = board.chosen().filter(|view| !view.questions.is_empty()).cloned();
+            return chosen.map_or(BoardAction::Stay, |chosen| about(board, &chosen, 'a'));
         }
-        Press::Escape | Press::Erase | Press::Interrupt => {}
+        KeyPress::Escape | KeyPress::Erase | KeyPress::Interrupt => {}
     }
-    Action::Stay
+    BoardAction::Stay
 }
 
 /// The keys that are about the chosen workstream.
-fn about(board: &mut Board, chosen: &Seen, letter: char) -> Action {
+fn about(board: &mut Board, chosen: &WorkstreamView, letter: char) -> BoardAction {
     let workstream = chosen.id.clone();
     match letter {
         'a' => match chosen.questions.first() {
             Some(question) => {
                 let question = question.id.clone();
-                board.mode = Mode::Answer { workstream, question, typed: String::new() };
-                Action::Stay
+                board.mode = BoardMode::Answer { workstream, question, typed: String::new() };
+                BoardAction::Stay
             }
             None => refuse(board, format!("{workstream} asks nothing")),
         },
-        'y' => Action::Approve(workstream),
+        'y' => BoardAction::Approve(workstream),
         'n' => {
-            board.mode = Mode::Reject { workstream, typed: String::new() };
-            Action::Stay
+            board.mode = BoardMode::Reject { workstream, typed: String::new() };
+            BoardAction::Stay
         }
-        'd' => Action::ShowDiff(workstream),
-        'l' => Action::ShowLog(workstream),
-        _ => Action::Stay,
+        'd' => BoardAction::ShowDiff(workstream),
+        'l' => BoardAction::ShowLog(workstream),
+        _ => BoardAction::Stay,
     }
 }
 
-fn refuse(board: &mut Board, words: String) -> Action {
+fn refuse(board: &mut Board, words: String) -> BoardAction {
     board.message = words;
-    Action::Stay
+    BoardAction::Stay
 }
 
 /// What a key does to a line that is being typed.
-enum Edit {
+enum LineEdit {
     On(String),
     Done(String),
     GivenUp,
 }
 
-fn edit(mut typed: String, key: Press) -> Edit {
+fn edit(mut typed: String, key: KeyPress) -> LineEdit {
     match key {
-        Press::Letter(letter) => typed.push(letter),
-        Press::Erase => {
+        KeyPress::Letter(letter) => typed.push(letter),
+        KeyPress::Erase => {
             typed.pop();
         }
-        Press::Enter if !typed.trim().is_empty() => return Edit::Done(typed.trim().to_owned()),
-        Press::Escape => return Edit::GivenUp,
-        Press::Enter | Press::Up | Press::Down | Press::Interrupt => {}
+        KeyPress::Enter if !typed.trim().is_empty() => {
+            return LineEdit::Done(typed.trim().to_owned());
+        }
+        KeyPress::Escape => return LineEdit::GivenUp,
+        KeyPress::Enter | KeyPress::Up | KeyPress::Down | KeyPress::Interrupt => {}
     }
-    Edit::On(typed)
+    LineEdit::On(typed)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{asking, board, seen};
+    use super::super::sample::{asking, board, view};
     use super::*;
     use crate::rules::status::WorkstreamStatus as S;
 
     /// What comes of keys that are pressed one after the other; `⏎` is Enter, `⎋` Escape, `⌫` the key that erases.
-    fn after(board: &mut Board, keys: &str) -> Action {
+    fn after(board: &mut Board, keys: &str) -> BoardAction {
         let key = |letter| match letter {
-            '⏎' => Press::Enter,
-            '⎋' => Press::Escape,
-            '⌫' => Press::Erase,
-            '↓' => Press::Down,
-            '↑' => Press::Up,
-            letter => Press::Letter(letter),
+            '⏎' => KeyPress::Enter,
+            '⎋' => KeyPress::Escape,
+            '⌫' => KeyPress::Erase,
+            '↓' => KeyPress::Down,
+            '↑' => KeyPress::Up,
+            letter => KeyPress::Letter(letter),
         };
-        keys.chars().map(key).fold(Action::Stay, |_, key| press(board, key))
+        keys.chars().map(key).fold(BoardAction::Stay, |_, key| press(board, key))
     }
 
     #[track_caller]
-    fn check(keys: &str, expected: Action) {
-        let mut board = board(vec![asking("a", &["Tokens"]), seen("b", S::Implement)]);
+    fn check(keys: &str, expected: BoardAction) {
+        let mut board = board(vec![asking("a", &["Tokens"]), view("b", S::Implement)]);
         assert_eq!(after(&mut board, keys), expected, "{keys}");
     }
 
@@ -162,37 +164,40 @@ mod tests {
 
     #[test]
     fn keys_lead_to_actions() {
-        let answer = |words: &str| Action::Answer {
+        let answer = |words: &str| BoardAction::Answer {
             workstream: id("a"),
             question: ClarificationId::numbered(1),
             words: words.to_owned(),
         };
-        check("q", Action::Quit);
+        check("q", BoardAction::Quit);
         check("a1⏎", answer("1"));
         check("⏎use q⌫JWT ⏎", answer("use JWT"));
-        check("a⏎", Action::Stay);
-        check("a1⎋q", Action::Quit);
-        check("y", Action::Approve(id("a")));
-        check("↓y", Action::Approve(id("b")));
-        check("↓↓↓↑y", Action::Approve(id("a")));
-        check("jd", Action::ShowDiff(id("b")));
-        check("jkl", Action::ShowLog(id("a")));
-        check("jntoo wide⏎", Action::Reject { workstream: id("b"), words: "too wide".to_owned() });
-        check("x", Action::Stay);
+        check("a⏎", BoardAction::Stay);
+        check("a1⎋q", BoardAction::Quit);
+        check("y", BoardAction::Approve(id("a")));
+        check("↓y", BoardAction::Approve(id("b")));
+        check("↓↓↓↑y", BoardAction::Approve(id("a")));
+        check("jd", BoardAction::ShowDiff(id("b")));
+        check("jkl", BoardAction::ShowLog(id("a")));
+        check(
+            "jntoo wide⏎",
+            BoardAction::Reject { workstream: id("b"), words: "too wide".to_owned() },
+        );
+        check("x", BoardAction::Stay);
     }
 
     #[test]
     fn ctrl_c_ends_it_even_while_typing_and_an_empty_board_takes_every_key() {
         let mut typing = board(vec![asking("a", &[])]);
-        assert_eq!(after(&mut typing, "aabc"), Action::Stay);
-        assert_eq!(press(&mut typing, Press::Interrupt), Action::Quit);
-        assert_eq!(after(&mut board(Vec::new()), "a↓↑⏎ndly"), Action::Stay);
+        assert_eq!(after(&mut typing, "aabc"), BoardAction::Stay);
+        assert_eq!(press(&mut typing, KeyPress::Interrupt), BoardAction::Quit);
+        assert_eq!(after(&mut board(Vec::new()), "a↓↑⏎ndly"), BoardAction::Stay);
     }
 
     #[test]
     fn an_answer_to_nothing_is_explained() {
-        let mut board = board(vec![seen("b", S::Implement)]);
-        assert_eq!(after(&mut board, "a"), Action::Stay);
+        let mut board = board(vec![view("b", S::Implement)]);
+        assert_eq!(after(&mut board, "a"), BoardAction::Stay);
         assert_eq!(board.message, "b asks nothing");
         after(&mut board, "j");
         assert_eq!(board.message, "");

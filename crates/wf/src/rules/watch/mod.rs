@@ -8,12 +8,12 @@ use model::id::{ClarificationId, WorkstreamId};
 
 use super::status::WorkstreamStatus;
 
-pub(crate) use key::{Action, Press, press};
-pub(crate) use page::{Line, Page, Tone, render_page};
+pub(crate) use key::{BoardAction, KeyPress, press};
+pub(crate) use page::{BoardLine, BoardPage, Tone, render_page};
 
 /// A question that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingQuestion {
     pub(crate) id: ClarificationId,
     pub(crate) text: String,
     /// The labels of the answers to choose from.
@@ -22,32 +22,32 @@ pub(crate) struct Waiting {
 
 /// The stage that a run is in, and since when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AtWork {
+pub(crate) struct ActiveStage {
     pub(crate) stage: String,
     pub(crate) since: Timestamp,
 }
 
 /// What is known of a workstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct WorkstreamView {
     pub(crate) id: WorkstreamId,
     pub(crate) title: String,
     pub(crate) status: WorkstreamStatus,
     /// Micro-commits done and planned; none if the plan cannot be read.
     pub(crate) progress: Option<(usize, usize)>,
-    pub(crate) at_work: Option<AtWork>,
-    pub(crate) questions: Vec<Waiting>,
+    pub(crate) active_stage: Option<ActiveStage>,
+    pub(crate) questions: Vec<PendingQuestion>,
     /// Whether a person is to look at the last micro-commit before the work goes on.
     pub(crate) awaits_approval: bool,
 }
 
-impl Seen {
+impl WorkstreamView {
     /// What a person has to do for it, if anything. While a run is on, only a question can need somebody.
     pub(crate) fn need(&self) -> Option<String> {
         if let Some(question) = self.questions.first() {
             return Some(format!("answer {}", question.id));
         }
-        if self.at_work.is_some() {
+        if self.active_stage.is_some() {
             return None;
         }
         if self.awaits_approval {
@@ -58,7 +58,7 @@ impl Seen {
 
     /// Those that need somebody come first, then those at work, then the others.
     fn rank(&self) -> u8 {
-        match (self.need().is_some(), &self.at_work, self.status) {
+        match (self.need().is_some(), &self.active_stage, self.status) {
             // A plan that is not written yet is nothing that broke off.
             (true, _, WorkstreamStatus::Planning) => 2,
             (true, _, _) => 0,
@@ -71,7 +71,7 @@ impl Seen {
 
 /// What the keys are for at the moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum BoardMode {
     /// Choosing.
     #[default]
     Browse,
@@ -85,36 +85,36 @@ pub(crate) enum Mode {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Board {
     pub(crate) project: String,
-    pub(crate) rows: Vec<Seen>,
+    pub(crate) rows: Vec<WorkstreamView>,
     pub(crate) selected: usize,
-    pub(crate) mode: Mode,
+    pub(crate) mode: BoardMode,
     /// What came of the last key.
     pub(crate) message: String,
 }
 
 impl Board {
     /// Takes over what was found. The chosen workstream stays chosen wherever it is now.
-    pub(crate) fn update(&mut self, mut found: Vec<Seen>) {
-        let chosen = self.chosen().map(|seen| seen.id.clone());
+    pub(crate) fn update(&mut self, mut found: Vec<WorkstreamView>) {
+        let chosen = self.chosen().map(|view| view.id.clone());
         found.sort_by(|one, other| (one.rank(), &one.id).cmp(&(other.rank(), &other.id)));
-        let place = chosen.and_then(|id| found.iter().position(|seen| seen.id == id));
+        let place = chosen.and_then(|id| found.iter().position(|view| view.id == id));
         self.selected = place.unwrap_or(self.selected).min(found.len().saturating_sub(1));
         self.rows = found;
     }
 
     /// The workstream that keys are about.
-    pub(crate) fn chosen(&self) -> Option<&Seen> {
+    pub(crate) fn chosen(&self) -> Option<&WorkstreamView> {
         self.rows.get(self.selected)
     }
 }
 
 /// What somebody should be told: the needs that were not there before.
-pub(crate) fn new_needs(before: &[Seen], now: &[Seen]) -> Vec<String> {
-    let had = |seen: &Seen| {
-        before.iter().find(|old| old.id == seen.id).is_some_and(|old| old.need() == seen.need())
+pub(crate) fn new_needs(before: &[WorkstreamView], now: &[WorkstreamView]) -> Vec<String> {
+    let had = |view: &WorkstreamView| {
+        before.iter().find(|old| old.id == view.id).is_some_and(|old| old.need() == view.need())
     };
-    let is_new = |seen: &&Seen| seen.rank() == 0 && !had(seen);
-    let words = |seen: &Seen| Some(format!("{} needs you: {}", seen.id, seen.need()?));
+    let is_new = |view: &&WorkstreamView| view.rank() == 0 && !had(view);
+    let words = |view: &WorkstreamView| Some(format!("{} needs you: {}", view.id, view.need()?));
     now.iter().filter(is_new).filter_map(words).collect()
 }
 
@@ -124,33 +124,39 @@ pub(crate) mod sample {
 
     use super::*;
 
-    pub(crate) fn seen(id: &str, status: WorkstreamStatus) -> Seen {
-        Seen {
+    pub(crate) fn view(id: &str, status: WorkstreamStatus) -> WorkstreamView {
+        WorkstreamView {
             id: WorkstreamId::parse(id).unwrap(),
             title: format!("About {id}"),
             status,
             progress: Some((1, 3)),
-            at_work: None,
+            active_stage: None,
             questions: Vec::new(),
             awaits_approval: false,
         }
     }
 
-    pub(crate) fn asking(id: &str, options: &[&str]) -> Seen {
-        let waiting = Waiting {
+    pub(crate) fn asking(id: &str, options: &[&str]) -> WorkstreamView {
+        let waiting = PendingQuestion {
             id: ClarificationId::numbered(1),
             text: "Which?".to_owned(),
             options: options.iter().map(|&word| word.to_owned()).collect(),
         };
-        Seen { questions: vec![waiting], ..seen(id, WorkstreamStatus::BlockedClarification) }
+        WorkstreamView {
+            questions: vec![waiting],
+            ..view(id, WorkstreamStatus::BlockedClarification)
+        }
     }
 
-    pub(crate) fn working(id: &str) -> Seen {
-        let at_work = AtWork { stage: "test".to_owned(), since: Timestamp::UNIX_EPOCH };
-        Seen { at_work: Some(at_work), ..seen(id, WorkstreamStatus::BlockedTest) }
+    pub(crate) fn working(id: &str) -> WorkstreamView {
+        let active_stage = ActiveStage { stage: "test".to_owned(), since: Timestamp::UNIX_EPOCH };
+        WorkstreamView {
+            active_stage: Some(active_stage),
+            ..view(id, WorkstreamStatus::BlockedTest)
+        }
     }
 
-    pub(crate) fn board(rows: Vec<Seen>) -> Board {
+    pub(crate) fn board(rows: Vec<WorkstreamView>) -> Board {
         let mut board = Board { project: "app".to_owned(), ..Board::default() };
         board.update(rows);
         board
@@ -159,42 +165,42 @@ pub(crate) mod sample {
 
 #[cfg(test)]
 mod tests {
-    use super::sample::{asking, board, seen, working};
+    use super::sample::{asking, board, view, working};
     use super::*;
     use WorkstreamStatus as S;
 
     #[test]
     fn what_needs_a_person_comes_first_then_what_runs() {
         let rows = vec![
-            seen("done", S::Done),
-            seen("idle", S::Implement),
-            seen("plan", S::Planning),
+            view("done", S::Done),
+            view("idle", S::Implement),
+            view("plan", S::Planning),
             working("busy"),
-            seen("ready", S::MergeReady),
+            view("ready", S::MergeReady),
             asking("asks", &[]),
         ];
         let board = board(rows);
-        let ids: Vec<&str> = board.rows.iter().map(|seen| seen.id.as_str()).collect();
+        let ids: Vec<&str> = board.rows.iter().map(|view| view.id.as_str()).collect();
         assert_eq!(ids, ["asks", "ready", "busy", "plan", "idle", "done"]);
     }
 
     #[test]
     fn a_run_that_is_on_needs_nobody_unless_it_asks() {
         assert_eq!(working("a").need(), None);
-        assert_eq!(seen("a", S::BlockedTest).need().unwrap(), "look at the last run: wf show");
-        let both = Seen { at_work: working("a").at_work, ..asking("a", &[]) };
+        assert_eq!(view("a", S::BlockedTest).need().unwrap(), "look at the last run: wf show");
+        let both = WorkstreamView { active_stage: working("a").active_stage, ..asking("a", &[]) };
         assert_eq!(both.need().unwrap(), "answer CLQ-001");
-        let supervised = Seen { awaits_approval: true, ..seen("a", S::Implement) };
+        let supervised = WorkstreamView { awaits_approval: true, ..view("a", S::Implement) };
         assert_eq!(supervised.need().unwrap(), "approve or reject");
     }
 
     #[test]
     fn the_chosen_workstream_stays_chosen_when_the_order_changes() {
-        let mut board = board(vec![seen("a", S::Implement), seen("b", S::Implement)]);
+        let mut board = board(vec![view("a", S::Implement), view("b", S::Implement)]);
         board.selected = 1;
-        board.update(vec![seen("a", S::Implement), asking("b", &[])]);
+        board.update(vec![view("a", S::Implement), asking("b", &[])]);
         assert_eq!((board.selected, board.chosen().unwrap().id.as_str()), (0, "b"));
-        board.update(vec![seen("a", S::Implement)]);
+        board.update(vec![view("a", S::Implement)]);
         assert_eq!(board.chosen().unwrap().id.as_str(), "a");
         board.update(Vec::new());
         assert_eq!(board.chosen(), None);
@@ -202,7 +208,7 @@ mod tests {
 
     #[test]
     fn only_a_need_that_is_new_is_told() {
-        let (before, now) = ([seen("a", S::Implement)], [asking("a", &[])]);
+        let (before, now) = ([view("a", S::Implement)], [asking("a", &[])]);
         assert_eq!(new_needs(&before, &now), ["a needs you: answer CLQ-001"]);
         assert_eq!(new_needs(&now, &now), Vec::<String>::new());
         assert_eq!(new_needs(&now, &before), Vec::<String>::new());

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::escape::escape_line;
 
-use super::{Board, Mode, Seen};
+use super::{Board, BoardMode, WorkstreamView};
 
 /// How a line is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,15 +19,15 @@ pub(crate) enum Tone {
 
 /// One line of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct BoardLine {
     pub(crate) text: String,
     pub(crate) tone: Tone,
 }
 
 /// A whole screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Page {
-    pub(crate) lines: Vec<Line>,
+pub(crate) struct BoardPage {
+    pub(crate) lines: Vec<BoardLine>,
 }
 
 /// The head, the names of the columns, a rule, and the line of keys.
@@ -37,19 +37,19 @@ const DETAILS: usize = 7;
 const KEYS: &str = "a answer  y approve  n reject  d diff  l log  j/k move  q quit";
 
 /// Renders the board for a screen of that many columns and rows; it has exactly that many lines.
-pub(crate) fn render_page(board: &Board, now: Timestamp, columns: usize, rows: usize) -> Page {
+pub(crate) fn render_page(board: &Board, now: Timestamp, columns: usize, rows: usize) -> BoardPage {
     let details = if rows >= AROUND + DETAILS + 3 { DETAILS } else { 0 };
     let room = rows.saturating_sub(AROUND + details).max(1);
     // The chosen one is always on the screen.
     let first = board.selected.saturating_sub(room - 1);
     let mut lines = vec![line(head(board), Tone::Faint), line(columns_head(), Tone::Faint)];
-    for (at, seen) in board.rows.iter().enumerate().skip(first).take(room) {
-        let tone = match (at == board.selected, seen.need().is_some()) {
+    for (at, view) in board.rows.iter().enumerate().skip(first).take(room) {
+        let tone = match (at == board.selected, view.need().is_some()) {
             (true, _) => Tone::Chosen,
             (false, true) => Tone::Pressing,
             (false, false) => Tone::Plain,
         };
-        lines.push(line(row(seen, at == board.selected, now), tone));
+        lines.push(line(row(view, at == board.selected, now), tone));
     }
     if board.rows.is_empty() {
         lines.push(line("No active workstreams. Start one: wf new", Tone::Plain));
@@ -64,16 +64,16 @@ pub(crate) fn render_page(board: &Board, now: Timestamp, columns: usize, rows: u
     for line in &mut lines {
         line.text = line.text.chars().take(columns).collect();
     }
-    Page { lines }
+    BoardPage { lines }
 }
 
-fn line(text: impl Into<String>, tone: Tone) -> Line {
-    Line { text: text.into(), tone }
+fn line(text: impl Into<String>, tone: Tone) -> BoardLine {
+    BoardLine { text: text.into(), tone }
 }
 
 fn head(board: &Board) -> String {
-    let needing = board.rows.iter().filter(|seen| seen.rank() == 0).count();
-    let running = board.rows.iter().filter(|seen| seen.at_work.is_some()).count();
+    let needing = board.rows.iter().filter(|view| view.rank() == 0).count();
+    let running = board.rows.iter().filter(|view| view.active_stage.is_some()).count();
     let all = board.rows.len();
     format!("wf watch {}: {needing} need you, {running} at work, {all} in all", board.project)
 }
@@ -82,19 +82,19 @@ fn columns_head() -> String {
     format!("  {:<16} {:<21} {:>7} {}", "WORKSTREAM", "STATUS", "PLAN", "NEEDS YOU, OR AT WORK")
 }
 
-fn row(seen: &Seen, is_chosen: bool, now: Timestamp) -> String {
-    let plan = seen.progress.map_or("?".to_owned(), |(done, all)| format!("{done}/{all}"));
-    let work = seen.at_work.as_ref().map(|work| {
+fn row(view: &WorkstreamView, is_chosen: bool, now: Timestamp) -> String {
+    let plan = view.progress.map_or("?".to_owned(), |(done, all)| format!("{done}/{all}"));
+    let work = view.active_stage.as_ref().map(|work| {
         let secs = now.duration_since(work.since).as_secs().max(0);
         format!("{} {}", escape_line(&work.stage), elapsed(secs))
     });
-    let last = match (seen.need(), work) {
+    let last = match (view.need(), work) {
         (Some(need), Some(work)) => format!("{need} ({work})"),
         (Some(words), None) | (None, Some(words)) => words,
         (None, None) => String::new(),
     };
     let mark = if is_chosen { ">" } else { " " };
-    format!("{mark} {:<16} {:<21} {plan:>7} {last}", seen.id.as_str(), seen.status)
+    format!("{mark} {:<16} {:<21} {plan:>7} {last}", view.id.as_str(), view.status)
 }
 
 /// A span of time, short.
@@ -107,10 +107,10 @@ fn elapsed(secs: i64) -> String {
 }
 
 /// What there is to know about the chosen one: the question with its answers, or what it needs.
-fn about_chosen(seen: &Seen) -> Vec<Line> {
-    let mut lines = vec![line(format!("{}: {}", seen.id, escape_line(&seen.title)), Tone::Plain)];
-    let Some(question) = seen.questions.first() else {
-        let need = seen.need().map(|need| format!("Next: {need}"));
+fn about_chosen(view: &WorkstreamView) -> Vec<BoardLine> {
+    let mut lines = vec![line(format!("{}: {}", view.id, escape_line(&view.title)), Tone::Plain)];
+    let Some(question) = view.questions.first() else {
+        let need = view.need().map(|need| format!("WatchStep: {need}"));
         lines.extend(need.map(|need| line(need, Tone::Pressing)));
         return lines;
     };
@@ -122,23 +122,23 @@ fn about_chosen(seen: &Seen) -> Vec<Line> {
     lines
 }
 
-fn last_line(board: &Board) -> Line {
+fn last_line(board: &Board) -> BoardLine {
     match &board.mode {
-        Mode::Answer { question, typed, .. } => {
+        BoardMode::Answer { question, typed, .. } => {
             line(format!("Answer to {question} (Enter, Esc): {}_", escape_line(typed)), Tone::Plain)
         }
-        Mode::Reject { workstream, typed } => {
+        BoardMode::Reject { workstream, typed } => {
             let typed = escape_line(typed);
             line(format!("Why is {workstream} rejected (Enter, Esc)? {typed}_"), Tone::Plain)
         }
-        Mode::Browse if board.message.is_empty() => line(KEYS, Tone::Faint),
-        Mode::Browse => line(escape_line(&board.message), Tone::Plain),
+        BoardMode::Browse if board.message.is_empty() => line(KEYS, Tone::Faint),
+        BoardMode::Browse => line(escape_line(&board.message), Tone::Plain),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{asking, board, seen, working};
+    use super::super::sample::{asking, board, view, working};
     use super::*;
     use crate::rules::status::WorkstreamStatus as S;
 
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_board_fits_on_eighty_by_twenty_four() {
         let mut board = board(vec![asking("tf", &["Tokens", "Cookies"]), working("busy")]);
-        board.mode = Mode::Browse;
+        board.mode = BoardMode::Browse;
         let page = text(&board, 80, 24);
         for words in [
             "wf watch app: 1 need you, 1 at work, 2 in all",
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_chosen_one_is_on_the_screen_however_small_it_is() {
-        let rows = (0..50).map(|n| seen(&format!("w{n:02}"), S::Implement)).collect();
+        let rows = (0..50).map(|n| view(&format!("w{n:02}"), S::Implement)).collect();
         let mut board = board(rows);
         board.selected = 40;
         for size in [24, 10, 5, 2, 1] {

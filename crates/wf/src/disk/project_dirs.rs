@@ -8,7 +8,7 @@ use model::id::WorkstreamId;
 use super::workflow::Workflow;
 use super::{DiskError, load_env, names_in};
 use crate::rules::agent_choice;
-use crate::rules::choose::{Candidate, Wish, choose_project};
+use crate::rules::choose::{ProjectCandidate, ProjectQuery, choose_project};
 use crate::rules::profile::{KNOWN, Profile, parse_profile};
 use crate::rules::project::Project;
 
@@ -31,7 +31,7 @@ pub(crate) const CLOSED: &str = "_closed";
 
 /// A project and its places.
 #[derive(Debug, Clone)]
-pub(crate) struct Site {
+pub(crate) struct ProjectDirs {
     pub(crate) project: Project,
     /// Its folder in the workflow repository.
     pub(crate) dir: PathBuf,
@@ -41,7 +41,7 @@ pub(crate) struct Site {
     pub(crate) warnings: Vec<String>,
 }
 
-impl Site {
+impl ProjectDirs {
     /// Finds out which project is meant and where its things are.
     pub(crate) fn resolve(flag: Option<&str>, here: &Path) -> Result<Self, DiskError> {
         let workflow = Workflow::find(here)?.ok_or_else(|| {
@@ -55,9 +55,9 @@ impl Site {
         // Who says the name needs no look at the other projects.
         let said = flag.or(variable.as_deref().filter(|name| !name.is_empty()));
         let known = candidates(&workflow, &names, said.is_none(), here)?;
-        let wish = Wish { flag, variable: variable.as_deref(), here };
-        let name =
-            choose_project(&wish, &known).map_err(|error| DiskError::Setting(error.to_string()))?;
+        let query = ProjectQuery { flag, variable: variable.as_deref(), here };
+        let name = choose_project(&query, &known)
+            .map_err(|error| DiskError::Setting(error.to_string()))?;
         Self::open(&workflow, &name)
     }
 
@@ -163,7 +163,7 @@ fn candidates(
     names: &[String],
     with_folders: bool,
     here: &Path,
-) -> Result<Vec<Candidate>, DiskError> {
+) -> Result<Vec<ProjectCandidate>, DiskError> {
     let mut found = Vec::new();
     for name in names {
         let mut folders = Vec::new();
@@ -174,7 +174,7 @@ fn candidates(
                 folders.extend(worktree_around(workflow, &project, here)?);
             }
         }
-        found.push(Candidate { name: name.clone(), folders });
+        found.push(ProjectCandidate { name: name.clone(), folders });
     }
     Ok(found)
 }

@@ -10,26 +10,26 @@ use model::id::Sha;
 use super::RunContext;
 use crate::disk::implemented::{Implemented, ImplementedFile};
 use crate::exit::{Failure, OrExit};
-use crate::rules::constraint::{Aftermath, Bounds, judge_bounds};
-use crate::rules::pipeline::{Report, Stage};
+use crate::rules::constraint::{ChangeLimits, ObservedChange, judge_change};
+use crate::rules::pipeline::{RunStage, StageOutcome};
 
 /// More commits than any micro-commit has.
 const MOST_COMMITS: usize = 1000;
 
 /// Judges the commits, and moves the branch if they are good.
-pub(super) async fn land(
+pub(super) async fn apply_commits(
     context: &mut RunContext,
     repo: &SealedRepo,
     name: &RefName,
     tip: &Sha,
-) -> Result<Report, Failure> {
+) -> Result<StageOutcome, Failure> {
     let head = context.head_before()?.clone();
     let after = observe(repo, &head, tip).await?;
     let verdict = {
         let (profile, meta) = (context.profile()?, &context.loaded()?.meta);
-        judge_bounds(
+        judge_change(
             &after,
-            &Bounds {
+            &ChangeLimits {
                 id: &context.selected()?.id,
                 max_files: profile.max_files,
                 max_lines: profile.max_lines,
@@ -41,7 +41,7 @@ pub(super) async fn land(
     };
     match verdict {
         Ok(warnings) => context.notes.extend(warnings),
-        Err(words) => return Ok(Report::failed(Stage::Implement, words)),
+        Err(message) => return Ok(StageOutcome::failed(RunStage::Implement, message)),
     }
     let implemented = Implemented {
         micro_commit: context.selected()?.id.clone(),
@@ -56,7 +56,7 @@ pub(super) async fn land(
 }
 
 /// What git says about the commits.
-async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<Aftermath, Failure> {
+async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<ObservedChange, Failure> {
     let known = std::slice::from_ref(head);
     let commits = repo.new_commits(tip, known, MOST_COMMITS).await.or_exit(WfExit::General)?;
     let entries = repo.changed_entries(head, tip).await.or_exit(WfExit::General)?;
@@ -69,7 +69,7 @@ async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<Aftermath, 
         ("links another repository", found.gitlinks_made),
         ("is too large", found.oversize),
     ];
-    Ok(Aftermath {
+    Ok(ObservedChange {
         head_before: head.clone(),
         head_after: tip.clone(),
         descends: found.base_reachable,
@@ -90,36 +90,38 @@ async fn move_branch(
     repo: &SealedRepo,
     name: &RefName,
     implemented: &Implemented,
-) -> Result<Report, Failure> {
+) -> Result<StageOutcome, Failure> {
     let Implemented { before, tip, .. } = implemented;
     let (product, meta) = (context.product()?, &context.loaded()?.meta);
     product.take_objects(repo, name).await.or_exit(WfExit::General)?;
     let branch = product.current_branch(&meta.worktree).await.or_exit(WfExit::General)?;
     let head = product.head(&meta.worktree).await.or_exit(WfExit::General)?;
     if branch.as_ref() != Some(&meta.branch) || head.as_ref() != Some(before) {
-        let words = format!(
+        let message = format!(
             "the worktree {} was moved while the agent worked; its commit {tip} is kept in the repository",
             meta.worktree.display()
         );
-        return Ok(Report::failed(Stage::Implement, words));
+        return Ok(StageOutcome::failed(RunStage::Implement, message));
     }
     let changed = product.changed_paths(before, tip).await.or_exit(WfExit::General)?;
     let dirty = product.dirty_paths(&meta.worktree).await.or_exit(WfExit::General)?;
     if let Some(in_the_way) = dirty.iter().find(|dirty| changed.contains(&dirty.path)) {
-        let words = format!(
+        let message = format!(
             "{} has uncommitted changes in the worktree and is changed by this micro-commit; put yours aside (git stash) and run wf again",
             String::from_utf8_lossy(&in_the_way.path)
         );
-        return Ok(Report::failed(Stage::Implement, words));
+        return Ok(StageOutcome::failed(RunStage::Implement, message));
     }
     product.fast_forward(&meta.worktree, tip).await.or_exit(WfExit::Implement)?;
     host::failpoint::hit("wf-landed");
     context.head = Some(tip.clone());
-    Ok(Report::Passed)
+    Ok(StageOutcome::Passed)
 }
 
 /// Takes up an implementation that an earlier run was stopped over; none if there is none that fits.
-pub(super) async fn take_up(context: &mut RunContext) -> Result<Option<Report>, Failure> {
+pub(super) async fn resume_implemented(
+    context: &mut RunContext,
+) -> Result<Option<StageOutcome>, Failure> {
     let Some(implemented) = file(context)?.load()? else { return Ok(None) };
     let head = context.head_before()?.clone();
     let note = format!(
@@ -133,9 +135,9 @@ pub(super) async fn take_up(context: &mut RunContext) -> Result<Option<Report>, 
     if head == implemented.tip {
         context.notes.push(note);
         context.head = Some(head);
-        return Ok(Some(Report::Passed));
+        return Ok(Some(StageOutcome::Passed));
     }
-    let path = context.site.runs_dir().join(&implemented.run).join("repo.git");
+    let path = context.dirs.runs_dir().join(&implemented.run).join("repo.git");
     if head != implemented.before || !path.is_dir() {
         // Somebody moved the branch meanwhile; the agent looks at it anew.
         file(context)?.clear()?;
@@ -148,10 +150,10 @@ pub(super) async fn take_up(context: &mut RunContext) -> Result<Option<Report>, 
 }
 
 /// There is a verdict: the next try of this micro-commit begins with the agent again.
-pub(super) fn settle(context: &RunContext) -> Result<(), Failure> {
+pub(super) fn clear_implemented(context: &RunContext) -> Result<(), Failure> {
     Ok(file(context)?.clear()?)
 }
 
 fn file(context: &RunContext) -> Result<ImplementedFile, Failure> {
-    Ok(ImplementedFile::of(&context.site, &context.id)?)
+    Ok(ImplementedFile::of(&context.dirs, &context.id)?)
 }

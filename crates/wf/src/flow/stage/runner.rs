@@ -15,9 +15,9 @@ use sandbox::choice;
 use sandbox::spec::{Access, BoxUser, Limits, Root};
 use tokio::sync::OnceCell;
 
-use super::{Scene, StageError};
+use super::{StageContext, StageRunError};
+use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::secrets::load_secrets;
-use crate::disk::site::Site;
 use crate::exit::{Failure, OrExit};
 use crate::rules::profile::Profile;
 use crate::ui::Ui;
@@ -38,20 +38,20 @@ pub(super) const BOX_STATE: &str = "box-state";
 
 /// Runs code of others in boxes.
 #[derive(Debug)]
-pub(crate) struct Workshop {
-    pub(super) site: Site,
+pub(crate) struct StageRunner {
+    pub(super) dirs: ProjectDirs,
     pub(super) ui: Ui,
     /// Values that no log may hold.
     pub(super) secrets: Vec<Secret>,
     /// Where agents are installed.
     pub(super) agents: PathBuf,
-    backend: OnceCell<Backend>,
+    backend: OnceCell<ChosenBackend>,
     /// What deserves a word in the run's record.
     notes: Mutex<Vec<String>>,
 }
 
 #[derive(Debug, Clone)]
-struct Backend {
+struct ChosenBackend {
     kind: BackendKind,
     root: Root,
     reason: String,
@@ -59,7 +59,7 @@ struct Backend {
 
 /// One box that is wanted.
 #[derive(Debug)]
-pub(super) struct BoxWish<'a> {
+pub(super) struct BoxOptions<'a> {
     pub(super) name: &'a str,
     pub(super) workspace: PathBuf,
     pub(super) access: Access,
@@ -67,23 +67,23 @@ pub(super) struct BoxWish<'a> {
     pub(super) deadline_secs: u64,
 }
 
-impl Workshop {
+impl StageRunner {
     /// The workshop of a project.
-    pub(crate) fn new(site: &Site, ui: Ui) -> Result<Self, Failure> {
-        let dirs = Dirs::from_env().or_exit(WfExit::Config)?;
+    pub(crate) fn new(dirs: &ProjectDirs, ui: Ui) -> Result<Self, Failure> {
+        let user_dirs = Dirs::from_env().or_exit(WfExit::Config)?;
         Ok(Self {
-            site: site.clone(),
+            dirs: dirs.clone(),
             ui,
-            secrets: load_secrets(site)?,
-            agents: dirs.data_home().join("bottleworks/agents"),
+            secrets: load_secrets(dirs)?,
+            agents: user_dirs.data_home().join("bottleworks/agents"),
             backend: OnceCell::new(),
             notes: Mutex::new(Vec::new()),
         })
     }
 
     /// Keeps a word for the run's record.
-    pub(super) fn note(&self, words: String) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+    pub(super) fn note(&self, message: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(message);
     }
 
     /// What was noted since the last time.
@@ -92,84 +92,87 @@ impl Workshop {
     }
 
     /// Where a box stands.
-    pub(super) async fn seat(
+    pub(super) async fn box_layout(
         &self,
-        scene: Scene<'_>,
-        wish: BoxWish<'_>,
-    ) -> Result<BoxLayout, StageError> {
-        let backend = self.backend(scene.profile).await?;
+        context: StageContext<'_>,
+        options: BoxOptions<'_>,
+    ) -> Result<BoxLayout, StageRunError> {
+        let backend = self.backend(context.profile).await?;
         Ok(BoxLayout {
-            run: box_run(scene.run_dir)?,
-            name: BoxName::parse(wish.name).map_err(StageError::failed)?,
-            box_dir: scene.run_dir.join("boxes").join(wish.name),
+            run: box_run(context.run_dir)?,
+            name: BoxName::parse(options.name).map_err(StageRunError::failed)?,
+            box_dir: context.run_dir.join("boxes").join(options.name),
             root: backend.root,
-            workspace: wish.workspace,
-            access: wish.access,
-            harness_state: wish.state,
+            workspace: options.workspace,
+            access: options.access,
+            harness_state: options.state,
             user: BoxUser::of_caller(),
             limits: Limits::default(),
-            deadline_secs: wish.deadline_secs,
+            deadline_secs: options.deadline_secs,
         })
     }
 
     /// What starts boxes; `more` are further values that no log may hold.
     pub(super) async fn launcher(
         &self,
-        scene: Scene<'_>,
+        context: StageContext<'_>,
         more: Vec<Secret>,
-    ) -> Result<Launcher, StageError> {
-        scene.refuse_stopped()?;
-        let backend = self.backend(scene.profile).await?.kind;
+    ) -> Result<Launcher, StageRunError> {
+        context.refuse_stopped()?;
+        let backend = self.backend(context.profile).await?.kind;
         let secrets = self.secrets.iter().cloned().chain(more).collect();
-        Launcher::of_this_program(backend, secrets).map_err(StageError::failed)
+        Launcher::of_this_program(backend, secrets).map_err(StageRunError::failed)
     }
 
     /// Where boxes come from, and why from there.
-    pub(crate) async fn describe_backend(&self, profile: &Profile) -> Result<String, StageError> {
+    pub(crate) async fn describe_backend(
+        &self,
+        profile: &Profile,
+    ) -> Result<String, StageRunError> {
         self.backend(profile).await.map(|backend| backend.reason)
     }
 
-    async fn backend(&self, profile: &Profile) -> Result<Backend, StageError> {
+    async fn backend(&self, profile: &Profile) -> Result<ChosenBackend, StageRunError> {
         let look = async {
             let wanted = profile.box_backend.as_deref().map(str::parse).transpose();
-            let wanted: Option<BackendKind> = wanted.map_err(StageError::config)?;
+            let wanted: Option<BackendKind> = wanted.map_err(StageRunError::config)?;
             let image = profile.box_image.as_deref().unwrap_or(DEFAULT_IMAGE);
             let found = choice::observe(wanted, image).await;
-            let choice = choice::choose(wanted, &found, image).map_err(StageError::config)?;
+            let choice = choice::choose(wanted, &found, image).map_err(StageRunError::config)?;
             let root = choice.kind.root(image, None);
             let reason = format!("{}: {}", choice.kind, choice.reason);
-            Ok(Backend { kind: choice.kind, root, reason })
+            Ok(ChosenBackend { kind: choice.kind, root, reason })
         };
         self.backend.get_or_try_init(|| look).await.cloned()
     }
 
     /// Makes a copy of a commit of the product, on the workstream's branch, with nothing else of the person's in it.
-    pub(super) async fn lay_out(
+    pub(super) async fn checkout(
         &self,
-        scene: Scene<'_>,
+        context: StageContext<'_>,
         commit: &Sha,
         folder: &str,
-    ) -> Result<PathBuf, StageError> {
-        scene.refuse_stopped()?;
-        let meta = &scene.workstream.meta;
-        let path = scene.run_dir.join(folder);
-        let wish = WorkspaceOptions {
+    ) -> Result<PathBuf, StageRunError> {
+        context.refuse_stopped()?;
+        let meta = &context.workstream.meta;
+        let path = context.run_dir.join(folder);
+        let options = WorkspaceOptions {
             branch: meta.branch.clone(),
             base: commit.clone(),
             others: vec![(format!("base/{}", meta.base_branch), meta.base_sha.clone())],
             owner: BoxUser::of_caller(),
             merge: None,
         };
-        let mirror = self.site.mirror(&meta.id);
+        let mirror = self.dirs.mirror(&meta.id);
         let notes = make_workspace(
-            scene.product.user(),
-            &wish,
+            context.product.user(),
+            &options,
             &path,
             &mirror,
-            Some(Arc::clone(scene.log)),
+            Some(Arc::clone(context.log)),
         )
         .await
-        .map_err(StageError::failed)?;
+        .map_err(StageRunError::failed)?;
         for submodule in &notes.submodules {
             self.note(format!("the submodule {submodule} is an empty folder in the box"));
         }
@@ -177,9 +180,9 @@ impl Workshop {
     }
 
     /// A home for a box that has no memory.
-    pub(super) fn blank_state(&self, scene: Scene<'_>) -> Result<PathBuf, StageError> {
-        let path = scene.run_dir.join(BOX_STATE);
-        make_harness_state(&path, BoxUser::of_caller()).map_err(StageError::failed)?;
+    pub(super) fn blank_state(&self, context: StageContext<'_>) -> Result<PathBuf, StageRunError> {
+        let path = context.run_dir.join(BOX_STATE);
+        make_harness_state(&path, BoxUser::of_caller()).map_err(StageRunError::failed)?;
         Ok(path)
     }
 }
@@ -188,8 +191,8 @@ impl Workshop {
 const RUN_MAX: usize = 120;
 
 /// The name of a run as boxes know it. A run's own name may be longer than that, and its project may have two dots.
-pub(super) fn box_run(run_dir: &Path) -> Result<RunId, StageError> {
+pub(super) fn box_run(run_dir: &Path) -> Result<RunId, StageRunError> {
     let name = run_dir.file_name().unwrap_or_default().to_string_lossy().replace("..", "__");
     let short: String = name.chars().take(RUN_MAX).collect();
-    RunId::parse(&short).map_err(StageError::failed)
+    RunId::parse(&short).map_err(StageRunError::failed)
 }

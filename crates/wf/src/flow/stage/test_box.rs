@@ -12,9 +12,9 @@ use model::redact::Redactor;
 use model::verdict::Ended;
 use sandbox::spec::Access;
 
-use super::hiring::test_policy;
-use super::workshop::{BoxWish, TEST_WORKSPACE, Workshop};
-use super::{StageError, SuiteEnd, SuiteOrder};
+use super::resolve_agent::test_policy;
+use super::runner::{BoxOptions, StageRunner, TEST_WORKSPACE};
+use super::{StageRunError, SuiteExit, SuiteRequest};
 use crate::disk::{DiskError, make_dir, names_in};
 use crate::flow::suite::fs_now;
 
@@ -24,58 +24,63 @@ const KILLED: i32 = 137;
 const MAX_FILES: usize = 500;
 const FILE_CAP: usize = 16 << 20;
 
-impl Workshop {
+impl StageRunner {
     /// Runs a test suite. Suites of one run share a copy, as they would share a checkout.
-    pub(crate) async fn suite(&self, order: SuiteOrder<'_>) -> Result<SuiteEnd, StageError> {
-        let scene = order.scene;
-        if !scene.profile.secrets_test.is_empty() {
-            return Err(StageError::Config(
+    pub(crate) async fn suite(
+        &self,
+        request: SuiteRequest<'_>,
+    ) -> Result<SuiteExit, StageRunError> {
+        let context = request.context;
+        if !context.profile.secrets_test.is_empty() {
+            return Err(StageRunError::Config(
                 "SECRETS_TEST is for TEST_IN=host: nothing secret goes into a box".to_owned(),
             ));
         }
-        let workspace = scene.run_dir.join(TEST_WORKSPACE);
+        let workspace = context.run_dir.join(TEST_WORKSPACE);
         if !workspace.exists() {
-            self.lay_out(scene, order.head, TEST_WORKSPACE).await?;
+            self.checkout(context, request.head, TEST_WORKSPACE).await?;
         }
-        let name = format!("test-{}", order.name);
-        let wish = BoxWish {
+        let name = format!("test-{}", request.name);
+        let options = BoxOptions {
             name: &name,
             workspace: workspace.clone(),
             access: Access::ReadWrite,
-            state: self.blank_state(scene)?,
-            deadline_secs: order.timeout.as_secs(),
+            state: self.blank_state(context)?,
+            deadline_secs: request.timeout.as_secs(),
         };
-        let mut chore = BoxCommand::new(self.seat(scene, wish).await?, order.argv.to_vec());
+        let mut chore =
+            BoxCommand::new(self.box_layout(context, options).await?, request.argv.to_vec());
         chore.env = [("LC_ALL", "C.UTF-8"), ("CI", "1")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        chore.policy = test_policy(scene.profile)?;
-        let launcher = self.launcher(scene, Vec::new()).await?;
+        chore.policy = test_policy(context.profile)?;
+        let launcher = self.launcher(context, Vec::new()).await?;
         // The box takes longer to start than any clock of a file system ticks: what was laid out is older.
-        let started = fs_now(order.results);
+        let started = fs_now(request.results);
         host::failpoint::hit("wf-test-box");
-        let end = chore.run(&launcher, scene.cancel).await.map_err(StageError::failed)?;
-        let printed = keep_output(&end, order.log).map_err(StageError::failed)?;
-        scene.record(order.argv, &end.record, &printed);
-        let exit_code = code_of(&end, order)?;
-        copy_out(&workspace, order, started).map_err(StageError::failed)?;
-        Ok(SuiteEnd { exit_code, duration: Duration::from_millis(end.record.wall_ms) })
+        let end = chore.run(&launcher, context.cancel).await.map_err(StageRunError::failed)?;
+        let printed = keep_output(&end, request.log).map_err(StageRunError::failed)?;
+        context.record(request.argv, &end.record, &printed);
+        let exit_code = code_of(&end, request)?;
+        copy_out(&workspace, request, started).map_err(StageRunError::failed)?;
+        Ok(SuiteExit { exit_code, duration: Duration::from_millis(end.record.wall_ms) })
     }
 }
 
-fn code_of(end: &BoxCommandResult, order: SuiteOrder<'_>) -> Result<i32, StageError> {
+fn code_of(end: &BoxCommandResult, request: SuiteRequest<'_>) -> Result<i32, StageRunError> {
     match &end.record.ended {
         Ended::Exited { code } => Ok(*code),
         Ended::Signalled { signal } => Ok(128 + signal),
         Ended::OutOfTime => Ok(OUT_OF_TIME),
         Ended::OutOfMemory | Ended::OutOfSpace => Ok(KILLED),
         Ended::Stopped | Ended::Frozen => {
-            let reason = order.scene.cancel.reason().map(|reason| reason.to_string());
-            Err(StageError::Stopped(reason.unwrap_or_else(|| "the box was stopped".to_owned())))
+            let reason = request.context.cancel.reason().map(|reason| reason.to_string());
+            Err(StageRunError::Stopped(reason.unwrap_or_else(|| "the box was stopped".to_owned())))
         }
-        Ended::Infra { reason } => {
-            Err(StageError::Failed(format!("the box of the {} tests failed: {reason}", order.name)))
-        }
+        Ended::Infra { reason } => Err(StageRunError::Failed(format!(
+            "the box of the {} tests failed: {reason}",
+            request.name
+        ))),
     }
 }
 
@@ -97,13 +102,13 @@ fn keep_output(end: &BoxCommandResult, log: &Path) -> Result<Vec<u8>, DiskError>
 /// links are neither followed nor copied, and nobody is at work in it any more.
 fn copy_out(
     workspace: &Path,
-    order: SuiteOrder<'_>,
+    request: SuiteRequest<'_>,
     started: Option<SystemTime>,
 ) -> Result<(), DiskError> {
-    if !is_plain_folder(workspace, order.left) {
+    if !is_plain_folder(workspace, request.left) {
         return Ok(());
     }
-    let mut waiting = vec![(order.left.to_owned(), order.results.to_path_buf())];
+    let mut waiting = vec![(request.left.to_owned(), request.results.to_path_buf())];
     let mut count = 0;
     while let Some((folder, target)) = waiting.pop() {
         for name in names_in(&workspace.join(&folder))? {
@@ -115,7 +120,7 @@ fn copy_out(
             if facts.is_dir() {
                 waiting.push((relative, target.join(&name)));
             } else if facts.is_file() && is_fresh && count < MAX_FILES {
-                copy_one(workspace, &relative, &target.join(&name), order.redactor)?;
+                copy_one(workspace, &relative, &target.join(&name), request.redactor)?;
                 count += 1;
             }
         }

@@ -1,0 +1,238 @@
+//! IMPLEMENT, TEST and REVIEW: code of others runs in the workshop; what comes of it is judged here (5.7 to 5.9).
+
+use model::exit::WfExit;
+
+use super::{RunContext, RunOptions, apply_commits, history};
+use crate::disk::question;
+use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, MANIFEST, REVIEW};
+use crate::disk::workstream::Durability;
+use crate::exit::{Failure, OrExit};
+use crate::flow::stage::{
+    CollectedWork, ImplementRequest, ReviewRequest, StageContext, StageRunError,
+};
+use crate::flow::suite::{SuiteContext, run_suite};
+use crate::rules::clarification::{AnswerOption, NewQuestion, Urgency};
+use crate::rules::manifest::TestManifest;
+use crate::rules::pipeline::{RunStage, StageOutcome};
+use crate::rules::protected::find_weakened;
+use crate::rules::reply::{AgentReply, parse_reply};
+use crate::rules::review::{ReviewDecision, extract_review};
+use crate::rules::schema::render_json;
+use crate::rules::status::WorkstreamStatus;
+
+/// What is kept and shown of a diff.
+const DIFF_CAP: usize = 8 << 20;
+
+/// Lets the agent work on a copy, and judges from git what it made. What an earlier run was stopped over is taken up
+/// again without an agent.
+pub(super) async fn implement(
+    context: &mut RunContext,
+    options: &RunOptions<'_>,
+) -> Result<StageOutcome, Failure> {
+    mark_started(context).await?;
+    if let Some(report) = apply_commits::resume_implemented(context).await? {
+        context.save(IMPLEMENT_LOG, context.notes.join("\n").as_bytes())?;
+        return Ok(report);
+    }
+    let work = match work(context, options).await? {
+        ImplementAnswer::CollectedWork(work) => work,
+        ImplementAnswer::Question { question, options } => {
+            return raise(context, question, options).await;
+        }
+        ImplementAnswer::StageOutcome(report) => return Ok(report),
+    };
+    match work {
+        CollectedWork::Commits { repo, name, tip } => {
+            apply_commits::apply_commits(context, &repo, &name, &tip).await
+        }
+        CollectedWork::Nothing => {
+            Ok(StageOutcome::failed(RunStage::Implement, "no commit was created"))
+        }
+        CollectedWork::Refused(message) => Ok(StageOutcome::failed(RunStage::Implement, message)),
+    }
+}
+
+/// What came of the agent.
+enum ImplementAnswer {
+    CollectedWork(CollectedWork),
+    Question { question: String, options: Vec<AnswerOption> },
+    StageOutcome(StageOutcome),
+}
+
+/// Only the work of an agent that says it succeeded is looked at.
+async fn work(
+    context: &mut RunContext,
+    options: &RunOptions<'_>,
+) -> Result<ImplementAnswer, Failure> {
+    let past =
+        history::gather(context.loaded()?, &context.selected()?.id, &context.dirs.runs_dir())?;
+    let run_dir = context.run.path();
+    let request = ImplementRequest {
+        context: stage_context(context, options, &run_dir)?,
+        commit: context.selected()?,
+        block: context.block(),
+        head: context.head_before()?,
+        history: &past,
+    };
+    let failed = |message: String| {
+        Ok(ImplementAnswer::StageOutcome(StageOutcome::failed(RunStage::Implement, message)))
+    };
+    let end = match options.runner.implement(request).await {
+        Ok(end) => end,
+        Err(error) => {
+            return Ok(ImplementAnswer::StageOutcome(unsuccessful(RunStage::Implement, &error)));
+        }
+    };
+    host::failpoint::hit("wf-answered");
+    let notes = match parse_reply(&end.text) {
+        Some(AgentReply::Success { notes }) => notes,
+        Some(AgentReply::Failure { notes }) => {
+            return failed(format!("the agent gave up: {notes}"));
+        }
+        Some(AgentReply::Clarify { question, options }) => {
+            return Ok(ImplementAnswer::Question { question, options });
+        }
+        None => return failed("the agent gave no answer that could be read".to_owned()),
+    };
+    let collected = options.runner.collect(request).await;
+    context.notes.extend(Some(notes).filter(|notes| !notes.is_empty()));
+    match collected {
+        Ok(work) => Ok(ImplementAnswer::CollectedWork(work)),
+        Err(error) => Ok(ImplementAnswer::StageOutcome(unsuccessful(RunStage::Implement, &error))),
+    }
+}
+
+async fn mark_started(context: &mut RunContext) -> Result<(), Failure> {
+    let _lock = context.dirs.lock_global("implement").await?;
+    if let Some(workstream) = &mut context.workstream {
+        let changes = [("STATUS", WorkstreamStatus::Implement.word()), ("BLOCKED_BY", "")];
+        workstream.change(&changes, Durability::Safe)?;
+    }
+    Ok(())
+}
+
+fn stage_context<'a>(
+    context: &'a RunContext,
+    options: &'a RunOptions<'_>,
+    run_dir: &'a std::path::Path,
+) -> Result<StageContext<'a>, Failure> {
+    Ok(StageContext {
+        workstream: context.loaded()?,
+        profile: context.profile()?,
+        product: context.product()?,
+        run_dir,
+        cancel: options.cancel,
+        log: &context.git_log,
+    })
+}
+
+fn unsuccessful(stage: RunStage, error: &StageRunError) -> StageOutcome {
+    match error {
+        StageRunError::Stopped(message) => StageOutcome::Stopped { message: message.clone() },
+        StageRunError::Config(message) => {
+            StageOutcome::Failed { status: WfExit::Config, message: message.clone() }
+        }
+        StageRunError::Failed(message) => StageOutcome::failed(stage, message.clone()),
+    }
+}
+
+/// A question of the agent's stops the work until a person answers (D76).
+async fn raise(
+    context: &mut RunContext,
+    text: String,
+    options: Vec<AnswerOption>,
+) -> Result<StageOutcome, Failure> {
+    let question = NewQuestion {
+        text,
+        options,
+        urgency: Urgency::Blocking,
+        source_stage: "implementation",
+        blocks: vec![context.selected()?.id.to_string()],
+    };
+    let _lock = context.dirs.lock_global("ask").await?;
+    let question = question::ask(&context.dirs, context.loaded()?, question, host::clock::now())?;
+    Ok(StageOutcome::Blocked { by: vec![question.id.to_string()] })
+}
+
+/// Runs every suite, so that one look shows all that is broken.
+pub(super) async fn test(
+    context: &mut RunContext,
+    options: &RunOptions<'_>,
+) -> Result<StageOutcome, Failure> {
+    let Some(head) = context.head.clone() else {
+        return Ok(StageOutcome::failed(RunStage::Test, "there is nothing to test"));
+    };
+    let run_dir = context.run.path();
+    let mut results = Vec::new();
+    let suites = SuiteContext {
+        context: stage_context(context, options, &run_dir)?,
+        head: &head,
+        dirs: &context.dirs,
+        runner: options.runner,
+        redactor: &context.redactor,
+    };
+    for suite in &context.profile()?.suites {
+        match run_suite(&suites, suite).await {
+            Ok(result) => results.push(result),
+            Err(error) => return Ok(unsuccessful(RunStage::Test, &error)),
+        }
+    }
+    let manifest = TestManifest::new(results, host::clock::now());
+    context.save(MANIFEST, render_json(&manifest).as_bytes())?;
+    let failed = manifest.failed().join(", ");
+    if !manifest.has_run_any() {
+        context.notes.push("no test suite ran".to_owned());
+    }
+    if failed.is_empty() {
+        return Ok(StageOutcome::Passed);
+    }
+    apply_commits::clear_implemented(context)?;
+    let message = format!("tests failed: {failed}; see {}", run_dir.join("tests").display());
+    Ok(StageOutcome::failed(RunStage::Test, message))
+}
+
+/// Shows the reviewer what is new since the last accepted commit (D86), and reads the decision.
+pub(super) async fn review(
+    context: &mut RunContext,
+    options: &RunOptions<'_>,
+) -> Result<StageOutcome, Failure> {
+    let (Some(from), Some(to)) = (context.accepted_base.clone(), context.head.clone()) else {
+        return Ok(StageOutcome::failed(RunStage::Review, "there is nothing to review"));
+    };
+    let patch = context.product()?.diff(&from, &to, DIFF_CAP).await.or_exit(WfExit::General)?;
+    context.save(DIFF, &patch.bytes)?;
+    if patch.truncated {
+        context.notes.push(format!("diff.patch was cut after {DIFF_CAP} bytes"));
+    }
+    let text = String::from_utf8_lossy(&context.redactor.redact_bytes(&patch.bytes)).into_owned();
+    let weakened = find_weakened(&text);
+    context.notes.extend(weakened.iter().map(|message| format!("protected tests: {message}")));
+    let run_dir = context.run.path();
+    let request = ReviewRequest {
+        context: stage_context(context, options, &run_dir)?,
+        commit: context.selected()?,
+        block: context.block(),
+        head: &to,
+        patch: &text,
+        weakened: &weakened,
+    };
+    let end = match options.runner.review(request).await {
+        Ok(end) => end,
+        Err(error) => return Ok(unsuccessful(RunStage::Review, &error)),
+    };
+    let review = match extract_review(&end.text) {
+        Ok(review) => review,
+        Err(error) => return Ok(StageOutcome::failed(RunStage::Review, error.to_string())),
+    };
+    context.save(REVIEW, render_json(&review.document).as_bytes())?;
+    context.notes.extend(review.warning());
+    let demands = review.demands();
+    let decision = review.decision;
+    context.review = Some(review);
+    if decision == ReviewDecision::Approve {
+        return Ok(StageOutcome::Passed);
+    }
+    apply_commits::clear_implemented(context)?;
+    let message = format!("the reviewer requested changes: {}", demands.join("; "));
+    Ok(StageOutcome::ChangesRequested { message })
+}
