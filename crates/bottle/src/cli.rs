@@ -4,16 +4,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use model::exit::{BottleExit, ExitStatus};
+use model::exit::BottleExit;
+use shell::Ui;
+use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
 
+use crate::PROGRAM;
 use crate::commands::{
     destroy, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate, provenance, serve,
     start,
 };
-use crate::exit::{OrExit, Outcome, SUCCESS};
+use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::{End, Loss};
 use crate::flow::home::Shelf;
-use crate::ui::{self, Ui};
 
 /// Run a coding agent in a bottle: sealed while it works, frozen while people review
 ///
@@ -27,17 +29,6 @@ struct Cli {
     command: Command,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// How to talk.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct OutputArgs {
-    /// Print events and results as JSON
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Say only what went wrong and the result
-    #[arg(long, short, global = true)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -135,11 +126,7 @@ enum Command {
         #[command(subcommand)]
         action: ProvenanceAction,
     },
-    /// Print completions for a shell
-    Completions {
-        /// bash, zsh, fish, elvish or powershell
-        shell: clap_complete::Shell,
-    },
+    Completions(CompletionsArgs),
     /// Print the manual page
     Man,
 }
@@ -342,20 +329,9 @@ pub(crate) enum KeyAction {
     Rotate,
 }
 
-/// Reads the command line, runs the command and turns its outcome into a status.
+/// Parses the command line and runs the command.
 pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return ui::show_usage(&error),
-    };
-    let ui = Ui::new(cli.output);
-    match dispatch(cli.command, &ui) {
-        Ok(status) => ExitCode::from(status),
-        Err(failure) => {
-            ui.failure(&failure);
-            ExitCode::from(failure.status.code())
-        }
-    }
+    shell::start::run(&PROGRAM, |cli: &Cli| cli.output, |ui, cli| dispatch(cli.command, ui))
 }
 
 fn dispatch(command: Command, ui: &Ui) -> Outcome {
@@ -386,29 +362,21 @@ fn dispatch(command: Command, ui: &Ui) -> Outcome {
             ProvenanceAction::Show { name } => provenance::show(ui, &name),
             ProvenanceAction::Verify { name, key } => provenance::verify(ui, &name, key.as_deref()),
         },
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "bot-bottle", &mut script);
-            ui.page(&String::from_utf8_lossy(&script));
+        Command::Completions(args) => {
+            cmd_completions(ui, &PROGRAM, &args)?;
             Ok(SUCCESS)
         }
         Command::Man => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page).or_general()?;
-            ui.page(&String::from_utf8_lossy(&page));
+            cmd_man(ui, Cli::command())?;
             Ok(SUCCESS)
         }
     }
 }
 
 fn after_help() -> String {
-    let rows = BottleExit::ALL
-        .iter()
-        .map(|status| format!("  {:<4} {}", status.code(), status.meaning()))
-        .collect::<Vec<_>>();
     let runs = "Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or \
                 frozen.";
-    format!("Exit status:\n{}\n\n{runs}", rows.join("\n"))
+    format!("{}\n\n{runs}", exit_table::<BottleExit>())
 }
 
 #[cfg(test)]

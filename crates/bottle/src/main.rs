@@ -6,41 +6,28 @@ mod exit;
 mod flow;
 mod rules;
 mod serve;
-mod ui;
 
-use std::ffi::OsString;
+mod ui {
+    //! The printer.
+    pub(crate) use shell::Ui;
+}
+
 use std::process::ExitCode;
 
-use engine::box_dir::BoxDir;
-use engine::shim::SHIM_WORD;
+use model::exit::BottleExit;
+use shell::start::{JsonOutput, Program, Role};
 
 use crate::flow::sidecar::SIDECAR_WORD;
 
-fn main() -> ExitCode {
-    // The same program is the shim of its boxes and the sidecar beside them. This comes before anything else: neither
-    // has a terminal, flags or settings.
-    let mut words = std::env::args_os().skip(1);
-    match words.next() {
-        Some(word) if word == SHIM_WORD => hidden(words.next(), |place| {
-            engine::shim::run(&BoxDir::new(place)).map_err(|error| error.to_string())
-        }),
-        Some(word) if word == SIDECAR_WORD => hidden(words.next(), |run| {
-            flow::desk::run(run.as_ref()).map_err(|failure| failure.to_string())
-        }),
-        _ => cli::run(),
-    }
-}
+/// How bot-bottle differs from the other programs.
+static PROGRAM: Program = Program { name: "bot-bottle", label_width: 11, json: JsonOutput::Events };
 
-fn hidden(path: Option<OsString>, role: impl FnOnce(OsString) -> Result<(), String>) -> ExitCode {
-    let Some(path) = path else {
-        ui::complain("this word is for bot-bottle's own use");
-        return ExitCode::from(2);
-    };
-    match role(path) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(words) => {
-            ui::complain(&words);
-            ExitCode::FAILURE
-        }
-    }
+/// The sidecar: answers the agent of one run, beside its box.
+const SIDECAR: Role = Role {
+    word: SIDECAR_WORD,
+    run: |run| flow::desk::run(run).map_err(|failure| failure.to_string()),
+};
+
+fn main() -> ExitCode {
+    shell::start::main::<BottleExit>(&PROGRAM, &[SIDECAR], cli::run)
 }

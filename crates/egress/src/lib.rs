@@ -23,7 +23,7 @@ use tokio::net::UnixListener;
 pub use config::{EgressConfig, EgressError, EgressReport};
 pub use env::{model_base_url, proxy_env};
 pub use model_route::{KeySource, KeyStore, ModelRouteSpec, ModelUsage};
-pub use policy::{AllowRule, EgressPolicy, Limits, Profile, is_public};
+pub use policy::{AllowRule, EgressPolicy, Limits, Profile, RuleError, is_public};
 pub use record::{EgressSummary, render_summary};
 pub use resolve::{Resolved, Resolver, SystemResolver};
 pub use state::EgressState;

@@ -7,15 +7,18 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use merge::ladder::decide::{Trust, TrustError};
-use model::exit::{ExitStatus, ForkliftExit};
+use model::exit::ForkliftExit;
 use serde::{Deserialize, Serialize};
+use shell::Ui;
+use shell::agent_settings::DEFAULT_IMAGE;
+use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
 
+use crate::PROGRAM;
 use crate::commands;
 use crate::exit::Outcome;
 use crate::rules::prune::parse_age;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
-use crate::ui::{self, Ui};
 
 /// Keep this fork up to date with its upstream
 ///
@@ -23,7 +26,7 @@ use crate::ui::{self, Ui};
 /// agent a sealed copy of the repository to merge in, verifies the result against the commits it pinned itself and
 /// publishes a branch, or says what is needed. Your checkout is never touched.
 #[derive(Debug, Parser)]
-#[command(name = "forklift", version, about, after_help = after_help(), args_conflicts_with_subcommands = true)]
+#[command(name = "forklift", version, about, after_help = exit_table::<ForkliftExit>(), args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -38,17 +41,6 @@ pub(crate) struct Cli {
     all: Vec<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// How to talk.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct OutputArgs {
-    /// Print events and results as JSON, one object per line
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Say only what went wrong and the result
-    #[arg(long, short, global = true)]
-    pub(crate) quiet: bool,
 }
 
 /// What a run may be told.
@@ -212,9 +204,6 @@ pub(crate) enum AgentWhen {
     Always,
 }
 
-/// The image that `docker/kitchen-sink` makes.
-pub(crate) const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
-
 /// Eight minutes.
 const DEFAULT_TIMEOUT_SECS: u64 = 480;
 
@@ -329,11 +318,7 @@ enum Command {
     },
     /// Print the reference of the scripted agent's language
     Script,
-    /// Print completions for a shell
-    Completions {
-        /// bash, zsh, fish, elvish or powershell
-        shell: clap_complete::Shell,
-    },
+    Completions(CompletionsArgs),
     /// Print the manual page
     Man,
 }
@@ -422,27 +407,14 @@ enum AgentsAction {
     List,
 }
 
-/// Reads the command line, runs the command and turns its outcome into a status.
+/// Parses the command line and runs the command.
 pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return ui::show_usage(&error),
-    };
-    let ui = Ui::new(cli.output);
-    let outcome = dispatch(cli, &ui);
-    ui.finish();
-    match outcome {
-        Ok(status) => ExitCode::from(status.code()),
-        Err(failure) => {
-            ui.failure(&failure);
-            ExitCode::from(failure.status.code())
-        }
-    }
+    shell::start::run(&PROGRAM, |cli: &Cli| cli.output, |ui, cli| dispatch(cli, ui))
 }
 
 fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
     match cli.command {
-        None if !cli.all.is_empty() => commands::all::run(ui, cli.output, &cli.run, &cli.all),
+        None if !cli.all.is_empty() => commands::all::run(ui, &cli.run, &cli.all),
         None => commands::run::run(ui, &cli.run),
         Some(Command::Changelog { look, limit }) => commands::changelog::run(ui, &look, limit),
         Some(Command::Files { look, hash }) => commands::files::run(ui, &look, hash),
@@ -475,22 +447,15 @@ fn dispatch(cli: Cli, ui: &Ui) -> Outcome {
             ui.page(include_str!("../../agent/SCRIPTED.md"));
             Ok(ForkliftExit::Success)
         }
-        Some(Command::Completions { shell }) => {
-            let mut page = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "forklift", &mut page);
-            ui.page(&String::from_utf8_lossy(&page));
+        Some(Command::Completions(args)) => {
+            cmd_completions(ui, &PROGRAM, &args)?;
             Ok(ForkliftExit::Success)
         }
-        Some(Command::Man) => commands::man::run(ui, Cli::command()),
+        Some(Command::Man) => {
+            cmd_man(ui, Cli::command())?;
+            Ok(ForkliftExit::Success)
+        }
     }
-}
-
-fn after_help() -> String {
-    let rows = ForkliftExit::ALL
-        .iter()
-        .map(|status| format!("  {}  {}", status.code(), status.meaning()))
-        .collect::<Vec<_>>();
-    format!("Exit status:\n{}", rows.join("\n"))
 }
 
 #[cfg(test)]

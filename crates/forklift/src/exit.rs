@@ -2,10 +2,10 @@
 
 use model::exit::ForkliftExit;
 
-pub(crate) use model::failure::OrExit;
+pub(crate) use shell::OrExit;
 
 /// An error with its status.
-pub(crate) type Failure = model::failure::Failure<ForkliftExit>;
+pub(crate) type Failure = shell::Failure<ForkliftExit>;
 
 /// What a command returns: a status that it decided on, or a failure of our own.
 pub(crate) type Outcome = Result<ForkliftExit, Failure>;

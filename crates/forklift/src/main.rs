@@ -6,33 +6,20 @@ mod commands;
 mod exit;
 mod flow;
 mod rules;
-mod ui;
+
+mod ui {
+    //! The printer.
+    pub(crate) use shell::Ui;
+}
 
 use std::process::ExitCode;
 
-use engine::box_dir::BoxDir;
-use engine::shim::SHIM_WORD;
+use model::exit::ForkliftExit;
+use shell::start::{JsonOutput, Program};
+
+/// How forklift differs from the other programs.
+static PROGRAM: Program = Program { name: "forklift", label_width: 11, json: JsonOutput::Events };
 
 fn main() -> ExitCode {
-    // The same program is the shim of its boxes. This comes before anything else: a shim has no terminal, no
-    // flags and no settings.
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == SHIM_WORD) {
-        return shim(words.next());
-    }
-    cli::run()
-}
-
-fn shim(place: Option<std::ffi::OsString>) -> ExitCode {
-    let Some(place) = place else {
-        ui::complain("this word is for forklift's own use");
-        return ExitCode::from(2);
-    };
-    match engine::shim::run(&BoxDir::new(place)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            ui::complain(&error.to_string());
-            ExitCode::FAILURE
-        }
-    }
+    shell::start::main::<ForkliftExit>(&PROGRAM, &[], cli::run)
 }

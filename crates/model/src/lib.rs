@@ -11,7 +11,6 @@ pub mod digest;
 pub mod env_file;
 pub mod escape;
 pub mod exit;
-pub mod failure;
 pub mod id;
 pub mod redact;
 pub mod secret;

@@ -19,11 +19,21 @@ const MAP: &[(&str, &[&str])] = &[
     ("orchestrator_db", &["model", "host"]),
     ("sidecar", &["model", "host", "forge"]),
     ("engine", &["model", "host", "guest", "agent", "sandbox", "egress"]),
+    ("shell", &["model", "host", "agent", "sandbox", "egress", "forge", "store", "engine"]),
     (
         "forklift",
-        &["model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine"],
+        &[
+            "model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine",
+            "shell",
+        ],
     ),
-    ("wf", &["model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine"]),
+    (
+        "wf",
+        &[
+            "model", "host", "agent", "sandbox", "egress", "forge", "merge", "store", "engine",
+            "shell",
+        ],
+    ),
     (
         "bottle",
         &[

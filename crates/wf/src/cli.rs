@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use merge::ladder::decide::Trust;
-use model::exit::{ExitStatus, WfExit};
+use model::exit::WfExit;
+use shell::Ui;
+use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
 
+use crate::PROGRAM;
 use crate::commands::complete::{question_ids, run_names, uat_ids, workstream_ids};
 use crate::commands::{self, App};
 use crate::exit::Outcome;
 use crate::rules::clarification::Urgency;
-use crate::ui::{self, Ui};
 
 /// Take planned work through implement, test, review and acceptance
 ///
@@ -21,7 +23,7 @@ use crate::ui::{self, Ui};
 ///
 /// Begin: wf interview, then wf new, write the plan, then wf run --loop
 #[derive(Debug, Parser)]
-#[command(name = "wf", version, about, after_help = after_help())]
+#[command(name = "wf", version, about, after_help = exit_table::<WfExit>())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -30,17 +32,6 @@ pub(crate) struct Cli {
     project: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// How to talk.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct OutputArgs {
-    /// Print results as JSON
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Say only what went wrong and the result
-    #[arg(long, short, global = true)]
-    pub(crate) quiet: bool,
 }
 
 /// A workstream, or the current one.
@@ -223,11 +214,7 @@ enum Command {
     Watch,
     /// Say what this machine offers and whether the project is in order
     Doctor,
-    /// Print completions for a shell, which know your workstreams
-    Completions {
-        /// bash, zsh, fish, elvish or powershell
-        shell: String,
-    },
+    Completions(CompletionsArgs),
     /// Print the manual page
     Man,
 }
@@ -426,30 +413,13 @@ enum DocsAction {
     },
 }
 
-/// Reads the command line, runs the command and turns its outcome into a status.
-pub fn run() -> ExitCode {
-    match commands::complete::answer_shell(Cli::command) {
-        Ok(false) => {}
-        Ok(true) => return ExitCode::SUCCESS,
-        Err(error) => {
-            ui::complain(&error.to_string());
-            return ExitCode::FAILURE;
-        }
-    }
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return ui::show_usage(&error),
+/// Parses the command line and runs the command.
+pub(crate) fn run() -> ExitCode {
+    let command = |ui: &Ui, cli: Cli| {
+        let app = App::new(ui, cli.project)?;
+        commands::block_on(dispatch(&app, cli.command))
     };
-    let ui = Ui::new(cli.output);
-    let outcome =
-        App::new(ui, cli.project).and_then(|app| commands::block_on(dispatch(&app, cli.command)));
-    match outcome {
-        Ok(status) => ExitCode::from(status.code()),
-        Err(failure) => {
-            ui.failure(&failure);
-            ExitCode::from(failure.status.code())
-        }
-    }
+    shell::start::run(&PROGRAM, |cli: &Cli| cli.output, command)
 }
 
 async fn dispatch(app: &App, command: Command) -> Outcome {
@@ -499,8 +469,14 @@ async fn dispatch(app: &App, command: Command) -> Outcome {
         Command::Prune { apply } => commands::prune::run(app, apply).await,
         Command::Watch => commands::watch::run(app).await,
         Command::Doctor => commands::doctor::run(app).await,
-        Command::Completions { shell } => commands::complete::print(app, &shell),
-        Command::Man => commands::man::run(app, Cli::command()),
+        Command::Completions(args) => {
+            cmd_completions(&app.ui, &PROGRAM, &args)?;
+            Ok(WfExit::Success)
+        }
+        Command::Man => {
+            cmd_man(&app.ui, Cli::command())?;
+            Ok(WfExit::Success)
+        }
     }
 }
 
@@ -526,14 +502,6 @@ async fn uat(app: &App, action: UatAction) -> Outcome {
         UatAction::Pass(which) => commands::uat::pass(app, &which).await,
         UatAction::Fail { which, issues } => commands::uat::fail(app, &which, issues).await,
     }
-}
-
-fn after_help() -> String {
-    let rows = WfExit::ALL
-        .iter()
-        .map(|status| format!("  {}  {}", status.code(), status.meaning()))
-        .collect::<Vec<_>>();
-    format!("Exit status:\n{}", rows.join("\n"))
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use model::exit::WfExit;
 
-pub(crate) use model::failure::OrExit;
+pub(crate) use shell::OrExit;
 
 use crate::disk::DiskError;
 
 /// An error with its status.
-pub(crate) type Failure = model::failure::Failure<WfExit>;
+pub(crate) type Failure = shell::Failure<WfExit>;
 
 /// What a command returns: a status that it decided on, or a failure of our own.
 pub(crate) type Outcome = Result<WfExit, Failure>;

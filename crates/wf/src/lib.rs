@@ -10,24 +10,21 @@ mod exit;
 mod flow;
 pub mod fuzz_api;
 mod rules;
-mod ui;
 
-pub use cli::run;
+mod ui {
+    //! The printer.
+    pub(crate) use shell::Ui;
+}
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Watches over one box, until it is gone.
-pub fn shim(place: Option<OsString>) -> ExitCode {
-    let Some(place) = place else {
-        ui::complain("this word is for wf's own use");
-        return ExitCode::from(2);
-    };
-    match engine::shim::run(&engine::box_dir::BoxDir::new(place)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            ui::complain(&error.to_string());
-            ExitCode::FAILURE
-        }
-    }
+use model::exit::WfExit;
+use shell::start::{JsonOutput, Program};
+
+/// How wf differs from the other programs.
+static PROGRAM: Program = Program { name: "wf", label_width: 14, json: JsonOutput::Documents };
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    shell::start::main::<WfExit>(&PROGRAM, &[], cli::run)
 }

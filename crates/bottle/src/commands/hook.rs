@@ -1,14 +1,12 @@
 //! `bot-bottle hook`: the webhooks by which a forge tells `bot-bottle serve` what happened.
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use serde_json::{Value, json};
 
 use super::block_on;
 use crate::cli::HookAction;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
-use crate::flow::hooks::{HookSite, hook_secrets, installed_hooks};
+use crate::flow::hooks::{HookSite, InstalledHook, hook_secrets, installed_hooks};
 use crate::ui::Ui;
 
 /// Installs, lists or removes.
@@ -51,7 +49,7 @@ fn install(ui: &Ui, home: &Home, repo: &str, url: &str) -> Outcome {
 
 fn list(ui: &Ui, home: &Home) -> Outcome {
     let hooks = installed_hooks(home)?;
-    let row = |hook: &crate::flow::hooks::InstalledHook| {
+    let row = |hook: &InstalledHook| {
         json!({
             "kind": hook.kind, "host": hook.host, "repo": hook.repo, "url": hook.url,
             "confirmed": hook.confirmed,
@@ -62,13 +60,12 @@ fn list(ui: &Ui, home: &Home) -> Outcome {
         ui.document(&rows);
         return Ok(SUCCESS);
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["REPOSITORY", "FORGE", "STATE", "POSTS TO"]);
-    for hook in &hooks {
+    let cells = |hook: &InstalledHook| {
         let state = if hook.confirmed { "installed" } else { "not confirmed; install again" };
-        table.add_row([&hook.repo, &format!("{} ({})", hook.host, hook.kind), state, &hook.url]);
-    }
-    ui.page(&format!("{table}\n"));
+        let forge = format!("{} ({})", hook.host, hook.kind);
+        vec![hook.repo.clone(), forge, state.to_owned(), hook.url.clone()]
+    };
+    ui.table(&["REPOSITORY", "FORGE", "STATE", "POSTS TO"], hooks.iter().map(cells));
     Ok(SUCCESS)
 }
 

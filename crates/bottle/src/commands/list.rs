@@ -1,7 +1,5 @@
 //! `bot-bottle list`: the bottles of this person.
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome, SUCCESS};
@@ -18,25 +16,21 @@ pub(crate) fn run(ui: &Ui) -> Outcome {
         ui.document(&rows);
         return Ok(SUCCESS);
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["SLUG", "STATE", "AGENT", "RUNS", "PULL", "REPOSITORY"]);
-    for (name, record) in &bottles {
-        table.add_row(match record {
-            Ok(record) => [
-                name.clone(),
-                record.state.name().to_owned(),
-                record.agent.clone(),
-                record.runs.len().to_string(),
-                record.pull.map_or_else(|| "-".to_owned(), |number| format!("#{number}")),
-                record.repo.display().to_string(),
-            ],
-            Err(failure) => {
-                let none = String::new;
-                [name.clone(), "unreadable".to_owned(), none(), none(), none(), failure.to_string()]
-            }
-        });
-    }
-    ui.page(&format!("{table}\n"));
+    let rows = bottles.iter().map(|(name, record)| match record {
+        Ok(record) => vec![
+            name.clone(),
+            record.state.name().to_owned(),
+            record.agent.clone(),
+            record.runs.len().to_string(),
+            record.pull.map_or_else(|| "-".to_owned(), |number| format!("#{number}")),
+            record.repo.display().to_string(),
+        ],
+        Err(failure) => {
+            let none = String::new;
+            vec![name.clone(), "unreadable".to_owned(), none(), none(), none(), failure.to_string()]
+        }
+    });
+    ui.table(&["SLUG", "STATE", "AGENT", "RUNS", "PULL", "REPOSITORY"], rows);
     Ok(SUCCESS)
 }
 

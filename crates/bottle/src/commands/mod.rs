@@ -23,13 +23,9 @@ use crate::flow::home::Home;
 use crate::flow::keeper::{Keeper, Trouble};
 use crate::ui::Ui;
 
-/// One thread is enough, and boxes want their maker to stay on it.
+/// Runs async work to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().or_general()?;
-    let outcome = runtime.block_on(work);
-    runtime.shutdown_background();
-    outcome
+    shell::runtime::block_on(work)
 }
 
 /// Does the work of a command that a person typed: signals tell it to stop, and trouble is theirs to hear of.

@@ -1,8 +1,6 @@
 //! `bot-bottle orchestrate`: start and resume with the forge's wiring, for whoever listens to the forge; and which bottle
 //! works on which issue.
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use orchestrator_db::{BottleState, ForgeState, ForgeStateStore};
 use serde_json::{Value, json};
 
@@ -72,21 +70,12 @@ pub(crate) fn status(ui: &Ui) -> Outcome {
         ui.document(&rows);
         return Ok(SUCCESS);
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header([
-        "SLUG",
-        "STATUS",
-        "AGENT",
-        "ISSUE",
-        "PULL REQUEST",
-        "LAST HEARD",
-    ]);
-    for row in &rows {
-        let text = |name: &str| row[name].as_str().unwrap_or("-").to_owned();
+    let cells = |row: &Value| {
         let names = ["slug", "status", "agent", "issue_url", "pull_url", "last_checkin_at"];
-        table.add_row(names.map(text));
-    }
-    ui.page(&format!("{table}\n"));
+        names.map(|name| row[name].as_str().unwrap_or("-").to_owned()).to_vec()
+    };
+    let head = ["SLUG", "STATUS", "AGENT", "ISSUE", "PULL REQUEST", "LAST HEARD"];
+    ui.table(&head, rows.iter().map(cells));
     Ok(SUCCESS)
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use forge::{Forge, ForgeError};
-use serde::Serialize;
+use shell::doctor::Finding;
 use tokio::net::TcpStream;
 
 use super::hire::resolve_manifest_agent;
@@ -16,59 +16,28 @@ use crate::rules::hook::server_of;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// One answer.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Finding {
-    pub(crate) name: &'static str,
-    pub(crate) words: String,
-    pub(crate) state: FindingState,
-}
-
-/// What an answer means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum FindingState {
-    Good,
-    /// Worth knowing, and in nobody's way.
-    Told,
-    /// Runs on the forge would fail.
-    Bad,
-}
-
-fn good(name: &'static str, words: String) -> Finding {
-    Finding { name, words, state: FindingState::Good }
-}
-
-fn told(name: &'static str, words: String) -> Finding {
-    Finding { name, words, state: FindingState::Told }
-}
-
-fn bad(name: &'static str, words: String) -> Finding {
-    Finding { name, words, state: FindingState::Bad }
-}
-
 /// The forge of the variables, as runs on it would find it.
 pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
     let variable = |name| host::env::var(name).filter(|value: &String| !value.trim().is_empty());
     let names = ["FORGE_GITEA_API", "FORGE_OWNER", "FORGE_REPO"];
     let [Some(_), Some(owner), Some(repo)] = names.map(variable) else {
         let words = format!("not looked at: set {} and FORGE_TOKEN", names.join(", "));
-        return vec![told("forge", words)];
+        return vec![Finding::odd("forge", words)];
     };
     let site = match HookSite::open(home, &format!("{}/{}", owner.trim(), repo.trim())).await {
         Ok(site) => site,
-        Err(failure) => return vec![bad("forge", failure.to_string())],
+        Err(failure) => return vec![Finding::bad("forge", failure.to_string())],
     };
     let account = match site.forge.whoami().await {
         Ok(account) => account,
-        Err(error) => return vec![bad("forge", model::told(&error))],
+        Err(error) => return vec![Finding::bad("forge", model::told(&error))],
     };
     let login =
         account.login.clone().unwrap_or_else(|| "an account that it does not name".to_owned());
     let words = format!("{login} on {}, {}", site.place.host, site.place.repo);
     let identity = match account.may_push {
-        false => bad("forge", format!("{words}; that account may not push")),
-        true => good("forge", words),
+        false => Finding::bad("forge", format!("{words}; that account may not push")),
+        true => Finding::good("forge", words),
     };
     let org = variable("FORGE_ORG").unwrap_or_else(|| DEFAULT_ORG.to_owned());
     let org = check_org(&site.forge, org.trim(), account.login.as_deref()).await;
@@ -80,7 +49,7 @@ pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
 /// Membership is asked at the time of each event, so the forge must be willing to tell.
 async fn check_org(forge: &Forge, org: &str, login: Option<&str>) -> Finding {
     let Some(login) = login else {
-        return told(
+        return Finding::odd(
             "org",
             format!(
                 "not looked at: whose token it is, is not known; members of '{org}' may assign"
@@ -88,15 +57,17 @@ async fn check_org(forge: &Forge, org: &str, login: Option<&str>) -> Finding {
         );
     };
     match forge.is_org_member(org, login).await {
-        Ok(true) => good("org", format!("'{org}' tells who its members are; {login} is one")),
-        Ok(false) => bad(
+        Ok(true) => {
+            Finding::good("org", format!("'{org}' tells who its members are; {login} is one"))
+        }
+        Ok(false) => Finding::bad(
             "org",
             format!(
                 "{login} is no member of '{org}', or there is no such organisation; its members could not be seen"
             ),
         ),
-        Err(error @ ForgeError::MembersHidden { .. }) => bad("org", model::told(&error)),
-        Err(error) => bad("org", model::told(&error)),
+        Err(error @ ForgeError::MembersHidden { .. }) => Finding::bad("org", model::told(&error)),
+        Err(error) => Finding::bad("org", model::told(&error)),
     }
 }
 
@@ -104,7 +75,7 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
     let name = "webhook";
     let installed = match installed_hooks(home) {
         Ok(hooks) => hooks,
-        Err(failure) => return vec![bad(name, failure.to_string())],
+        Err(failure) => return vec![Finding::bad(name, failure.to_string())],
     };
     let is_ours =
         |hook: &&InstalledHook| hook.host == site.place.host && hook.repo == site.place.repo;
@@ -113,23 +84,25 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
             "none was installed; for bot-bottle serve: bot-bottle hook install {} --url URL",
             site.place.repo
         );
-        return vec![told(name, words)];
+        return vec![Finding::odd(name, words)];
     };
     let again =
         format!("install it again: bot-bottle hook install {} --url {}", hook.repo, hook.url);
     let there = match site.forge.webhooks().await {
         Ok(hooks) => hooks,
-        Err(error) => return vec![bad(name, model::told(&error))],
+        Err(error) => return vec![Finding::bad(name, model::told(&error))],
     };
     let finding = match there.iter().find(|there| there.url == hook.url) {
-        None => bad(name, format!("the forge has none that leads to {}; {again}", hook.url)),
+        None => {
+            Finding::bad(name, format!("the forge has none that leads to {}; {again}", hook.url))
+        }
         Some(there) if !there.active => {
-            bad(name, format!("the one to {} is not active; {again}", hook.url))
+            Finding::bad(name, format!("the one to {} is not active; {again}", hook.url))
         }
         Some(_) if !hook.confirmed => {
-            bad(name, format!("its secret may not be the forge's; {again}"))
+            Finding::bad(name, format!("its secret may not be the forge's; {again}"))
         }
-        Some(_) => good(name, format!("leads to {}", hook.url)),
+        Some(_) => Finding::good(name, format!("leads to {}", hook.url)),
     };
     vec![finding, check_receiver(&hook.url).await]
 }
@@ -137,9 +110,9 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
 /// From here; whether the forge can get there too, only the forge knows.
 async fn check_receiver(url: &str) -> Finding {
     match probe(url).await {
-        Ok(server) => good("receiver", format!("{server} answers, seen from here")),
+        Ok(server) => Finding::good("receiver", format!("{server} answers, seen from here")),
         Err(why) => {
-            told("receiver", format!("{why}, seen from here; is bot-bottle serve running?"))
+            Finding::odd("receiver", format!("{why}, seen from here; is bot-bottle serve running?"))
         }
     }
 }
@@ -153,11 +126,13 @@ pub(crate) async fn check_egress(home: &Home) -> Result<Vec<Finding>, Failure> {
             Err(failure) => Err(failure),
         };
         let finding = match resolved.map(|agent| agent.model_server()) {
-            Err(failure) => told("egress", format!("{name}: cannot be started: {failure}")),
-            Ok(None) => good("egress", format!("{name}: has no model and needs no way to one")),
+            Err(failure) => Finding::odd("egress", format!("{name}: cannot be started: {failure}")),
+            Ok(None) => {
+                Finding::good("egress", format!("{name}: has no model and needs no way to one"))
+            }
             Ok(Some(url)) => match probe(&url).await {
-                Ok(server) => good("egress", format!("{name}: {server} answers")),
-                Err(why) => told("egress", format!("{name}: {why}")),
+                Ok(server) => Finding::good("egress", format!("{name}: {server} answers")),
+                Err(why) => Finding::odd("egress", format!("{name}: {why}")),
             },
         };
         findings.push(finding);

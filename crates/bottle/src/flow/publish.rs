@@ -56,7 +56,7 @@ impl Publisher<'_> {
         let pushed = repo.push(self.url, commit, &sent.branch, env, PUSH_LIMIT).await;
         host::failpoint::hit("pushed");
         let trouble =
-            pushed.as_ref().is_err().then(|| Failure::passing("origin could not be reached"));
+            pushed.as_ref().is_err().then(|| Failure::transient("origin could not be reached"));
         sent.problem = push_problem(pushed).map(|text| self.redactor.redact(&text).into_owned());
         sent.pushed = sent.problem.is_none();
         self.note("push", &target, if sent.pushed { Outcome::Done } else { Outcome::Failed })?;
@@ -91,7 +91,7 @@ impl Publisher<'_> {
             Err(error) => {
                 self.note("pull", &target, Outcome::Failed)?;
                 sent.problem = Some(self.redactor.redact(&error.to_string()).into_owned());
-                Ok(error.passes().then_some(error))
+                Ok(error.is_transient().then_some(error))
             }
         }
     }

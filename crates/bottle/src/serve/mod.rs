@@ -57,7 +57,7 @@ pub(crate) async fn run(ui: &Ui, home: Home, settings: Settings) -> Result<(), F
     let address = listener.local_addr().or_general()?;
     for repo in repos.all() {
         match repo.check().await {
-            Err(failure) if !failure.passes() => return Err(failure),
+            Err(failure) if !failure.is_transient() => return Err(failure),
             Err(failure) => ui.note(&format!("{}: {failure}; going on", repo.full_name())),
             Ok(()) if !repo.has_secret() => ui.note(&format!(
                 "{} has no webhook secret: its issues are found by looking every {} s; see: bot-bottle hook install",

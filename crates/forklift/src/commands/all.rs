@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use serde::Serialize;
@@ -13,7 +11,7 @@ use store::run_dir::RunDir;
 
 use super::run::begin;
 use super::{Places, block_on};
-use crate::cli::{OutputArgs, RunArgs};
+use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::metadata::{Metadata, Publication};
 use crate::rules::aggregate_status::aggregate_status;
@@ -36,7 +34,7 @@ struct Row {
 }
 
 /// Does them all. Whatever goes wrong with one is told and is no reason to leave out the next.
-pub(crate) fn run(ui: &Ui, output: OutputArgs, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
+pub(crate) fn run(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
     let places = Places::from_env()?;
     let forks = expand(forks)?;
     block_on(async {
@@ -47,14 +45,11 @@ pub(crate) fn run(ui: &Ui, output: OutputArgs, args: &RunArgs, forks: &[PathBuf]
                 rows.push(not_begun(fork));
                 continue;
             }
-            // A spinner that was stopped stays stopped, so each fork gets its own.
-            let own = Ui::new(output);
-            own.phase(
+            ui.phase(
                 "fork",
                 &format!("fork {} of {}: {}", number + 1, forks.len(), fork.display()),
             );
-            rows.push(run_one(&own, args, &places, fork, cancel.clone()).await);
-            own.finish();
+            rows.push(run_one(ui, args, &places, fork, cancel.clone()).await);
         }
         let status = aggregate_status(rows.iter().map(|row| row.outcome));
         show(ui, &rows, status);
@@ -147,16 +142,11 @@ fn without_run(fork: &Path, words: String, status: ForkliftExit) -> Row {
 
 fn show(ui: &Ui, rows: &[Row], status: ForkliftExit) {
     ui.event("summary", &json!({"forks": rows, "status": status.code(), "name": status.name()}));
-    if ui.is_json() {
-        return;
-    }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["FORK", "STATUS", "PULL OR BRANCH", "VERDICT"]);
-    for row in rows {
+    let cells = rows.iter().map(|row| {
         let sent = row.pull.as_deref().or(row.branch.as_deref()).unwrap_or("-");
         let fork = row.fork.display().to_string();
-        let cells = [fork, row.status.to_string(), sent.to_owned(), row.words.clone()];
-        table.add_row(cells.map(|cell| model::escape::escape_line(&cell).into_owned()));
-    }
-    ui.page(&format!("\n{}\n", table.trim_fmt()));
+        vec![fork, row.status.to_string(), sent.to_owned(), row.words.clone()]
+    });
+    ui.line("");
+    ui.table(&["FORK", "STATUS", "PULL OR BRANCH", "VERDICT"], cells);
 }

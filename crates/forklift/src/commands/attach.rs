@@ -38,6 +38,7 @@ pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
         let forge = ForgePlan::find(&meta.fork.forge, &places.config)?;
         let mut secrets: Vec<_> = forge.token.iter().cloned().collect();
         secrets.extend(plan.key.variables().into_iter().flatten().map(|(_, key)| key));
+        shell::terminal::hide(secrets.iter().cloned());
         let cache = places.cache.clone();
         let fork_lock = acquire_fork_lock(ui, &repo, &cache, DEFAULT_WAIT_SECS).await?;
         let used_before = match &meta.resumed_from {

@@ -1,7 +1,5 @@
 //! `forklift files`: the files that the fork has made its own.
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use merge::own::{OwnFile, observe_own_files};
 use model::exit::ForkliftExit;
 use serde_json::{Value, json};
@@ -50,9 +48,10 @@ fn as_json(file: &OwnFile, hash: bool) -> Value {
 }
 
 fn show(ui: &Ui, files: &[OwnFile], hash: bool) {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    for file in files {
+    if files.is_empty() {
+        return ui.result("files", "none: the fork is what it was made from");
+    }
+    let rows = files.iter().map(|file| {
         let path = match &file.was {
             Some(was) => format!("{} (was {was})", file.path),
             None => file.path.to_string(),
@@ -64,10 +63,7 @@ fn show(ui: &Ui, files: &[OwnFile], hash: bool) {
         }
         row.push(path);
         row.push(file.upstream.as_str().unwrap_or_default().to_owned());
-        table.add_row(row);
-    }
-    if files.is_empty() {
-        return ui.result("files", "none: the fork is what it was made from");
-    }
-    ui.page(&format!("{}\n", table.trim_fmt()));
+        row
+    });
+    ui.table(&[], rows);
 }

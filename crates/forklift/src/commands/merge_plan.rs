@@ -69,7 +69,7 @@ pub(crate) fn run(ui: &Ui, args: &MergePlanArgs) -> Outcome {
             let text = serde_json::to_vec(&document(&plan)).or_exit(ForkliftExit::Internal)?;
             host::file::write_atomic(file, &text, 0o644).or_exit(ForkliftExit::Machine)?;
         }
-        None => ui.document(&document(&plan)),
+        None => ui.json(&document(&plan)),
     }
     Ok(ForkliftExit::Success)
 }

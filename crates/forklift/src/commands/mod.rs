@@ -11,7 +11,6 @@ pub(crate) mod first;
 mod history;
 pub(crate) mod image;
 pub(crate) mod log;
-pub(crate) mod man;
 pub(crate) mod merge_plan;
 pub(crate) mod prune;
 pub(crate) mod replay;
@@ -25,7 +24,7 @@ pub(crate) mod trust;
 use std::path::PathBuf;
 
 use host::dirs::Dirs;
-use host::signal::{Cancel, cancel_on_signals};
+use host::signal::Cancel;
 use model::exit::ForkliftExit;
 
 use crate::exit::{Failure, OrExit};
@@ -52,34 +51,22 @@ impl Places {
     }
 }
 
-/// One thread is enough, and boxes want their maker to stay on it.
+/// Runs async work to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .or_exit(ForkliftExit::Machine)?;
-    let outcome = runtime.block_on(work);
-    runtime.shutdown_background();
-    outcome
+    shell::runtime::block_on(work)
 }
 
-/// The same for work that leaves nothing behind when it is dropped: a signal ends it.
+/// Runs async work that leaves nothing behind when it is dropped: a signal drops it.
 pub(crate) fn block_on_stoppable<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
-        unless_stopped(&cancel, work).await
-    })
+    shell::runtime::block_on_stoppable(work)
 }
 
-/// Does the work unless somebody wants it stopped first.
+/// Does the work unless a signal comes first.
 pub(crate) async fn unless_stopped<T>(
     cancel: &Cancel,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    tokio::select! {
-        done = work => done,
-        why = cancel.cancelled() => Err(Failure::new(ForkliftExit::Machine, format!("stopped by {why}"))),
-    }
+    shell::runtime::unless_stopped(cancel, work).await
 }

@@ -59,7 +59,7 @@ async fn replay(
     places: &Places,
 ) -> Result<(Learned, Vec<Tried>), Failure> {
     let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
-    let ui = ui.before_document();
+    let ui = ui.without_events();
     ui.phase("replay", "merging again what was merged before");
     let watch = |tried: &Tried| ui.progress("merge", &format!("merge {}", tried.merge.short()));
     let replayed = history::replay(&fork.sealed, fork.ends(), args.trust, watch).await;

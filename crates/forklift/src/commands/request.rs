@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use agent::Provider;
-use agent::scripted::{Script, parse_script};
+use agent::scripted::Script;
 use egress::model_route::{Caps, Price};
-use egress::{AllowRule, EgressPolicy, Profile};
+use egress::{EgressPolicy, Profile};
 use engine::agent_plan::choice::NoModel;
 use engine::agent_plan::{
     AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
@@ -13,6 +13,7 @@ use engine::agent_plan::{
 use model::exit::ForkliftExit;
 use model::id::{BranchName, Override};
 use sandbox::backend::BackendKind;
+use shell::agent_settings::{egress_policy, load_script, parse_price};
 
 use super::Places;
 use crate::cli::RunArgs;
@@ -71,7 +72,7 @@ fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentOptions, Failure> 
             return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
         }
         Provider::Scripted => {
-            wish.script = Some(load_script(args.script.as_deref())?);
+            wish.script = Some(scripted(args.script.as_deref())?);
             wish.policy = args.egress.as_ref().map(|_| policy(args)).transpose()?;
             return Ok(wish);
         }
@@ -87,7 +88,7 @@ fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentOptions, Failure> 
     if let Some(line) = &args.key_command {
         wish.key = Some(KeyLocation::command_line(line));
     }
-    wish.price = args.price.as_deref().map(parse_price).transpose()?;
+    wish.price = args.price.as_deref().map(price).transpose()?;
     wish.caps = Caps { max_usd: args.max_usd, max_tokens: args.max_tokens, ..Caps::default() };
     wish.policy = Some(policy(args)?);
     wish.silence_secs = Some(args.silence);
@@ -120,14 +121,11 @@ fn apply_settings(
     Ok(())
 }
 
-fn load_script(path: Option<&Path>) -> Result<Script, Failure> {
+fn scripted(path: Option<&Path>) -> Result<Script, Failure> {
     let path = path.ok_or_else(|| {
         Failure::usage("the scripted agent needs a script; name it with --script FILE")
     })?;
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("could not read the script {}: {error}", path.display()))
-    })?;
-    parse_script(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    load_script(path).or_exit(ForkliftExit::Usage)
 }
 
 fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
@@ -135,22 +133,13 @@ fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
         Some(profile) => profile.parse().or_exit(ForkliftExit::Usage)?,
         None => Profile::Packages,
     };
-    let mut policy = EgressPolicy::new(profile);
-    for rule in &args.allow {
-        policy.allow.push(AllowRule::parse(rule).or_exit(ForkliftExit::Usage)?);
-    }
-    policy.permit_private = args.permit_private.clone();
-    Ok(policy)
+    egress_policy(profile, &args.allow, &args.permit_private).or_exit(ForkliftExit::Usage)
 }
 
-/// Two numbers; tokens from the cache are taken to cost a tenth, and writing them as much as reading.
-fn parse_price(text: &str) -> Result<Price, Failure> {
-    let wrong = || {
-        Failure::usage(format!("'{text}' is no price; give dollars for a million tokens as IN,OUT"))
-    };
-    let (input, output) = text.split_once(',').ok_or_else(wrong)?;
-    let number =
-        |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-    let (input, output) = number(input).zip(number(output)).ok_or_else(wrong)?;
-    Ok(Price { input, output, cache_read: input / 10.0, cache_write: input })
+fn price(text: &str) -> Result<Price, Failure> {
+    parse_price(text).ok_or_else(|| {
+        Failure::usage(format!(
+            "'{text}' is not a price; give dollars for a million tokens as IN,OUT"
+        ))
+    })
 }

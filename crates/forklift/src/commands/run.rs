@@ -92,6 +92,7 @@ pub(super) async fn begin<'a>(
     let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
     let mut secrets = request.resolved.secrets();
     secrets.extend(forge.token.clone());
+    shell::terminal::hide(secrets.iter().cloned());
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
         .or_exit(ForkliftExit::Machine)?;
     let meta = first_metadata(&dir, &seen, args, choice, earlier.as_ref());

@@ -1,9 +1,6 @@
 //! `forklift runs`: the runs of this user, newest first.
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use jiff::{SignedDuration, Timestamp};
-use model::escape::escape_line;
 use model::exit::ForkliftExit;
 use serde_json::json;
 use store::metadata::load_metadata;
@@ -28,13 +25,9 @@ pub(crate) fn run(ui: &Ui) -> Outcome {
         ui.document(&rows);
         return Ok(ForkliftExit::Success);
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["RUN", "AGE", "STATE", "PULL OR BRANCH", "VERDICT"]);
     let now = host::clock::now();
-    for dir in &runs {
-        table.add_row(row(dir, now).map(|cell| escape_line(&cell).into_owned()));
-    }
-    ui.page(&format!("{}\n", table.trim_fmt()));
+    let rows = runs.iter().map(|dir| row(dir, now).to_vec());
+    ui.table(&["RUN", "AGE", "STATE", "PULL OR BRANCH", "VERDICT"], rows);
     Ok(ForkliftExit::Success)
 }
 

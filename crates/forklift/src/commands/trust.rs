@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use comfy_table::Table as Page;
-use comfy_table::presets::NOTHING;
 use merge::ladder::history::Learned;
 use merge::ladder::record::{Record, Tally};
 use merge::ladder::structure::StructureRecord;
@@ -35,7 +33,7 @@ pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = Places::from_env()?;
     let (learned, structure) = block_on(async {
         let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
-        ui.before_document().phase("learn", "looking at the merges of this fork");
+        ui.without_events().phase("learn", "looking at the merges of this fork");
         let learned = fork.learned(&places.cache).await?;
         Ok((learned, fork.structure(&places.cache)))
     })?;
@@ -49,7 +47,8 @@ pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
             "grades": rows,
         }));
     } else {
-        ui.page(&render(&learned, structure.as_ref(), &rows));
+        ui.page(&render(&learned, structure.as_ref()));
+        ui.table(&["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"], rows.iter().map(Row::cells));
     }
     Ok(ForkliftExit::Success)
 }
@@ -82,18 +81,19 @@ fn rows(learned: &Learned, structure: Option<&StructureRecord>) -> Vec<Row> {
     rows
 }
 
-fn render(learned: &Learned, structure: Option<&StructureRecord>, rows: &[Row]) -> String {
-    let mut page = Page::new();
-    page.load_style(NOTHING).set_header(["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"]);
-    for row in rows {
-        page.add_row([
-            row.grade.clone(),
-            format!("{:.1}", row.cases),
-            format!("{:.1}", row.agreed),
-            format!("{:.2}", row.here),
-            format!("{:.2}", row.elsewhere),
-        ]);
+impl Row {
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.grade.clone(),
+            format!("{:.1}", self.cases),
+            format!("{:.1}", self.agreed),
+            format!("{:.2}", self.here),
+            format!("{:.2}", self.elsewhere),
+        ]
     }
+}
+
+fn render(learned: &Learned, structure: Option<&StructureRecord>) -> String {
     let mut text =
         format!("Learned from {}; old cases fade.\n", counted(learned.seen.len(), "merge"));
     if let Some(structure) = structure {
@@ -105,5 +105,5 @@ fn render(learned: &Learned, structure: Option<&StructureRecord>, rows: &[Row]) 
     for skipped in &learned.skipped {
         text += &format!("{} was left out: {}\n", skipped.merge.short(), skipped.why);
     }
-    format!("{text}{page}\n")
+    text
 }

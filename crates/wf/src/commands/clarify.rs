@@ -73,7 +73,7 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
             ],
         })
         .collect();
-    app.ui.table(&["ID", "WORKSTREAM", "URGENCY", "QUESTION"], &rows);
+    app.ui.table(&["ID", "WORKSTREAM", "URGENCY", "QUESTION"], rows);
     Ok(WfExit::Success)
 }
 

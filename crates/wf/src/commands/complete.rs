@@ -1,42 +1,14 @@
-//! `wf completions`, and the answers to a shell that completes: ids come from the files of the moment.
+//! Ids for a shell that completes, from the files of the moment.
 
 use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
-use clap_complete::env::{CompleteEnv, Shells};
-use model::exit::WfExit;
 
-use super::App;
 use crate::disk::names_in;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::PENDING;
 use crate::disk::run_dir::list_runs;
 use crate::disk::workflow::Workflow;
-use crate::exit::{Failure, OrExit, Outcome};
-
-/// The variable by which a shell asks.
-const VARIABLE: &str = "COMPLETE";
-
-/// Answers a shell that asks for completions; tells whether one did.
-pub(crate) fn answer_shell(command: fn() -> clap::Command) -> clap::error::Result<bool> {
-    let here = host::env::current_dir().ok();
-    CompleteEnv::with_factory(command)
-        .var(VARIABLE)
-        .try_complete(std::env::args_os(), here.as_deref())
-}
-
-/// Prints what a shell must read once.
-pub(crate) fn print(app: &App, shell: &str) -> Outcome {
-    let shells = Shells::builtins();
-    let known: Vec<&str> = shells.names().collect();
-    let completer = shells.completer(shell).ok_or_else(|| {
-        Failure::usage(format!("the shell '{shell}' is not one of {}", known.join(", ")))
-    })?;
-    let mut page = Vec::new();
-    completer.write_registration(VARIABLE, "wf", "wf", "wf", &mut page).or_exit(WfExit::General)?;
-    app.ui.page(&String::from_utf8_lossy(&page));
-    Ok(WfExit::Success)
-}
 
 /// Projects, for completion.
 pub(crate) fn project_names() -> Vec<CompletionCandidate> {

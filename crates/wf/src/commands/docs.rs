@@ -48,7 +48,7 @@ pub(crate) async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
     if coverage.orphaned.is_empty() {
         app.ui.line("Every picture is mentioned by a page.");
     } else if !apply {
-        app.ui.note("Nothing was changed; remove them: --apply");
+        app.ui.status("Nothing was changed; remove them: --apply");
     }
     app.ui.document(&json!({"orphaned": coverage.orphaned, "removed": apply}));
     Ok(WfExit::Success)

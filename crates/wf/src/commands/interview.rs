@@ -38,11 +38,11 @@ pub(crate) async fn run(app: &App, args: &InterviewArgs) -> Outcome {
     fill(&mut file, &entries).map_err(|problem| DiskError::invalid(&path, problem))?;
     parse_profile(&file).map_err(|error| DiskError::invalid(&path, error))?;
     save(&path, file.to_string().as_bytes())?;
-    app.ui.note("Writing project_profile.env... done");
+    app.ui.status("Writing project_profile.env... done");
     save(&dir.join(PROFILE_PAGE), render_page(&registration.project, &file).as_bytes())?;
-    app.ui.note("Writing project_profile.md... done");
+    app.ui.status("Writing project_profile.md... done");
     app.ui.line("Project configured successfully!");
-    app.ui.note(&format!(
+    app.ui.status(&format!(
         "Next: wf --project {} new <id> \"<title>\" \"<paths>\"",
         registration.project.name
     ));
@@ -195,8 +195,8 @@ impl Asker {
 
     fn greet(&self, app: &App) {
         if self.mode == AskMode::Person {
-            app.ui.note("=== AOS Project Interview ===");
-            app.ui.note("This will configure your project for AOS. Press Ctrl+C to abort.");
+            app.ui.status("=== AOS Project Interview ===");
+            app.ui.status("This will configure your project for AOS. Press Ctrl+C to abort.");
         }
     }
 

@@ -76,7 +76,7 @@ fn show(
             ]
         })
         .collect();
-    app.ui.table(&["ID", "STATUS", "BRANCH", "FILES", "OVERLAP", "WAITS FOR", "TITLE"], &rows);
+    app.ui.table(&["ID", "STATUS", "BRANCH", "FILES", "OVERLAP", "WAITS FOR", "TITLE"], rows);
     let sharing = shared.iter().filter(|&&count| count > 0).count();
     if sharing > 0 {
         app.ui.warn(&format!(

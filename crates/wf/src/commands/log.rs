@@ -43,6 +43,6 @@ pub(crate) fn run(app: &App, which: &Which, limit: usize) -> Outcome {
             ]
         })
         .collect();
-    app.ui.table(&["RUN", "STATUS", "STAGE", "TOOK"], &rows);
+    app.ui.table(&["RUN", "STATUS", "STAGE", "TOOK"], rows);
     Ok(WfExit::Success)
 }

@@ -68,7 +68,7 @@ async fn merge_here(
     app.ui.document(
         &json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": merged}),
     );
-    app.ui.note(&format!("Next: wf close {}", meta.id));
+    app.ui.status(&format!("Next: wf close {}", meta.id));
     Ok(WfExit::Success)
 }
 
@@ -93,7 +93,7 @@ async fn merge_there(
             remember(&mut workstream, &pull, &tip)?;
             app.ui.line(&format!("Opened {} for {id}", pull.url));
             app.ui.document(&json!({"workstream": id, "pull": pull}));
-            app.ui.note(&format!("When it is merged there: wf merge {id}"));
+            app.ui.status(&format!("When it is merged there: wf merge {id}"));
             Ok(WfExit::Success)
         }
         PullAction::Wait => Err(Failure::new(
@@ -114,7 +114,7 @@ async fn merge_there(
             let base = &workstream.meta.base_branch;
             app.ui.line(&format!("{id} was merged into {base} at {url}"));
             app.ui.document(&json!({"workstream": id, "base_branch": base, "pull": pull}));
-            app.ui.note(&format!("Next: git pull, then wf close {id}"));
+            app.ui.status(&format!("Next: git pull, then wf close {id}"));
             Ok(WfExit::Success)
         }
     }
@@ -143,7 +143,7 @@ async fn test_gate(
     let log = Arc::new(log).callback();
     let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
-    let runner = StageRunner::new(dirs, app.ui)?;
+    let runner = StageRunner::new(dirs, &app.ui)?;
     let suites = SuiteContext {
         context: StageContext {
             workstream,

@@ -11,7 +11,6 @@ pub(crate) mod doctor;
 pub(crate) mod interview;
 pub(crate) mod list;
 pub(crate) mod log;
-pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod new;
 pub(crate) mod plan;
@@ -33,12 +32,12 @@ use std::path::PathBuf;
 use model::exit::WfExit;
 
 use crate::cli::{RunArg, Which};
-use crate::disk::project_dirs::{ProjectDirs, check_log_level};
+use crate::disk::project_dirs::{ProjectDirs, log_volume};
 use crate::disk::run_dir::find_run;
 use crate::disk::secrets::load_secrets;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
-use crate::ui::{self, Ui};
+use shell::Ui;
 
 /// What every command has: somebody to talk to, and where it was started.
 #[derive(Debug)]
@@ -49,8 +48,8 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(ui: Ui, project: Option<String>) -> Result<Self, Failure> {
-        check_log_level()?;
+    pub(crate) fn new(ui: &Ui, project: Option<String>) -> Result<Self, Failure> {
+        let ui = ui.clone().at_most(log_volume()?);
         let here = host::env::current_dir().or_exit(WfExit::General)?;
         Ok(Self { ui, here, project })
     }
@@ -64,7 +63,7 @@ impl App {
     pub(crate) fn dirs(&self) -> Result<ProjectDirs, Failure> {
         let dirs = ProjectDirs::resolve(self.project.as_deref(), &self.here)?;
         // Whoever needs a secret says why it cannot be read; the others have nothing to hide then.
-        ui::hide(load_secrets(&dirs).unwrap_or_default());
+        shell::terminal::hide(load_secrets(&dirs).unwrap_or_default());
         for warning in &dirs.warnings {
             self.ui.warn(warning);
         }
@@ -113,15 +112,9 @@ impl App {
     }
 }
 
-/// One thread is enough: the work is done by other programs.
+/// Runs async work to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .or_exit(WfExit::General)?;
-    let outcome = runtime.block_on(work);
-    runtime.shutdown_background();
-    outcome
+    shell::runtime::block_on(work)
 }
 
 /// Who is asking, for records: the git identity's words would need git, and the login name says enough.

@@ -28,6 +28,6 @@ pub(crate) async fn run(
     app.ui.line(&format!("  Worktree: {}", meta.worktree.display()));
     app.ui.line(&format!("  Plan: {}", workstream.plan_path().display()));
     app.ui.document(meta);
-    app.ui.note(&format!("Write the plan, then: wf run {} --loop", meta.id));
+    app.ui.status(&format!("Write the plan, then: wf run {} --loop", meta.id));
     Ok(WfExit::Success)
 }

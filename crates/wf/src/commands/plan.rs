@@ -55,7 +55,7 @@ pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
     if args.accept {
         return accept(app, &workstream, &plan, &text);
     }
-    app.ui.note(&format!(
+    app.ui.status(&format!(
         "Accept it: wf plan {0} --accept, or edit it: wf plan {0} --edit",
         workstream.meta.id
     ));
@@ -92,7 +92,7 @@ async fn draft(
     let stem = run_stem(host::clock::now(), &dirs.project.name, &workstream.meta.id);
     let mut run = WfRunDir::create(&dirs.runs_dir(), &stem)?;
     run.set_topic(RunTopic::Plan)?;
-    app.ui.note("> plan");
+    app.ui.status("> plan");
     let answer = ask(app, dirs, workstream, &run.path(), (&before, story)).await?;
     let draft = extract_breakdown(&answer).or_exit(WfExit::Implement)?;
     let after = append_draft(&before, &plan, workstream.meta.id.as_str(), &draft);
@@ -114,7 +114,7 @@ async fn ask(
     check_worktree(dirs, &product, workstream).await?.or_exit(WfExit::Implement)?;
     let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
-    let runner = StageRunner::new(dirs, app.ui)?;
+    let runner = StageRunner::new(dirs, &app.ui)?;
     let redactor = Arc::new(Redactor::new(load_secrets(dirs)?));
     let log = CommandsLog::open_in(run_dir, redactor).or_exit(WfExit::General)?;
     let log = Arc::new(log).callback();
@@ -162,6 +162,6 @@ fn accept(app: &App, workstream: &Workstream, plan: &str, text: &str) -> Outcome
     }
     workstream.note(&format!("{} accepted a drafted plan", person()), host::clock::now())?;
     app.ui.line("Accepted the draft");
-    app.ui.note(&format!("Next: wf run {} --loop", workstream.meta.id));
+    app.ui.status(&format!("Next: wf run {} --loop", workstream.meta.id));
     Ok(WfExit::Success)
 }

@@ -129,7 +129,7 @@ pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf
     save(&path, file.to_string().as_bytes())?;
     let is_found = Workflow::find(&app.here)?.is_some_and(|found| found.root() == workflow.root());
     if !is_found && let Some(config) = workflow.remember()? {
-        app.ui.note(&format!(
+        app.ui.status(&format!(
             "Remembered {} as your workflow repository in {}",
             workflow.root().display(),
             config.display()
@@ -160,7 +160,7 @@ pub(crate) fn list(app: &App) -> Outcome {
     if app.ui.is_json() {
         app.ui.document(&values);
     } else {
-        app.ui.table(&["PROJECT", "REPOSITORY", "BRANCH"], &rows);
+        app.ui.table(&["PROJECT", "REPOSITORY", "BRANCH"], rows);
     }
     Ok(status)
 }

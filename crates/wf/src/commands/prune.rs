@@ -36,7 +36,7 @@ pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
     if left.is_empty() {
         app.ui.line("No run has a copy left.");
     } else if !apply {
-        app.ui.note("Nothing was changed; remove what can go: --apply");
+        app.ui.status("Nothing was changed; remove what can go: --apply");
     }
     app.ui.document(&rows);
     Ok(WfExit::Success)

@@ -28,9 +28,9 @@ pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
         dirs: &dirs,
         id: &id,
         mode,
-        runner: &StageRunner::new(&dirs, app.ui)?,
+        runner: &StageRunner::new(&dirs, &app.ui)?,
         cancel: &cancel,
-        ui: app.ui,
+        ui: app.ui.clone(),
     };
     let outcome = run_cycles(&options).await;
     if let (RunMode::Loop, Ok(status)) = (mode, &outcome) {

@@ -55,7 +55,7 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
             vec![name_of(&entry), id.to_string(), status.folder().to_owned(), scenarios]
         })
         .collect();
-    app.ui.table(&["ID", "WORKSTREAM", "STATUS", "CONTENT"], &rows);
+    app.ui.table(&["ID", "WORKSTREAM", "STATUS", "CONTENT"], rows);
     Ok(WfExit::Success)
 }
 
@@ -100,7 +100,7 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
     let now = update_status(&mut workstream)?;
     app.ui.line(&format!("{} {}; {} is {now}", uat.id, uat.status.folder(), workstream.meta.id));
     if let Some(needs) = now.needs() {
-        app.ui.note(&format!("Next: {needs}"));
+        app.ui.status(&format!("Next: {needs}"));
     }
     app.ui.document(&json!({"uat": uat, "workstream": workstream.meta.id, "status": now}));
     Ok(WfExit::Success)

@@ -29,7 +29,7 @@ pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
     let id = &workstream.meta.id;
     app.ui.line(&format!("Approved {commit}"));
     app.ui.document(&json!({"workstream": id, "approved": commit, "sha": sha}));
-    app.ui.note(&format!("Go on: wf run {id} --loop"));
+    app.ui.status(&format!("Go on: wf run {id} --loop"));
     Ok(WfExit::Success)
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     let id = &workstream.meta.id;
     app.ui.line(&format!("Rejected {commit}"));
     app.ui.document(&json!({"workstream": id, "rejected": commit}));
-    app.ui.note(&format!("Have it done again: wf run {id}"));
+    app.ui.status(&format!("Have it done again: wf run {id}"));
     Ok(WfExit::Success)
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use model::id::WorkstreamId;
+use shell::ui::Volume;
 
 use super::workflow::Workflow;
 use super::{DiskError, load_env, names_in};
@@ -138,10 +139,12 @@ impl ProjectDirs {
     }
 }
 
-/// Whether warnings and notes are wanted (D5).
-pub(crate) fn check_log_level() -> Result<(), DiskError> {
+/// How much is printed besides results: the flag asks for quiet, the variable for a level.
+pub(crate) fn log_volume() -> Result<Volume, DiskError> {
     match host::env::var(LOG_VARIABLE).as_deref() {
-        None | Some("" | "debug" | "info" | "warn" | "error") => Ok(()),
+        None | Some("" | "debug" | "info") => Ok(Volume::Normal),
+        Some("warn") => Ok(Volume::Warnings),
+        Some("error") => Ok(Volume::Errors),
         Some(_) => {
             Err(DiskError::Setting(format!("{LOG_VARIABLE} must be debug, info, warn or error")))
         }

@@ -137,7 +137,7 @@ impl<T: Send + 'static> Rounds<T> {
         let tries = earlier.tries + 1;
         self.put_back(key, Wanted { tries, ..earlier });
         let pause = pause_after(tries);
-        let told = failure.until().map(|at| at.duration_since(host::clock::now()));
+        let told = failure.retry_after().map(|at| at.duration_since(host::clock::now()));
         let told = told.and_then(|told| Duration::try_from(told).ok()).unwrap_or_default();
         if let Some(wanted) = self.wanted.get_mut(key) {
             wanted.due = Some(Instant::now() + told.max(pause));
@@ -193,7 +193,7 @@ mod tests {
     async fn a_look_that_failed_is_done_again_later_with_everything_that_came() {
         let mut rounds: Rounds<u8> = Rounds::new();
         rounds.want(&key(), Some(&delivery(1)));
-        rounds.send_out(|_| async { Err(Failure::passing("down")) });
+        rounds.send_out(|_| async { Err(Failure::transient("down")) });
         rounds.want(&key(), Some(&delivery(2)));
         let first = looked(&mut rounds).await;
         let failure = first.seen.expect_err("down");

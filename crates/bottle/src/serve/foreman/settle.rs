@@ -42,11 +42,11 @@ impl Foreman {
             Outcome::Closed(Next::Retry { reason } | Next::CallPerson { reason }) => {
                 (WorkStep::CallPerson, note(reason.clone()))
             }
-            Outcome::Failed(failure) if failure.passes() && work.attempts < PASSING_TRIES => {
+            Outcome::Failed(failure) if failure.is_transient() && work.attempts < PASSING_TRIES => {
                 let words = later(work, note(failure.to_string()));
                 (
                     WorkStep::Wait,
-                    WorkNote { not_before: failure.until().or(words.not_before), ..words },
+                    WorkNote { not_before: failure.retry_after().or(words.not_before), ..words },
                 )
             }
             Outcome::Failed(failure) => (WorkStep::CallPerson, note(failure.to_string())),

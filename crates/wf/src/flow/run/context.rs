@@ -107,11 +107,11 @@ impl RunContext {
     }
 
     /// A stage begins: it is written down, and told.
-    pub(super) fn enter(&mut self, stage: RunStage, ui: Ui) {
+    pub(super) fn enter(&mut self, stage: RunStage, ui: &Ui) {
         self.stage_started = host::clock::monotonic();
         self.event(stage, "start", 0.0);
         if matches!(stage, RunStage::Implement | RunStage::Test | RunStage::Review) {
-            ui.note(&format!("> {}", stage.key()));
+            ui.phase(stage.key(), stage.key());
         }
         // In LOCK the journal may still tell of a run that died; it is read there before it is written anew.
         if self.lock.is_some() && stage != RunStage::Lock {

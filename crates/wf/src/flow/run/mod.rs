@@ -52,14 +52,14 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
         let (ending, plan_left) = finish::finish(&mut context, ending).await;
         options.runner.tidy(&context.run.path(), context.work_location());
         lock = context.release_lock();
-        show(options.ui, &context, &ending);
+        show(&options.ui, &context, &ending);
         let still = *left.get_or_insert(plan_left + 1);
         left = Some(usize::saturating_sub(still, 1));
         match next_cycle(options.mode, &ending, context.pause(), still.saturating_sub(1)) {
             NextCycle::Again => {}
             NextCycle::Stop => return Ok(ending.exit),
             NextCycle::Pause => {
-                options.ui.note(&format!("Paused after this micro-commit, as HITL_MODE or SUPERVISED_MODE wants. Content? wf approve {id}, then go on: wf run {id} --loop", id = options.id));
+                options.ui.status(&format!("Paused after this micro-commit, as HITL_MODE or SUPERVISED_MODE wants. Content? wf approve {id}, then go on: wf run {id} --loop", id = options.id));
                 return Ok(ending.exit);
             }
         }
@@ -70,7 +70,7 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
 async fn run_cycle(context: &mut RunContext, options: &RunOptions<'_>) -> Ending {
     let mut cycle = Cycle::start();
     loop {
-        context.enter(cycle.stage, options.ui);
+        context.enter(cycle.stage, &options.ui);
         let work = AssertUnwindSafe(run_stage(context, options, cycle.stage)).catch_unwind();
         let report = work.await;
         context.notes.extend(options.runner.take_notes());
@@ -135,7 +135,7 @@ async fn run_stage(
     })
 }
 
-fn show(ui: Ui, context: &RunContext, ending: &Ending) {
+fn show(ui: &Ui, context: &RunContext, ending: &Ending) {
     let topic = context.commit.as_ref().map_or("no micro-commit", |commit| commit.id.as_str());
     let stage = ending.failed_stage.map(|stage| format!(" at {}", stage.key())).unwrap_or_default();
     let message =

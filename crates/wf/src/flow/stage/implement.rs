@@ -33,7 +33,7 @@ impl StageRunner {
         let mut memory = AgentMemory::open(&self.dirs.agents_dir(id), provider)?;
         let first = self.send(mission(request, provider, &resolved, &memory, "implement")).await?;
         let told = if memory.is_known() && lost_its_thread(&first) {
-            self.ui.note("the conversation could not be gone on with; beginning a new one");
+            self.ui.status("the conversation could not be gone on with; beginning a new one");
             memory.forget();
             self.send(mission(request, provider, &resolved, &memory, "implement-anew")).await?
         } else {

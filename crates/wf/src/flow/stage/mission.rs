@@ -109,15 +109,17 @@ impl StageRunner {
     fn hear(&self, heard: AgentEvent) {
         match heard {
             AgentEvent::Progress(Progress::ToolCall { name, summary }) => {
-                self.ui.note(&format!("  {name}: {summary}"));
+                self.ui.status(&format!("  {name}: {summary}"));
             }
             AgentEvent::Progress(Progress::Retrying { reason }) => {
-                self.ui.note(&format!("  asking the model again: {reason}"));
+                self.ui.status(&format!("  asking the model again: {reason}"));
             }
             AgentEvent::Progress(
                 Progress::SessionStarted { .. } | Progress::Text(_) | Progress::Tokens(_),
             ) => {}
-            AgentEvent::Stopping(reason) => self.ui.note(&format!("{reason}: stopping the agent")),
+            AgentEvent::Stopping(reason) => {
+                self.ui.status(&format!("{reason}: stopping the agent"))
+            }
         }
     }
 }

@@ -1,14 +1,12 @@
 //! From the profile's words to an agent that can be started. What is wrong with them is found before anything runs.
 
-use std::path::PathBuf;
-
-use agent::scripted::{Script, parse_script};
 use agent::{ModelUse, Provider, RequiredSetting};
-use egress::model_route::{Caps, Price};
-use egress::{AllowRule, EgressPolicy, Profile as EgressProfile};
+use egress::model_route::Caps;
+use egress::{EgressPolicy, Profile as EgressProfile};
 use engine::agent_plan::{
     AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
 };
+use shell::agent_settings::{egress_policy, load_script, price};
 
 use super::StageRunError;
 use super::runner::StageRunner;
@@ -41,7 +39,8 @@ impl StageRunner {
         request.policy = agent_policy(provider, profile)?;
         request.silence_secs = Some(choice.silence_secs.unwrap_or(SILENCE_SECS));
         if provider.required_setting() == Some(RequiredSetting::Script) {
-            request.script = Some(self.load_script(choice)?);
+            let path = self.dirs.dir.join(choice.script.as_deref().unwrap_or_default());
+            request.script = Some(load_script(&path).map_err(StageRunError::config)?);
             return Ok(request);
         }
         request.model = choice.model.clone();
@@ -56,25 +55,11 @@ impl StageRunner {
         };
         request.caps =
             Caps { max_usd: choice.max_usd, max_tokens: choice.max_tokens, ..Caps::default() };
-        // Tokens from the cache are taken to cost a tenth, and writing them as much as reading.
-        request.price = choice.price.map(|(input, output)| Price {
-            input,
-            output,
-            cache_read: input / 10.0,
-            cache_write: input,
-        });
+        request.price = choice.price.map(|(input, output)| price(input, output));
         if provider.required_setting() == Some(RequiredSetting::Command) {
             request.template = Some(choice.command.clone());
         }
         Ok(request)
-    }
-
-    fn load_script(&self, choice: &AgentChoice) -> Result<Script, StageRunError> {
-        let path: PathBuf = self.dirs.dir.join(choice.script.as_deref().unwrap_or_default());
-        let wrong =
-            |message: String| StageRunError::Config(format!("{}: {message}", path.display()));
-        let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-        parse_script(&text).map_err(|error| wrong(error.to_string()))
     }
 }
 
@@ -83,24 +68,22 @@ fn agent_policy(
     provider: Provider,
     profile: &Profile,
 ) -> Result<Option<EgressPolicy>, StageRunError> {
-    let mut policy = match profile.agent_egress.as_str() {
+    let egress = match profile.agent_egress.as_str() {
         "none" | "model-only" if provider.model_use() == ModelUse::Never => return Ok(None),
         // The model's route is no way out: it leads to the model and nowhere else.
-        "none" => EgressPolicy::new(EgressProfile::ModelOnly),
-        other => EgressPolicy::new(other.parse().map_err(StageRunError::config)?),
+        "none" => EgressProfile::ModelOnly,
+        other => other.parse().map_err(StageRunError::config)?,
     };
-    for rule in &profile.agent_allow {
-        policy.allow.push(AllowRule::parse(rule).map_err(StageRunError::config)?);
-    }
-    for address in &profile.permit_private {
-        let parsed = address.parse().map_err(|_unreadable: std::net::AddrParseError| {
+    let parse = |address: &String| {
+        address.parse().map_err(|_unreadable: std::net::AddrParseError| {
             StageRunError::Config(format!(
                 "AGENT_PERMIT_PRIVATE: '{address}' is not an address such as 10.0.0.5:8080"
             ))
-        })?;
-        policy.permit_private.push(parsed);
-    }
-    Ok(Some(policy))
+        })
+    };
+    let private = profile.permit_private.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let policy = egress_policy(egress, &profile.agent_allow, &private);
+    Ok(Some(policy.map_err(StageRunError::config)?))
 }
 
 /// What tests may reach; nothing if nothing is said. A test has no model.

@@ -13,6 +13,7 @@ use model::secret::Secret;
 use sandbox::backend::BackendKind;
 use sandbox::choice;
 use sandbox::spec::{Access, BoxUser, Limits, Root};
+use shell::agent_settings::DEFAULT_IMAGE;
 use tokio::sync::OnceCell;
 
 use super::{StageContext, StageRunError};
@@ -23,7 +24,6 @@ use crate::rules::profile::Profile;
 use crate::ui::Ui;
 
 /// The image that boxes on a container engine come from, unless the profile names another.
-const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
 
 /// The agent's copy of the branch, in the run's directory.
 pub(super) const WORKSPACE: &str = "workspace";
@@ -69,11 +69,11 @@ pub(super) struct BoxOptions<'a> {
 
 impl StageRunner {
     /// The workshop of a project.
-    pub(crate) fn new(dirs: &ProjectDirs, ui: Ui) -> Result<Self, Failure> {
+    pub(crate) fn new(dirs: &ProjectDirs, ui: &Ui) -> Result<Self, Failure> {
         let user_dirs = Dirs::from_env().or_exit(WfExit::Config)?;
         Ok(Self {
             dirs: dirs.clone(),
-            ui,
+            ui: ui.clone(),
             secrets: load_secrets(dirs)?,
             agents: user_dirs.data_home().join("bottleworks/agents"),
             backend: OnceCell::new(),

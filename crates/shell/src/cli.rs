@@ -1,0 +1,76 @@
+//! Flags and commands that every program has: output, completions, the manual page, the table of exit statuses.
+
+use clap::{Args, Command};
+use clap_complete::env::{CompleteEnv, Shells};
+use model::exit::ExitStatus;
+
+use crate::failure::{Failure, OrExit};
+use crate::start::Program;
+use crate::ui::Ui;
+
+/// The variable by which a shell asks for completions.
+const COMPLETE_VARIABLE: &str = "COMPLETE";
+
+/// Flags for the output.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct OutputArgs {
+    /// Print events and results as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print only errors, warnings and the result
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// Print completions for a shell
+///
+/// Add `source <(PROGRAM completions bash)` to the shell's start-up file.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell: bash, zsh, fish, elvish or powershell
+    shell: String,
+}
+
+/// Prints the script that connects a shell with this program; the program answers what to complete.
+pub fn cmd_completions<S: ExitStatus>(
+    ui: &Ui,
+    program: &Program,
+    args: &CompletionsArgs,
+) -> Result<(), Failure<S>> {
+    let shells = Shells::builtins();
+    let completer = shells.completer(&args.shell).ok_or_else(|| {
+        let known: Vec<&str> = shells.names().collect();
+        Failure::usage(format!("the shell '{}' is not one of {}", args.shell, known.join(", ")))
+    })?;
+    let (name, mut page) = (program.name, Vec::new());
+    completer
+        .write_registration(COMPLETE_VARIABLE, name, name, name, &mut page)
+        .or_exit(S::GENERAL)?;
+    ui.page(&String::from_utf8_lossy(&page));
+    Ok(())
+}
+
+/// Prints the manual page, made from the help texts.
+pub fn cmd_man<S: ExitStatus>(ui: &Ui, command: Command) -> Result<(), Failure<S>> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page).or_exit(S::GENERAL)?;
+    ui.page(&String::from_utf8_lossy(&page));
+    Ok(())
+}
+
+/// Answers a shell that asks for completions; returns whether one did.
+pub(crate) fn answer_shell(command: fn() -> Command) -> clap::error::Result<bool> {
+    let here = host::env::current_dir().ok();
+    CompleteEnv::with_factory(command)
+        .var(COMPLETE_VARIABLE)
+        .try_complete(std::env::args_os(), here.as_deref())
+}
+
+/// The table of exit statuses for the end of `--help`.
+pub fn exit_table<S: ExitStatus>() -> String {
+    let rows: Vec<_> = S::ALL.iter().map(|status| status.row()).collect();
+    let width = rows.iter().map(|row| row.code.to_string().len()).max().unwrap_or(0);
+    let lines: Vec<String> =
+        rows.iter().map(|row| format!("  {:<width$}  {}", row.code, row.meaning)).collect();
+    format!("Exit status:\n{}", lines.join("\n"))
+}

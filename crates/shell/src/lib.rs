@@ -1,0 +1,23 @@
+//! The shell around the three programs: everything between `main` and the work of a command that is the same in
+//! `forklift`, `wf` and `bot-bottle`.
+//!
+//! - [`start`]: hidden roles, the panic hook, the command line, the exit status.
+//! - [`ui`]: the only printer. [`terminal`] is the only writer, with the redactor in front of it.
+//! - [`failure`]: an error with its exit status and its remedy.
+//! - [`runtime`]: the async runtime of a command, and how signals stop it.
+//! - [`cli`]: flags and commands that every program has.
+//! - [`doctor`], [`agent_log`], [`agent_settings`]: what commands of several programs have in common.
+
+pub mod agent_log;
+pub mod agent_settings;
+pub mod cli;
+pub mod doctor;
+pub mod failure;
+pub mod runtime;
+pub mod start;
+pub mod terminal;
+pub mod ui;
+
+pub use failure::{Failure, OrExit};
+pub use start::{Program, Role};
+pub use ui::Ui;

@@ -1,0 +1,45 @@
+//! The async runtime of a command, and how signals stop it.
+
+use host::signal::{Cancel, cancel_on_signals};
+use model::exit::ExitStatus;
+
+use crate::failure::{Failure, OrExit};
+
+/// Runs async work to its end. One thread is enough, and a bubblewrap box must not outlive the thread that made it.
+pub fn block_on<T, S: ExitStatus>(
+    work: impl Future<Output = Result<T, Failure<S>>>,
+) -> Result<T, Failure<S>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.or_exit(S::GENERAL)?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Runs async work that looks at signals itself: the first one cancels it.
+pub fn block_on_cancellable<T, S: ExitStatus>(
+    work: impl AsyncFnOnce(Cancel) -> Result<T, Failure<S>>,
+) -> Result<T, Failure<S>> {
+    block_on(async {
+        let cancel = cancel_on_signals().or_exit(S::GENERAL)?;
+        work(cancel).await
+    })
+}
+
+/// Runs async work that leaves nothing behind when it is dropped: a signal drops it.
+pub fn block_on_stoppable<T, S: ExitStatus>(
+    work: impl Future<Output = Result<T, Failure<S>>>,
+) -> Result<T, Failure<S>> {
+    block_on_cancellable(async |cancel| unless_stopped(&cancel, work).await)
+}
+
+/// Does the work unless a signal comes first.
+pub async fn unless_stopped<T, S: ExitStatus>(
+    cancel: &Cancel,
+    work: impl Future<Output = Result<T, Failure<S>>>,
+) -> Result<T, Failure<S>> {
+    tokio::select! {
+        done = work => done,
+        reason = cancel.cancelled() => Err(Failure::new(S::GENERAL, format!("stopped by {reason}"))),
+    }
+}

@@ -1,0 +1,154 @@
+//! The two streams of the process. Every byte that a program prints passes the redactor here.
+//!
+//! There is one terminal for each process, so its state is global: the secrets to strike out and the spinner, which
+//! has to step aside for each line.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use model::redact::Redactor;
+use model::secret::Secret;
+
+/// Ends of names of variables that hold a secret.
+const SECRET_NAMES: [&str; 5] = ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD"];
+
+/// A shorter value is more likely a word than a secret.
+const SHORTEST_VALUE: usize = 8;
+
+static TERMINAL: LazyLock<Mutex<Terminal>> = LazyLock::new(|| {
+    Mutex::new(Terminal {
+        secrets: Vec::new(),
+        redactor: Arc::new(Redactor::new([])),
+        spinner: None,
+    })
+});
+
+struct Terminal {
+    secrets: Vec<Secret>,
+    redactor: Arc<Redactor>,
+    spinner: Option<ProgressBar>,
+}
+
+impl Terminal {
+    fn lock() -> MutexGuard<'static, Self> {
+        // A thread that panicked while it printed leaves nothing half done here.
+        TERMINAL.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Strikes these secrets out of everything that is printed from now on.
+pub fn hide(secrets: impl IntoIterator<Item = Secret>) {
+    let mut terminal = Terminal::lock();
+    let before = terminal.secrets.len();
+    for secret in secrets {
+        if !terminal.secrets.iter().any(|known| known.expose() == secret.expose()) {
+            terminal.secrets.push(secret);
+        }
+    }
+    if terminal.secrets.len() > before {
+        terminal.redactor = Arc::new(Redactor::new(terminal.secrets.iter().cloned()));
+    }
+}
+
+/// Strikes out the values of variables whose names say that they are secret: an error can quote one before the
+/// program has read it.
+pub fn hide_environment() {
+    hide(host::env::vars_os().into_iter().filter_map(|(name, value)| {
+        let (name, value) = (name.to_str()?.to_ascii_uppercase(), value.into_string().ok()?);
+        is_secret(&name, &value).then(|| Secret::new(value))
+    }));
+}
+
+/// A path or several words is a setting about a secret, not the secret itself.
+fn is_secret(name: &str, value: &str) -> bool {
+    SECRET_NAMES.iter().any(|end| name.ends_with(end))
+        && value.len() >= SHORTEST_VALUE
+        && !value.starts_with(['/', '.', '~'])
+        && !value.contains(char::is_whitespace)
+}
+
+/// The redactor with all secrets that are known by now.
+pub fn redactor() -> Arc<Redactor> {
+    Terminal::lock().redactor.clone()
+}
+
+/// Writes to standard output. A reader that stopped reading is not an error.
+pub fn print(text: &str) {
+    let terminal = Terminal::lock();
+    let text = terminal.redactor.redact(text);
+    let write = || {
+        let mut out = io::stdout().lock();
+        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    };
+    match &terminal.spinner {
+        Some(spinner) => spinner.suspend(write),
+        None => write(),
+    }
+}
+
+/// Writes a line to standard error, above the spinner if there is one.
+pub fn print_error(line: &str) {
+    let terminal = Terminal::lock();
+    let line = terminal.redactor.redact(line);
+    let write = || drop(writeln!(io::stderr().lock(), "{line}"));
+    match &terminal.spinner {
+        Some(spinner) => spinner.suspend(write),
+        None => write(),
+    }
+}
+
+/// Shows a message beside a spinner, which starts if there is none.
+pub(crate) fn spin(message: &str) {
+    let mut terminal = Terminal::lock();
+    let message = match terminal.redactor.redact(message) {
+        Cow::Borrowed(_) => message.to_owned(),
+        Cow::Owned(redacted) => redacted,
+    };
+    terminal.spinner.get_or_insert_with(new_spinner).set_message(message);
+}
+
+/// Removes the spinner.
+pub(crate) fn stop_spinner() {
+    if let Some(spinner) = Terminal::lock().spinner.take() {
+        spinner.finish_and_clear();
+    }
+}
+
+fn new_spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        spinner.set_style(style);
+    }
+    spinner.enable_steady_tick(Duration::from_millis(120));
+    spinner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, value: &str, expected: bool) {
+        assert_eq!(is_secret(name, value), expected, "{name}={value}");
+    }
+
+    #[test]
+    fn a_variable_is_secret_by_its_name_unless_its_value_is_none() {
+        check("FORGE_TOKEN", "0123456789abcdef", true);
+        check("OPENAI_API_KEY", "sk-0123456789", true);
+        check("PGPASSWORD", "correct-horse", true);
+        check("HOME", "0123456789abcdef", false);
+        check("SSH_KEY", "/home/me/.ssh/id_ed25519", false);
+        check("MY_KEY", "short", false);
+        check("SIGNING_KEY", "ask me later", false);
+    }
+
+    #[test]
+    fn a_secret_is_known_from_the_moment_it_is_hidden() {
+        hide([Secret::new("hunter2hunter2"), Secret::new("hunter2hunter2")]);
+        assert_eq!(redactor().redact("it is hunter2hunter2"), "it is ***");
+    }
+}

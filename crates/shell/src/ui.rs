@@ -1,0 +1,284 @@
+//! The only printer. Results go to standard output, everything else to standard error; both are escaped and redacted,
+//! coloured only on a terminal, and JSON on request.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use model::escape::{escape_line, escape_terminal};
+use model::exit::ExitStatus;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::cli::OutputArgs;
+use crate::failure::Failure;
+use crate::start::{JsonOutput, Program};
+use crate::terminal;
+
+/// Output of a command.
+#[derive(Debug, Clone)]
+pub struct Ui {
+    program: &'static Program,
+    mode: Mode,
+    volume: Volume,
+    /// Whether scripts get events; without them a document is the whole output.
+    has_events: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Mode {
+    Plain,
+    Terminal {
+        coloured: bool,
+    },
+    Json,
+    /// Lines of the log of a server, each about this subject.
+    Log(Arc<str>),
+    /// Another part of the program owns the terminal.
+    Mute,
+}
+
+/// How much is printed besides the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volume {
+    /// Errors alone.
+    Errors,
+    /// Errors and warnings.
+    Warnings,
+    /// Everything.
+    Normal,
+}
+
+impl Ui {
+    /// Output as the flags, `NO_COLOR` and the two streams demand.
+    pub fn new(program: &'static Program, args: OutputArgs) -> Self {
+        let mode = match (args.json, io::stderr().is_terminal()) {
+            (true, _) => Mode::Json,
+            (false, true) => Mode::Terminal { coloured: wants_colour() },
+            (false, false) => Mode::Plain,
+        };
+        let volume = if args.quiet { Volume::Warnings } else { Volume::Normal };
+        let has_events = program.json == JsonOutput::Events;
+        Self { program, mode, volume, has_events }
+    }
+
+    /// Output of work inside a server: it goes to the log, with `subject` beside each line.
+    pub fn log(subject: &str) -> Self {
+        let program = &Program { name: "log", label_width: 0, json: JsonOutput::Events };
+        Self { program, mode: Mode::Log(subject.into()), volume: Volume::Normal, has_events: false }
+    }
+
+    /// The same, no louder than `volume`.
+    #[must_use]
+    pub fn at_most(self, volume: Volume) -> Self {
+        Self { volume: self.volume.min(volume), ..self }
+    }
+
+    /// The same on the way to a document: a script that asks for a document gets nothing else.
+    #[must_use]
+    pub fn without_events(&self) -> Self {
+        Self { has_events: false, ..self.clone() }
+    }
+
+    /// The same without any output, for work behind a full-screen interface.
+    #[must_use]
+    pub fn silent(&self) -> Self {
+        Self { mode: Mode::Mute, volume: Volume::Errors, ..self.clone() }
+    }
+
+    /// Whether the output is for a script.
+    pub fn is_json(&self) -> bool {
+        self.mode == Mode::Json
+    }
+
+    /// Announces a phase of the work.
+    pub fn phase(&self, name: &str, message: &str) {
+        self.event("phase", &json!({ "phase": name, "text": message }));
+        let message = escape_line(message);
+        self.aside(&format!("{} {message}", self.painted("36", ">")));
+        self.spin(&message);
+    }
+
+    /// Shows what is being done: beside the spinner, or as an event.
+    pub fn progress(&self, kind: &str, message: &str) {
+        self.event("progress", &json!({ "kind": kind, "text": message }));
+        self.spin(&escape_line(message));
+    }
+
+    /// Shows how far the work is: beside the spinner, or as an event.
+    pub fn count(&self, kind: &str, done: usize, total: usize, message: &str) {
+        let fields = json!({ "kind": kind, "text": message, "done": done, "total": total });
+        self.event("progress", &fields);
+        self.spin(&format!("{} ({done} of {total})", escape_line(message)));
+    }
+
+    /// Adds something worth knowing to the phase.
+    pub fn note(&self, message: &str) {
+        self.event("note", &json!({ "text": message }));
+        self.aside(&format!("  {}", escape_line(message)));
+    }
+
+    /// Says what happened or what comes next, outside of the result.
+    pub fn status(&self, message: &str) {
+        self.aside(&escape_line(message));
+    }
+
+    /// Warns about something odd that does not stop the work.
+    pub fn warn(&self, message: &str) {
+        self.event("warning", &json!({ "text": message }));
+        let line = format!("{}: {}", self.painted("33", "warning"), escape_line(message));
+        match &self.mode {
+            Mode::Log(subject) => {
+                tracing::warn!(target: "bot_bottle::ui", about = &**subject, "{}", escape_line(message));
+            }
+            _ if self.volume >= Volume::Warnings => terminal::print_error(&line),
+            _ => {}
+        }
+    }
+
+    /// Prints an event for scripts.
+    pub fn event(&self, name: &str, fields: &Value) {
+        if !self.is_json() || !self.has_events {
+            return;
+        }
+        let mut object = json!({ "event": name });
+        if let (Some(object), Some(fields)) = (object.as_object_mut(), fields.as_object()) {
+            object.extend(fields.clone());
+        }
+        terminal::print(&format!("{object}\n"));
+    }
+
+    /// Prints a line of the result.
+    pub fn result(&self, label: &str, value: &str) {
+        let (width, value) = (self.program.label_width, escape_line(value));
+        match &self.mode {
+            Mode::Log(subject) => {
+                tracing::info!(target: "bot_bottle::ui", about = &**subject, "{label}: {value}");
+            }
+            _ => self.print(&format!("{label:<width$} {value}\n")),
+        }
+    }
+
+    /// Prints one of several items that belong to the line of the result above.
+    pub fn item(&self, text: &str) {
+        self.print(&format!("  {}\n", escape_line(text)));
+    }
+
+    /// Prints a sentence as the result.
+    pub fn line(&self, text: &str) {
+        self.print(&format!("{}\n", escape_line(text)));
+    }
+
+    /// Prints a table as the result; without a heading where `head` is empty.
+    pub fn table(&self, head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let mut table = Table::new();
+        table.load_style(NOTHING);
+        if !head.is_empty() {
+            table.set_header(head);
+        }
+        for row in rows {
+            table.add_row(row.iter().map(|cell| escape_line(cell).into_owned()));
+        }
+        self.print(&format!("{}\n", table.trim_fmt()));
+    }
+
+    /// Prints a text of several lines as it is, escaped: help, previews, an agent's output. Scripts get it too.
+    pub fn page(&self, text: &str) {
+        if self.mode != Mode::Mute {
+            terminal::stop_spinner();
+            terminal::print(&escape_terminal(text));
+        }
+    }
+
+    /// Prints a JSON document as the whole result, if the output is for a script.
+    pub fn document(&self, value: &impl Serialize) {
+        if self.is_json() {
+            self.json(value);
+        }
+    }
+
+    /// Prints a JSON document, with or without `--json`.
+    pub fn json(&self, value: &impl Serialize) {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        terminal::print(&format!("{text}\n"));
+    }
+
+    /// Reports why the command could not do its work, and what a person can do about it.
+    pub fn failure<S: ExitStatus>(&self, failure: &Failure<S>) {
+        terminal::stop_spinner();
+        let text = failure.to_string();
+        self.failure_document(failure, &text);
+        match &self.mode {
+            Mode::Log(subject) => {
+                tracing::error!(target: "bot_bottle::ui", about = &**subject, "{}", escape_line(&text));
+            }
+            _ => {
+                terminal::print_error(&format!(
+                    "{}: {}",
+                    self.painted("31", "error"),
+                    escape_line(&text)
+                ));
+                if let Some(remedy) = failure.remedy() {
+                    let hint = self.painted("36", "hint");
+                    terminal::print_error(&format!("{hint}: {}", escape_line(remedy)));
+                }
+            }
+        }
+    }
+
+    /// The part of a failure that is for scripts.
+    pub(crate) fn failure_document<S: ExitStatus>(&self, failure: &Failure<S>, text: &str) {
+        let row = failure.status.row();
+        let mut fields = json!({ "status": row.code, "name": row.name, "text": text });
+        if let Some(remedy) = failure.remedy() {
+            fields["remedy"] = json!(remedy);
+        }
+        match self.program.json {
+            JsonOutput::Events => Self { has_events: true, ..self.clone() }.event("error", &fields),
+            JsonOutput::Documents => self.document(&json!({ "error": fields })),
+        }
+    }
+
+    /// Leaves the terminal tidy.
+    pub fn finish(&self) {
+        terminal::stop_spinner();
+    }
+
+    /// Part of the result that scripts get as events or as a document.
+    fn print(&self, text: &str) {
+        if matches!(self.mode, Mode::Plain | Mode::Terminal { .. }) {
+            terminal::stop_spinner();
+            terminal::print(text);
+        }
+    }
+
+    fn aside(&self, line: &str) {
+        match &self.mode {
+            Mode::Log(subject) => {
+                tracing::info!(target: "bot_bottle::ui", about = &**subject, "{line}");
+            }
+            Mode::Json if self.program.json == JsonOutput::Events => {}
+            _ if self.volume < Volume::Normal => {}
+            _ => terminal::print_error(line),
+        }
+    }
+
+    fn spin(&self, message: &str) {
+        if matches!(self.mode, Mode::Terminal { .. }) && self.volume == Volume::Normal {
+            terminal::spin(message);
+        }
+    }
+
+    fn painted(&self, colour: &str, word: &str) -> String {
+        match self.mode {
+            Mode::Terminal { coloured: true } => format!("\u{1b}[{colour}m{word}\u{1b}[0m"),
+            _ => word.to_owned(),
+        }
+    }
+}
+
+/// Whether a terminal gets colours.
+pub(crate) fn wants_colour() -> bool {
+    host::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
