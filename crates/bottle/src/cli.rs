@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use model::exit::BottleExit;
+use model::secret::Secret;
 use shell::Ui;
 use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
+use shell::terminal::hide;
 
 use crate::PROGRAM;
 use crate::commands::{
@@ -15,7 +17,8 @@ use crate::commands::{
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::{End, Loss};
-use crate::flow::home::Shelf;
+use crate::flow::home::{Home, Shelf};
+use crate::flow::hooks::installed_hooks;
 
 /// Run a coding agent in a bottle: sealed while it works, frozen while people review
 ///
@@ -334,7 +337,17 @@ pub(crate) fn run() -> ExitCode {
     shell::start::run(&PROGRAM, |cli: &Cli| cli.output, |ui, cli| dispatch(cli.command, ui))
 }
 
+/// Strikes the secrets of this home out of the output. A file that cannot be read is reported where it is needed.
+fn hide_secrets() {
+    let Ok(home) = Home::from_env() else { return };
+    let token = host::file::read_private(&home.token_file()).ok();
+    let token = token.map(|bytes| Secret::new(String::from_utf8_lossy(&bytes).trim()));
+    let hooks = installed_hooks(&home).unwrap_or_default();
+    hide(hooks.into_iter().flat_map(|hook| hook.secrets).chain(token));
+}
+
 fn dispatch(command: Command, ui: &Ui) -> Outcome {
+    hide_secrets();
     match command {
         Command::Start(args) => start::start(ui, args),
         Command::Resume(args) => start::resume(ui, args),

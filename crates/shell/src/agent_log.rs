@@ -42,7 +42,7 @@ pub fn print_agent_log<S: ExitStatus>(
     end: LogEnd,
 ) -> Result<bool, Failure<S>> {
     let agent = BoxName::parse("agent").or_exit(S::INTERNAL)?;
-    let box_dir = BoxDir::new(dir.box_place(&agent));
+    let box_dir = BoxDir::new(dir.box_dir(&agent));
     let path = box_dir.stdout(Output::Log { cap: 0 });
     // A piece may end in the middle of a secret, so a line is held back until it is whole.
     let mut stream = RedactingStream::new(terminal::redactor());

@@ -6,6 +6,7 @@
 //! - [`model_server`] a model that plays scripts, for real agents to talk to
 //! - [`fake_gitea`], [`fake_github`], [`fake_gitlab`] forges that keep a repository in memory and fail when they are
 //!   told to; [`fake_forge`] is what they have in common
+//! - [`shell_promises`] what the three programs promise alike on a command line
 //! - [`screen`] a terminal to look at and to type into
 //! - [`tree`] whole trees, and whether something is hidden in them
 //! - [`part`] tests that need a program or an engine say so by name
@@ -25,6 +26,7 @@ pub mod part;
 mod program;
 pub mod repo;
 pub mod screen;
+pub mod shell_promises;
 pub mod tree;
 pub mod wait;
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use agent::scripted::{Script, parse_script};
-use egress::model_route::{Caps, Price};
+use egress::model_route::Caps;
 use engine::agent_plan::{AgentOptions, KeyLocation, ResolvedAgent, resolve_agent};
 use model::exit::BottleExit;
 use sandbox::spec::{Limits, MIB};
+use shell::agent_settings::{load_script, price};
 
 use super::home::{Home, Shelf};
 use crate::exit::{Failure, OrExit};
@@ -18,7 +18,9 @@ pub(crate) async fn resolve_manifest_agent(
     manifest: &AgentManifest,
 ) -> Result<ResolvedAgent, Failure> {
     let wish = agent_wish(manifest, &home.shelf(Shelf::Agents))?;
-    resolve_agent(wish, &home.programs).await.or_exit(BottleExit::Usage)
+    let agent = resolve_agent(wish, &home.programs).await.or_exit(BottleExit::Usage)?;
+    shell::terminal::hide(agent.secrets());
+    Ok(agent)
 }
 
 fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions, Failure> {
@@ -31,17 +33,13 @@ fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions, F
     wish.key = key_place(manifest);
     let spend = &manifest.spend;
     wish.caps = Caps { max_usd: spend.max_usd, max_tokens: spend.max_tokens, ..Caps::default() };
-    wish.price = spend.input_price.zip(spend.output_price).map(|(input, output)| Price {
-        input,
-        output,
-        cache_read: input / 10.0,
-        cache_write: input,
-    });
+    wish.price =
+        spend.input_price.zip(spend.output_price).map(|(input, output)| price(input, output));
     wish.policy = manifest.policy().or_exit(BottleExit::Usage)?;
     wish.silence_secs = Some(manifest.limits.silence_secs);
     wish.template = manifest.command.clone();
-    wish.script =
-        manifest.script.as_ref().map(|path| load_script(&folder.join(path))).transpose()?;
+    let script = manifest.script.as_ref().map(|path| load_script(&folder.join(path)));
+    wish.script = script.transpose().or_exit(BottleExit::Usage)?;
     Ok(wish)
 }
 
@@ -50,12 +48,6 @@ fn key_place(manifest: &AgentManifest) -> Option<KeyLocation> {
     let file = server.key_file.clone().map(KeyLocation::File);
     let command = || server.key_command.as_deref().map(KeyLocation::command_line);
     file.or_else(command).or_else(|| server.key_env.clone().map(KeyLocation::Variable))
-}
-
-fn load_script(path: &Path) -> Result<Script, Failure> {
-    let named = |error: String| Failure::usage(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-    parse_script(&text).map_err(|error| named(error.to_string()))
 }
 
 /// What the box may use.

@@ -11,6 +11,7 @@ use model::id::{BranchName, Sha};
 use orchestrator_db::BottleStep;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, Choice};
+use shell::agent_settings::DEFAULT_IMAGE;
 use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
@@ -23,7 +24,6 @@ use super::mounts::check_mounts;
 use super::observe::Source;
 use super::opening::Opening;
 use super::recover::{recover, settle};
-use super::sealed::DEFAULT_IMAGE;
 use super::standing;
 use super::thread::{Assignment, check_target, read_assignment};
 use crate::exit::{Failure, OrExit, Outcome};

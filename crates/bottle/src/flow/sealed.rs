@@ -10,6 +10,7 @@ use model::exit::BottleExit;
 use model::id::BoxName;
 use sandbox::backend::BackendKind;
 use sandbox::spec::{Access, BoxUser, Root};
+use shell::agent_settings::DEFAULT_IMAGE;
 use store::run_dir::RunDir;
 
 use super::hire::box_limits;
@@ -20,9 +21,6 @@ use crate::rules::bottle_manifest::BottleManifest;
 
 /// The plan in the run directory. Names places of keys and holds none.
 const PLAN_FILE: &str = "plan.json";
-
-/// The image of a bottle that names none.
-pub(crate) const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
 
 /// Keeps the plan with the run.
 pub(crate) fn save_plan(plan: &AgentPlan, dir: &RunDir) -> Result<(), Failure> {

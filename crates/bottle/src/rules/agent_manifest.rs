@@ -5,9 +5,10 @@ use core::net::SocketAddr;
 use std::path::PathBuf;
 
 use agent::{ModelUse, Provider, RequiredSetting};
-use egress::{AllowRule, EgressPolicy, Profile};
+use egress::{EgressPolicy, Profile};
 use model::id::AgentName;
 use serde::{Deserialize, Serialize};
+use shell::agent_settings::egress_policy;
 
 /// Half an hour.
 const TIMEOUT_SECS: u64 = 1800;
@@ -191,13 +192,8 @@ impl AgentManifest {
             (None, ModelUse::Always) => Profile::Packages,
             (Some(word), _) => word.parse().map_err(|error| fault("egress.profile", &error))?,
         };
-        let mut policy = EgressPolicy::new(profile);
-        for rule in &self.egress.allow {
-            let rule = AllowRule::parse(rule).map_err(|error| fault("egress.allow", &error))?;
-            policy.allow.push(rule);
-        }
-        policy.permit_private = self.egress.permit_private.clone();
-        Ok(Some(policy))
+        let policy = egress_policy(profile, &self.egress.allow, &self.egress.permit_private);
+        Ok(Some(policy.map_err(|error| fault("egress.allow", &error))?))
     }
 }
 

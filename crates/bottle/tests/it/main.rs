@@ -20,6 +20,7 @@ mod rehydrate;
 mod secrecy;
 mod serve;
 mod serving;
+mod shell;
 mod sidecar_death;
 mod statements;
 mod support;

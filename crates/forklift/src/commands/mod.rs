@@ -26,8 +26,10 @@ use std::path::PathBuf;
 use host::dirs::Dirs;
 use host::signal::Cancel;
 use model::exit::ForkliftExit;
+use model::secret::Secret;
 
 use crate::exit::{Failure, OrExit};
+use crate::flow::pull::TOKEN_FILE;
 
 /// Where runs and caches are kept.
 #[derive(Debug, Clone)]
@@ -42,12 +44,18 @@ impl Places {
     /// As the XDG variables say.
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let dirs = Dirs::from_env().or_exit(ForkliftExit::Usage)?;
-        Ok(Self {
+        let places = Self {
             runs: dirs.state_home().join("forklift/runs"),
             cache: dirs.cache_home().join("bottleworks"),
             config: dirs.config_home().join("forklift"),
             agents: dirs.data_home().join("bottleworks/agents"),
-        })
+        };
+        // A file that cannot be read is reported where the token is needed.
+        let token = host::file::read_private(&places.config.join(TOKEN_FILE)).ok();
+        shell::terminal::hide(
+            token.map(|bytes| Secret::new(String::from_utf8_lossy(&bytes).trim())),
+        );
+        Ok(places)
     }
 }
 

@@ -45,6 +45,7 @@ impl Request {
         let backend: Option<BackendKind> = backend.or_exit(ForkliftExit::Usage)?;
         let wish = agent_wish(args, places)?;
         let resolved = resolve_agent(wish, &places.agents).await.map_err(with_flag)?;
+        shell::terminal::hide(resolved.secrets());
         Ok(Self { directory, branch, backend, resolved })
     }
 }

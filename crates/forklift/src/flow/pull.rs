@@ -20,7 +20,7 @@ const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 const KIND_VARIABLE: &str = "FORKLIFT_FORGE_KIND";
 
 /// The file with the token, in forklift's configuration folder.
-const TOKEN_FILE: &str = "forge-token";
+pub(crate) const TOKEN_FILE: &str = "forge-token";
 
 /// What the branches of all runs begin with.
 const BRANCHES: &str = "forklift/";

@@ -20,6 +20,7 @@ mod readme;
 mod resume;
 mod rules;
 mod secrets;
+mod shell;
 mod spec;
 mod support;
 mod target;

@@ -9,6 +9,7 @@ mod life;
 mod never;
 mod play;
 mod readme;
+mod shell;
 mod support;
 mod terminal;
 mod test_archive;

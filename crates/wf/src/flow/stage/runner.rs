@@ -23,8 +23,6 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::profile::Profile;
 use crate::ui::Ui;
 
-/// The image that boxes on a container engine come from, unless the profile names another.
-
 /// The agent's copy of the branch, in the run's directory.
 pub(super) const WORKSPACE: &str = "workspace";
 /// The copy that tests run in; suites of one run share it, as they would share a checkout.

@@ -1,0 +1,8 @@
+//! What `bot-bottle` shares with the other programs.
+
+use testkit::shell_promises::Shell;
+
+#[test]
+fn the_command_line_keeps_the_promises_of_every_program() {
+    Shell::new(env!("CARGO_BIN_EXE_bot-bottle"), "bot-bottle").keeps_its_promises();
+}

@@ -1,0 +1,170 @@
+//! Promises that the three programs keep alike on a command line: exit statuses, panics, secrets, completions, the
+//! manual page, JSON, colours. Each product's suite runs the same list over its own binary.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::hermetic::{Hermetic, Output};
+
+/// A secret that no program knows by its shape.
+const SECRET: &str = "correct-horse-battery";
+
+/// A program whose command line is tried.
+#[derive(Debug)]
+pub struct Shell {
+    hermetic: Hermetic,
+    path: &'static str,
+    name: &'static str,
+}
+
+impl Shell {
+    /// The program at `path`, which is called `name`.
+    pub fn new(path: &'static str, name: &'static str) -> Self {
+        Self { hermetic: Hermetic::new(), path, name }
+    }
+
+    /// Tries every promise.
+    pub fn keeps_its_promises(&self) {
+        self.panics_end_with_9();
+        self.panics_are_documents_for_scripts();
+        self.usage_errors_end_with_2();
+        self.failures_are_documents_for_scripts();
+        self.secrets_are_struck_out_on_both_streams();
+        self.hidden_words_are_refused();
+        self.help_shows_the_exit_statuses();
+        self.completions_are_answered();
+        self.the_manual_page_is_rendered();
+        self.nothing_is_coloured_without_a_terminal();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.hermetic.command(self.path);
+        command.current_dir(self.hermetic.work()).args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.hermetic.run(&mut self.command(args))
+    }
+
+    fn panicking(&self, args: &[&str]) -> Output {
+        let mut command = self.command(args);
+        self.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", "panic:command"))
+    }
+
+    fn panics_end_with_9(&self) {
+        let output = self.panicking(&["doctor"]);
+        assert_eq!(output.status, Some(9), "{}", output.snapshot());
+        assert_eq!(output.stdout, "");
+        let line = output.stderr.trim_end();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        assert!(line.starts_with("error: internal error at crates/"), "{line}");
+        assert!(
+            line.ends_with(": the failpoint command wants a panic; please report it"),
+            "{line}"
+        );
+    }
+
+    fn panics_are_documents_for_scripts(&self) {
+        let output = self.panicking(&["doctor", "--json"]);
+        assert_eq!(output.status, Some(9), "{}", output.snapshot());
+        check_failure(&output, 9, "internal", "the failpoint command wants a panic");
+    }
+
+    fn usage_errors_end_with_2(&self) {
+        let output = self.run(&["docter"]);
+        assert_eq!((output.status, output.stdout.as_str()), (Some(2), ""), "{}", output.snapshot());
+        assert!(output.stderr.contains("tip: "), "{}", output.stderr);
+        assert!(output.stderr.contains("'doctor'"), "{}", output.stderr);
+        let output = self.run(&["doctor", "--quite"]);
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        assert!(output.stderr.contains("'--quiet'"), "{}", output.stderr);
+    }
+
+    fn failures_are_documents_for_scripts(&self) {
+        let output = self.run(&["completions", "tcsh", "--json"]);
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        let text = "the shell 'tcsh' is not one of bash, elvish, fish, powershell, zsh";
+        let name = if self.name == "wf" { "config" } else { "usage" };
+        check_failure(&output, 2, name, text);
+        assert_eq!(output.stderr, format!("error: {text}\n"));
+    }
+
+    fn secrets_are_struck_out_on_both_streams(&self) {
+        for args in [&["completions", SECRET, "--json"][..], &[SECRET], &["doctor", SECRET]] {
+            let mut command = self.command(args);
+            let output = self.hermetic.run(command.env("SOME_TOKEN", SECRET));
+            assert_eq!(output.status, Some(2), "{}", output.snapshot());
+            for stream in [&output.stdout, &output.stderr] {
+                assert!(!stream.contains(SECRET), "{}", output.snapshot());
+            }
+            assert!(output.stderr.contains("***"), "{}", output.snapshot());
+        }
+        let mut command = self.command(&["completions", SECRET, "--json"]);
+        let output = self.hermetic.run(command.env("SOME_TOKEN", SECRET));
+        assert!(output.stdout.contains("***"), "{}", output.snapshot());
+    }
+
+    fn hidden_words_are_refused(&self) {
+        let output = self.run(&["__shim"]);
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        assert_eq!(
+            output.stderr,
+            format!("{name}: this word is for {name}'s own use\n", name = self.name)
+        );
+    }
+
+    fn help_shows_the_exit_statuses(&self) {
+        let output = self.run(&["--help"]);
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+        let table = output.stdout.split("Exit status:\n").nth(1).expect("a table").to_owned();
+        assert!(table.contains("internal error; please report it"), "{table}");
+        let version = self.run(&["--version"]);
+        assert_eq!(version.status, Some(0));
+        assert!(version.stdout.starts_with(&format!("{} ", self.name)), "{}", version.stdout);
+    }
+
+    fn completions_are_answered(&self) {
+        for shell in ["bash", "zsh", "fish"] {
+            let output = self.run(&["completions", shell]);
+            assert_eq!(output.status, Some(0), "{}", output.snapshot());
+            assert!(output.stdout.contains("COMPLETE"), "{}", output.stdout);
+        }
+        let mut command = self.command(&["--", self.name, "doct"]);
+        let output = self.hermetic.run(command.env("COMPLETE", "fish"));
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+        assert!(output.stdout.starts_with("doctor\t"), "{}", output.stdout);
+    }
+
+    fn the_manual_page_is_rendered(&self) {
+        let output = self.run(&["man"]);
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+        assert!(output.stdout.contains(&format!(".TH {}", self.name)), "{}", output.stdout);
+        assert!(output.stdout.contains("Exit status"), "{}", output.stdout);
+    }
+
+    fn nothing_is_coloured_without_a_terminal(&self) {
+        for args in [&["docter"][..], &["completions", "tcsh"], &["--help"]] {
+            let output = self.run(args);
+            let both = format!("{}{}", output.stdout, output.stderr);
+            assert!(!both.contains('\u{1b}'), "{both:?}");
+        }
+    }
+}
+
+/// The failure that scripts get: an event of its own, or the document.
+#[track_caller]
+fn check_failure(output: &Output, status: u64, name: &str, text: &str) {
+    let parsed: Value = serde_json::from_str(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", output.snapshot()));
+    let failure = match &parsed["event"] {
+        Value::Null => &parsed["error"],
+        event => {
+            assert_eq!(event, "error");
+            &parsed
+        }
+    };
+    let found = (failure["status"].as_u64(), failure["name"].as_str(), failure["text"].as_str());
+    assert_eq!(found, (Some(status), Some(name), Some(text)), "{}", output.snapshot());
+}
