@@ -101,8 +101,7 @@ async fn observe_workshop(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
 
 async fn observe_product(dirs: &ProjectDirs) -> Result<Vec<Finding>, Failure> {
     let product = open_product(dirs).await?;
-    let mut findings =
-        vec![Finding::good("repository", dirs.project.repo.display().to_string())];
+    let mut findings = vec![Finding::good("repository", dirs.project.repo.display().to_string())];
     let (workstreams, faults) = dirs.load_workstreams()?;
     findings.extend(faults.iter().map(|fault| Finding::bad("workstream", told(fault))));
     for workstream in &workstreams {
