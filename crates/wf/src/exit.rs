@@ -13,7 +13,7 @@ pub(crate) type Failure = shell::Failure<WfExit>;
 pub(crate) type Outcome = Result<WfExit, Failure>;
 
 impl From<DiskError> for Failure {
-    /// Files know what their faults mean (D61).
+    /// Files know what their faults mean.
     fn from(error: DiskError) -> Self {
         Self::of(error.status(), error)
     }

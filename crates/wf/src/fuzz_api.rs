@@ -1,9 +1,9 @@
-//! The parsers, for fuzz targets and benches: each takes whatever it is given and holds its promises or panics.
+//! Entry points of the parsers for fuzz targets and benches. Each accepts any input and panics if a promise is broken.
 
 use crate::rules::plan::{mark_done, parse_plan};
 use crate::rules::review::extract_review;
 
-/// Reads a plan and marks every micro-commit; each mark changes one byte or none. Tells how many there are.
+/// Parses a plan and marks every micro-commit; each mark changes at most one byte. Returns the number of micro-commits.
 ///
 /// # Panics
 /// When a promise of the plan parser is broken.
@@ -20,12 +20,12 @@ pub fn plan(text: &str) -> usize {
     plan.commits.len()
 }
 
-/// Reads a plan and nothing else. Tells how many micro-commits there are.
+/// Parses a plan and returns the number of micro-commits.
 pub fn parse(text: &str) -> usize {
     parse_plan(text).map_or(0, |plan| plan.commits.len())
 }
 
-/// Takes a review out of a text. Tells whether there is one.
+/// Extracts a review from a text and returns whether there is one.
 pub fn review(text: &str) -> bool {
     extract_review(text).is_ok()
 }

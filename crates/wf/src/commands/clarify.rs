@@ -1,4 +1,4 @@
-//! `wf clarify`: questions that wait for a person, and answers to them (D92, D96, D102).
+//! `wf clarify`: lists, shows, answers and asks questions.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::rules::clarification::{
 };
 use crate::rules::suggest::hint;
 
-/// Lists questions, those that stop the work first.
+/// Lists questions, blocking ones first.
 pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     let dirs = app.dirs()?;
     let statuses: &[ClarificationStatus] = if all {
@@ -89,7 +89,7 @@ pub(crate) fn show(app: &App, which: &QueueArg) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// Answers a question. The brief global lock is enough: a person may answer while a run is on.
+/// Answers a question. It takes only the global lock, so that a person can answer during a run.
 pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> Outcome {
     let dirs = app.dirs()?;
     let (_, question) = find(app, &dirs, which, QuestionFilter::Pending)?;
@@ -99,7 +99,7 @@ pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
     };
     let answer = question.choose_answer(&typed).or_exit(WfExit::Config)?;
     let _lock = dirs.lock_global(&format!("answer {}", question.id)).await?;
-    // Somebody may have been quicker while the editor was open.
+    // Another answer may have arrived while the editor was open.
     let (mut workstream, question) = find(app, &dirs, which, QuestionFilter::Pending)?;
     let question = question.answered(answer, person(), host::clock::now());
     move_answered(&workstream.dir, &question)?;
@@ -116,7 +116,7 @@ pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
     Ok(WfExit::Success)
 }
 
-/// Asks a question of a person's own.
+/// Adds a question.
 pub(crate) async fn ask(
     app: &App,
     which: &Which,
@@ -149,14 +149,14 @@ pub(crate) async fn ask(
     Ok(WfExit::Success)
 }
 
-/// Which questions are looked at.
+/// Filter on the status of questions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum QuestionFilter {
     Any,
     Pending,
 }
 
-/// The workstreams that are meant: one by name, or all that are not closed (D114).
+/// Finds the workstreams of a command: one by name, or all open ones.
 pub(super) fn chosen(
     app: &App,
     dirs: &ProjectDirs,

@@ -9,7 +9,7 @@ use crate::exit::Outcome;
 use crate::flow::archive::{CloseMode, close};
 use crate::flow::product::open_product;
 
-/// Closes it; its branch stays, and the message says so (D114).
+/// Closes it; its branch stays, and the message says so.
 pub(crate) async fn run(app: &App, which: &Which, force: bool) -> Outcome {
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;

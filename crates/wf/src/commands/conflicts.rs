@@ -1,4 +1,4 @@
-//! `wf conflicts`: where a workstream meets others, by files and by forecast (4.3, D110 to D112).
+//! `wf conflicts`: overlaps of a workstream with others, and forecasts of the merges.
 
 use host::git::ProductRepo;
 use model::exit::WfExit;
@@ -57,7 +57,7 @@ pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
     Ok(if exit_code && trouble { WfExit::General } else { WfExit::Success })
 }
 
-/// Lists that are older than their branch mislead (D112).
+/// Warns about lists that are older than their branch.
 fn warn_stale<'a>(app: &App, tips: &Tips, all: impl Iterator<Item = &'a Workstream>) {
     let is_stale = |ws: &&Workstream| {
         tips.branch_tip(ws).is_some_and(|tip| ws.meta.touched_head.as_ref() != Some(tip))

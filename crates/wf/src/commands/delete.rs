@@ -1,4 +1,4 @@
-//! `wf delete`: shows what would go, and deletes it when that is confirmed (4.5, D115, D116).
+//! `wf delete`: shows what would be deleted, and deletes it with `--confirm`.
 
 use model::exit::WfExit;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `wf docs`: what the documentation of a worktree has, and pictures that nobody refers to (D123).
+//! `wf docs`: contents of a worktree's documentation, and pictures that no page refers to.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::disk::{DiskError, read_optional};
 use crate::exit::{Failure, Outcome};
 use crate::rules::docs::{Coverage, DocFile, is_page, judge_coverage};
 
-/// More files than any documentation; a link that leads in circles ends here.
+/// Limit on the files of a documentation.
 const MAX_FILES: usize = 50_000;
 
 /// Shows the coverage.
@@ -66,7 +66,7 @@ fn observe(dirs: &ProjectDirs, workstream: &Workstream) -> Result<(PathBuf, Cove
     Ok((folder, judge_coverage(&files)))
 }
 
-/// Links are not followed: what they lead to is not this documentation's.
+/// Collects files. Links are not followed, because their targets may lie outside the documentation.
 fn walk(root: &Path, dir: &Path, files: &mut Vec<DocFile>) -> Result<(), DiskError> {
     for name in crate::disk::names_in(dir)? {
         let path = dir.join(&name);

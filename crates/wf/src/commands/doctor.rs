@@ -1,4 +1,4 @@
-//! `wf doctor`: what this machine offers and whether the project is in order. It changes nothing.
+//! `wf doctor`: checks the machine and the project, and changes nothing.
 
 use model::exit::WfExit;
 use model::told;

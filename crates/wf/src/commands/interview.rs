@@ -1,4 +1,4 @@
-//! `wf interview`: registers a project and writes its profile, by questions or by flags (9, D121).
+//! `wf interview`: registers a project and writes its profile, by questions or by flags.
 
 use std::io::IsTerminal;
 

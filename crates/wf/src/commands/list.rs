@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 use crate::rules::conflict::{WorkstreamPaths, count_shared};
 use crate::rules::touched::parse_touched;
 
-/// Lists them. One that cannot be read is named, and then the status is 2 (D107).
+/// Lists them. A workstream that cannot be read causes a warning and status 2.
 pub(crate) fn run(app: &App) -> Outcome {
     let dirs = app.dirs()?;
     let (all, faults) = dirs.load_workstreams()?;

@@ -8,7 +8,7 @@ use crate::cli::Which;
 use crate::disk::run_dir::{list_runs, load_result};
 use crate::exit::Outcome;
 
-/// Lists them. Names of runs are not taken apart: the result in each says whose it is (D8).
+/// Lists them. The owner of a run comes from its result, because run names cannot be parsed unambiguously.
 pub(crate) fn run(app: &App, which: &Which, limit: usize) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;

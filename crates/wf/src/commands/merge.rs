@@ -1,4 +1,4 @@
-//! `wf merge`: brings a workstream that is merge-ready into the default branch (D122).
+//! `wf merge`: brings a workstream that is merge-ready into the default branch.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::rules::profile::{Profile, Suite, SuiteRunner};
 use crate::rules::pull::PullAction;
 use crate::rules::run_id::{RunTopic, run_stem};
 
-/// Merges. A run must not be on, and the registry is locked only for the merge itself.
+/// Merges. Refused while a run is active; the global lock is held only for the merge itself.
 pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;
@@ -72,7 +72,7 @@ async fn merge_here(
     Ok(WfExit::Success)
 }
 
-/// Merges through a forge: the first time it opens the pull request, and once that is merged it finishes.
+/// Merges through a forge: opens the pull request first, and finishes once it is merged.
 async fn merge_there(
     app: &App,
     dirs: &ProjectDirs,
@@ -120,7 +120,7 @@ async fn merge_there(
     }
 }
 
-/// The gate test: the target of the profile, or the unit suite (D36). Tells where its records are.
+/// Runs the gate test: the profile's target, or the unit suite. Returns its run directory.
 async fn test_gate(
     app: &App,
     dirs: &ProjectDirs,

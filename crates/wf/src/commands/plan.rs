@@ -1,4 +1,4 @@
-//! `wf plan`: an agent drafts micro-commits for a story; a person looks at the difference, edits it, accepts it.
+//! `wf plan`: an agent drafts micro-commits for a story; a person reviews, edits and accepts the draft.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::rules::run_id::{RunTopic, run_stem};
 const DRAFT: &str = "plan.draft.md";
 const DRAFT_BASE: &str = "plan.draft.base.md";
 
-/// Drafts, edits and accepts, as far as the flags say.
+/// Drafts, edits and accepts, depending on the flags.
 pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
@@ -62,7 +62,7 @@ pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// A file if there is one of that name, standard input for `-`, and otherwise the story itself.
+/// Reads the story: a file of that name, standard input for `-`, or the text itself.
 fn read_story(app: &App, from: &str) -> Result<String, Failure> {
     let path = app.here.join(from);
     let story = if from == "-" {
@@ -148,7 +148,7 @@ fn difference(before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().header("plan.md", DRAFT).to_string()
 }
 
-/// The draft becomes the plan, if it is one and the plan is still what it was made for.
+/// Replaces the plan with the draft, if the draft is valid and the plan did not change since.
 fn accept(app: &App, workstream: &Workstream, plan: &str, text: &str) -> Outcome {
     if load_text(workstream, DRAFT_BASE)?.as_deref() != Some(plan) {
         return Err(Failure::usage(

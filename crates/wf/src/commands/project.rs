@@ -59,7 +59,7 @@ pub(crate) struct FoundRepo {
     pub(crate) product: ProductRepo,
 }
 
-/// The repository at a path, by its root (9.2).
+/// The repository at a path, by its root.
 pub(crate) async fn find_repo(path: &Path, here: &Path) -> Result<FoundRepo, Failure> {
     let path = here.join(path);
     if !path.is_dir() {
@@ -91,7 +91,7 @@ pub(crate) async fn choose_branch(
     }
 }
 
-/// Checks what branches of workstreams start with (D10).
+/// Checks what branches of workstreams start with.
 pub(crate) fn check_prefix(prefix: &str) -> Result<String, Failure> {
     branch_of(prefix, "x").or_exit(WfExit::Config)?;
     Ok(prefix.strip_suffix('/').unwrap_or(prefix).to_owned())

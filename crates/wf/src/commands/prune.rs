@@ -1,4 +1,4 @@
-//! `wf prune`: the copies in which agents worked and failed, once they are worth nothing. Their records stay.
+//! `wf prune`: removes superseded copies of failed runs. Their records stay.
 
 use model::exit::WfExit;
 use model::told;
@@ -13,7 +13,7 @@ use crate::flow::stage::{has_copy, remove_copy};
 use crate::rules::prune::{CopyVerdict, RunCopy, judge_copy};
 use crate::rules::result::RunResult;
 
-/// Removes what a later run has made good, or names it.
+/// Removes or lists superseded copies.
 pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
     let dirs = app.dirs()?;
     let _lock = dirs.lock_global("prune").await?;
@@ -42,8 +42,8 @@ pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// The runs of this project that have a copy, and the results of all. A result that cannot be read is told, and its run
-/// stays as it is.
+/// Reads the runs of this project that have a copy, and all results. An unreadable result causes a warning, and its run is
+/// kept.
 fn observe(app: &App, dirs: &ProjectDirs) -> Result<(Vec<RunCopy>, Vec<RunResult>), Failure> {
     let root = dirs.runs_dir();
     let awaited = awaited_runs(dirs)?;
@@ -54,7 +54,7 @@ fn observe(app: &App, dirs: &ProjectDirs) -> Result<(Vec<RunCopy>, Vec<RunResult
             app.ui.warn(&told(&fault));
             None
         });
-        // Projects may share an ops directory (D9).
+        // Projects may share an ops directory.
         let is_ours =
             result.as_ref().is_none_or(|result| result.project == dirs.project.name.as_str());
         if !is_ours {

@@ -1,4 +1,4 @@
-//! `wf refresh`: which files workstreams have touched, and the table of active ones.
+//! `wf refresh`: updates the touched files of workstreams and the table of active ones.
 
 use model::exit::WfExit;
 use model::told;
@@ -11,8 +11,8 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Refreshed, Tips, refresh_all};
 
-/// Refreshes one workstream, or all. What is not committed is looked for in the one that was named; for all of them it
-/// would cost a look at every file of every worktree.
+/// Refreshes one workstream, or all. Uncommitted changes are checked only for a named workstream; for all of them this
+/// would read every file of every worktree.
 pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
     let dirs = app.dirs()?;
     let product = open_product(&dirs).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
     Ok(if faults.is_empty() { WfExit::Success } else { WfExit::Config })
 }
 
-/// A worktree that is gone is an error for the one that was named, and a warning otherwise (D109).
+/// Reports a missing worktree: an error for a named workstream, a warning otherwise.
 fn missing(app: &App, workstream: &Workstream, id: Option<&str>) -> Result<(), Failure> {
     let message = format!(
         "the worktree of {} is gone: {}",

@@ -12,7 +12,7 @@ use crate::flow::run::{RunOptions, run as run_cycles};
 use crate::flow::stage::StageRunner;
 use crate::rules::pipeline::RunMode;
 
-/// Runs. A workstream that was named need not exist: that is found out inside the run, which then has a directory (D59).
+/// Runs. An unknown workstream is an error inside the run, so that it gets a run directory.
 pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
     let dirs = app.dirs()?;
     let id = match &which.id {
@@ -39,7 +39,7 @@ pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
     outcome
 }
 
-/// A loop runs while nobody looks: whoever is needed now is told. That they could not be told changes nothing.
+/// Sends a notification at the end of a loop that needs a person. A failed notification does not change the outcome.
 async fn tell(app: &App, dirs: &ProjectDirs, id: &WorkstreamId, status: WfExit) {
     if status == WfExit::Success {
         return;

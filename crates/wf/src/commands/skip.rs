@@ -1,4 +1,4 @@
-//! `wf skip`: a micro-commit counts as done although nobody did it.
+//! `wf skip`: marks a micro-commit as done without implementing it.
 
 use model::exit::WfExit;
 use model::id::MicroCommitId;
@@ -10,7 +10,7 @@ use crate::disk::{DiskError, save};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::plan::mark_done;
 
-/// Marks it, and notes who wanted that and why. Refused while a run is on.
+/// Marks it and records who skipped it and why. Refused while a run is active.
 pub(crate) async fn run(
     app: &App,
     which: &Which,

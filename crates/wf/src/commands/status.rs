@@ -1,4 +1,4 @@
-//! `wf status`: a workstream with its plan, what it waits for and its last run (D123).
+//! `wf status`: a workstream with its plan, its blockers and its last run.
 
 use model::exit::WfExit;
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::rules::result::RunResult;
 use crate::rules::touched::parse_touched;
 use crate::rules::uat::UatStatus;
 
-/// Everything that is shown.
+/// Data of the page.
 struct StatusView {
     workstream: Workstream,
     plan: Result<Plan, String>,

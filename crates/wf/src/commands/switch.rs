@@ -1,4 +1,4 @@
-//! `wf use`: the workstream that commands mean when they name none.
+//! `wf use`: sets the default workstream.
 
 use model::exit::WfExit;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `wf uat`: acceptance tests that wait for a person, and verdicts on them (D93).
+//! `wf uat`: lists, shows, passes and fails acceptance tests.
 
 use model::exit::WfExit;
 use model::id::UatId;
@@ -76,7 +76,7 @@ pub(crate) async fn pass(app: &App, which: &UatArg) -> Outcome {
     judge(app, which, |uat| uat.passed(person(), host::clock::now())).await
 }
 
-/// Does not accept, and says why.
+/// Fails an acceptance test with its issues.
 pub(crate) async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
     if issues.iter().any(|issue| issue.trim().is_empty()) {
         return Err(Failure::usage("an issue is empty; say what is wrong"));

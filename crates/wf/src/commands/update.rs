@@ -12,7 +12,7 @@ use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh};
 use crate::flow::update::{Updated, render_receipt, update};
 
-/// Updates. A run must not be on.
+/// Updates. Refused while a run is active.
 pub(crate) async fn run(app: &App, which: &Which, trust: Trust) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;

@@ -1,5 +1,4 @@
 //! `wf approve` and `wf reject`: a person's word on the last micro-commit, where the profile wants people to see every one
-//! (D41).
 
 use model::exit::WfExit;
 use model::id::MicroCommitId;
@@ -18,7 +17,7 @@ use crate::rules::pipeline::RunOutcome;
 use crate::rules::plan::mark_undone;
 use crate::rules::status::WorkstreamStatus;
 
-/// Writes down that a person looked at the last micro-commit and is content.
+/// Records the approval of the last micro-commit.
 pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;
@@ -33,8 +32,8 @@ pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// Takes the last micro-commit back into the plan; the agent is told why in its next try. Its commits stay on the branch
-/// (D82).
+/// Marks the last micro-commit as not done and records the reason for the agent's next attempt. Its commits stay on the
+/// branch.
 pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     if words.trim().is_empty() {
         return Err(Failure::usage("say why, so that the agent can do better: -m WORDS"));
@@ -55,7 +54,7 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
         by: person(),
         at: stamp(host::clock::now()),
     };
-    // The reason comes first: a plan without it would have the same made again.
+    // The reason first: without it the next attempt would repeat the same work.
     add_rejection(&workstream.dir, rejection)?;
     take_back(&workstream, &commit)?;
     let changes =
@@ -70,7 +69,7 @@ pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// The micro-commit that was accepted last, and its commit. Runs that accepted nothing may have followed.
+/// Finds the last accepted micro-commit and its commit. Later runs may have accepted nothing.
 fn last_accepted(
     dirs: &ProjectDirs,
     workstream: &Workstream,
@@ -80,7 +79,7 @@ fn last_accepted(
     let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?.to_string();
     let root = dirs.runs_dir();
     for name in list_runs(&root)? {
-        // A run whose result cannot be read has accepted nothing that could be shown.
+        // An unreadable result cannot prove an acceptance.
         let Ok(Some(result)) = load_result(&root.join(name)) else { continue };
         let is_it = result.project == dirs.project.name.as_str()
             && result.workstream == id.as_str()

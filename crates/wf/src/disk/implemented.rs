@@ -1,5 +1,5 @@
-//! An implementation that was judged good and waits for tests and review. It is written down before the branch moves, so
-//! that a crash or a signal at any later moment neither loses the commit nor has it made twice.
+//! An implementation that passed its checks and waits for tests and review. It is recorded before the branch moves, so
+//! that a crash or a signal neither loses the commit nor makes it twice.
 
 use std::path::PathBuf;
 
@@ -14,16 +14,16 @@ use crate::rules::schema::render_json;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Implemented {
     pub(crate) micro_commit: MicroCommitId,
-    /// Where the branch stood before.
+    /// Tip of the branch before it.
     pub(crate) before: Sha,
     pub(crate) tip: Sha,
-    /// The run whose repository holds it until the branch has it.
+    /// The run whose import repository holds it until the branch has it.
     pub(crate) run: String,
-    /// Its name there.
+    /// Its ref in that repository.
     pub(crate) name: String,
 }
 
-/// Where one workstream keeps it.
+/// The file of one workstream.
 #[derive(Debug, Clone)]
 pub(crate) struct ImplementedFile {
     path: PathBuf,
@@ -47,7 +47,7 @@ impl ImplementedFile {
         Ok(host::file::write_atomic(&self.path, render_json(implemented).as_bytes(), 0o600)?)
     }
 
-    /// There was a verdict on it: it was accepted, or has to be mended.
+    /// Removes the record after a verdict.
     pub(crate) fn clear(&self) -> Result<(), DiskError> {
         remove_optional(&self.path)
     }

@@ -1,5 +1,4 @@
-//! What a run is doing, written down before it is done, so that the next command can finish what a crash interrupted
-//! (D98).
+//! Journal of the active run, written before each step, so that the next command can finish what a crash interrupted
 
 use std::path::PathBuf;
 
@@ -18,11 +17,11 @@ const MODE: u32 = 0o600;
 pub(crate) struct OpenRun {
     pub(crate) stem: String,
     pub(crate) directory: String,
-    /// The key of the stage that it is in.
+    /// Key of its current stage.
     pub(crate) stage: String,
     pub(crate) started: Timestamp,
     pub(crate) micro_commit: Option<MicroCommitId>,
-    /// Set once every gate has passed: the commit that is to be accepted. From then on the run is finished forward.
+    /// The commit to accept, set once every gate has passed. From then on recovery rolls the run forward.
     pub(crate) accepted: Option<Sha>,
 }
 
@@ -33,7 +32,7 @@ pub(crate) struct WfJournal {
 }
 
 impl WfJournal {
-    /// The one of this workstream.
+    /// Opens the journal of a workstream.
     pub(crate) fn of(dirs: &ProjectDirs, id: &WorkstreamId) -> Result<Self, DiskError> {
         make_dir(&dirs.state_dir())?;
         Ok(Self { path: dirs.state_dir().join(Self::name(dirs, id.as_str())) })
@@ -44,13 +43,13 @@ impl WfJournal {
         format!("{}.{id}.run.json", dirs.project.name)
     }
 
-    /// When something was last written down.
+    /// Time of the last write.
     pub(crate) fn changed_at(&self) -> Option<Timestamp> {
         let changed = self.path.metadata().and_then(|facts| facts.modified()).ok()?;
         Timestamp::try_from(changed).ok()
     }
 
-    /// The run that was left open; none if the last one ended in order.
+    /// Reads the unfinished run; `None` if the last one ended normally.
     pub(crate) fn load(&self) -> Result<Option<OpenRun>, DiskError> {
         let Some(bytes) = read_optional(&self.path)? else { return Ok(None) };
         serde_json::from_slice(&bytes)
@@ -58,10 +57,10 @@ impl WfJournal {
             .map_err(|error| DiskError::invalid(&self.path, error))
     }
 
-    /// Writes down where the run is.
+    /// Writes the state of the run.
     pub(crate) fn save(&self, run: &OpenRun) -> Result<(), DiskError> {
         let text = render_json(run);
-        // Only an acceptance must outlive a power failure: the rest says where a failed run died.
+        // Only an acceptance must survive a power failure; the rest only shows where a failed run died.
         if run.accepted.is_some() {
             Ok(host::file::write_atomic(&self.path, text.as_bytes(), MODE)?)
         } else {
@@ -69,7 +68,7 @@ impl WfJournal {
         }
     }
 
-    /// The run is over.
+    /// Removes the journal at the end of the run.
     pub(crate) fn close(&self) -> Result<(), DiskError> {
         remove_optional(&self.path)
     }

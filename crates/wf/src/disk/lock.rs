@@ -1,4 +1,4 @@
-//! Two kinds of lock (D62): a workstream's, held for a whole run, and the global one of an ops directory, held for the
+//! Two kinds of lock: a workstream's, held for a whole run, and the global one of an ops directory, held for the
 //! moment in which a registry is changed. Lock files are never removed.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::project_dirs::ProjectDirs;
 use super::{DiskError, make_dir};
 
 impl ProjectDirs {
-    /// The lock file of a workstream; it has the project's name too, since ops directories may be shared (D9).
+    /// The lock file of a workstream. It includes the project's name, because projects may share an ops directory.
     pub(crate) fn workstream_lock(&self, id: &WorkstreamId) -> PathBuf {
         self.locks_dir().join(format!("workstream.{}.{id}.lock", self.project.name))
     }
@@ -35,7 +35,7 @@ impl ProjectDirs {
         Ok(FileLock::acquire(&path, LockKind::Exclusive { note }, timeout).await?)
     }
 
-    /// Takes a workstream's lock if no run holds it (D102).
+    /// Takes a workstream's lock if no run holds it.
     pub(crate) fn try_lock_workstream(
         &self,
         id: &WorkstreamId,

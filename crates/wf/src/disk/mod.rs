@@ -1,6 +1,6 @@
-//! Files of a project and its workstreams: where they are, how they are read and how they are replaced.
+//! Files of a project and its workstreams: paths, reading and atomic replacement.
 //!
-//! Everything is written whole or not at all. What is read is checked before it is believed, and an error names the file.
+//! Every write is atomic. Every read is validated, and an error names the file.
 
 pub(crate) mod implemented;
 pub(crate) mod journal;
@@ -32,7 +32,7 @@ use model::exit::WfExit;
 /// The mode of files that a project's people may all read.
 pub(crate) const SHARED: u32 = 0o644;
 
-/// What is wrong with which file.
+/// Error of a file or a setting.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiskError {
     #[error("could not {action} {path}", path = path.display())]
@@ -59,7 +59,7 @@ impl DiskError {
         Self::Invalid { path: path.to_path_buf(), problem: problem.to_string() }
     }
 
-    /// What the fault means to whoever started the command.
+    /// Exit status of the error.
     pub(crate) fn status(&self) -> WfExit {
         match self {
             Self::Invalid { .. } | Self::Unknown { .. } | Self::Setting(_) => WfExit::Config,
@@ -89,7 +89,7 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     Ok(host::file::write_atomic(path, bytes, SHARED)?)
 }
 
-/// Replaces a file that is made from others and can be made again, if it is any different. It does not wait for the disk.
+/// Replaces a derived file if its content changed, without waiting for the disk.
 pub(crate) fn save_derived(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     if read_optional(path)?.as_deref() == Some(bytes) {
         return Ok(());
@@ -121,7 +121,7 @@ pub(crate) fn names_in(dir: &Path) -> Result<Vec<String>, DiskError> {
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry.map_err(DiskError::io("list", dir))?;
-        // A name that is not UTF-8 is none of ours.
+        // wf creates no names that are not UTF-8.
         names.extend(entry.file_name().into_string().ok());
     }
     names.sort();

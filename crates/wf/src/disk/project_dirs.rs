@@ -1,4 +1,4 @@
-//! One project on this machine: its files in the workflow repository and its runtime in the ops directory (1.1, D1).
+//! Directories of one project: its files in the workflow repository and its runtime files in the ops directory.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,19 +18,19 @@ pub(crate) const OPS_VARIABLE: &str = "AOS_OPS_DIR";
 /// The variable that names the project.
 pub(crate) const PROJECT_VARIABLE: &str = "AOS_PROJECT";
 const TIMEOUT_VARIABLE: &str = "AOS_LOCK_TIMEOUT";
-/// The variable that says how much is told.
+/// The variable with the log level.
 pub(crate) const LOG_VARIABLE: &str = "AOS_LOG_LEVEL";
 const DEFAULT_TIMEOUT_SECS: u64 = 600;
 /// A project's profile.
 pub(crate) const PROFILE_ENV: &str = "project_profile.env";
-/// A project's profile for people.
+/// The rendered profile.
 pub(crate) const PROFILE_PAGE: &str = "project_profile.md";
 /// The table of active workstreams.
 pub(crate) const ACTIVE: &str = "ACTIVE_WORKSTREAMS.md";
-/// Where closed workstreams go.
+/// The folder of closed workstreams.
 pub(crate) const CLOSED: &str = "_closed";
 
-/// A project and its places.
+/// A project with its directories.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectDirs {
     pub(crate) project: Project,
@@ -38,12 +38,12 @@ pub(crate) struct ProjectDirs {
     pub(crate) dir: PathBuf,
     /// Its runtime directory.
     pub(crate) ops: PathBuf,
-    /// What deserves a word.
+    /// Warnings to print.
     pub(crate) warnings: Vec<String>,
 }
 
 impl ProjectDirs {
-    /// Finds out which project is meant and where its things are.
+    /// Chooses the project and opens it.
     pub(crate) fn resolve(flag: Option<&str>, here: &Path) -> Result<Self, DiskError> {
         let workflow = Workflow::find(here)?.ok_or_else(|| {
             DiskError::Setting(format!(
@@ -53,7 +53,7 @@ impl ProjectDirs {
         })?;
         let names = workflow.project_names()?;
         let variable = host::env::var(PROJECT_VARIABLE);
-        // Who says the name needs no look at the other projects.
+        // With an explicit name the other projects need not be read.
         let said = flag.or(variable.as_deref().filter(|name| !name.is_empty()));
         let known = candidates(&workflow, &names, said.is_none(), here)?;
         let query = ProjectQuery { flag, variable: variable.as_deref(), here };
@@ -101,12 +101,12 @@ impl ProjectDirs {
         self.ops.join("state")
     }
 
-    /// Where copies of the product's history are kept, from which workspaces are made.
+    /// The mirror of the product's history, from which workspaces are made.
     pub(crate) fn mirror(&self, id: &WorkstreamId) -> PathBuf {
         self.ops.join("mirrors").join(format!("{}.{id}.git", self.project.name))
     }
 
-    /// Where the agents of a workstream keep their own files and conversations.
+    /// The home directories and sessions of a workstream's agents.
     pub(crate) fn agents_dir(&self, id: &WorkstreamId) -> PathBuf {
         self.ops.join("agents").join(format!("{}.{id}", self.project.name))
     }
@@ -115,7 +115,7 @@ impl ProjectDirs {
         self.ops.join("secrets")
     }
 
-    /// Reads the profile; the warnings name keys that mean nothing (D22).
+    /// Reads the profile. The warnings name unknown keys.
     pub(crate) fn load_profile(&self) -> Result<(Profile, Vec<String>), DiskError> {
         let path = self.dir.join(PROFILE_ENV);
         let file = load_env(&path)?.unwrap_or_default();
@@ -127,7 +127,7 @@ impl ProjectDirs {
         Ok((profile, warnings.collect()))
     }
 
-    /// How long to wait for a lock (D5).
+    /// Time limit for waiting for a lock.
     pub(crate) fn lock_timeout() -> Result<Duration, DiskError> {
         let Some(text) = host::env::var(TIMEOUT_VARIABLE) else {
             return Ok(Duration::from_secs(DEFAULT_TIMEOUT_SECS));
@@ -160,7 +160,7 @@ fn ops_of(workflow: &Workflow, project: &Project) -> Result<PathBuf, DiskError> 
     Ok(variable.or_else(|| project.ops.clone()).unwrap_or_else(above))
 }
 
-/// A broken project.env must not hide the projects beside it, and so its folder counts all the same.
+/// Lists the projects and their folders. A broken project.env does not hide the other projects.
 fn candidates(
     workflow: &Workflow,
     names: &[String],
@@ -182,7 +182,7 @@ fn candidates(
     Ok(found)
 }
 
-/// The worktree of this project that `here` is in: worktrees of several projects may lie side by side (D9).
+/// The worktree of this project that contains `here`. Several projects may keep worktrees in the same folder.
 fn worktree_around(
     workflow: &Workflow,
     project: &Project,

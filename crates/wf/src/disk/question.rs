@@ -1,4 +1,4 @@
-//! The questions of a workstream: asked, listed, answered.
+//! Questions of a workstream: asking, listing and answering.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ fn folder(status: ClarificationStatus) -> &'static str {
     }
 }
 
-/// The questions of a workstream that have this status. One that was answered and whose old file survived a crash
-/// counts as answered.
+/// Reads the questions with this status. A question whose pending file survived a crash after its answer counts as
+/// answered.
 pub(crate) fn load_questions(
     workstream: &Path,
     status: ClarificationStatus,
@@ -48,7 +48,7 @@ pub(crate) fn name_of(entry: &QueueEntry<Clarification>) -> String {
     }
 }
 
-/// The questions that stop the work: blocking ones, and those that nobody can read (D74, D75).
+/// Lists the questions that block the work: blocking ones, and unreadable ones, because one of those may be blocking.
 pub(crate) fn blocking_questions(workstream: &Path) -> Result<Vec<String>, DiskError> {
     let pending = load_questions(workstream, ClarificationStatus::Pending)?;
     let blocks = |entry: &&QueueEntry<Clarification>| match entry {
@@ -58,8 +58,8 @@ pub(crate) fn blocking_questions(workstream: &Path) -> Result<Vec<String>, DiskE
     Ok(pending.iter().filter(blocks).map(name_of).collect())
 }
 
-/// Asks a question: it gets the next number of the project, closed workstreams included (D92). The caller holds the
-/// global lock.
+/// Adds a question with the next number of the project; closed workstreams count too, so that no number repeats. The
+/// caller holds the global lock.
 pub(crate) fn ask(
     dirs: &ProjectDirs,
     workstream: &Workstream,
@@ -73,7 +73,7 @@ pub(crate) fn ask(
     Ok(question)
 }
 
-/// Puts an answered question into its folder, and takes it out of the old one.
+/// Writes an answered question to its folder and removes the pending one.
 pub(crate) fn move_answered(workstream: &Path, question: &Clarification) -> Result<(), DiskError> {
     save_question(workstream, question)?;
     remove_entry(&workstream.join(PENDING), question.id.as_str())

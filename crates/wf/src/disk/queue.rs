@@ -1,7 +1,7 @@
 //! Folders of numbered JSON files with Markdown beside them: questions and acceptance tests.
 //!
-//! The JSON is what counts. A Markdown file alone, or JSON that cannot be read, is an entry too: somebody wrote it, and
-//! a gate that overlooks it would be none (D74).
+//! The JSON is authoritative. A Markdown file alone, or JSON that cannot be read, is an entry too: ignoring it would let
+//! work pass a gate that it should block.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::rules::schema::{Schema, render_json};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum QueueEntry<T> {
     Good(T),
-    /// The file's name without its ending, and what is wrong.
+    /// The file's name without its extension, and the problem.
     Bad {
         name: String,
         problem: String,
@@ -55,7 +55,7 @@ pub(crate) fn save_entry(
     page: &str,
 ) -> Result<(), DiskError> {
     make_dir(dir)?;
-    // The page first: the JSON is what makes the entry exist.
+    // The page first: the entry exists once its JSON does.
     save(&dir.join(format!("{id}.md")), page.as_bytes())?;
     save(&dir.join(format!("{id}.json")), render_json(value).as_bytes())
 }

@@ -1,4 +1,4 @@
-//! ACTIVE_WORKSTREAMS.md, made anew from the workstreams that are there.
+//! ACTIVE_WORKSTREAMS.md, rebuilt from the existing workstreams.
 
 use super::project_dirs::{ACTIVE, ProjectDirs};
 use super::touched::TouchedLists;
@@ -9,8 +9,8 @@ use crate::rules::status::WorkstreamStatus;
 use crate::rules::touched::parse_touched;
 
 impl ProjectDirs {
-    /// Writes the table; the caller holds the global lock. The faults of workstreams that could not be read are
-    /// returned, and the table is written without them (D107).
+    /// Writes the table without the workstreams that cannot be read, and returns their errors. The caller holds the global
+    /// lock.
     pub(crate) fn write_active(&self) -> Result<Vec<DiskError>, DiskError> {
         let (workstreams, faults) = self.load_workstreams()?;
         self.write_active_of(&workstreams)?;
@@ -34,7 +34,7 @@ impl ProjectDirs {
     }
 }
 
-/// Whether a workstream still takes part (D107).
+/// Reports whether a workstream is not done yet.
 pub(crate) fn is_active(workstream: &Workstream) -> bool {
     workstream.meta.status != WorkstreamStatus::Done
 }

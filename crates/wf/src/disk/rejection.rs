@@ -1,4 +1,4 @@
-//! What people did not accept, and why: told to the agent that tries again (D81).
+//! Rejections of micro-commits with their reasons, for the prompt of the next attempt.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::rules::schema::render_json;
 
 const FILE: &str = "rejections.json";
 
-/// One micro-commit that a person sent back.
+/// One rejected micro-commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rejection {
     pub(crate) commit: MicroCommitId,
@@ -21,7 +21,7 @@ pub(crate) struct Rejection {
     pub(crate) at: String,
 }
 
-/// All of a workstream, oldest first.
+/// Reads the rejections of a workstream, oldest first.
 pub(crate) fn load_rejections(workstream: &Path) -> Result<Vec<Rejection>, DiskError> {
     let path = workstream.join(FILE);
     let Some(bytes) = read_optional(&path)? else { return Ok(Vec::new()) };

@@ -1,4 +1,4 @@
-//! The directory of a run: made before anything is known, named when its micro-commit is (D59).
+//! The directory of a run: created first, renamed when the micro-commit is known.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ pub(crate) const IMPLEMENT_LOG: &str = "implement.log";
 pub(crate) const REVIEW_LOG: &str = "review.log";
 pub(crate) const EVENTS: &str = "run.jsonl";
 
-/// Held by the process of a run as long as it lives; it says whose run it is.
+/// Locked by the process of a run while it lives; its note names the owner.
 const RUN_LOCK: &str = "run.lock";
 
-/// More runs of one workstream in one second than any machine manages.
+/// Limit on runs of one workstream in the same second.
 const MAX_ATTEMPTS: u32 = 1000;
 
 /// The directory of one run.
@@ -37,15 +37,15 @@ pub(crate) struct WfRunDir {
 }
 
 impl WfRunDir {
-    /// Makes the directory of a run whose micro-commit is not known yet.
+    /// Creates the directory of a run whose micro-commit is not known yet.
     pub(crate) fn create(root: &Path, stem: &str) -> Result<Self, DiskError> {
         make_dir(root)?;
         let name = make_exclusive(root, stem, RunTopic::Pending)?;
         Ok(Self { root: root.to_path_buf(), stem: stem.to_owned(), name })
     }
 
-    /// Gives it its name. The new directory is made first, so that no two runs get the same one; moving the old one
-    /// onto it is one step.
+    /// Renames the directory after its topic. The new directory is created first, so that no two runs get the same name;
+    /// moving the old one onto it is one atomic step.
     pub(crate) fn set_topic(&mut self, topic: RunTopic<'_>) -> Result<(), DiskError> {
         let name = make_exclusive(&self.root, &self.stem, topic)?;
         let (from, to) = (self.path(), self.root.join(&name));
@@ -54,18 +54,18 @@ impl WfRunDir {
         Ok(())
     }
 
-    /// One that is there already.
+    /// Opens an existing directory.
     pub(crate) fn reopen(root: &Path, stem: &str, name: &str) -> Self {
         Self { root: root.to_path_buf(), stem: stem.to_owned(), name: name.to_owned() }
     }
 
-    /// Says that this process is at work on it, for `owner`.
+    /// Locks the directory for this process, with `owner` as the note.
     pub(crate) fn hold(&self, owner: &str) -> Result<FileLock, DiskError> {
         let kind = LockKind::Exclusive { note: owner };
         Ok(FileLock::try_acquire(&self.file(RUN_LOCK), kind)?)
     }
 
-    /// Whether it still has no name of its own.
+    /// Reports whether the directory still has its temporary name.
     pub(crate) fn is_pending(&self) -> bool {
         self.name.starts_with(&run_name(&self.stem, RunTopic::Pending, 1))
     }
@@ -107,7 +107,7 @@ pub(crate) fn list_runs(root: &Path) -> Result<Vec<String>, DiskError> {
     Ok(names)
 }
 
-/// Runs of `owner` whose process died before they got a name of their own, and when they began.
+/// Lists the runs of `owner` whose process died before they were renamed, with their start times.
 pub(crate) fn list_abandoned(
     root: &Path,
     owner: &str,
@@ -128,7 +128,7 @@ pub(crate) fn list_abandoned(
     Ok(found)
 }
 
-/// The run of that name, or the only one whose name begins so.
+/// Finds a run by its name or by an unambiguous prefix.
 pub(crate) fn find_run(root: &Path, typed: &str) -> Result<PathBuf, DiskError> {
     let names = list_runs(root)?;
     let matching: Vec<&String> = names.iter().filter(|name| name.starts_with(typed)).collect();
@@ -147,7 +147,7 @@ pub(crate) fn find_run(root: &Path, typed: &str) -> Result<PathBuf, DiskError> {
     }
 }
 
-/// Reads a run's result; none if it has none, as while it is under way.
+/// Reads a run's result; `None` while the run is active.
 pub(crate) fn load_result(run: &Path) -> Result<Option<RunResult>, DiskError> {
     let path = run.join(RESULT);
     let Some(bytes) = read_optional(&path)? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The secrets of an ops directory: read as data, never run, and known only so that no record holds them (D6, D7).
+//! The secrets of an ops directory: parsed as data, never executed, used to redact records and to serve listed names.
 
 use model::exit::WfExit;
 use model::secret::Secret;
@@ -13,7 +13,7 @@ pub(crate) fn load_secrets(dirs: &ProjectDirs) -> Result<Vec<Secret>, Failure> {
     Ok(load_named(dirs)?.into_iter().map(|(_, secret)| secret).collect())
 }
 
-/// The values of these names, for a stage that lists them (D6).
+/// Reads the secrets that a stage lists by name.
 pub(crate) fn pick_secrets(
     dirs: &ProjectDirs,
     names: &[String],
@@ -28,7 +28,7 @@ pub(crate) fn pick_secrets(
     names.iter().map(find).collect()
 }
 
-/// The value of one name, if it is there.
+/// Finds one secret by its name.
 pub(crate) fn find_secret(dirs: &ProjectDirs, name: &str) -> Result<Option<Secret>, Failure> {
     let mut known = load_named(dirs)?;
     known.retain(|(known, _)| known == name);

@@ -1,5 +1,4 @@
-//! Many small files at once: a thousand of them one after the other is mostly waiting for the kernel, which a second
-//! processor can share.
+//! Parallel work on many small files: a thousand of them in sequence is mostly waiting for the kernel.
 
 use std::thread;
 
@@ -8,7 +7,7 @@ const WORTH_IT: usize = 64;
 /// More would only wait for one another in the same file system.
 const MAX_THREADS: usize = 4;
 
-/// Does the same to every item, on several processors if there are many items; the results are in their order.
+/// Maps every item, on several threads if there are many; the results keep the order.
 pub(crate) fn spread<T: Send, R: Send>(items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
     let processors = host::cpu::available().unwrap_or(1).clamp(1, MAX_THREADS);
     if processors == 1 || items.len() < WORTH_IT {

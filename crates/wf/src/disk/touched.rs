@@ -1,5 +1,4 @@
-//! The lists of touched files of many workstreams, read into a few large buffers: a buffer for each would cost more than
-//! reading them.
+//! The touched-file lists of many workstreams in a few large buffers: one buffer per list would cost more than reading.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -18,7 +17,7 @@ pub(crate) struct TouchedLists {
     parts: Vec<ListBuffer>,
 }
 
-/// What one thread has read: the contents one after the other, and where each is.
+/// Lists read by one thread: their concatenated contents and the range of each.
 #[derive(Debug, Default)]
 struct ListBuffer {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The acceptance tests of a workstream: made, listed, passed, failed, superseded.
+//! Acceptance tests of a workstream: generating, listing and moving them between statuses.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(crate) fn load_uats(
 ) -> Result<Vec<QueueEntry<Uat>>, DiskError> {
     let dir = workstream.join("uat").join(status.folder());
     let mut entries: Vec<QueueEntry<Uat>> = load_folder(&dir, PREFIX, Schema::Uat)?;
-    // A test that has a verdict is no longer pending, even if a crash left its old file.
+    // A test with a verdict does not count as pending, even if a crash left its pending file.
     if status == UatStatus::Pending {
         let has_verdict = |name: &str| {
             [UatStatus::Passed, UatStatus::Failed, UatStatus::Superseded].iter().any(|verdict| {
@@ -37,7 +37,7 @@ pub(crate) fn load_uats(
     Ok(entries)
 }
 
-/// The name of a test, whether it can be read or not.
+/// The id of a test, readable or not.
 pub(crate) fn name_of(entry: &QueueEntry<Uat>) -> String {
     match entry {
         QueueEntry::Good(uat) => uat.id.to_string(),
@@ -45,13 +45,13 @@ pub(crate) fn name_of(entry: &QueueEntry<Uat>) -> String {
     }
 }
 
-/// All tests that count at the gate, or the first that cannot be read.
+/// Reads all tests that count at the gate, or the names of the unreadable ones.
 pub(crate) fn load_gate(workstream: &Path) -> Result<Result<Vec<Uat>, Vec<String>>, DiskError> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for status in [UatStatus::Pending, UatStatus::Passed, UatStatus::Failed] {
         for entry in load_uats(workstream, status)? {
             match entry {
-                // The folder decides: it is what a person sees and moves.
+                // The folder decides the status, because people move the files.
                 QueueEntry::Good(uat) => good.push(Uat { status, ..uat }),
                 QueueEntry::Bad { name, .. } => bad.push(name),
             }
@@ -60,7 +60,7 @@ pub(crate) fn load_gate(workstream: &Path) -> Result<Result<Vec<Uat>, Vec<String
     Ok(if bad.is_empty() { Ok(good) } else { Err(bad) })
 }
 
-/// Makes the acceptance test of a finished plan, with the next number of the project (D92), and supersedes others. The
+/// Generates the acceptance test of a finished plan, with the next number of the project, and supersedes others. The
 /// caller holds the global lock.
 pub(crate) fn generate(
     dirs: &ProjectDirs,
@@ -83,7 +83,7 @@ pub(crate) fn generate(
     Ok(uat)
 }
 
-/// Puts a test into the folder of its status, and takes it out of the old one.
+/// Moves a test to the folder of its status.
 pub(crate) fn move_uat(workstream: &Path, from: UatStatus, uat: &Uat) -> Result<(), DiskError> {
     save_uat(workstream, uat)?;
     remove_entry(&workstream.join("uat").join(from.folder()), uat.id.as_str())

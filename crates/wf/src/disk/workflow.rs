@@ -1,4 +1,4 @@
-//! The workflow repository: how it is found (D2), and which projects are in it.
+//! The workflow repository: finding it and listing its projects.
 
 use std::path::{Path, PathBuf};
 
@@ -22,12 +22,12 @@ pub(crate) struct Workflow {
 }
 
 impl Workflow {
-    /// One at a known place.
+    /// A workflow repository at a known path.
     pub(crate) fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// Looks at the variable, then upwards from here, then in the user's configuration.
+    /// Searches the environment variable, then the parent directories, then the user's configuration.
     pub(crate) fn find(here: &Path) -> Result<Option<Self>, DiskError> {
         if let Some(root) = host::env::var_os(WORKFLOW_VARIABLE).filter(|root| !root.is_empty()) {
             let root = PathBuf::from(root);
@@ -55,7 +55,7 @@ impl Workflow {
         Ok(root.map(|root| Self { root: PathBuf::from(root) }))
     }
 
-    /// Writes the place into the user's configuration, if nothing is there yet; tells which file it is then.
+    /// Saves the path in the user's configuration unless one is set. Returns the file if it was written.
     pub(crate) fn remember(&self) -> Result<Option<PathBuf>, DiskError> {
         let Some(path) = config_path() else { return Ok(None) };
         let mut file = load_env(&path)?.unwrap_or_default();
@@ -91,7 +91,7 @@ impl Workflow {
         Ok(names)
     }
 
-    /// Reads a project; the warnings name keys that mean nothing.
+    /// Reads a project. The warnings name unknown keys.
     pub(crate) fn load_project(&self, name: &str) -> Result<(Project, Vec<String>), DiskError> {
         let path = self.project_dir(name).join(PROJECT_ENV);
         let file: EnvFile =

@@ -19,7 +19,7 @@ pub(crate) const NOTES: &str = "notes.md";
 pub(crate) const TOUCHED: &str = "touched_files.txt";
 pub(crate) const DOCS_MANIFEST: &str = "docs_manifest.json";
 
-/// A workstream as it is on disk.
+/// A workstream as read from disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Workstream {
     pub(crate) dir: PathBuf,
@@ -27,12 +27,12 @@ pub(crate) struct Workstream {
     file: EnvFile,
 }
 
-/// How waiting for the disk matters for a change.
+/// Whether a change waits for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// It must outlive a power failure.
+    /// The change must survive a power failure.
     Safe,
-    /// It may be lost with the power: the moment of a refresh.
+    /// The change may be lost in a power failure, such as a refresh time.
     Quick,
 }
 
@@ -47,8 +47,7 @@ impl Workstream {
         Ok(Self { dir: dir.to_path_buf(), meta, file })
     }
 
-    /// Changes some keys of what is on disk now, which may be newer than what was read; the caller holds the lock that
-    /// keeps others from doing the same.
+    /// Changes keys of the current file, which may be newer than what was read. The caller holds the global lock.
     pub(crate) fn change(
         &mut self,
         changes: &[(&str, &str)],
@@ -58,7 +57,7 @@ impl Workstream {
         self.change_known(changes, durability)
     }
 
-    /// The same for one that was read under the lock that the caller still holds.
+    /// Changes keys of a workstream that the caller read under the lock and still holds.
     pub(crate) fn change_known(
         &mut self,
         changes: &[(&str, &str)],
@@ -69,7 +68,7 @@ impl Workstream {
         for (key, value) in changes {
             file.set(key, value).map_err(|fault| DiskError::invalid(&path, fault))?;
         }
-        // What could not be read back is not written.
+        // A file that could not be read back is not written.
         let meta = parse_meta(&file, folder_of(&self.dir))
             .map_err(|error| DiskError::invalid(&path, error))?;
         let text = file.to_string();
@@ -99,7 +98,7 @@ impl Workstream {
         String::from_utf8(bytes).map(Some).map_err(|error| DiskError::invalid(&path, error))
     }
 
-    /// The plan, or why it cannot be followed.
+    /// Reads and parses the plan.
     pub(crate) fn load_plan(&self) -> Result<Plan, DiskError> {
         let path = self.plan_path();
         let text =
@@ -130,7 +129,7 @@ impl ProjectDirs {
         Ok(names)
     }
 
-    /// Reads a workstream by what a person typed.
+    /// Finds a workstream by its id as typed.
     pub(crate) fn find_workstream(&self, typed: &str) -> Result<Workstream, DiskError> {
         let id =
             WorkstreamId::parse(typed).map_err(|error| DiskError::Setting(error.to_string()))?;
@@ -143,7 +142,7 @@ impl ProjectDirs {
         Workstream::load_dir(&dir)
     }
 
-    /// All workstreams that can be read, and the faults of the others (D107).
+    /// Reads all workstreams, and the errors of those that cannot be read.
     pub(crate) fn load_workstreams(&self) -> Result<(Vec<Workstream>, Vec<DiskError>), DiskError> {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         let above = self.workstreams_dir();
@@ -163,7 +162,7 @@ impl ProjectDirs {
         Ok(names_in(&dir)?.into_iter().map(|name| dir.join(name)).collect())
     }
 
-    /// Notes which workstream commands mean that name none.
+    /// Saves the default workstream for commands that name none.
     pub(crate) fn set_current(&self, id: &WorkstreamId) -> Result<(), DiskError> {
         super::make_dir(&self.state_dir())?;
         save(&self.current_path(), format!("{id}\n").as_bytes())

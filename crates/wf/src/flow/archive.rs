@@ -1,5 +1,4 @@
-//! Closing and deleting workstreams: refused while a run is on, careful with what exists nowhere else (4.4, 4.5, D113 to
-//! D117).
+//! Closing and deleting workstreams. Both are refused while a run is active, and neither destroys work without asking.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,21 +17,21 @@ use crate::rules::meta::stamp;
 
 const REMOTE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Whether uncommitted work and an unfinished status are reasons to stop.
+/// How strictly `wf close` checks a workstream first: an unfinished status or uncommitted work stops a checked close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CloseMode {
     Checked,
     Forced,
 }
 
-/// What a deletion does to the remote branch.
+/// Whether a deletion also removes the branch on origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RemoteBranchPolicy {
     Delete,
     Keep,
 }
 
-/// What the remote has of a workstream.
+/// State of a workstream's branch on origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RemoteBranchState {
     /// There is no such branch, or no remote.
@@ -41,13 +40,13 @@ pub(crate) enum RemoteBranchState {
     Merged,
     /// It is there, not merged, and all its commits are here too.
     Unmerged,
-    /// It is there with commits that are not here: they may be somebody else's.
+    /// It is there with commits that this repository does not have: they may be someone else's work.
     Foreign,
-    /// It could not be asked.
+    /// Origin did not answer, with the reason.
     Unknown(String),
 }
 
-/// Closes a workstream: the worktree goes, the folder moves to `_closed`, the branch stays. Tells where it went.
+/// Closes a workstream: removes the worktree, moves the folder to `_closed` and keeps the branch. Returns the new folder.
 pub(crate) async fn close(
     dirs: &ProjectDirs,
     product: &ProductRepo,
@@ -96,7 +95,8 @@ async fn refuse_dirty(product: &ProductRepo, workstream: &Workstream) -> Result<
     }
 }
 
-/// Removes the worktree, whether or not its folder is still there (D113). Only below the ops directory (D117).
+/// Removes the worktree, whether or not its folder still exists. Refuses a path outside the ops directory, because a
+/// wrong `WORKTREE` in meta.env would otherwise delete someone's files.
 async fn remove_worktree(
     dirs: &ProjectDirs,
     product: &ProductRepo,
@@ -114,8 +114,7 @@ async fn remove_worktree(
     }
 }
 
-/// What agents remember of a workstream goes with it, and so does the copy of its history. What stays takes space and
-/// spoils nothing.
+/// Removes the agents' memory of a workstream and the mirror of its history. Errors are ignored: leftovers only take space.
 fn forget(dirs: &ProjectDirs, id: &WorkstreamId) {
     for path in [dirs.agents_dir(id), dirs.mirror(id)] {
         if path.exists() {
@@ -127,7 +126,7 @@ fn forget(dirs: &ProjectDirs, id: &WorkstreamId) {
     }
 }
 
-/// Looks at the remote without changing anything.
+/// Reads the state of the remote branch and changes nothing.
 pub(crate) async fn observe_remote(
     product: &ProductRepo,
     workstream: &Workstream,
@@ -153,16 +152,16 @@ pub(crate) async fn observe_remote(
     Ok(if merged { RemoteBranchState::Merged } else { RemoteBranchState::Unmerged })
 }
 
-/// What a deletion did.
+/// Result of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Deleted {
-    /// The tip of the branch, by which it can be made again.
+    /// The tip of the deleted branch, from which it can be restored.
     pub(crate) tip: Option<Sha>,
     pub(crate) warnings: Vec<String>,
     pub(crate) remote_deleted: bool,
 }
 
-/// Deletes a workstream, its worktree and its branch, after a person confirmed it (D115, D117).
+/// Deletes a workstream, its worktree and its branch. The caller has the person's confirmation.
 pub(crate) async fn delete(
     dirs: &ProjectDirs,
     product: &ProductRepo,

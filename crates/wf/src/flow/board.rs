@@ -1,4 +1,4 @@
-//! What `wf watch` looks at: all workstreams as they are on disk now, and whether anything moved since the last look.
+//! Reads all workstreams for `wf watch`, and detects whether any file changed since the last read.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -17,14 +17,14 @@ use crate::rules::clarification::ClarificationStatus;
 use crate::rules::profile::Pause;
 use crate::rules::watch::{ActiveStage, PendingQuestion, WorkstreamView};
 
-/// When everything that is shown was last changed. Two that are equal mean that nothing is new.
+/// Modification times of every file on the board. Two equal stamps mean that nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct BoardStamp {
     times: Vec<Option<SystemTime>>,
     active_stage: Vec<String>,
 }
 
-/// Looks only at times, which is cheap enough to be done twice a second.
+/// Reads only modification times, which is cheap enough to do twice a second.
 pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> Result<BoardStamp, DiskError> {
     let time = |path: &Path| path.metadata().and_then(|facts| facts.modified()).ok();
     let mut stamp = BoardStamp::default();
@@ -48,7 +48,7 @@ pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> Result<BoardStamp, DiskError>
     Ok(stamp)
 }
 
-/// Reads all active workstreams, and the faults of those that cannot be read.
+/// Reads all active workstreams, and the errors of those that cannot be read.
 pub(crate) fn observe_board(
     dirs: &ProjectDirs,
 ) -> Result<(Vec<WorkstreamView>, Vec<DiskError>), DiskError> {
@@ -79,7 +79,7 @@ fn observe_one(
     })
 }
 
-/// The stage that a run is in. The journal is written when a stage begins, so its time is the stage's.
+/// Finds the stage of the active run. The journal is written when a stage begins, so its time is the start of the stage.
 fn observe_work(dirs: &ProjectDirs, id: &WorkstreamId) -> Result<Option<ActiveStage>, DiskError> {
     if !is_running(dirs, id.as_str()) {
         return Ok(None);
@@ -97,7 +97,7 @@ fn is_running(dirs: &ProjectDirs, id: &str) -> bool {
     WorkstreamId::parse(id).ok().and_then(held).unwrap_or(false)
 }
 
-/// The questions that can be answered, those that stop the work first.
+/// Lists the questions that can be answered, blocking ones first.
 fn waiting(workstream: &Workstream) -> Result<Vec<PendingQuestion>, DiskError> {
     let entries = load_questions(&workstream.dir, ClarificationStatus::Pending)?;
     let mut questions: Vec<_> = entries

@@ -1,4 +1,4 @@
-//! Making a workstream: branch, worktree and folder, or nothing at all (4.1, D99 to D104).
+//! Creating a workstream: branch, worktree and folder, all of them or none.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::rules::meta::{NewMeta, render_new};
 use crate::rules::plan::render_new_plan;
 use crate::rules::project::branch_of;
 
-/// How long a remote may take to say whether it has the branch (D100).
+/// Time limit for asking a remote whether it has the branch.
 const REMOTE_LIMIT: Duration = Duration::from_secs(10);
 const TITLE_MAX: usize = 100;
 
-/// What a person asked for.
+/// Arguments of `wf new`, unchecked.
 #[derive(Debug, Clone)]
 pub(crate) struct CreateRequest<'a> {
     pub(crate) id: &'a str,
@@ -30,7 +30,7 @@ pub(crate) struct CreateRequest<'a> {
     pub(crate) prefix: Option<&'a str>,
 }
 
-/// A wish whose every part was checked.
+/// A new workstream whose every field passed its check.
 struct WorkstreamSpec {
     id: WorkstreamId,
     title: String,
@@ -39,7 +39,7 @@ struct WorkstreamSpec {
     meta_text: String,
 }
 
-/// Makes the workstream; the warnings say what could not be found out.
+/// Creates the workstream. The warnings name what could not be checked.
 pub(crate) async fn create(
     dirs: &ProjectDirs,
     product: &ProductRepo,
@@ -61,7 +61,7 @@ pub(crate) async fn create(
     }
 }
 
-/// Everything that can be refused is refused before anything is made (D17, D48).
+/// Checks every argument before anything is created, so that a refusal leaves no trace.
 async fn check(
     dirs: &ProjectDirs,
     product: &ProductRepo,
@@ -103,7 +103,7 @@ async fn check(
     })
 }
 
-/// One question to one remote, without fetching or pruning anything (D100).
+/// Asks origin whether it has the branch, without fetching or pruning anything.
 async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
     let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
     if !product.user().has_remote(&origin) {
@@ -159,7 +159,7 @@ async fn build(
     Ok(workstream)
 }
 
-/// The meta file comes last: a folder without it is no workstream (D101).
+/// Writes the files of a workstream. meta.env comes last, because a folder counts as a workstream only with it.
 fn write_files(dirs: &ProjectDirs, spec: &WorkstreamSpec) -> Result<Workstream, DiskError> {
     let dir = dirs.workstream_dir(&spec.id);
     make_dir(&dirs.workstreams_dir())?;
@@ -173,8 +173,8 @@ fn write_files(dirs: &ProjectDirs, spec: &WorkstreamSpec) -> Result<Workstream, 
     Workstream::load_dir(&dir)
 }
 
-/// Takes back what this call made and nothing else: under the lock all three were seen to be absent, and the branch goes
-/// only if it is still at its base. A failure here is not told: the first one is what matters.
+/// Removes what this call created and nothing else: under the lock all three were absent, and the branch is deleted only
+/// while it is still at its base. Errors are ignored, because the first error is the one to report.
 async fn roll_back(dirs: &ProjectDirs, product: &ProductRepo, spec: &WorkstreamSpec) {
     let worktree = dirs.worktree(&spec.id);
     product.discard_worktree(&worktree).await.ok();

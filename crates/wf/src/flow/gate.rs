@@ -1,4 +1,4 @@
-//! What a workstream waits for, and its status after a person did something about it (D93, D96).
+//! What a workstream waits for, and its status after a person acted on it.
 
 use model::exit::WfExit;
 
@@ -14,7 +14,7 @@ use crate::rules::profile::Pause;
 use crate::rules::status::{GateFacts, WorkstreamStatus, next_after_person};
 use crate::rules::uat::UatStatus;
 
-/// Gathers what the gate depends on. A plan that cannot be read is not all done.
+/// Gathers the facts that the gate depends on. A plan that cannot be read does not count as complete.
 pub(crate) fn observe_gate(workstream: &Workstream) -> Result<GateFacts, DiskError> {
     let count = |status| load_uats(&workstream.dir, status).map(|entries| entries.len());
     Ok(GateFacts {
@@ -26,8 +26,8 @@ pub(crate) fn observe_gate(workstream: &Workstream) -> Result<GateFacts, DiskErr
     })
 }
 
-/// Brings status and BLOCKED_BY in line with what waits; the caller holds the global lock. A run that is on meanwhile
-/// looks at the questions itself, and its end decides anew.
+/// Updates STATUS and BLOCKED_BY to match what is pending. The caller holds the global lock. An active run reads the
+/// questions itself and decides the status again when it ends.
 pub(crate) fn update_status(workstream: &mut Workstream) -> Result<WorkstreamStatus, Failure> {
     let status = next_after_person(workstream.meta.status, observe_gate(workstream)?);
     let blocked_by = blocked_by(workstream, status)?;
@@ -49,7 +49,7 @@ fn blocked_by(workstream: &Workstream, status: WorkstreamStatus) -> Result<Strin
     Ok(ids.join(","))
 }
 
-/// Whether the last micro-commit waits to be approved or rejected (D41).
+/// Reports whether the last micro-commit waits to be approved or rejected.
 pub(crate) fn is_awaiting_approval(
     workstream: &Workstream,
     pause: Pause,
@@ -59,7 +59,7 @@ pub(crate) fn is_awaiting_approval(
     Ok(awaits_approval(pause, &workstream.meta, last))
 }
 
-/// Takes an entry that can be read, or says what is wrong with it.
+/// Returns a readable entry, or an error that names the problem.
 pub(crate) fn require_readable<T>(entry: QueueEntry<T>) -> Result<T, Failure> {
     match entry {
         QueueEntry::Good(value) => Ok(value),

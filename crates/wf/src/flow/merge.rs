@@ -1,7 +1,7 @@
-//! Merging a finished workstream into the default branch (D122).
+//! Merging a finished workstream into the default branch.
 //!
-//! The merge commit is made from objects alone, in no working tree. The branch is then moved only if it is still where
-//! it was seen; where it is checked out, git fast-forwards files and all, or refuses.
+//! The merge commit is built from git objects, without a working tree. The branch then moves only if it is still where
+//! it was observed; where it is checked out, git fast-forwards the files with it or refuses.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) enum Publish {
     Push,
 }
 
-/// What a merge did.
+/// Result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Merged {
     /// The new tip of the base branch.
@@ -36,7 +36,7 @@ pub(crate) struct Merged {
     pub(crate) pushed: bool,
 }
 
-/// Everything that must be true before anything moves.
+/// Checks every condition of a merge before anything moves.
 pub(crate) async fn check_ready(
     dirs: &ProjectDirs,
     product: &ProductRepo,
@@ -132,8 +132,8 @@ async fn checkout_of(
         .map(|entry| entry.path))
 }
 
-/// What the base branch is to be: the workstream itself, or a merge of both. A merge that was made before a crash is
-/// found again.
+/// Builds the new tip of the base branch: the workstream's tip, or a merge of both. A merge that an interrupted command
+/// already made is found again.
 async fn make_commit(
     product: &ProductRepo,
     workstream: &Workstream,

@@ -1,4 +1,4 @@
-//! Telling a person who is not looking that something needs them: by the project's NOTIFY_CMD, or by the desktop.
+//! Desktop notifications: through the project's NOTIFY_CMD, or through `notify-send`.
 
 use std::time::Duration;
 
@@ -13,8 +13,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_CAP: usize = 4 << 10;
 const DESKTOP: &str = "notify-send";
 
-/// Tells it, and says what went wrong if it could not be told. A machine without a desktop and a project without a
-/// command have nobody to tell, which is no fault.
+/// Sends a notification. Without NOTIFY_CMD and without a desktop there is no receiver, which is not an error.
 pub(crate) async fn notify(profile: &Profile, message: &str) -> Result<(), String> {
     let Some(spec) = argv_notify(&profile.notify_cmd, message)? else { return Ok(()) };
     let limits = RunLimits {
@@ -31,7 +30,7 @@ pub(crate) async fn notify(profile: &Profile, message: &str) -> Result<(), Strin
     }
 }
 
-/// The command, with the words as its last argument; none if there is nothing to tell it with.
+/// Builds the command with the message as its last argument; `None` if there is no way to notify.
 fn argv_notify(command: &[String], message: &str) -> Result<Option<CommandSpec>, String> {
     let message = escape_line(message).into_owned();
     let mut spec = match command.split_first() {

@@ -1,4 +1,4 @@
-//! The product repository of a project, and whether a worktree is what its workstream says.
+//! The product repository of a project, and checks of a workstream's worktree.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(crate) async fn open_product(dirs: &ProjectDirs) -> Result<ProductRepo, Fail
     ProductRepo::discover(&dirs.project.repo).await.or_exit(WfExit::Config)
 }
 
-/// Why a worktree cannot be worked in (5.4, D60, D72).
+/// Reason why a worktree cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorktreeFault {
     #[error("the worktree {path} does not exist; it was removed by hand: wf close --force, or add it again with git worktree add", path = .0.display())]
@@ -47,7 +47,7 @@ pub(crate) async fn check_worktree(
     if !path.is_dir() {
         return Ok(Err(WorktreeFault::Missing(path)));
     }
-    // Git may find an enclosing repository from a plain folder, and so it is asked what it found.
+    // From a plain folder git may find an enclosing repository, so the result is compared with the expected path.
     let Ok(found) = ProductRepo::discover(&path).await else {
         return Ok(Err(WorktreeFault::Foreign(path)));
     };
@@ -64,7 +64,7 @@ pub(crate) async fn check_worktree(
     Ok(Err(WorktreeFault::WrongBranch { path, actual, expected: meta.branch.to_string() }))
 }
 
-/// The person's, or a fixed one where git knows none (D128).
+/// The user's git identity, or a fixed one where git has none configured.
 pub(crate) async fn identity(product: &ProductRepo) -> Result<Identity, Failure> {
     let user = product.user();
     let name = user.config_get("user.name").await.or_exit(WfExit::General)?;
@@ -79,7 +79,7 @@ pub(crate) async fn identity(product: &ProductRepo) -> Result<Identity, Failure>
 pub(crate) fn is_below(path: &Path, folder: &Path) -> bool {
     let real = |path: &Path| match path.canonicalize() {
         Ok(real) => real,
-        // What does not exist is judged by its parent, which does.
+        // A path that does not exist is resolved through its parent.
         Err(_) => {
             let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
             parent

@@ -1,5 +1,4 @@
-//! Merging through a forge: the branch is pushed, a pull request opened, and once it is merged there the workstream is done
-//! (3.2, D42).
+//! Merging through a forge: pushes the branch and opens a pull request; once that is merged, the workstream is done.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,17 +25,17 @@ const TOKEN_VARIABLE: &str = "AOS_FORGE_TOKEN";
 const TOKEN_SECRET: &str = "FORGE_TOKEN";
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
-/// How a workstream reaches the default branch.
+/// Route by which a workstream reaches the default branch.
 #[derive(Debug)]
 pub(crate) enum MergeRoute {
-    /// Here, by git alone.
+    /// A local merge with git alone.
     Local,
-    /// There, by a pull request.
+    /// A pull request on a forge.
     Forge(Box<Forge>),
 }
 
-/// Which merge is meant. A mode in the profile wins; else it is a pull request where origin is a GitHub and its program or
-/// its variables have a login, and otherwise a merge here. This asks the network, and so only `wf merge` does it (D42).
+/// Chooses the merge route. MERGE_MODE in the profile decides; without it, a pull request if origin is on GitHub and a
+/// GitHub login is available, and a local merge otherwise. This asks the network, so only `wf merge` calls it.
 pub(crate) async fn choose_merge_route(
     dirs: &ProjectDirs,
     product: &ProductRepo,
@@ -72,7 +71,7 @@ pub(crate) async fn choose_merge_route(
     Ok(MergeRoute::Forge(Box::new(forge)))
 }
 
-/// The repository on the forge: what the profile says, else what origin names.
+/// Finds the repository on the forge: FORGE_URL of the profile, or else origin.
 async fn find_address(
     product: &ProductRepo,
     profile: &Profile,
@@ -98,7 +97,7 @@ async fn find_token(
     if let Some(token) = find_secret(dirs, TOKEN_SECRET)? {
         return Ok(token);
     }
-    // A login for GitHub is for nobody else.
+    // A GitHub login is never sent to another forge.
     let login = match kind {
         ForgeKind::GitHub => forge::github::find_login(&address.host).await,
         ForgeKind::Gitea | ForgeKind::GitLab => None,
@@ -112,14 +111,14 @@ async fn find_token(
     })
 }
 
-/// The login for a server that is a GitHub.
+/// Finds the login for a server that is a GitHub.
 async fn find_github(address: &ForgeAddress) -> Option<Secret> {
     let login = forge::github::find_login(&address.host).await?;
     let kind = forge::detect::find_kind(address, &ForgeSetting::default()).await.ok()?;
     (kind == ForgeKind::GitHub).then_some(login)
 }
 
-/// Where a workstream stands on its way through the forge.
+/// Reads the state of the workstream's pull request and what follows from it.
 pub(crate) async fn observe_pull(
     forge: &Forge,
     product: &ProductRepo,
@@ -136,8 +135,8 @@ pub(crate) async fn observe_pull(
     Ok((next_pull_action(state, is_pushed), pull))
 }
 
-/// Pushes the branch and opens the pull request, or brings the one that is there up to date. What is about to be done is
-/// written down first, and a pull request whose answer was lost is found again by its branch.
+/// Pushes the branch, then opens the pull request or updates the existing one. Each effect is recorded as an intent
+/// first, and a pull request whose response was lost is found again by its branch.
 pub(crate) async fn publish(
     forge: &Forge,
     product: &ProductRepo,
@@ -194,7 +193,7 @@ async fn noted<T>(
     done
 }
 
-/// Notes the pull request; the caller holds the global lock.
+/// Records the pull request in meta.env. The caller holds the global lock.
 pub(crate) fn remember(
     workstream: &mut Workstream,
     pull: &PullRequest,
@@ -205,7 +204,7 @@ pub(crate) fn remember(
     Ok(workstream.change(&changes, Durability::Safe)?)
 }
 
-/// The workstream is merged there; the caller holds the global lock.
+/// Marks the workstream as done after its pull request was merged. The caller holds the global lock.
 pub(crate) fn finish(workstream: &mut Workstream) -> Result<(), Failure> {
     let changes = [("STATUS", WorkstreamStatus::Done.word()), ("BLOCKED_BY", "")];
     Ok(workstream.change(&changes, Durability::Safe)?)

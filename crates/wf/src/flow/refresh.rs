@@ -1,6 +1,6 @@
-//! Refreshing: which files each workstream has touched (4.2, D49, D105).
+//! Refreshing the list of files that each workstream has touched.
 //!
-//! Git is asked a few times for all workstreams together: where branches and worktrees are, and what differs in those
+//! A few git calls serve all workstreams together: one for branches, one for worktrees, and one for the diffs of those
 //! whose branch or base moved.
 
 use std::collections::HashMap;
@@ -18,29 +18,29 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::meta::stamp;
 use crate::rules::touched::render_touched;
 
-/// Two calls of git keep two processors busy; more would only take turns.
+/// Two git processes keep two processors busy; more would only take turns.
 const AT_ONCE: usize = 2;
 
-/// Where everything is.
+/// Tips of all branches and worktrees.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tips {
     branches: HashMap<String, Sha>,
     worktrees: HashMap<PathBuf, Sha>,
 }
 
-/// What a refresh found.
+/// Result of a refresh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refreshed {
     /// Nothing moved.
     Same,
-    /// The list was made anew.
+    /// The list was rebuilt.
     Anew,
     /// The worktree is gone.
     Missing,
 }
 
 impl Tips {
-    /// Asks git where all branches and worktrees are.
+    /// Reads the tips of all branches and worktrees.
     pub(crate) async fn observe(product: &ProductRepo) -> Result<Self, Failure> {
         let (branches, worktrees) = tokio::join!(product.branches(), product.worktrees());
         let worktrees = worktrees.or_exit(WfExit::General)?;
@@ -53,13 +53,13 @@ impl Tips {
         })
     }
 
-    /// Asks only for the branches, where worktrees do not matter: looking at a thousand of them takes time.
+    /// Reads only the branches: reading a thousand worktrees takes time.
     pub(crate) async fn observe_branches(product: &ProductRepo) -> Result<Self, Failure> {
         let branches = product.branches().await.or_exit(WfExit::General)?;
         Ok(Self { branches: branches.into_iter().collect(), worktrees: HashMap::new() })
     }
 
-    /// What is checked out in the worktree of a workstream.
+    /// The commit that is checked out in a workstream's worktree.
     pub(crate) fn head_of(&self, workstream: &Workstream) -> Option<&Sha> {
         let path = &workstream.meta.worktree;
         let known = || self.worktrees.get(&path.canonicalize().ok()?);
@@ -77,7 +77,7 @@ impl Tips {
     }
 }
 
-/// Refreshes one workstream. Its meta.env is changed; the caller holds whatever lock that needs.
+/// Refreshes one workstream and writes its meta.env. The caller holds the global lock.
 pub(crate) async fn refresh(
     product: &ProductRepo,
     tips: &Tips,
@@ -88,7 +88,7 @@ pub(crate) async fn refresh(
     found.into_iter().next().unwrap_or(Ok(Refreshed::Missing))
 }
 
-/// What is to be done for a workstream.
+/// What a refresh has to do for a workstream.
 enum Need {
     /// No list can be made.
     Missing,
@@ -116,7 +116,8 @@ async fn observe_need(
     Ok(Need::List { from, head: head.clone() })
 }
 
-/// After the base branch was merged into the workstream, its files are not the workstream's (D49).
+/// The commit to diff against. After the base branch was merged into the workstream, this is the merge base, so that the
+/// base branch's files do not count as touched.
 async fn touched_from(
     product: &ProductRepo,
     workstream: &Workstream,
@@ -133,8 +134,8 @@ async fn touched_from(
     Ok(if descends { common } else { recorded.clone() })
 }
 
-/// Refreshes many, and tells what was found of each, in their order. They were read under the global lock, which the
-/// caller still holds.
+/// Refreshes many workstreams and returns a result for each, in their order. The caller read them under the global lock
+/// and still holds it.
 pub(crate) async fn refresh_all(
     product: &ProductRepo,
     tips: &Tips,
@@ -159,7 +160,7 @@ pub(crate) async fn refresh_all(
     })
 }
 
-/// Writes down what was found.
+/// Writes the list and the stamps of one workstream.
 fn apply(
     tips: &Tips,
     workstream: &mut Workstream,
@@ -175,7 +176,7 @@ fn apply(
         }
         Need::List { head, .. } => head,
     };
-    // Derived data: after a power failure it is simply made again.
+    // Derived data: after a power failure it is rebuilt.
     save_derived(&workstream.dir.join(TOUCHED), &render_touched(paths))?;
     let base = tips.base_tip(workstream).map_or("", Sha::as_str).to_owned();
     let changes =
@@ -184,8 +185,8 @@ fn apply(
     Ok(Refreshed::Anew)
 }
 
-/// The lists that are needed, in their order: all in one go, or one by one if that fails, so that one bad commit does not
-/// spoil the others.
+/// Reads the needed lists in their order, in one git call; one by one if that fails, so that a single bad commit does not
+/// affect the others.
 async fn lists_of(
     product: &ProductRepo,
     needs: &[Result<Need, Failure>],

@@ -1,4 +1,4 @@
-//! Running test suites and keeping what they leave (5.8, D56, D84, D85).
+//! Running test suites and collecting their artifacts.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -21,15 +21,15 @@ use crate::rules::profile::{Suite, SuiteRunner, TestIn};
 use crate::rules::qa::{TestEvidence, parse_summary};
 use crate::rules::test_env::is_passed;
 
-/// What is kept of a suite's output.
+/// Limit on the kept output of a suite.
 const LOG_CAP: usize = 4 << 20;
-/// The most files of one suite that are kept.
+/// Limit on the number of kept files of one suite.
 const MAX_FILES: usize = 500;
-/// How much of a file is looked at in one go.
+/// Size of the buffer for copying a file.
 const PIECE: usize = 64 << 10;
 const OUT_OF_TIME: i32 = 124;
 
-/// Where and how suites run.
+/// Everything that a suite run depends on.
 pub(crate) struct SuiteContext<'a> {
     pub(crate) context: StageContext<'a>,
     pub(crate) dirs: &'a ProjectDirs,
@@ -39,7 +39,7 @@ pub(crate) struct SuiteContext<'a> {
     pub(crate) redactor: &'a Arc<Redactor>,
 }
 
-/// Runs a suite and gathers what it left in the run directory.
+/// Runs a suite and collects its artifacts in the run directory.
 pub(crate) async fn run_suite(
     suites: &SuiteContext<'_>,
     suite: &Suite,
@@ -79,14 +79,14 @@ pub(crate) async fn run_suite(
     Ok(result_of(suite.name, &end, &kept))
 }
 
-/// The makefile is named, and the target cannot be taken for an option (D37, D83).
+/// Names the makefile explicitly, and separates the target so that it cannot be parsed as an option.
 fn argv_make(context: StageContext<'_>, target: &str) -> Vec<String> {
     let makefile = context.profile.makefile.as_deref().unwrap_or("Makefile");
     ["make", "-f", makefile, "--", target].map(str::to_owned).to_vec()
 }
 
-/// Whether make says that there is no rule for the target itself, or that a rule has nothing to do: in both cases no test
-/// was run. Any other complaint is a failure (D84).
+/// Reports whether make found no rule for the target itself, or had nothing to do for it: in both cases no test ran. Any
+/// other error of make is a failure.
 fn is_absent(output: &str, target: &str) -> bool {
     let no_rule = format!("*** No rule to make target '{target}'.  Stop.");
     let nothing = format!("make: Nothing to be done for '{target}'.");
@@ -94,7 +94,7 @@ fn is_absent(output: &str, target: &str) -> bool {
     lines.iter().any(|line| line.ends_with(&no_rule)) || lines == [nothing.as_str()]
 }
 
-/// Runs the suite as the person who runs wf, with a limit on time; its whole process group ends with it.
+/// Runs the suite as the user who runs wf, with a time limit; its whole process group ends with it.
 async fn run_on_host(
     request: SuiteRequest<'_>,
     suites: &SuiteContext<'_>,
@@ -109,7 +109,7 @@ async fn run_on_host(
             .ok_or_else(|| StageRunError::Failed(format!("{program} was not found; install it")))?,
     };
     let mut spec = CommandSpec::new(program).args(request.argv.iter().skip(1)).cwd(worktree);
-    // Logins stay behind, and so do the flags that a make hands down to the project's make.
+    // Login variables are not passed on, nor the flags that an outer make exports to the project's make.
     let named = &request.context.profile.test_env;
     spec.env = host::env::vars_os();
     spec.env.retain(|(name, _)| name.to_str().is_some_and(|name| is_passed(name, named)));
@@ -165,7 +165,7 @@ fn save_log(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     file.and_then(|mut file| file.write_all(bytes)).map_err(DiskError::io("write", path))
 }
 
-/// The moment by the clock of the file system, which is the one that files are compared with.
+/// The current time by the file system's clock, because file times are compared with it.
 pub(super) fn fs_now(dir: &Path) -> Option<SystemTime> {
     let probe = dir.join(".started");
     fs::write(&probe, b"").ok()?;
@@ -174,8 +174,7 @@ pub(super) fn fs_now(dir: &Path) -> Option<SystemTime> {
     now
 }
 
-/// Copies what the suite left and nothing older: a file of an earlier run is no evidence (D56). Links are left out, and
-/// secrets are struck out on the way (D7).
+/// Copies the artifacts of this run: an older file is not evidence. Links are skipped and secrets are redacted.
 fn copy_fresh(
     from: &Path,
     to: &Path,
@@ -218,7 +217,7 @@ fn copy_redacted(from: &Path, to: &Path, redactor: &Arc<Redactor>) -> io::Result
     }
 }
 
-/// What the manifest says about a suite that ran; paths are relative to the run directory.
+/// Builds the manifest entry of a suite that ran. Paths are relative to the run directory.
 fn result_of(name: &str, end: &SuiteExit, kept: &Path) -> SuiteResult {
     let found = |file: &str| kept.join(file).is_file().then(|| format!("tests/{name}/{file}"));
     let summary = fs::read(kept.join("summary.json")).ok().map(|bytes| parse_summary(&bytes));

@@ -1,4 +1,4 @@
-//! `ACTIVE_WORKSTREAMS.md`: the table that a person reads (D108).
+//! Rendering of `ACTIVE_WORKSTREAMS.md`, the table of active workstreams.
 
 use super::meta::Meta;
 

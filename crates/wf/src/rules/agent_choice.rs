@@ -1,21 +1,21 @@
-//! Which agent does a stage, with which model, key and limits: the `AGENT_*` keys of the profile (D43).
+//! The `AGENT_*` keys of the profile: agent, model, key and limits of a stage.
 
 use serde::Serialize;
 
 use super::profile::{Keys, ProfileError};
 
-/// Which agent does a stage.
+/// Agent of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AgentChoice {
     pub(crate) provider: String,
     /// The argument template of the provider `command`.
     pub(crate) command: Vec<String>,
-    /// What the provider `scripted` plays: a file, by its path or from the project's folder.
+    /// Script of the provider `scripted`: a path, relative to the project's folder.
     pub(crate) script: Option<String>,
     pub(crate) model: Option<String>,
-    /// How hard the model shall think.
+    /// Reasoning effort of the model.
     pub(crate) variant: Option<String>,
-    /// Another model server than the name implies, and how it is talked to.
+    /// Model server other than the model's usual one, and its wire protocol.
     pub(crate) url: Option<String>,
     pub(crate) wire: Option<String>,
     pub(crate) key: KeyChoice,
@@ -23,11 +23,11 @@ pub(crate) struct AgentChoice {
     pub(crate) max_tokens: Option<u64>,
     /// Dollars for a million tokens that are read, and that are written.
     pub(crate) price: Option<(f64, f64)>,
-    /// Seconds without output or traffic after which it is ended.
+    /// Seconds without output or traffic after which the agent is ended.
     pub(crate) silence_secs: Option<u64>,
 }
 
-/// Where the model's key is.
+/// Location of the model's key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeyChoice {
@@ -108,8 +108,8 @@ pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
     [IMPLEMENT, REVIEW, PLAN].into_iter().flat_map(|keys| keys.all())
 }
 
-/// Reads the choice of a stage. A stage whose provider is not named is done as the fallback says, all of it: the model of
-/// one agent means nothing to another.
+/// Parses the agent of a stage. Without a provider every key comes from the fallback stage, because the model of one agent
+/// does not fit another.
 pub(super) fn parse_agent(
     file: &Keys<'_>,
     keys: &AgentKeys,

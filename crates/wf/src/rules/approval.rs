@@ -1,11 +1,11 @@
-//! Whether a person's word on the last micro-commit is waited for (D41).
+//! Whether the last micro-commit waits for an approval.
 
 use super::meta::Meta;
 use super::profile::Pause;
 use super::status::WorkstreamStatus;
 
-/// Where people want to see every micro-commit, one that was accepted waits until it is approved or rejected. Once the plan
-/// is complete the acceptance test asks for more than that.
+/// Under supervision an accepted micro-commit waits until it is approved or rejected. Once the plan is complete, the
+/// acceptance test takes over.
 pub(crate) fn awaits_approval(pause: Pause, meta: &Meta, last_rejected: Option<&str>) -> bool {
     let is_between = match meta.status {
         WorkstreamStatus::Implement

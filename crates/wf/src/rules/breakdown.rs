@@ -1,4 +1,4 @@
-//! A story broken down into micro-commits: what an agent drafted, as text for the plan. A person accepts it or does not.
+//! Draft of micro-commits that an agent made from a story, rendered as text for the plan.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::extract::last_object;
 use super::plan::{Plan, commit_prefix};
 
-/// More than anybody plans at once.
+/// Limit on the micro-commits of one draft.
 const MOST_COMMITS: usize = 50;
 const TITLE_MAX: usize = 100;
 
-/// What an agent drafted.
+/// Draft by an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Breakdown {
     commits: Vec<DraftCommit>,
@@ -25,7 +25,7 @@ struct DraftCommit {
     acceptance: Vec<String>,
 }
 
-/// An answer that is no draft.
+/// Error of a draft that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BreakdownError {
     #[error("the agent gave no JSON object with commits")]
@@ -34,7 +34,7 @@ pub(crate) enum BreakdownError {
     Invalid(String),
 }
 
-/// Takes the draft out of what the agent printed.
+/// Extracts the draft from the agent's output.
 pub(crate) fn extract_breakdown(text: &str) -> Result<Breakdown, BreakdownError> {
     let found = last_object(text, |value: &Value| value.get("commits").is_some());
     let value = found.ok_or(BreakdownError::Absent)?;
@@ -51,8 +51,8 @@ pub(crate) fn extract_breakdown(text: &str) -> Result<Breakdown, BreakdownError>
     }
 }
 
-/// The plan with the draft at its end. Numbers go on after the highest that is there; headings and Done lines in the
-/// agent's words are indented away, so that it plans nothing that is not shown as such.
+/// Appends the draft to the plan. Numbers continue after the highest existing one; headings and Done lines in the agent's
+/// text are quoted, so that the agent cannot plan anything that is not visible as such.
 pub(crate) fn append_draft(text: &str, plan: &Plan, workstream: &str, draft: &Breakdown) -> String {
     let number = |id: &str| id.rsplit('-').next().and_then(|tail| tail.parse::<u32>().ok());
     let highest = plan.commits.iter().filter_map(|commit| number(commit.id.as_str())).max();
@@ -80,7 +80,7 @@ fn one_line(text: &str) -> String {
     words.join(" ").chars().take(TITLE_MAX).collect()
 }
 
-/// Prose stays prose: a line that means something in a plan is set off by a quotation mark.
+/// Quotes every line that has a meaning in a plan.
 fn harmless(text: &str) -> String {
     let means_something = |line: &str| {
         let line = line.trim_start();

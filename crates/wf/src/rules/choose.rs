@@ -1,15 +1,15 @@
-//! Which project is meant (D4).
+//! Choice of the project for a command.
 
 use std::path::{Path, PathBuf};
 
-/// A project and the folders by which it can be told from where a person stands.
+/// A project and the folders that identify it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProjectCandidate {
     pub(crate) name: String,
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// What was said and where one stands.
+/// Flag, variable and current directory of a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProjectQuery<'a> {
     /// `--project`
@@ -19,7 +19,7 @@ pub(crate) struct ProjectQuery<'a> {
     pub(crate) here: &'a Path,
 }
 
-/// Why no project is meant.
+/// Reason why no project could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
     #[error("there is no project '{name}'{hint}")]
@@ -32,7 +32,7 @@ pub(crate) enum NoProject {
     Several { names: String },
 }
 
-/// The flag outranks the variable, the variable the place, and the place the only project there is.
+/// Chooses by the flag, then the variable, then the current directory, then the only project.
 pub(crate) fn choose_project(
     query: &ProjectQuery<'_>,
     known: &[ProjectCandidate],
@@ -66,7 +66,7 @@ pub(crate) fn choose_project(
     }
 }
 
-/// How long the longest folder is that contains the place.
+/// Depth of the deepest folder that contains the current directory.
 fn depth(candidate: &ProjectCandidate, here: &Path) -> Option<usize> {
     let around = candidate.folders.iter().filter(|folder| here.starts_with(folder));
     around.map(|folder| folder.components().count()).max()

@@ -1,4 +1,4 @@
-//! Clarifications: questions to a person. The JSON file is the question; the Markdown beside it is rendered (D74).
+//! Clarifications: questions to a person. The JSON file is authoritative; the Markdown beside it is rendered.
 
 use jiff::Timestamp;
 use model::id::{ClarificationId, WorkstreamId};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::meta::stamp;
 
-/// A question, as its file has it. Fields of others are kept.
+/// A question as stored. Unknown fields are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Clarification {
     pub(crate) version: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Clarification {
     pub(crate) others: Map<String, Value>,
 }
 
-/// Whether a question waits.
+/// Status of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClarificationStatus {
@@ -50,7 +50,7 @@ pub(crate) struct AnswerOption {
     pub(crate) tradeoffs: String,
 }
 
-/// How pressing a question is.
+/// Urgency of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum Urgency {
     /// Nothing goes on until it is answered
@@ -72,7 +72,7 @@ impl Urgency {
         }
     }
 
-    /// A word that nobody knows is taken seriously (D75).
+    /// Parses the word in the file. An unknown word counts as blocking, the safe choice.
     pub(crate) fn parse(word: &str) -> Self {
         match word {
             "important" => Self::Important,
@@ -82,7 +82,7 @@ impl Urgency {
     }
 }
 
-/// What is asked, before it has a number.
+/// A question without a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewQuestion {
     pub(crate) text: String,
@@ -93,7 +93,7 @@ pub(crate) struct NewQuestion {
 }
 
 impl Clarification {
-    /// Gives a question its number.
+    /// Creates a numbered question.
     pub(crate) fn new(
         id: ClarificationId,
         workstream: &WorkstreamId,
@@ -118,12 +118,12 @@ impl Clarification {
         }
     }
 
-    /// Whether work must wait for it.
+    /// Reports whether the work waits for the answer.
     pub(crate) fn is_blocking(&self) -> bool {
         Urgency::parse(&self.urgency) == Urgency::Blocking
     }
 
-    /// The same question, answered (D96).
+    /// Records the answer.
     pub(crate) fn answered(mut self, answer: String, by: String, now: Timestamp) -> Self {
         self.status = ClarificationStatus::Answered;
         self.answer = Some(answer);
@@ -132,7 +132,7 @@ impl Clarification {
         self
     }
 
-    /// What a typed answer means: the number or the id of an option stands for it, all else for itself.
+    /// Resolves a typed answer: the number or the id of an option, or free text.
     pub(crate) fn choose_answer(&self, typed: &str) -> Result<String, AnswerError> {
         let typed = typed.trim();
         let option = match typed.parse::<usize>() {
@@ -150,7 +150,7 @@ impl Clarification {
     }
 }
 
-/// An answer that says nothing.
+/// Error of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AnswerError {
     #[error("the answer is empty; nothing was changed")]
@@ -159,7 +159,7 @@ pub(crate) enum AnswerError {
     NoSuchOption { number: usize, count: usize },
 }
 
-/// Renders the page for people.
+/// Renders the Markdown page.
 pub(crate) fn render_clarification(question: &Clarification) -> String {
     let mut page = format!(
         "# {}: {}\n\n- Status: {}\n- Urgency: {}\n- Workstream: {}\n- Raised: {} ({})\n",

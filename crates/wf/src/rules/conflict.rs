@@ -1,4 +1,4 @@
-//! Which workstreams may get in each other's way: by files touched, and by paths expected.
+//! Overlaps between workstreams: by touched files and by expected paths.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::touched::parse_touched;
 
-/// What is known of a workstream for this.
+/// Touched files and expected paths of a workstream.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkstreamPaths<'a> {
     pub(crate) id: &'a str,
@@ -16,17 +16,17 @@ pub(crate) struct WorkstreamPaths<'a> {
     pub(crate) expected: &'a [String],
 }
 
-/// How one workstream meets another.
+/// Overlap of one workstream with another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Overlap {
     pub(crate) workstream: String,
     /// Files that both touched.
     pub(crate) actual: Vec<String>,
-    /// Paths that this one expects to touch, with the other's files below them.
+    /// Expected paths of this workstream, with the other's files below them.
     pub(crate) predicted: BTreeMap<String, Vec<String>>,
-    /// Paths that the other one expects to touch, with this one's files below them (D111).
+    /// Expected paths of the other workstream, with this one's files below them.
     pub(crate) reverse: BTreeMap<String, Vec<String>>,
-    /// Pairs of expected paths of which one contains the other (D111).
+    /// Pairs of expected paths of which one contains the other.
     pub(crate) expected: Vec<(String, String)>,
 }
 
@@ -39,7 +39,7 @@ impl Overlap {
     }
 }
 
-/// Compares one workstream with all others, by id (D112).
+/// Compares one workstream with all others, by id.
 pub(crate) fn find_overlaps(
     target: &WorkstreamPaths<'_>,
     others: &[WorkstreamPaths<'_>],
@@ -72,7 +72,7 @@ fn compare(target: &WorkstreamPaths<'_>, mine: &[&[u8]], other: &WorkstreamPaths
     }
 }
 
-/// The names of a list in the order of their bytes, which is that of the file unless somebody wrote in it.
+/// The names of a list sorted by bytes. The file is written sorted, but people may edit it.
 fn sorted(touched: &[u8]) -> Vec<&[u8]> {
     let mut names: Vec<&[u8]> = parse_touched(touched).collect();
     if !names.is_sorted() {
@@ -81,7 +81,7 @@ fn sorted(touched: &[u8]) -> Vec<&[u8]> {
     names
 }
 
-/// What two sorted lists have in common. Only the stretch in which both have names is looked at.
+/// Intersection of two sorted lists. Compares only the range in which both have names.
 fn common(mine: &[&[u8]], theirs: &[&[u8]]) -> Vec<String> {
     let (Some(first), Some(last)) = (mine.first(), mine.last()) else { return Vec::new() };
     let from = theirs.partition_point(|name| name < first);
@@ -103,7 +103,7 @@ fn below(expected: &[String], files: &[&[u8]]) -> BTreeMap<String, Vec<String>> 
     all.filter(|(_, files)| !files.is_empty()).collect()
 }
 
-/// The names of a sorted list that begin with `prefix`: they stand together.
+/// The contiguous names of a sorted list that begin with `prefix`.
 fn within<'a, 'b>(prefix: &str, files: &'a [&'b [u8]]) -> &'a [&'b [u8]] {
     let prefix = prefix.trim_end_matches('/').as_bytes();
     let from = files.partition_point(|file| *file < prefix);
@@ -112,7 +112,7 @@ fn within<'a, 'b>(prefix: &str, files: &'a [&'b [u8]]) -> &'a [&'b [u8]] {
     rest.get(..to).unwrap_or_default()
 }
 
-/// Whether `path` is `prefix` or lies below it, by whole components: `src` has nothing to do with `src2/` (D110).
+/// Reports whether `path` is `prefix` or lies below it, by whole components: `src` does not contain `src2/`.
 pub(crate) fn contains(prefix: &str, path: &[u8]) -> bool {
     let prefix = prefix.trim_end_matches('/').as_bytes();
     let path = path.strip_suffix(b"/").unwrap_or(path);
@@ -122,7 +122,7 @@ pub(crate) fn contains(prefix: &str, path: &[u8]) -> bool {
     }
 }
 
-/// How many files each workstream shares with any other, for a list. `files` is about how many there are in all.
+/// Counts the files that each workstream shares with any other. `files` is the approximate total, for the capacity.
 pub(crate) fn count_shared(all_paths: &[WorkstreamPaths<'_>], files: usize) -> Vec<usize> {
     let mut owners: HashMap<&[u8], (usize, bool), RandomState> =
         HashMap::with_capacity_and_hasher(files, RandomState::default());
@@ -147,14 +147,14 @@ pub(crate) fn count_shared(all_paths: &[WorkstreamPaths<'_>], files: usize) -> V
     shared
 }
 
-/// Why expected paths were refused.
+/// Error of an expected path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the expected path '{path}' must be relative to the repository and without '..'")]
 pub(crate) struct BadExpectedPath {
     path: String,
 }
 
-/// Reads the expected paths of a new workstream: relative, without `..`, and `./` taken off (D104).
+/// Reads the expected paths of a new workstream: relative, without `..`, and `./` taken off.
 pub(crate) fn parse_expected(text: &str) -> Result<Vec<String>, BadExpectedPath> {
     let mut paths = Vec::new();
     for word in text.split_whitespace() {

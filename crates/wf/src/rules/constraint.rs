@@ -1,5 +1,4 @@
-//! Whether what an agent did stays within its limits, judged from what git says and not from what the agent says (D77,
-//! D79).
+//! Limits on an agent's change, judged from git and not from the agent's report.
 
 use model::id::{MicroCommitId, Sha};
 
@@ -15,23 +14,23 @@ pub(crate) struct ObservedChange {
     pub(crate) subjects: Vec<String>,
     pub(crate) changed: Vec<Vec<u8>>,
     pub(crate) lines_changed: u64,
-    /// What no repository should hold: links that lead out of it, links to others, giants.
+    /// Content that is refused: links out of the repository, links to other repositories, oversized files.
     pub(crate) strange: Vec<String>,
 }
 
-/// What the micro-commit may do.
+/// Limits of a micro-commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChangeLimits<'a> {
     pub(crate) id: &'a MicroCommitId,
     pub(crate) max_files: usize,
     pub(crate) max_lines: u64,
-    /// Where alone changes may be; nothing means anywhere.
+    /// Only paths below these may change; empty means any path.
     pub(crate) allowed: &'a [String],
     pub(crate) forbidden: &'a [String],
     pub(crate) expected: &'a [String],
 }
 
-/// Within its limits, with warnings, or not, with the first reason.
+/// Judges a change: warnings if it is within its limits, or else the first violation.
 pub(crate) fn judge_change(
     change: &ObservedChange,
     limits: &ChangeLimits<'_>,
@@ -75,7 +74,7 @@ fn check_paths(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(),
     Ok(())
 }
 
-/// A bare name such as `.env` is forbidden in every folder, a path only where it is.
+/// A bare name such as `.env` is forbidden in every folder, a path only at its place.
 fn is_forbidden(rule: &str, path: &[u8]) -> bool {
     let name = rule.trim_end_matches('/');
     contains(rule, path)
@@ -98,7 +97,7 @@ fn check_size(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Expected paths are a forecast, so leaving them is only worth a word.
+/// Expected paths are a forecast, so a change outside them is only a warning.
 fn unexpected(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Vec<String> {
     if limits.expected.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `docs_manifest.json` of a workstream, and which pictures of the documentation nobody refers to (5.11, D89, D123).
+//! `docs_manifest.json` of a workstream, and pictures that no documentation page refers to.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ impl DocsManifest {
     }
 }
 
-/// What the documentation of a worktree has.
+/// Contents of a worktree's documentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Coverage {
     pub(crate) pages: usize,
@@ -90,7 +90,7 @@ fn ends_with_any(name: &str, ends: &[&str]) -> bool {
     ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Finds what nobody refers to. A picture counts as referred to when a page has its file name, percent-encoded or not: it
+/// Finds unreferenced pictures. A picture counts as referenced when a page has its file name, percent-encoded or not: it
 /// is better to keep one too many than to delete one that is used.
 pub(crate) fn judge_coverage(files: &[DocFile]) -> Coverage {
     let texts: Vec<&str> = files.iter().filter_map(|file| file.text.as_deref()).collect();

@@ -1,12 +1,12 @@
-//! Finding JSON in what an agent printed: between words, in fences, in the wrapper of a command line tool.
+//! Extraction of JSON from an agent's output: between text, in fences, in the wrapper of a command line tool.
 
 use serde_json::{Deserializer, Value};
 
-/// More than any answer; what was printed before is not looked at.
+/// Size of the searched tail, larger than any answer.
 const LOOKED_AT: usize = 4 << 20;
 
 /// The last object in a text that `wanted` accepts. Prompts hold sample JSON and agents echo prompts, so the last one
-/// counts (D80). A wrapper `{"type": "result", "result": "text"}` is opened (D88).
+/// counts. A wrapper `{"type": "result", "result": "text"}` is opened.
 pub(crate) fn last_object(text: &str, wanted: impl Fn(&Value) -> bool + Copy) -> Option<Value> {
     let mut found = None;
     for value in objects(tail_of(text)) {

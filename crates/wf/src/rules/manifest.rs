@@ -39,7 +39,7 @@ pub(crate) enum SuiteStatus {
     Skipped,
 }
 
-/// Files of a suite, relative to the run directory. What is absent is left out (D55).
+/// Files of a suite, relative to the run directory. What is absent is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Artifacts {
@@ -55,7 +55,7 @@ pub(crate) struct Artifacts {
     pub(crate) screenshots: Vec<String>,
 }
 
-/// Numbers from a suite's own summary (8.3).
+/// Numbers from a suite's own summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Stats {

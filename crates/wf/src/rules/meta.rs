@@ -47,7 +47,7 @@ const KNOWN: [&str; 20] = [
     "TOUCHED_BASE",
 ];
 
-/// What a workstream says about itself.
+/// Contents of a meta.env.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Meta {
     pub(crate) id: WorkstreamId,
@@ -64,7 +64,7 @@ pub(crate) struct Meta {
     pub(crate) last_commit_sha: Option<Sha>,
     pub(crate) last_result: Option<String>,
     pub(crate) blocked_by: Vec<String>,
-    /// The commit that a person looked at and was content with.
+    /// The commit that a person approved.
     pub(crate) approved_sha: Option<Sha>,
     /// The number of the pull request by which it is to be merged.
     pub(crate) merge_pull: Option<u64>,
@@ -76,7 +76,7 @@ pub(crate) struct Meta {
     pub(crate) touched_base: Option<Sha>,
 }
 
-/// A meta.env that cannot be believed.
+/// Error of a meta.env.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MetaError {
     #[error(transparent)]
@@ -139,7 +139,7 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, MetaError
     Ok(meta)
 }
 
-/// Keys that mean nothing here; they deserve a warning and are kept (D22).
+/// Lists unknown keys. They cause a warning and are kept.
 pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
     file.unknown(&KNOWN)
 }
@@ -162,7 +162,7 @@ fn number_in(file: &EnvFile, key: &'static str) -> Result<Option<u64>, MetaError
     }
 }
 
-/// What a new workstream is made of.
+/// Fields of a new workstream.
 #[derive(Debug, Clone)]
 pub(crate) struct NewMeta<'a> {
     pub(crate) id: &'a WorkstreamId,
@@ -175,7 +175,7 @@ pub(crate) struct NewMeta<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// Writes the file of a new workstream, or says which value the grammar cannot hold (D17).
+/// Renders the file of a new workstream; fails on a value that the env-file grammar cannot represent.
 pub(crate) fn render_new(new: &NewMeta<'_>) -> Result<EnvFile, EnvFault> {
     let mut file = EnvFile::default();
     let now = stamp(new.now);
@@ -196,7 +196,7 @@ pub(crate) fn render_new(new: &NewMeta<'_>) -> Result<EnvFile, EnvFault> {
     Ok(file)
 }
 
-/// A moment as records have it: RFC 3339, UTC, whole seconds (D53).
+/// Formats a time for records: RFC 3339, UTC, whole seconds.
 pub(crate) fn stamp(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,8 +1,8 @@
-//! The pipeline as a pure state machine: where a cycle is, what its stage reported, and what comes next.
+//! The pipeline as a pure state machine: from the current stage and its outcome to the next stage or the ending.
 //!
 //! LOCK → LOAD → SELECT → CLARIFICATION_CHECK → IMPLEMENT → TEST → REVIEW → QA_GATE → DOCS → UPDATE_STATE, or from the
-//! check to UAT_GATE when every micro-commit is done (D97). Every way out is an [`Ending`]; REFRESH and UNLOCK belong to
-//! the one finaliser that takes it (D70, D90).
+//! check to UAT_GATE when every micro-commit is done. Every way out is an [`Ending`]; REFRESH and UNLOCK belong to
+//! the one finaliser that takes it.
 
 use model::exit::WfExit;
 
@@ -42,7 +42,7 @@ impl RunStage {
         Self::Refresh,
     ];
 
-    /// The name in result.json (D51).
+    /// The name in result.json.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Lock => "lock",
@@ -65,7 +65,7 @@ impl RunStage {
         Self::ALL.into_iter().find(|stage| stage.key() == key)
     }
 
-    /// The status of a failure that says nothing more about itself.
+    /// Exit status of a failure without a more specific one.
     pub(crate) fn usual_failure(self) -> WfExit {
         match self {
             Self::Lock => WfExit::Lock,
@@ -80,10 +80,10 @@ impl RunStage {
     }
 }
 
-/// What a stage says when it is over.
+/// Outcome of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StageOutcome {
-    /// It went well.
+    /// The stage passed.
     Passed,
     /// SELECT: every micro-commit is done.
     AllDone,
@@ -93,17 +93,17 @@ pub(crate) enum StageOutcome {
     Blocked { by: Vec<String> },
     /// UAT_GATE: a person did not accept it.
     NotAccepted { by: Vec<String> },
-    /// CLARIFICATION_CHECK: nobody has said a word on the last micro-commit (D41).
+    /// CLARIFICATION_CHECK: the last micro-commit is neither approved nor rejected.
     Unapproved { message: String },
     /// REVIEW: changes are requested.
     ChangesRequested { message: String },
-    /// It failed; the status may differ from the stage's usual one (D61).
+    /// It failed; the status may differ from the stage's usual one.
     Failed { status: WfExit, message: String },
-    /// Somebody told us to stop.
+    /// The run was cancelled.
     Stopped { message: String },
 }
 
-/// What a loop is blocked by that waits for a person's word.
+/// Blocker of a loop that waits for an approval.
 const APPROVAL: &str = "approval";
 
 impl StageOutcome {
@@ -113,28 +113,28 @@ impl StageOutcome {
     }
 }
 
-/// Where a cycle is.
+/// Current stage of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cycle {
     pub(crate) stage: RunStage,
     kind: CycleKind,
 }
 
-/// Which way a cycle goes after the check.
+/// Path of a cycle after CLARIFICATION_CHECK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CycleKind {
     MicroCommit,
     Acceptance,
 }
 
-/// What comes next.
+/// Transition after a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Transition {
     Enter(Cycle),
     Finish(Ending),
 }
 
-/// How a cycle ended: everything the finaliser needs to know.
+/// Ending of a cycle, with everything the finaliser needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ending {
     pub(crate) outcome: RunOutcome,
@@ -142,13 +142,13 @@ pub(crate) struct Ending {
     pub(crate) failed_stage: Option<RunStage>,
     /// The new status of the workstream; none leaves it as it is.
     pub(crate) becomes: Option<WorkstreamStatus>,
-    /// What it waits for.
+    /// Ids of the questions or acceptance tests that it waits for.
     pub(crate) blocked_by: Vec<String>,
     pub(crate) message: String,
     pub(crate) kind: EndingKind,
 }
 
-/// What a passed cycle was about.
+/// Kind of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndingKind {
     /// A micro-commit was made.
@@ -161,7 +161,7 @@ pub(crate) enum EndingKind {
     NotPassed,
 }
 
-/// The three ways in which result.json says a run can end.
+/// Outcome of a run in result.json.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunOutcome {
@@ -182,12 +182,12 @@ impl RunOutcome {
 }
 
 impl Cycle {
-    /// Where every cycle begins.
+    /// The first stage of every cycle.
     pub(crate) fn start() -> Self {
         Self { stage: RunStage::Lock, kind: CycleKind::MicroCommit }
     }
 
-    /// What comes after this report.
+    /// Decides what follows an outcome.
     pub(crate) fn next(self, report: StageOutcome) -> Transition {
         match report {
             StageOutcome::Passed => self.after_pass(),
@@ -202,7 +202,7 @@ impl Cycle {
             StageOutcome::NotAccepted { by } => {
                 Transition::Finish(self.blocked(by, WorkstreamStatus::UatFailed))
             }
-            // The status stays: what it waits for is no question, and any other command may go on.
+            // The status stays: an approval is not a question, and other commands still work.
             StageOutcome::Unapproved { message } => Transition::Finish(Ending {
                 becomes: None,
                 message,
@@ -233,7 +233,7 @@ impl Cycle {
             (RunStage::Review, _) => RunStage::QaGate,
             (RunStage::QaGate, _) => RunStage::Docs,
             (RunStage::Docs, _) => RunStage::UpdateState,
-            // UPDATE_STATE itself writes the status, in one step with the rest (D98).
+            // UPDATE_STATE itself writes the status, in one step with the rest.
             (RunStage::UpdateState, _) => {
                 return Transition::Finish(passed(EndingKind::MicroCommit, None));
             }
@@ -253,7 +253,7 @@ impl Cycle {
         }
     }
 
-    /// A failure before any work leaves the status alone; a later one leaves work to be done again (section 12).
+    /// A failure before any work leaves the status alone; a later one leaves work to be done again.
     fn status_after_failure(self) -> Option<WorkstreamStatus> {
         match self.stage {
             RunStage::Test => Some(WorkstreamStatus::BlockedTest),
@@ -307,19 +307,19 @@ fn passed(kind: EndingKind, becomes: Option<WorkstreamStatus>) -> Ending {
     }
 }
 
-/// How many cycles were asked for.
+/// Number of cycles of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunMode {
     Once,
     Loop,
 }
 
-/// Whether another cycle follows (D41, D67).
+/// Whether another cycle follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextCycle {
     Again,
     Stop,
-    /// It could go on, but a person wants to see every commit.
+    /// The loop pauses for an approval of the commit.
     Pause,
 }
 
@@ -340,7 +340,7 @@ pub(crate) fn next_cycle(mode: RunMode, ending: &Ending, pause: Pause, left: usi
 mod tests {
     use super::*;
 
-    /// Plays reports until the end and tells the stages on the way.
+    /// Feeds outcomes to a cycle and returns its stages and ending.
     fn play(
         reports: impl IntoIterator<Item = StageOutcome>,
     ) -> (Vec<&'static str>, Option<Ending>) {

@@ -51,10 +51,10 @@ pub(crate) const KNOWN: [&str; 37] = [
 /// A project's profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Profile {
-    /// Relative to the worktree; none means that make is not used (D37).
+    /// Relative to the worktree; none means that make is not used.
     pub(crate) makefile: Option<String>,
     pub(crate) suites: Vec<Suite>,
-    /// The target of the merge gate; the unit suite's if none is named (D36).
+    /// The target of the merge gate; the unit suite's if none is named.
     pub(crate) merge_gate_target: Option<String>,
     pub(crate) test_in: TestIn,
     /// Variables that tests on the host get beside the usual ones.
@@ -64,18 +64,18 @@ pub(crate) struct Profile {
     pub(crate) test_timeout: Duration,
     pub(crate) breakdown_timeout: Duration,
     pub(crate) pause: Pause,
-    /// None means: look at what the machine offers, inside `wf merge` alone (D42).
+    /// `None` lets `wf merge` choose from what the machine offers.
     pub(crate) merge_mode: Option<MergeMode>,
     /// The repository on the forge, where origin does not name it.
     pub(crate) forge_url: Option<String>,
     pub(crate) max_files: usize,
     pub(crate) max_lines: u64,
     pub(crate) forbidden_paths: Vec<String>,
-    /// Where alone changes may be; none means anywhere.
+    /// Only paths below these may change; empty means any path.
     pub(crate) allowed_paths: Vec<String>,
     pub(crate) implement: AgentChoice,
     pub(crate) review: AgentChoice,
-    /// Who drafts plans; the reviewer unless somebody else is named.
+    /// Agent that drafts plans; the reviewer by default.
     pub(crate) plan: AgentChoice,
     pub(crate) test_egress: String,
     pub(crate) agent_egress: String,
@@ -105,7 +105,7 @@ pub(crate) struct Suite {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SuiteRunner {
-    /// A command of its own, by arguments and never by a shell (D83).
+    /// A command of its own, by arguments and never by a shell.
     Command(Vec<String>),
     /// A make target.
     Make(String),
@@ -121,7 +121,7 @@ pub(crate) enum TestIn {
     Host,
 }
 
-/// When `--loop` waits for a person (D41).
+/// When `--loop` pauses for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Pause {
@@ -141,7 +141,7 @@ pub(crate) enum MergeMode {
     GitlabMr,
 }
 
-/// A value that means nothing.
+/// Error of a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} must be {rule}")]
 pub(crate) struct ProfileError {
@@ -254,7 +254,7 @@ const SUITES: [SuiteKeys; 4] = [
     },
 ];
 
-/// A command of its own outranks a target, and a target its default (D36).
+/// A command of its own outranks a target, and a target its default.
 fn choose_suite(file: &EnvFile, suite: &SuiteKeys, has_make: bool) -> Suite {
     let command = file.get(suite.command).unwrap_or_default();
     let alias = suite.alias.and_then(|key| file.get(key));
@@ -282,7 +282,7 @@ fn choose_pause(keys: &Keys<'_>) -> Result<Pause, ProfileError> {
 
 const HITL_RULE: &str = "strict, stage-only, exceptions or off";
 
-/// Whether a path stays inside the repository: relative and without `..` (9.2).
+/// Whether a path stays inside the repository: relative and without `..`.
 pub(crate) fn is_inside(path: &str) -> bool {
     !path.starts_with('/') && path.split('/').all(|part| part != "..")
 }
@@ -323,7 +323,7 @@ impl Keys<'_> {
         })
     }
 
-    /// A day is more than any stage should take, and keeps sums from overflowing (D39).
+    /// A day is more than any stage should take, and keeps sums from overflowing.
     fn seconds(&self, key: &'static str, default: u64) -> Result<Duration, ProfileError> {
         let rule = "a number of seconds from 1 to 86400";
         let secs = self.choice(key, default, rule, |word| {

@@ -16,14 +16,14 @@ const DEFAULT_PREFIX: &str = "feat";
 pub(crate) struct Project {
     pub(crate) name: ProjectName,
     pub(crate) repo: PathBuf,
-    /// Where the runtime lives, if the file says so (D3).
+    /// The ops directory, if configured.
     pub(crate) ops: Option<PathBuf>,
     pub(crate) default_branch: BranchName,
-    /// What branches of workstreams start with; empty means nothing (D10).
+    /// Prefix of workstream branches; may be empty.
     pub(crate) branch_prefix: String,
 }
 
-/// A project.env that cannot be believed.
+/// Error of a project.env.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProjectError {
     #[error(transparent)]
@@ -40,7 +40,7 @@ pub(crate) enum ProjectError {
     Value { key: &'static str, problem: EnvFault },
 }
 
-/// Reads the file of the project in `folder` (D8).
+/// Reads the file of the project in `folder`.
 pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, ProjectError> {
     file.require(&REQUIRED)?;
     let text = |key: &str| file.get(key).unwrap_or_default();
@@ -68,12 +68,12 @@ pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, Pro
     })
 }
 
-/// Keys that mean nothing here.
+/// Lists unknown keys.
 pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
     file.unknown(&KNOWN)
 }
 
-/// Puts a project into its file, keeping whatever else is in it.
+/// Writes a project to its file and keeps all other content.
 pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(), ProjectError> {
     let ops = project.ops.as_ref().map(|path| path.to_string_lossy().into_owned());
     let entries: [(&'static str, Option<&str>); 5] = [
@@ -91,7 +91,7 @@ pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(),
     Ok(())
 }
 
-/// The branch of a workstream (D10).
+/// The branch of a workstream.
 pub(crate) fn branch_of(prefix: &str, id: &str) -> Result<BranchName, IdError> {
     match strip_slash(prefix) {
         "" => BranchName::parse(id),

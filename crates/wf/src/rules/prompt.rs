@@ -1,18 +1,18 @@
-//! What agents are told. Everything that comes from outside, such as a plan, a log or a diff, is named as such and
-//! fenced off, or given as a file: it is text to work on, and no instruction (D89).
+//! Prompts of agents. Text from outside, such as a plan, a log or a diff, is fenced and labelled, or passed as a file:
+//! it is material to work on and never an instruction.
 
 use model::id::MicroCommitId;
 
-/// The longest text from outside that stands in a prompt itself.
+/// Limit on a quoted text in a prompt.
 const QUOTED_CAP: usize = 24 * 1024;
 
-/// The longest account of what happened before.
+/// Limit on the history in a prompt.
 const HISTORY_CAP: usize = 64 * 1024;
 
-/// Where the reviewer finds the diff in its box.
+/// Path of the diff in the reviewer's box.
 pub(crate) const DIFF_FILE: &str = "/harness-state/run/diff.patch";
 
-/// What is to be implemented.
+/// Data of the implementation prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct ImplementTask<'a> {
     pub(crate) id: &'a MicroCommitId,
@@ -27,11 +27,11 @@ pub(crate) struct ImplementTask<'a> {
     /// The command lines of the tests that will be run.
     pub(crate) tests: &'a [String],
     pub(crate) timeout_secs: u64,
-    /// What went wrong before and what people answered (D81).
+    /// Earlier failures and answers.
     pub(crate) history: &'a [String],
 }
 
-/// The prompt of the implementing agent (5.7).
+/// Renders the prompt of the implementing agent.
 pub(crate) fn render_implement(task: &ImplementTask<'_>) -> String {
     let ImplementTask { id, title, branch, max_files, max_lines, timeout_secs, .. } = task;
     let mut text = format!(
@@ -68,7 +68,7 @@ pub(crate) fn render_implement(task: &ImplementTask<'_>) -> String {
     text
 }
 
-/// The last things that happened, as many as fit: a prompt may not be longer than an argument.
+/// The most recent history that fits: a prompt must not exceed the size limit of a program argument.
 fn recent(history: &[String]) -> &[String] {
     let mut room = HISTORY_CAP;
     let fits = history.iter().rev().take_while(|words| {
@@ -84,7 +84,7 @@ fn tests(lines: &[String]) -> String {
     if lines.is_empty() { "there are none".to_owned() } else { lines.join(", ") }
 }
 
-/// What is to be reviewed.
+/// Data of the review prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct ReviewTask<'a> {
     pub(crate) id: &'a MicroCommitId,
@@ -94,7 +94,7 @@ pub(crate) struct ReviewTask<'a> {
     pub(crate) weakened: &'a [String],
 }
 
-/// The prompt of the reviewing agent (5.9). The diff is a file.
+/// Renders the prompt of the reviewing agent. The diff is passed as a file.
 pub(crate) fn render_review(task: &ReviewTask<'_>) -> String {
     let ReviewTask { id, title, .. } = task;
     let mut text = format!(
@@ -122,7 +122,7 @@ pub(crate) fn render_review(task: &ReviewTask<'_>) -> String {
     text
 }
 
-/// The prompt of the agent that breaks a story down.
+/// Renders the prompt of the agent that breaks a story down.
 pub(crate) fn render_breakdown(
     title: &str,
     plan: &str,
@@ -141,7 +141,7 @@ pub(crate) fn render_breakdown(
     )
 }
 
-/// A text from outside: between marks that it cannot close itself, and cut where it is too long.
+/// Quotes a text between tags that it cannot close itself, truncated to the limit.
 fn quoted(name: &str, text: &str) -> String {
     let mut end = text.len().min(QUOTED_CAP);
     while !text.is_char_boundary(end) {

@@ -1,8 +1,8 @@
-//! Tests that a change deletes or weakens: seen in the patch, so that nobody has to take an agent's word for it.
+//! Tests that a change deletes or weakens, found in the patch, so that the agent's report need not be trusted.
 
 use std::collections::BTreeMap;
 
-/// What a patch does to the tests of one file.
+/// Changes of a patch to the tests of one file.
 #[derive(Debug, Default)]
 struct TestChanges {
     is_deleted: bool,
@@ -11,8 +11,8 @@ struct TestChanges {
     skips: usize,
 }
 
-/// Names every test file that the patch deletes, takes assertions from or marks as skipped, and targets that it takes
-/// out of a makefile. A sign, not a proof: a reviewer is asked to look.
+/// Lists every test file that the patch deletes, removes assertions from or marks as skipped, and targets that it removes
+/// from a makefile. This is a heuristic: the reviewer checks it.
 pub(crate) fn find_weakened(patch: &str) -> Vec<String> {
     let mut by_path: BTreeMap<String, TestChanges> = BTreeMap::new();
     let mut path: Option<String> = None;

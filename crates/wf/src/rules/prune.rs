@@ -1,4 +1,4 @@
-//! Which copies of runs can go: those of attempts that a later run of the same micro-commit has made good.
+//! Decides which copies of runs can be removed: those superseded by a later accepted run of the same micro-commit.
 
 use super::pipeline::RunOutcome;
 use super::result::RunResult;
@@ -7,21 +7,21 @@ use super::result::RunResult;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunCopy {
     pub(crate) name: String,
-    /// None while it is under way, or when its process died and no run has put that in order.
+    /// `None` while the run is active, or while a dead run waits for its recovery.
     pub(crate) result: Option<RunResult>,
-    /// Its commit is yet to be tested, and is taken out of the copy.
+    /// Its commit still waits for tests and lives only in the copy.
     pub(crate) is_awaited: bool,
 }
 
-/// What becomes of a copy.
+/// Decision on a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CopyVerdict {
     /// A later run had the same micro-commit accepted.
     Superseded,
-    /// What the agent made may exist nowhere else.
+    /// The agent's work may exist nowhere else.
     OnlyCopy,
-    /// Somebody is, or will be, at work on it.
+    /// A run uses it now or will use it.
     InUse,
 }
 

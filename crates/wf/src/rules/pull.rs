@@ -1,22 +1,22 @@
-//! A pull request of a workstream: what is to be done about it, and what it says.
+//! The pull request of a workstream: its next action and its text.
 
 use super::plan::Plan;
 
-/// What `wf merge` does next on a forge.
+/// Next action of `wf merge` on a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PullAction {
-    /// Push and open, or bring what is open up to date.
+    /// Push and open the pull request, or update the open one.
     Publish,
-    /// Nothing: somebody has to merge it there.
+    /// Wait until the pull request is merged.
     Wait,
-    /// It is merged there, with everything that is here.
+    /// The pull request is merged and contains every commit.
     Finish,
-    /// It is merged there, and something here came later.
+    /// The pull request is merged, but the branch has later commits.
     LeftBehind,
 }
 
-/// What follows from the pull request, as open and merged, and from whether the branch is where it was pushed. One that was
-/// closed without a merge is followed by a new one: who asks for the merge again wants it.
+/// Decides from the pull request (open, merged) and from whether the pushed commit is the branch's tip. A pull request
+/// that was closed without a merge is replaced by a new one, because the user asked for the merge again.
 pub(crate) fn next_pull_action(pull: Option<(bool, bool)>, is_pushed: bool) -> PullAction {
     match (pull, is_pushed) {
         (None | Some((false, false)), _) | (Some((true, false)), false) => PullAction::Publish,
@@ -26,7 +26,7 @@ pub(crate) fn next_pull_action(pull: Option<(bool, bool)>, is_pushed: bool) -> P
     }
 }
 
-/// The text of the pull request: the micro-commits, and what they were accepted for.
+/// Renders the text of the pull request: the micro-commits with their acceptance criteria.
 pub(crate) fn render_pull(plan: &Plan) -> String {
     let mut text = "## Micro-commits\n\n".to_owned();
     for commit in &plan.commits {

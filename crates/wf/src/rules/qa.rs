@@ -1,4 +1,4 @@
-//! The QA gate: what tests and review left must be there and make sense (5.10, D84, D89).
+//! The QA gate: the artifacts of tests and review must exist and be consistent.
 
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
@@ -6,7 +6,7 @@ use quick_xml::reader::Reader;
 use super::manifest::{Stats, SuiteStatus, TestManifest};
 use super::review::ReviewDecision;
 
-/// What was found of one suite that ran.
+/// Artifacts of one suite that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SuiteEvidence {
     pub(crate) name: String,
@@ -15,7 +15,7 @@ pub(crate) struct SuiteEvidence {
     pub(crate) junit: TestEvidence<u64>,
 }
 
-/// A file that a suite should leave.
+/// An artifact that a suite should produce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TestEvidence<T> {
     Absent,
@@ -23,7 +23,7 @@ pub(crate) enum TestEvidence<T> {
     Found(T),
 }
 
-/// Everything that the gate looks at.
+/// Facts for the gate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QaFacts<'a> {
     pub(crate) manifest: Option<&'a TestManifest>,
@@ -32,14 +32,14 @@ pub(crate) struct QaFacts<'a> {
     pub(crate) strictness: Strictness,
 }
 
-/// Whether what is missing is a warning or a failure.
+/// Whether a missing artifact is a warning or a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strictness {
     Lenient,
     Strict,
 }
 
-/// What the gate says: warnings, and a failure if there is one.
+/// Verdict of the gate: warnings, and the first failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct QaVerdict {
     pub(crate) warnings: Vec<String>,
@@ -99,7 +99,7 @@ fn judge_suite(suite: &SuiteEvidence, strictness: Strictness, verdict: &mut QaVe
 }
 
 impl QaVerdict {
-    /// The first fault is the one that is told.
+    /// Keeps the first fault.
     fn fail(&mut self, message: String) {
         self.fault.get_or_insert(message);
     }
@@ -124,7 +124,7 @@ pub(crate) fn parse_summary(bytes: &[u8]) -> TestEvidence<Stats> {
     }
 }
 
-/// Reads a junit.xml as XML and counts failed test cases. No test at all is a result too.
+/// Parses a junit.xml and counts failed test cases. A file without tests is valid.
 pub(crate) fn parse_junit(bytes: &[u8]) -> TestEvidence<u64> {
     match count_failures(bytes) {
         Ok(failed) => TestEvidence::Found(failed),

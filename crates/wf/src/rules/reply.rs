@@ -1,11 +1,11 @@
-//! What the implementing agent says about its work. It is a claim: git decides what was done (D80).
+//! The implementing agent's report about its work. It is a claim: git decides what was done.
 
 use serde_json::Value;
 
 use super::clarification::AnswerOption;
 use super::extract::last_object;
 
-/// What an agent claims.
+/// Claim of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentReply {
     Success {
@@ -14,21 +14,21 @@ pub(crate) enum AgentReply {
     Failure {
         notes: String,
     },
-    /// It cannot go on without a person.
+    /// The agent needs a person's decision.
     Clarify {
         question: String,
         options: Vec<AnswerOption>,
     },
 }
 
-/// Reads the last answer in what the agent printed; none if there is none.
+/// Parses the last answer in the agent's output.
 pub(crate) fn parse_reply(text: &str) -> Option<AgentReply> {
     let object = last_object(text, |value| parse_object(value).is_some())?;
     parse_object(&object)
 }
 
-/// Three spellings of a question are in use (D76): a field beside any status, a status, and an action. The scripted agent
-/// tells its own as an event.
+/// Agents spell a question in three ways: as a field beside any status, as a status, or as an action. The scripted agent
+/// emits an event.
 fn parse_object(value: &Value) -> Option<AgentReply> {
     let word = |key: &str| value.get(key).and_then(Value::as_str);
     let notes = || word("notes").unwrap_or_default().to_owned();
@@ -53,7 +53,7 @@ fn read_question(value: &Value) -> Option<AgentReply> {
     (!question.is_empty()).then(|| AgentReply::Clarify { question: question.to_owned(), options })
 }
 
-/// An option is an object, or just its words.
+/// An option is an object or a plain string.
 fn read_option(at: usize, value: &Value) -> Option<AnswerOption> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let label =

@@ -15,7 +15,7 @@ pub(crate) struct RunResult {
     pub(crate) version: u32,
     pub(crate) project: String,
     pub(crate) workstream: String,
-    /// None when the run ended before one was selected (D50).
+    /// None when the run ended before one was selected.
     pub(crate) microcommit: Option<MicroCommitId>,
     pub(crate) status: RunOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub(crate) struct StageRecord {
     pub(crate) notes: String,
 }
 
-/// How a stage ended (D52).
+/// How a stage ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StageStatus {
@@ -66,7 +66,7 @@ pub(crate) enum StageStatus {
     Blocked,
 }
 
-/// What a run was about, as far as it got.
+/// Facts about a run, as far as it got.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResultFacts {
     pub(crate) project: ProjectName,

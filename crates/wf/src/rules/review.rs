@@ -1,4 +1,4 @@
-//! The review: taken out of what the reviewer printed, validated, judged (D57, D80, D87, D88).
+//! The review: extracted from the reviewer's output, validated and judged.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) struct Review {
     pub(crate) document: Value,
 }
 
-/// What the reviewer wants.
+/// Decision of the reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReviewDecision {
@@ -36,7 +36,7 @@ pub(crate) struct Blocker {
     pub(crate) fix_hint: Option<String>,
 }
 
-/// What the reviewer says about documentation.
+/// The reviewer's judgement of the documentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Documentation {
@@ -44,7 +44,7 @@ pub(crate) struct Documentation {
     pub(crate) present: bool,
 }
 
-/// A review that says nothing.
+/// Error of a review.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReviewError {
     #[error("the reviewer gave no JSON object with a decision")]
@@ -64,7 +64,7 @@ struct Parts {
     documentation: Documentation,
 }
 
-/// Takes the review out of what the reviewer printed.
+/// Extracts the review from the reviewer's output.
 pub(crate) fn extract_review(text: &str) -> Result<Review, ReviewError> {
     let found = last_object(text, |value| value.get("decision").is_some());
     read_review(found.ok_or(ReviewError::Absent)?)
@@ -85,7 +85,7 @@ pub(crate) fn read_review(document: Value) -> Result<Review, ReviewError> {
 }
 
 impl Review {
-    /// What must change, one line each, for people and for the next try (D81).
+    /// Required changes, one line each, for people and for the next attempt.
     pub(crate) fn demands(&self) -> Vec<String> {
         let blockers = self.blockers.iter().map(|blocker| {
             let line = blocker.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Review {
         blockers.chain(self.required_changes.iter().cloned()).collect()
     }
 
-    /// What is odd about an approval.
+    /// Warning about an approval that still names blockers.
     pub(crate) fn warning(&self) -> Option<String> {
         let count = self.blockers.len();
         (self.decision == ReviewDecision::Approve && count > 0)

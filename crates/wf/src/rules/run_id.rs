@@ -1,10 +1,10 @@
-//! Names of run directories: `YYYYMMDD-HHMMSS_project_workstream_microcommit`, in UTC (5.3, D68). They are made, and never
-//! taken apart again (D8).
+//! Names of run directories: `YYYYMMDD-HHMMSS_project_workstream_microcommit`, in UTC. They are made, and never
+//! taken apart again.
 
 use jiff::Timestamp;
 use model::id::{MicroCommitId, ProjectName, WorkstreamId};
 
-/// What a run is about, for its name.
+/// Topic of a run, for its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunTopic<'a> {
     /// It is not known yet.

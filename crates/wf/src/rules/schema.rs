@@ -1,4 +1,4 @@
-//! The JSON schemas, compiled once: what is read is validated before it is believed.
+//! The JSON schemas, compiled once. Every document is validated when it is read.
 
 use std::sync::LazyLock;
 
@@ -24,7 +24,7 @@ pub(crate) enum Schema {
     DocsManifest,
 }
 
-/// A text that is no JSON, or not the JSON that was expected.
+/// Error of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SchemaError {
     /// It does not parse.
@@ -55,7 +55,7 @@ impl Schema {
         }
     }
 
-    /// Checks a document; the first fault is told.
+    /// Validates a document and returns the first fault.
     pub(crate) fn check(self, value: &Value) -> Result<(), SchemaError> {
         let Err(fault) = self.validator().validate(value) else { return Ok(()) };
         let place = fault.instance_path.to_string();
@@ -92,7 +92,7 @@ impl Schema {
     }
 }
 
-/// A JSON file as the house writes it: two spaces, a line break at the end.
+/// Renders a JSON file: two spaces of indentation, a line break at the end.
 pub(crate) fn render_json(value: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(value).expect("our types have only string keys");
     format!("{text}\n")

@@ -1,10 +1,10 @@
-//! The status of a workstream and how it changes (decisions, section 12).
+//! The status of a workstream and its transitions.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Where a workstream stands.
+/// Status of a workstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WorkstreamStatus {
     Planning,
@@ -19,7 +19,7 @@ pub(crate) enum WorkstreamStatus {
     Done,
 }
 
-/// A word that is no status.
+/// Error of an unknown status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("STATUS is not one of {}", WorkstreamStatus::ALL.map(WorkstreamStatus::word).join(", "))]
 pub(crate) struct UnknownStatus;
@@ -54,7 +54,7 @@ impl WorkstreamStatus {
         }
     }
 
-    /// Reads the word, and the alias that the specification's appendix has (D44).
+    /// Reads the word, and the alias that the specification's appendix has.
     pub(crate) fn parse(text: &str) -> Result<Self, UnknownStatus> {
         if text == "blocked:clarify" {
             return Ok(Self::BlockedClarification);
@@ -62,12 +62,12 @@ impl WorkstreamStatus {
         Self::ALL.into_iter().find(|status| status.word() == text).ok_or(UnknownStatus)
     }
 
-    /// Whether `wf close` needs no force.
+    /// Reports whether `wf close` works without `--force`.
     pub(crate) fn is_complete(self) -> bool {
         matches!(self, Self::MergeReady | Self::Done)
     }
 
-    /// What a person has to do for it, if anything.
+    /// Next step for a person, if any.
     pub(crate) fn needs(self) -> Option<&'static str> {
         match self {
             Self::BlockedClarification => Some("answer: wf clarify list"),
@@ -93,7 +93,7 @@ impl Serialize for WorkstreamStatus {
     }
 }
 
-/// What is known about the gate in front of a merge.
+/// Facts about the gate before a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GateFacts {
     pub(crate) all_done: bool,
@@ -103,7 +103,7 @@ pub(crate) struct GateFacts {
     pub(crate) uat_failed: usize,
 }
 
-/// The status after a person passed or failed an acceptance test, or answered a question, while no run is on (D93, D96).
+/// The status after a person passed or failed an acceptance test, or answered a question, while no run is on.
 pub(crate) fn next_after_person(now: WorkstreamStatus, gate: GateFacts) -> WorkstreamStatus {
     use WorkstreamStatus as S;
     match now {

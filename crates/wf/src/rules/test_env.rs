@@ -1,5 +1,5 @@
 //! Which variables of a person's environment reach tests that run on their machine: what programs need to run at all and to
-//! find their toolchains, and what the profile names. Logins and keys stay behind (D6, D7).
+//! find their toolchains, and what the profile names. Logins and keys stay behind.
 
 /// What programs need to run at all, and where common toolchains are kept.
 const PASSED: [&str; 29] = [
@@ -36,7 +36,7 @@ const PASSED: [&str; 29] = [
 /// Families of which every member is passed.
 const FAMILIES: [&str; 2] = ["LC_", "XDG_"];
 
-/// Whether tests get a variable. Messages are to be in English, and so `LC_ALL` is set by whoever asks.
+/// Reports whether tests get a variable. The caller sets `LC_ALL`, so that messages are in English.
 pub(crate) fn is_passed(name: &str, named: &[String]) -> bool {
     name != "LC_ALL"
         && (PASSED.contains(&name)

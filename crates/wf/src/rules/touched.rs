@@ -1,8 +1,8 @@
-//! `touched_files.txt`: one path per line, each ended by a line break, sorted by bytes (D105, D106).
+//! `touched_files.txt`: one path per line, each ended by a line break, sorted by bytes.
 
 use model::escape::escape_line;
 
-/// Renders the list. A name with a line break in it would read as two, and so it is shown escaped.
+/// Renders the list. A name with a line break is escaped, because it would read as two names.
 pub(crate) fn render_touched(paths: &[Vec<u8>]) -> Vec<u8> {
     let mut text = Vec::new();
     for path in paths {
@@ -16,7 +16,7 @@ pub(crate) fn render_touched(paths: &[Vec<u8>]) -> Vec<u8> {
     text
 }
 
-/// Reads the list; blank lines are no names.
+/// Parses the list and skips blank lines.
 pub(crate) fn parse_touched(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
 }

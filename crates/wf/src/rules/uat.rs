@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::meta::stamp;
 use super::plan::MicroCommit;
 
-/// An acceptance test, as its file has it. Fields of others are kept.
+/// An acceptance test as stored. Unknown fields are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Uat {
     pub(crate) version: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Uat {
     #[serde(default)]
     pub(crate) completed: Option<String>,
     pub(crate) workstream: String,
-    /// The commit that is to be accepted; a failed test is superseded once HEAD has left it (D94).
+    /// The commit that is to be accepted; a failed test is superseded once HEAD has left it.
     #[serde(default)]
     pub(crate) commit: Option<String>,
     #[serde(default)]
@@ -34,7 +34,7 @@ pub(crate) struct Uat {
     pub(crate) others: Map<String, Value>,
 }
 
-/// Where an acceptance test stands; also the folder that it is in.
+/// Status of an acceptance test; also its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum UatStatus {
@@ -58,7 +58,7 @@ impl UatStatus {
     }
 }
 
-/// One thing to try.
+/// One scenario to try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scenario {
     pub(crate) name: String,
@@ -68,7 +68,7 @@ pub(crate) struct Scenario {
     pub(crate) result: Option<String>,
 }
 
-/// Makes the acceptance test of a finished plan: a scenario per micro-commit and per acceptance bullet (D95).
+/// Generates the acceptance test of a finished plan: a scenario per micro-commit and per acceptance criterion.
 pub(crate) fn new_uat(
     id: UatId,
     workstream: &WorkstreamId,
@@ -139,14 +139,14 @@ impl Uat {
     }
 }
 
-/// What the gate in front of the merge does about the acceptance tests of a finished plan (5.13, D91, D94).
+/// Decision of the gate before a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// Everything was accepted.
     Open,
-    /// These wait for a person.
+    /// These tests wait for a person.
     Pending(Vec<UatId>),
-    /// These were not accepted, and nothing was fixed since.
+    /// These tests failed, and nothing was fixed since.
     Failed(Vec<UatId>),
     /// A new test is needed; these are replaced by it.
     Generate { supersede: Vec<UatId> },
@@ -170,7 +170,7 @@ pub(crate) fn judge_gate(tests: &[Uat], head: Option<&Sha>) -> Gate {
     }
 }
 
-/// Renders the page for people.
+/// Renders the Markdown page.
 pub(crate) fn render_uat(uat: &Uat) -> String {
     let mut page = format!(
         "# {}: acceptance of {}\n\n- Status: {}\n- Created: {}\n",

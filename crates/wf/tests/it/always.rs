@@ -1,4 +1,4 @@
-//! What wf must always do (12.2), each shown.
+//! What wf must always do, each shown.
 
 use std::path::PathBuf;
 use std::process::Child;

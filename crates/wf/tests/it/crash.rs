@@ -1,4 +1,4 @@
-//! kill -9 of wf in every stage, then `wf run` again: no commit is lost, none is made twice, the status is right (D98).
+//! kill -9 of wf in every stage, then `wf run` again: no commit is lost, none is made twice, the status is right.
 
 use std::path::Path;
 

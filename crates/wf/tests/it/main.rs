@@ -1,5 +1,5 @@
 //! `wf` as people meet it: the real binary, real git, real make. The modules have the names that the specification gives
-//! its test files (section 11).
+//! its test files.
 
 mod agents;
 mod always;

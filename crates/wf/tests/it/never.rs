@@ -1,4 +1,4 @@
-//! What wf must never do (12.1), each tried: through a whole life of a workstream, with agents that try to make it.
+//! What wf must never do, each tried: through a whole life of a workstream, with agents that try to make it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use crate::support::{ONE, Person, write};
 /// Agents by script, boxes by bubblewrap.
 pub(crate) const PROFILE: &str = "MERGE_MODE=local\nBOX_BACKEND=bwrap\nAGENT_IMPLEMENT=scripted\nAGENT_IMPLEMENT_SCRIPT=implement.toml\nAGENT_REVIEW=scripted\nAGENT_REVIEW_SCRIPT=review.toml\n";
 
-/// A makefile whose unit tests leave what the test contract asks for (8.3), and whose end-to-end tests leave a picture.
+/// A makefile whose unit tests leave what the test contract asks for, and whose end-to-end tests leave a picture.
 pub(crate) const MAKEFILE: &str = "test-unit:\n\t@test ! -e broken\n\t@mkdir -p test-results/app/unit\n\t@echo '{\"passed\": 1, \"failed\": 0, \"skipped\": 0, \"total\": 1}' > test-results/app/unit/summary.json\n\t@echo '<testsuite><testcase name=\"a\"/></testsuite>' > test-results/app/unit/junit.xml\n\t@echo tested\n";
 
 /// An agent that adds a harness, commits it as asked and says so.

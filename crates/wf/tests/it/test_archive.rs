@@ -1,4 +1,4 @@
-//! Closing and deleting (4.4, 4.5, D113 to D117).
+//! Closing and deleting.
 
 use testkit::repo::Repo;
 

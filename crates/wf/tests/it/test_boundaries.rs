@@ -1,4 +1,4 @@
-//! What wf must never do (12.1), tried.
+//! What wf must never do, tried.
 
 use crate::support::{ONE_DONE, Person};
 

@@ -1,4 +1,4 @@
-//! Refresh and conflicts (4.2, 4.3, D49, D105 to D112).
+//! Refresh and conflicts.
 
 use crate::support::{Person, read};
 

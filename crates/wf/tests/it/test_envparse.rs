@@ -1,5 +1,4 @@
-//! Env files are data: what the grammar forbids is refused with its line, by every command that reads one (2.1, D11 to
-//! D20).
+//! Env files are data: what the grammar forbids is refused with its line, by every command that reads one.
 
 use crate::support::{ONE, Person, read, write};
 

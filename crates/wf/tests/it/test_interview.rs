@@ -1,4 +1,4 @@
-//! Registering projects (9, D2 to D4, D121).
+//! Registering projects.
 
 use testkit::wait::wait_for;
 

@@ -1,4 +1,4 @@
-//! Locks: one run per workstream, and the registry only for a moment (D5, D62 to D65, D102).
+//! Locks: one run per workstream, and the registry only for a moment.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Merging locally (D36, D122).
+//! Merging locally.
 
 use crate::support::{ONE_DONE, Person};
 

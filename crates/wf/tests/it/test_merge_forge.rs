@@ -1,4 +1,4 @@
-//! Merging through a forge: push, pull request, merge there, and the end here (3.2, D42).
+//! Merging through a forge: push, pull request, merge there, and the end here.
 
 use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
 use testkit::fake_gitea::GiteaFlavour;

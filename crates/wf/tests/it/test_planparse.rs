@@ -1,4 +1,4 @@
-//! Plans as wf reads them: which micro-commit is next, and which mistakes are named (2.3, D24 to D34).
+//! Plans as wf reads them: which micro-commit is next, and which mistakes are named.
 
 use crate::support::{Person, read};
 

@@ -1,4 +1,4 @@
-//! Every JSON file that wf writes keeps the schema that ships with it (2.4, section 3).
+//! Every JSON file that wf writes keeps the schema that ships with it.
 
 use std::path::Path;
 

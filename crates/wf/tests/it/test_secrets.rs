@@ -1,4 +1,4 @@
-//! Secrets are in no record and on no terminal, and tests get only what they need (D6, D7, 12.1).
+//! Secrets are in no record and on no terminal, and tests get only what they need.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

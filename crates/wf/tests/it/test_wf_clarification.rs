@@ -1,4 +1,4 @@
-//! Questions block, and answers lift the block (10.4, D74, D75, D92, D96).
+//! Questions block, and answers lift the block.
 
 use crate::support::{ONE, Person, read, result, write};
 

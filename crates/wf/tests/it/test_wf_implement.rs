@@ -1,4 +1,4 @@
-//! IMPLEMENT: the agent works on a copy, git judges, the host moves the branch (5.7, D73, D76 to D82, D128).
+//! IMPLEMENT: the agent works on a copy, git judges, the host moves the branch.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -128,7 +128,7 @@ fn questions_in_all_their_forms_block() {
         assert_eq!(result(&person.last_run())["blocked_reason"], id.as_str());
         person.ok(&["clarify", "answer", &id, "take the second"]);
     }
-    // Answers reach the next prompt (D96).
+    // Answers reach the next prompt.
     person.cast(&agent("cp /harness-state/run/harness/instructions.txt told.txt"), APPROVE);
     person.run_once(0);
     let told = person.worktree("tf").read("told.txt");

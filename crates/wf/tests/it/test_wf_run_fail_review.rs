@@ -1,4 +1,4 @@
-//! REVIEW: decisions, invalid answers, and what the reviewer is shown (5.9, D57, D86 to D88).
+//! REVIEW: decisions, invalid answers, and what the reviewer is shown.
 
 use crate::play::{APPROVE, GOOD, REJECT, person_with_one};
 use crate::support::{read, result};
@@ -41,7 +41,7 @@ fn the_next_try_hears_the_blockers_and_the_review_shows_all_of_the_micro_commit(
     let Some(person) = person_with_one() else { return };
     person.cast(GOOD, REJECT);
     person.run_once(6);
-    // An agent that does nothing does not pass on the strength of the old commit (D77).
+    // An agent that does nothing does not pass on the strength of the old commit.
     person.cast("[[step]]\nprint = '''{\"status\": \"success\"}\n'''\n", APPROVE);
     person.run_once(4);
     assert!(result(&person.last_run())["notes"].as_str().expect("notes").contains("no commit"));

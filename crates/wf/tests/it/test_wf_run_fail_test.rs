@@ -1,4 +1,4 @@
-//! TEST: what counts as a failure, what as no test at all, and what is kept (5.8, 8.3, D56, D84, D85, D89).
+//! TEST: what counts as a failure, what as no test at all, and what is kept.
 
 use crate::play::{APPROVE, GOOD, MAKEFILE, PROFILE, person_with_one};
 use crate::support::{Person, read, result, write};

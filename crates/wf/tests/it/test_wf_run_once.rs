@@ -1,4 +1,4 @@
-//! Runs: every one has a directory and a result, whatever happened (12.2, D59, D61, D69).
+//! Runs: every one has a directory and a result, whatever happened.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Acceptance by a person (10.5, D90 to D95).
+//! Acceptance by a person.
 
 use crate::support::{ONE_DONE, Person, read};
 

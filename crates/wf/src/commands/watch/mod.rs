@@ -1,6 +1,6 @@
 //! `wf watch`: all workstreams on one screen, and keys for what needs a person.
 //!
-//! The files are the truth. They are looked at twice a second, and the screen is drawn only when it would be different.
+//! The files are authoritative. They are checked twice a second, and the screen is drawn only when it changes.
 
 mod pager;
 mod screen;
@@ -25,7 +25,7 @@ use crate::flow::board::{BoardStamp, observe_board, observe_stamp};
 use crate::flow::notify::notify;
 use crate::rules::watch::{Board, BoardAction, BoardPage, new_needs, press, render_page};
 
-/// How often the files are looked at.
+/// Interval between checks of the files.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Whether the watch goes on.
@@ -35,7 +35,7 @@ enum WatchStep {
     Over,
 }
 
-/// Shows the board until the person has seen enough.
+/// Shows the board until the user quits.
 pub(crate) async fn run(app: &App) -> Outcome {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage("wf watch needs a terminal; elsewhere use: wf list --json"));
@@ -44,7 +44,7 @@ pub(crate) async fn run(app: &App) -> Outcome {
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let mut watch = WatchScreen::new(app, dirs)?;
     let outcome = watch.go_on(&cancel).await;
-    // The screen is given back before anything is said about why.
+    // The terminal is restored before anything is printed.
     watch.screen.leave();
     outcome.map(|()| WfExit::Success)
 }
@@ -62,7 +62,7 @@ struct WatchScreen {
 impl WatchScreen {
     fn new(app: &App, dirs: ProjectDirs) -> Result<Self, Failure> {
         let mut board = Board { project: dirs.project.name.to_string(), ..Board::default() };
-        // Taken before the look: what changes in between is seen at the next one.
+        // Taken before the read: a change in between is seen at the next check.
         let stamp = observe_stamp(&dirs)?;
         let (rows, _) = observe_board(&dirs)?;
         board.update(rows);
@@ -99,7 +99,7 @@ impl WatchScreen {
         }
     }
 
-    /// Draws the page if it is any different.
+    /// Draws the page if it changed.
     fn draw(&mut self) -> Result<(), Failure> {
         let (columns, rows) = self.screen.size().or_exit(WfExit::General)?;
         let page = render_page(&self.board, host::clock::now(), columns, rows);
@@ -127,7 +127,7 @@ impl WatchScreen {
         Ok(WatchStep::On)
     }
 
-    /// Tells a person who is not looking, beside everything else.
+    /// Sends a notification in the background.
     fn tell(&mut self, needs: Vec<String>) {
         if needs.is_empty() {
             return;
@@ -135,7 +135,7 @@ impl WatchScreen {
         match self.dirs.load_profile() {
             Ok((profile, _)) => {
                 let words = needs.join("; ");
-                // The board says the same, and so nobody waits for the outcome.
+                // The board shows the same message, so the result is ignored.
                 drop(tokio::spawn(async move { notify(&profile, &words).await }));
             }
             Err(error) => self.board.message = told(&error),
@@ -175,7 +175,7 @@ impl WatchScreen {
         Ok(WatchStep::On)
     }
 
-    /// Hands the terminal to a pager. Keys are its own meanwhile, so nothing of ours may read them.
+    /// Hands the terminal to a pager, which must be the only reader of the keys.
     async fn read(
         &mut self,
         id: &str,

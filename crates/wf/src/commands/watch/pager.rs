@@ -1,4 +1,4 @@
-//! Reading what a run left, in the person's pager.
+//! Opening files of a run in the user's pager.
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +11,17 @@ use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, SUMMARY};
 use crate::exit::{Failure, OrExit};
 
-/// What is read.
+/// Kind of file to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paper {
-    /// What the run changed.
+    /// The diff of the run.
     Diff,
-    /// What the agent said, or how the run went.
+    /// The agent's log, or the summary of the run.
     Log,
 }
 
 impl Paper {
-    /// Where it is: in the run that is on, or else in the last one.
+    /// Finds the file: in the active run, or else in the last one.
     pub(super) fn find(self, dirs: &ProjectDirs, id: &str) -> Result<PathBuf, Failure> {
         let workstream = dirs.find_workstream(id)?;
         let open = WfJournal::of(dirs, &workstream.meta.id)?.load()?.map(|run| run.directory);
@@ -41,8 +41,8 @@ impl Paper {
     }
 }
 
-/// Opens it, and waits until the person has read it. What an agent wrote is shown with its escapes visible, and the pager
-/// runs nothing for it.
+/// Opens a file and waits for the pager to exit. `LESSSECURE` keeps the pager from running commands for text that an agent
+/// wrote.
 pub(super) async fn open_paper(path: &Path) -> Result<(), Failure> {
     let pager = host::env::var("PAGER").filter(|pager| !pager.trim().is_empty());
     let pager = pager.unwrap_or_else(|| "less".to_owned());

@@ -1,4 +1,4 @@
-//! The terminal: taken over, drawn on, given back.
+//! The terminal of `wf watch`: entering, drawing and restoring.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use ratatui::text::{Line as StyledLine, Text};
 
 use crate::rules::watch::{BoardLine, BoardPage, KeyPress, Tone};
 
-/// The terminal while it is ours. A panic gives it back too.
+/// The terminal in full-screen mode. A panic restores it too.
 #[derive(Debug)]
 pub(super) struct Screen {
     terminal: DefaultTerminal,
@@ -38,7 +38,7 @@ impl Screen {
     }
 }
 
-/// Weight and not colour tells what matters, so that it can be seen on every terminal.
+/// Styles a line by weight and not by colour, so that it works on every terminal.
 fn styled(line: &BoardLine) -> StyledLine<'_> {
     let style = Style::default();
     let style = match line.tone {
@@ -50,7 +50,7 @@ fn styled(line: &BoardLine) -> StyledLine<'_> {
     StyledLine::styled(line.text.as_str(), style)
 }
 
-/// What a key of the terminal is to us.
+/// Translates a key of the terminal.
 pub(super) fn parse_key(key: KeyEvent) -> Option<KeyPress> {
     if key.kind == KeyEventKind::Release {
         return None;

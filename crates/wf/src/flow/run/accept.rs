@@ -1,4 +1,4 @@
-//! QA_GATE, DOCS, UPDATE_STATE and UAT_GATE: from work that is done to work that is accepted (5.10 to 5.13).
+//! The stages QA_GATE, DOCS, UPDATE_STATE and UAT_GATE: from tested work to accepted work.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::rules::schema::{Schema, render_json};
 use crate::rules::status::WorkstreamStatus;
 use crate::rules::uat::{Gate, judge_gate};
 
-/// Looks at what tests and review left in the run directory.
+/// Judges the artifacts of tests and review in the run directory.
 pub(super) fn qa_gate(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let manifest = match load_manifest(context)? {
         Some(Ok(manifest)) => Some(manifest),
@@ -64,7 +64,7 @@ fn evidence(run: &Path, suite: &SuiteResult) -> SuiteEvidence {
     }
 }
 
-/// Notes screenshots in the workstream's own manifest, never in the product (D89).
+/// Records screenshots in the workstream's own manifest; the product repository is never changed.
 pub(super) fn docs(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let documentation =
         context.review.as_ref().map(|review| review.documentation.clone()).unwrap_or_default();
@@ -94,7 +94,7 @@ pub(super) fn docs(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     Ok(StageOutcome::Passed)
 }
 
-/// The commit is accepted: written down first, so that a crash from here on is finished forward (D98).
+/// Accepts the commit. The journal records the acceptance first, so that a crash from here on is rolled forward.
 pub(super) async fn update_state(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let Some(head) = context.head.clone() else {
         return Ok(StageOutcome::failed(RunStage::UpdateState, "there is no commit to accept"));
@@ -110,8 +110,7 @@ pub(super) async fn update_state(context: &mut RunContext) -> Result<StageOutcom
     Ok(StageOutcome::Passed)
 }
 
-/// Plan first, then the acceptance test if the plan is complete, then one write of meta.env. Doing it twice does nothing
-/// more than doing it once.
+/// Marks the plan, generates the acceptance test if the plan is complete, then writes meta.env once. Idempotent.
 pub(super) async fn accept_commit(
     dirs: &ProjectDirs,
     workstream: &mut Workstream,
@@ -140,7 +139,7 @@ pub(super) async fn accept_commit(
     Ok(())
 }
 
-/// A plan that lost the micro-commit meanwhile cannot be marked, and that is nobody's plan (D26).
+/// Marks the micro-commit as done. A plan that lost the micro-commit during the run is an internal error.
 fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Failure> {
     let path = workstream.plan_path();
     let text = workstream.plan_text()?.unwrap_or_default();
@@ -157,7 +156,7 @@ fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Fai
     parse_plan(&marked).map_err(|error| DiskError::invalid(&path, error).into())
 }
 
-/// The acceptance test of a complete plan: the one that waits, or a new one (D90, D94).
+/// Finds the pending acceptance test of a complete plan, or generates one.
 fn ensure_uat(
     dirs: &ProjectDirs,
     workstream: &Workstream,
@@ -173,7 +172,7 @@ fn ensure_uat(
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
             return Ok(ids.join(","));
         }
-        // What was accepted before this commit was another state of the work.
+        // An earlier acceptance covered an older commit.
         Gate::Open => Vec::new(),
         Gate::Generate { supersede } => supersede,
     };
@@ -181,7 +180,7 @@ fn ensure_uat(
     Ok(uat.id.to_string())
 }
 
-/// Opens once everything was accepted (5.13, D91, D94).
+/// Passes once every acceptance test passed.
 pub(super) async fn uat_gate(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let workstream = context.loaded()?;
     let tests = match load_gate(&workstream.dir)? {

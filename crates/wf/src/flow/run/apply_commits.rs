@@ -1,5 +1,5 @@
-//! From an agent's commits in a repository of ours to the workstream's branch: judged by git first (D77 to D79), then the
-//! worktree is moved forward, or not at all.
+//! Applies an agent's commits to the workstream's branch: judges them with git, then fast-forwards the worktree or leaves
+//! it as it is.
 
 use engine::evidence::{self, Bounds as EvidenceBounds, Pins};
 use engine::workspace::AGENT_IDENTITY;
@@ -13,10 +13,10 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::constraint::{ChangeLimits, ObservedChange, judge_change};
 use crate::rules::pipeline::{RunStage, StageOutcome};
 
-/// More commits than any micro-commit has.
+/// Limit on the commits of one micro-commit.
 const MOST_COMMITS: usize = 1000;
 
-/// Judges the commits, and moves the branch if they are good.
+/// Judges the commits, and fast-forwards the branch if they are within the limits.
 pub(super) async fn apply_commits(
     context: &mut RunContext,
     repo: &SealedRepo,
@@ -55,7 +55,7 @@ pub(super) async fn apply_commits(
     move_branch(context, repo, name, &implemented).await
 }
 
-/// What git says about the commits.
+/// Gathers the facts about the commits from git.
 async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<ObservedChange, Failure> {
     let known = std::slice::from_ref(head);
     let commits = repo.new_commits(tip, known, MOST_COMMITS).await.or_exit(WfExit::General)?;
@@ -83,8 +83,8 @@ async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<ObservedCha
     })
 }
 
-/// Brings the objects over and moves the worktree forward. The person's uncommitted files stay as they are; where one of
-/// them stands in the way, nothing moves, and the commit waits (D73).
+/// Fetches the objects and fast-forwards the worktree. Uncommitted files of the user stay as they are; if one of them is
+/// changed by the commit, nothing moves and the commit waits for the next run.
 async fn move_branch(
     context: &mut RunContext,
     repo: &SealedRepo,
@@ -118,7 +118,7 @@ async fn move_branch(
     Ok(StageOutcome::Passed)
 }
 
-/// Takes up an implementation that an earlier run was stopped over; none if there is none that fits.
+/// Resumes an implementation whose run ended before a verdict; `None` if there is none for this micro-commit.
 pub(super) async fn resume_implemented(
     context: &mut RunContext,
 ) -> Result<Option<StageOutcome>, Failure> {
@@ -139,7 +139,7 @@ pub(super) async fn resume_implemented(
     }
     let path = context.dirs.runs_dir().join(&implemented.run).join("repo.git");
     if head != implemented.before || !path.is_dir() {
-        // Somebody moved the branch meanwhile; the agent looks at it anew.
+        // The branch moved since, so the agent implements the micro-commit again.
         file(context)?.clear()?;
         return Ok(None);
     }
@@ -149,7 +149,7 @@ pub(super) async fn resume_implemented(
     move_branch(context, &repo, &name, &implemented).await.map(Some)
 }
 
-/// There is a verdict: the next try of this micro-commit begins with the agent again.
+/// Removes the waiting implementation after a verdict, so that the next attempt starts with the agent.
 pub(super) fn clear_implemented(context: &RunContext) -> Result<(), Failure> {
     Ok(file(context)?.clear()?)
 }

@@ -1,4 +1,4 @@
-//! What a cycle knows and keeps: its directory, its logs, how its stages went.
+//! State of one cycle: its directory, its logs and the records of its stages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::rules::review::Review;
 use crate::rules::run_id::run_stem;
 use crate::ui::Ui;
 
-/// One cycle on its way.
+/// One active cycle.
 pub(crate) struct RunContext {
     pub(super) dirs: ProjectDirs,
     pub(super) id: WorkstreamId,
@@ -41,7 +41,7 @@ pub(crate) struct RunContext {
     pub(super) git_log: GitLog,
     pub(super) started: Timestamp,
     pub(super) lock: Option<FileLock>,
-    /// As long as it is held, nobody takes this run for one that died.
+    /// Held while the process lives, so that another run does not treat this one as dead.
     _alive: FileLock,
     pub(super) product: Option<ProductRepo>,
     pub(super) profile: Option<Profile>,
@@ -60,13 +60,13 @@ pub(crate) struct RunContext {
     stage_started: Instant,
 }
 
-/// Whose run it is: ops directories may be shared by projects (D9).
+/// Owner of a run, for its lock file. Projects may share an ops directory, so it includes the project's name.
 pub(super) fn owner_of(dirs: &ProjectDirs, id: &WorkstreamId) -> String {
     format!("{}.{id}", dirs.project.name)
 }
 
 impl RunContext {
-    /// Makes the directory before anything else: every run has one (12.2, D59).
+    /// Creates the run directory before anything else, so that every run has one.
     pub(super) fn begin(options: &RunOptions<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
         let dirs = options.dirs.clone();
         let started = host::clock::now();
@@ -106,21 +106,21 @@ impl RunContext {
         })
     }
 
-    /// A stage begins: it is written down, and told.
+    /// Records and reports the start of a stage.
     pub(super) fn enter(&mut self, stage: RunStage, ui: &Ui) {
         self.stage_started = host::clock::monotonic();
         self.event(stage, "start", 0.0);
         if matches!(stage, RunStage::Implement | RunStage::Test | RunStage::Review) {
             ui.phase(stage.key(), stage.key());
         }
-        // In LOCK the journal may still tell of a run that died; it is read there before it is written anew.
+        // During LOCK the journal may still describe a dead run; that stage reads it before writing it.
         if self.lock.is_some() && stage != RunStage::Lock {
-            // A journal that cannot be written only makes a later crash harder to explain.
+            // Ignored: without the journal a later crash is only harder to explain.
             self.write_journal(stage).ok();
         }
     }
 
-    /// A stage is over.
+    /// Records the end of a stage.
     pub(super) fn leave(&mut self, stage: RunStage, report: &StageOutcome) {
         let seconds = self.stage_started.elapsed().as_secs_f64();
         let (status, notes) = match report {
@@ -141,7 +141,7 @@ impl RunContext {
         self.stages.insert(stage, StageRecord { status, duration_seconds: seconds, notes });
     }
 
-    /// Writes down where the run is.
+    /// Writes the current stage to the journal.
     pub(super) fn write_journal(&self, stage: RunStage) -> Result<(), DiskError> {
         self.journal.save(&OpenRun {
             stem: self.run.stem().to_owned(),
@@ -153,7 +153,7 @@ impl RunContext {
         })
     }
 
-    /// One line for machines; losing one loses nothing else.
+    /// Appends one line to the event log. A failed write does not affect the run.
     fn event(&self, stage: RunStage, status: &str, seconds: f64) {
         let now = stamp(host::clock::now());
         let line = json!({"ts": now, "stage": stage.key(), "status": status, "duration": seconds});
@@ -166,40 +166,40 @@ impl RunContext {
         host::file::write_atomic(&self.run.file(name), &bytes, 0o600).or_exit(WfExit::General)
     }
 
-    /// Gives the lock to the next cycle.
+    /// Hands the lock to the next cycle.
     pub(super) fn release_lock(&mut self) -> Option<FileLock> {
         self.lock.take()
     }
 
-    /// Where the product is; LOAD has opened it.
+    /// The product repository, which LOAD opened.
     pub(super) fn product(&self) -> Result<&ProductRepo, Failure> {
         self.product
             .as_ref()
             .ok_or_else(|| Failure::new(WfExit::Internal, "the product was not opened"))
     }
 
-    /// The profile; LOAD has read it.
+    /// The profile, which LOAD read.
     pub(super) fn profile(&self) -> Result<&Profile, Failure> {
         self.profile
             .as_ref()
             .ok_or_else(|| Failure::new(WfExit::Internal, "the profile was not read"))
     }
 
-    /// The micro-commit; SELECT has chosen it.
+    /// The micro-commit that SELECT chose.
     pub(super) fn selected(&self) -> Result<&MicroCommit, Failure> {
         self.commit
             .as_ref()
             .ok_or_else(|| Failure::new(WfExit::Internal, "no micro-commit was selected"))
     }
 
-    /// Where the branch stood when the run began.
+    /// Tip of the branch at the start of the run.
     pub(super) fn head_before(&self) -> Result<&Sha, Failure> {
         self.head_before
             .as_ref()
             .ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))
     }
 
-    /// Its text in the plan.
+    /// The micro-commit's text in the plan.
     pub(super) fn block(&self) -> &str {
         let range = self.commit.as_ref().map(|commit| commit.block.clone()).unwrap_or_default();
         self.plan_text.get(range).unwrap_or_default()

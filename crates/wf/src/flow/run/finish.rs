@@ -1,5 +1,4 @@
-//! The one finaliser: whatever ended a cycle, status, touched files, result and summary are written, in this order (D69,
-//! D70, D98).
+//! The single finaliser: however a cycle ended, it writes status, touched files, result and summary, in this order.
 
 use model::exit::WfExit;
 use store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
@@ -16,8 +15,8 @@ use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 use crate::rules::touched::parse_touched;
 
-/// Finishes a cycle. A fault in here makes the ending worse and never better; the number of micro-commits that were left
-/// when it began bounds a loop.
+/// Finishes a cycle. An error in here can only make the ending worse. Also returns how many micro-commits were left at the
+/// start, which bounds a loop.
 pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending, usize) {
     let left = context.plan.as_ref().map_or(0, |plan| plan.commits.len() - plan.done_count());
     let ending = match write_state(context, &ending).await {
@@ -35,7 +34,7 @@ pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending,
     };
     host::failpoint::hit("wf-result-written");
     if context.lock.is_some() {
-        // A journal that stays makes the next run look again, and find everything done.
+        // Ignored: a leftover journal makes the next run check again and find everything done.
         context.journal.close().ok();
     }
     (ending, left)
@@ -52,7 +51,7 @@ fn worse(ending: Ending, failure: &Failure) -> Ending {
     }
 }
 
-/// Names the directory and brings meta.env to where the ending leads. Who never got the lock writes nothing there.
+/// Names the directory and writes the ending to meta.env. A run that never got the lock does not write there.
 async fn write_state(context: &mut RunContext, ending: &Ending) -> Result<(), Failure> {
     if context.run.is_pending() {
         context.run.set_topic(RunTopic::None)?;
@@ -74,7 +73,7 @@ async fn write_state(context: &mut RunContext, ending: &Ending) -> Result<(), Fa
     Ok(())
 }
 
-/// REFRESH always runs (D90); what goes wrong is noted, since it spoils nothing that was decided.
+/// Runs REFRESH, which follows every ending. Its errors are recorded and do not change the ending.
 async fn refresh_state(context: &mut RunContext) {
     let start = host::clock::monotonic();
     let outcome = refresh_inner(context).await;
@@ -86,7 +85,7 @@ async fn refresh_state(context: &mut RunContext) {
     context.stages.insert(RunStage::Refresh, StageRecord { status, duration_seconds, notes });
 }
 
-/// The repository is opened anew: the handle of the stages heeds the signal that may have ended them.
+/// Opens the repository again, because the handle of the stages is cancelled by the signal that may have ended them.
 async fn refresh_inner(context: &mut RunContext) -> Result<(), Failure> {
     let Some(mut workstream) = context.workstream.clone() else { return Ok(()) };
     let product = open_product(&context.dirs).await?.logged(context.log.callback());
@@ -101,7 +100,7 @@ async fn refresh_inner(context: &mut RunContext) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files that every run has (D69).
+/// Writes the files that every run has.
 async fn write_result(context: &RunContext, ending: &Ending) -> Result<(), Failure> {
     let now = host::clock::now();
     let snapshot = render_env_snapshot(&observe_env(now).await);

@@ -1,4 +1,4 @@
-//! What the next try should know: what went wrong last time, and what people answered (D81).
+//! History for the next attempt: rejections, answers and the failures of the last run.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use crate::rules::pipeline::RunOutcome;
 use crate::rules::review::read_review;
 use crate::rules::schema::Schema;
 
-/// The end of a log is where the reason is.
+/// Lines kept from the end of a log, where the cause of a failure is.
 const TAIL_LINES: usize = 60;
 
-/// Gathers it, in words for a prompt.
+/// Gathers the history as paragraphs for a prompt.
 pub(super) fn gather(
     workstream: &Workstream,
     commit: &MicroCommitId,
@@ -43,7 +43,7 @@ pub(super) fn gather(
         }
     }
     if let Some(run) = workstream.meta.last_run_id.as_ref().map(|name| runs.join(name)) {
-        // A run that cannot be read has nothing to tell.
+        // A run that cannot be read adds nothing.
         if let Ok(Some(result)) = load_result(&run)
             && result.status == RunOutcome::Failed
         {

@@ -1,4 +1,4 @@
-//! LOCK, LOAD, SELECT and CLARIFICATION_CHECK: nothing is worked on until all of it makes sense (5.2, 5.4 to 5.6).
+//! The stages LOCK, LOAD, SELECT and CLARIFICATION_CHECK: they validate everything before any work starts.
 
 use host::signal::Cancel;
 use model::exit::WfExit;
@@ -15,8 +15,8 @@ use crate::rules::plan::parse_plan;
 use crate::rules::run_id::RunTopic;
 use crate::rules::status::WorkstreamStatus;
 
-/// Waits for the workstream's lock, unless a cycle before has left it to us. The workstream must exist first: a lock
-/// file for a mistyped name would stay for ever.
+/// Waits for the workstream's lock, unless the previous cycle handed it over. The workstream must exist first, because a
+/// lock file for a mistyped name would never be removed.
 pub(super) async fn lock(
     context: &mut RunContext,
     cancel: &Cancel,
@@ -30,13 +30,13 @@ pub(super) async fn lock(
             lock = dirs.lock_workstream(&context.id, &note) => Some(lock?),
         };
     }
-    // What a crashed run left is put in order before this one leaves traces of its own.
+    // A crashed run is recovered before this one writes its own journal.
     reconcile(context).await?;
     context.write_journal(RunStage::Lock)?;
     Ok(StageOutcome::Passed)
 }
 
-/// Reads everything under the lock (D71) and checks the worktree (D60, D72).
+/// Reads project and workstream under the lock and checks the worktree.
 pub(super) async fn load(
     context: &mut RunContext,
     cancel: &Cancel,
@@ -78,7 +78,7 @@ pub(super) async fn load(
     Ok(StageOutcome::Passed)
 }
 
-/// Chooses the first micro-commit that is not done (5.5, D34, D97).
+/// Selects the first micro-commit that is not done.
 pub(super) fn select(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     let workstream = context.loaded()?;
     let status = workstream.meta.status;
@@ -112,8 +112,8 @@ pub(super) fn select(context: &mut RunContext) -> Result<StageOutcome, Failure> 
     }
 }
 
-/// Stops while a blocking question waits. A loop also stops while people who want to see every micro-commit have said
-/// nothing about the last one (D41); a single cycle is somebody's own step.
+/// Blocks while a blocking question is pending. Under supervision a loop also blocks until the last micro-commit is
+/// approved or rejected; a single cycle does not, because a person started it.
 pub(super) fn check_people(
     context: &mut RunContext,
     mode: RunMode,

@@ -1,4 +1,4 @@
-//! One cycle: the pure pipeline is driven stage by stage, and one finaliser takes every ending.
+//! One cycle: drives the pure pipeline stage by stage; one finaliser handles every ending.
 
 mod accept;
 mod apply_commits;
@@ -28,10 +28,10 @@ use crate::rules::pipeline::{
 use crate::rules::profile::Pause;
 use crate::ui::Ui;
 
-/// Long enough to hear a signal that was sent before.
+/// Long enough for the runtime to deliver a signal that was sent before.
 const LISTEN: Duration = Duration::from_millis(1);
 
-/// What a run is started with.
+/// Options of a run.
 pub(crate) struct RunOptions<'a> {
     pub(crate) dirs: &'a ProjectDirs,
     pub(crate) id: &'a model::id::WorkstreamId,
@@ -41,8 +41,7 @@ pub(crate) struct RunOptions<'a> {
     pub(crate) ui: Ui,
 }
 
-/// Runs cycles until the rules say stop; the status is that of the last one (D118). The workstream's lock is held for all
-/// of them (D67).
+/// Runs cycles until the rules stop them, under one lock. The exit status is that of the last cycle.
 pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
     let mut lock = None;
     let mut left = None;
@@ -66,7 +65,7 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
     }
 }
 
-/// Drives the pipeline. A panic in a stage is an ending too, so that result.json is written whatever happens (D118).
+/// Drives the pipeline. A panic in a stage becomes an ending, so that result.json is always written.
 async fn run_cycle(context: &mut RunContext, options: &RunOptions<'_>) -> Ending {
     let mut cycle = Cycle::start();
     loop {
@@ -74,7 +73,7 @@ async fn run_cycle(context: &mut RunContext, options: &RunOptions<'_>) -> Ending
         let work = AssertUnwindSafe(run_stage(context, options, cycle.stage)).catch_unwind();
         let report = work.await;
         context.notes.extend(options.runner.take_notes());
-        // A signal that came during a stage which never waited is heard as soon as somebody waits.
+        // A signal that arrived during a stage that never awaited is delivered at the next await.
         tokio::time::sleep(LISTEN).await;
         let report = match report {
             Ok(report) => stop_if_cancelled(options.cancel, cycle.stage, report),
@@ -91,7 +90,7 @@ async fn run_cycle(context: &mut RunContext, options: &RunOptions<'_>) -> Ending
     }
 }
 
-/// Whoever was told to stop stops, whatever the stage made of it. What has been accepted stays accepted.
+/// Turns the outcome of a stage into `Stopped` after a cancellation. An acceptance stays accepted.
 fn stop_if_cancelled(cancel: &Cancel, stage: RunStage, report: StageOutcome) -> StageOutcome {
     let is_accepted = matches!(stage, RunStage::UpdateState | RunStage::UatGate)
         && report == StageOutcome::Passed;
@@ -150,7 +149,7 @@ fn show(ui: &Ui, context: &RunContext, ending: &Ending) {
 }
 
 impl RunContext {
-    /// Whether the branch has all that the agent made.
+    /// Where the agent's work is: on the branch if the branch moved.
     fn work_location(&self) -> WorkLocation {
         let moved = self.head.is_some() && self.head != self.head_before;
         if moved { WorkLocation::OnBranch } else { WorkLocation::Unknown }
@@ -160,7 +159,7 @@ impl RunContext {
         self.profile.as_ref().map_or(Pause::Gates, |profile| profile.pause)
     }
 
-    /// The workstream; a stage after LOAD has one.
+    /// The workstream, which LOAD read.
     fn loaded(&self) -> Result<&Workstream, Failure> {
         self.workstream
             .as_ref()

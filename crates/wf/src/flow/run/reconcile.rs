@@ -1,7 +1,7 @@
-//! What a killed run left is finished by the next one (D98).
+//! Recovery: the next run finishes a run whose process was killed.
 //!
-//! The journal says how far it came. Once every gate had passed it is finished forward: plan, status and result are
-//! brought to where they were going. Before that it is a failed run, and its commits stay on the branch (D82).
+//! The journal records how far the run came. If every gate had passed, the run is rolled forward: plan, status and result
+//! are completed. Otherwise it is a failed run, and its commits stay on the branch.
 
 use model::exit::WfExit;
 
@@ -19,13 +19,13 @@ use crate::rules::result::{INTERNAL, ResultFacts, render_summary, result_of};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 
-/// Finishes the runs of this workstream that were left open.
+/// Finishes all unfinished runs of this workstream.
 pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
     finish_journalled(context).await?;
     finish_abandoned(context)
 }
 
-/// Runs that died while they waited for the lock: only their own directories tell of them.
+/// Finishes runs that died while they waited for the lock; only their directories record them.
 fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
     let owner = owner_of(&context.dirs, &context.id);
     for (mut run, started) in list_abandoned(&context.dirs.runs_dir(), &owner)? {
@@ -44,20 +44,20 @@ fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finishes the run that the journal tells of, if there is one.
+/// Finishes the run that the journal records, if there is one.
 async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
     let Some(left) = context.journal.load()? else { return Ok(()) };
     let mut workstream = Workstream::load_dir(&context.dirs.workstream_dir(&context.id))?;
     let mut run = find_dir(context, &left)?;
     if let Some(run) = &run {
-        // Its boxes may have outlived it. They work on copies, so nothing is lost with them.
+        // Boxes may outlive their run. They work on copies, so ending them loses nothing.
         let stopped = stop_boxes(&run.path()).await.or_exit(WfExit::General)?;
         if stopped > 0 {
             context.notes.push(format!("stopped {stopped} boxes of the run {}", run.name()));
         }
     }
     if run.as_ref().is_some_and(|run| run.file(RESULT).is_file()) {
-        // It had written everything but the end of its journal.
+        // The run wrote everything and only failed to close its journal.
         return Ok(context.journal.close()?);
     }
     let left = forward_or_not(left, &workstream);
@@ -85,10 +85,10 @@ async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
     Ok(context.journal.close()?)
 }
 
-/// A person may have taken the micro-commit out of the plan meanwhile; then there is nothing to mark, and the run counts
-/// as failed.
+/// Drops the acceptance if the micro-commit is no longer in the plan: there is nothing to mark, and the run counts as
+/// failed.
 fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
-    // A plan that cannot be read is not one without it: that is an error to be put right first.
+    // A plan that cannot be read may still contain it, and its error is reported elsewhere.
     let is_gone = left
         .micro_commit
         .as_ref()
@@ -97,7 +97,7 @@ fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
     OpenRun { accepted, ..left }
 }
 
-/// The directory may have got its name after the journal was last written.
+/// Finds the directory of the run, which may have been renamed after the journal was last written.
 fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<WfRunDir>, Failure> {
     let root = context.dirs.runs_dir();
     let reopen = |name: &str| WfRunDir::reopen(&root, &left.stem, name);

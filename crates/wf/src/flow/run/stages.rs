@@ -1,4 +1,4 @@
-//! IMPLEMENT, TEST and REVIEW: code of others runs in the workshop; what comes of it is judged here (5.7 to 5.9).
+//! The stages IMPLEMENT, TEST and REVIEW: the stage runner executes foreign code in boxes, and its results are judged here.
 
 use model::exit::WfExit;
 
@@ -20,11 +20,11 @@ use crate::rules::review::{ReviewDecision, extract_review};
 use crate::rules::schema::render_json;
 use crate::rules::status::WorkstreamStatus;
 
-/// What is kept and shown of a diff.
+/// Limit on the diff that is kept and shown to the reviewer.
 const DIFF_CAP: usize = 8 << 20;
 
-/// Lets the agent work on a copy, and judges from git what it made. What an earlier run was stopped over is taken up
-/// again without an agent.
+/// Runs the agent on a copy and judges its commits with git. An implementation that an earlier run did not finish judging
+/// is resumed without an agent.
 pub(super) async fn implement(
     context: &mut RunContext,
     options: &RunOptions<'_>,
@@ -52,14 +52,14 @@ pub(super) async fn implement(
     }
 }
 
-/// What came of the agent.
+/// Result of the implementing agent.
 enum ImplementAnswer {
     CollectedWork(CollectedWork),
     Question { question: String, options: Vec<AnswerOption> },
     StageOutcome(StageOutcome),
 }
 
-/// Only the work of an agent that says it succeeded is looked at.
+/// Runs the agent. Its work is collected only if it reports success.
 async fn work(
     context: &mut RunContext,
     options: &RunOptions<'_>,
@@ -136,7 +136,7 @@ fn unsuccessful(stage: RunStage, error: &StageRunError) -> StageOutcome {
     }
 }
 
-/// A question of the agent's stops the work until a person answers (D76).
+/// Records the agent's question, which blocks the workstream until a person answers.
 async fn raise(
     context: &mut RunContext,
     text: String,
@@ -154,7 +154,7 @@ async fn raise(
     Ok(StageOutcome::Blocked { by: vec![question.id.to_string()] })
 }
 
-/// Runs every suite, so that one look shows all that is broken.
+/// Runs every suite even after a failure, so that one run shows everything that is broken.
 pub(super) async fn test(
     context: &mut RunContext,
     options: &RunOptions<'_>,
@@ -191,7 +191,7 @@ pub(super) async fn test(
     Ok(StageOutcome::failed(RunStage::Test, message))
 }
 
-/// Shows the reviewer what is new since the last accepted commit (D86), and reads the decision.
+/// Gives the reviewer the diff since the last accepted commit and reads the decision.
 pub(super) async fn review(
     context: &mut RunContext,
     options: &RunOptions<'_>,

@@ -24,7 +24,7 @@ const HOOKS: &str = "/opt/bottleworks/hooks";
 /// The status by which the script says that the branch is not the one.
 const OTHER_BRANCH: i32 = 30;
 
-/// Commits everything but the results of tests (D78). `exit 0` where there is nothing to commit.
+/// Commits everything but the results of tests. `exit 0` where there is nothing to commit.
 const SCRIPT: &str = r#"
 set -eu
 [ "$(git symbolic-ref --quiet HEAD)" = "refs/heads/$1" ] || exit 30
@@ -89,7 +89,7 @@ impl StageRunner {
         })
     }
 
-    /// Commits what the agent left, as the person and with the product's hooks (D128). The reason, if it is refused.
+    /// Commits what the agent left, as the person and with the product's hooks. The reason, if it is refused.
     async fn commit_rest(
         &self,
         request: ImplementRequest<'_>,
@@ -149,7 +149,7 @@ fn commit_env(who: &Identity) -> BTreeMap<String, String> {
     .into()
 }
 
-/// The product's hooks, honoured inside the box and nowhere else: what they start may be the agent's (D128).
+/// The product's hooks, honoured inside the box and nowhere else: what they start may be the agent's.
 enum Hooks {
     None,
     /// A folder of the person's.

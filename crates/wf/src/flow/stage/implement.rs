@@ -1,4 +1,4 @@
-//! IMPLEMENT: an agent works on a copy of the branch (5.7).
+//! IMPLEMENT: an agent works on a copy of the branch.
 
 use std::collections::BTreeMap;
 

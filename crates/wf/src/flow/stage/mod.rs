@@ -55,7 +55,7 @@ pub(crate) struct ImplementRequest<'a> {
     pub(crate) block: &'a str,
     /// What the worktree is at.
     pub(crate) head: &'a Sha,
-    /// What went wrong before and what people answered, for the prompt (D81).
+    /// What went wrong before and what people answered, for the prompt.
     pub(crate) history: &'a [String],
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct ReviewRequest<'a> {
     pub(crate) block: &'a str,
     /// What the diff leads to.
     pub(crate) head: &'a Sha,
-    /// The diff: untrusted text, handed over as a file (D89).
+    /// The diff: untrusted text, handed over as a file.
     pub(crate) patch: &'a str,
     /// Tests that it deletes or weakens.
     pub(crate) weakened: &'a [String],
@@ -84,10 +84,10 @@ pub(crate) struct SuiteRequest<'a> {
     pub(crate) timeout: Duration,
     /// Where its output goes.
     pub(crate) log: &'a Path,
-    /// What the suite leaves, from the workspace, and where fresh files of it are copied to (D56).
+    /// What the suite leaves, from the workspace, and where fresh files of it are copied to.
     pub(crate) left: &'a str,
     pub(crate) results: &'a Path,
-    /// Stands before every byte that is kept (D7).
+    /// Stands before every byte that is kept.
     pub(crate) redactor: &'a Redactor,
 }
 
@@ -112,7 +112,7 @@ pub(crate) enum CollectedWork {
 /// How a suite ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SuiteExit {
-    /// 124 when the clock ended it (D85).
+    /// 124 when the clock ended it.
     pub(crate) exit_code: i32,
     pub(crate) duration: Duration,
 }
@@ -147,7 +147,7 @@ impl StageRunError {
 const KILL: i32 = 9;
 
 impl StageContext<'_> {
-    /// Writes down what was run in a box (12.2).
+    /// Writes down what was run in a box.
     pub(super) fn record(&self, argv: &[String], record: &ExitRecord, printed: &[u8]) {
         let exit = match &record.ended {
             Ended::Exited { code } => CommandExit::Exited(*code),

@@ -1,4 +1,4 @@
-//! REVIEW: another agent looks at a diff, in a box where it can change nothing (5.9).
+//! REVIEW: another agent looks at a diff, in a box where it can change nothing.
 
 use std::collections::BTreeMap;
 

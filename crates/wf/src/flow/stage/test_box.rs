@@ -1,4 +1,4 @@
-//! TEST in a box: the commit as it is, in a copy where no agent has been (5.8).
+//! TEST in a box: the commit as it is, in a copy where no agent has been.
 
 use std::fs;
 use std::io::Write;
@@ -98,7 +98,7 @@ fn keep_output(end: &BoxCommandResult, log: &Path) -> Result<Vec<u8>, DiskError>
     Ok(printed)
 }
 
-/// Copies what the suite left and nothing older (D56), with secrets struck out (D7). The workspace is data of somebody who may have wanted to fool us:
+/// Copies what the suite left and nothing older, with secrets struck out. The workspace is data of somebody who may have wanted to fool us:
 /// links are neither followed nor copied, and nobody is at work in it any more.
 fn copy_out(
     workspace: &Path,

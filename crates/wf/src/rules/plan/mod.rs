@@ -1,7 +1,7 @@
 //! `plan.md`: the micro-commits of a workstream, read as CommonMark and changed by one byte.
 //!
 //! A micro-commit is a heading `### COMMIT-XX-NNN: title` of the document itself; its block goes on to the next heading
-//! of level 3 or higher (D24). Fences, indented code, comments and other HTML mean nothing here (D29). What cannot be
+//! of level 3 or higher. Fences, indented code, comments and other HTML mean nothing here. What cannot be
 //! meant seriously is an error with its line, for a plan that is guessed at is redone for ever or not at all.
 
 mod render;
@@ -25,9 +25,9 @@ pub(crate) struct MicroCommit {
     pub(crate) line: usize,
     /// Its text in the file, heading included.
     pub(crate) block: Range<usize>,
-    /// What a person wants to see before they accept it.
+    /// Acceptance criteria.
     pub(crate) acceptance: Vec<String>,
-    /// Where the letter between the brackets is.
+    /// Byte position of the mark between the brackets.
     mark: usize,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct MicroCommit {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Plan {
     pub(crate) commits: Vec<MicroCommit>,
-    /// What looks like a mistake, by line (D32).
+    /// What looks like a mistake, by line.
     pub(crate) warnings: Vec<String>,
 }
 
-/// A plan that cannot be followed.
+/// Error of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PlanError {
     #[error("line {line}: a micro-commit heading must read '### COMMIT-XX-001: title'")]
@@ -63,12 +63,12 @@ impl Plan {
         self.commits.iter().filter(|commit| commit.is_done).count()
     }
 
-    /// Whether there is something and all of it is done.
+    /// Reports whether the plan has micro-commits and all are done.
     pub(crate) fn is_complete(&self) -> bool {
         !self.commits.is_empty() && self.next().is_none()
     }
 
-    /// The micro-commit of that very id (D27).
+    /// Finds a micro-commit by its exact id.
     pub(crate) fn find(&self, id: &MicroCommitId) -> Option<&MicroCommit> {
         self.commits.iter().find(|commit| commit.id == *id)
     }
@@ -136,7 +136,7 @@ pub(crate) fn mark_done(text: &str, id: &MicroCommitId) -> Result<Option<String>
     }))
 }
 
-/// Marks a micro-commit as not done, by changing one byte: a person did not accept it.
+/// Marks a rejected micro-commit as not done, by changing one byte.
 pub(crate) fn mark_undone(text: &str, id: &MicroCommitId) -> Result<Option<String>, PlanError> {
     let plan = parse_plan(text)?;
     Ok(plan.find(id).map(|commit| {

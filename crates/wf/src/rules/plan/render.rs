@@ -1,4 +1,4 @@
-//! The plan of a new workstream: words that explain, and nothing that would run.
+//! The plan of a new workstream: instructions, and no micro-commit.
 
 /// The letters that the micro-commits of a workstream have in their ids: the first ones of its words, or its only word
 /// (`test_framework` and `tf` both give `TF`).
@@ -11,7 +11,7 @@ pub(crate) fn commit_prefix(id: &str) -> String {
     letters.chars().take(12).collect::<String>().to_ascii_uppercase()
 }
 
-/// Renders the plan. The sample stands in a comment, where the parser does not look.
+/// Renders the plan. The sample is in a comment, which the parser ignores.
 pub(crate) fn render_new_plan(id: &str, title: &str) -> String {
     let prefix = commit_prefix(id);
     format!(

@@ -1,11 +1,11 @@
-//! Which parts of a Markdown text are alive: headings of the document, and lines outside code and HTML.
+//! Scanner of a Markdown text: top-level headings, and lines outside code and HTML.
 
 use std::ops::Range;
 
 use model::id::MicroCommitId;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 
-/// A text with what the parser found in it.
+/// A Markdown text with its headings.
 pub(super) struct MarkdownPage<'a> {
     text: &'a str,
     /// Headings of level 3 and above, in order.
@@ -22,7 +22,7 @@ pub(super) struct Heading {
     pub(super) kind: HeadingKind,
 }
 
-/// What a heading is to a plan.
+/// Meaning of a heading in a plan.
 pub(super) enum HeadingKind {
     Commit { id: MicroCommitId, title: String },
     Malformed,
@@ -41,7 +41,7 @@ impl<'a> MarkdownPage<'a> {
         page
     }
 
-    /// Only headings of the document itself count: one in a quotation or a list is quoted or listed.
+    /// Collects top-level headings; headings inside quotations or lists do not count.
     fn walk(&mut self) {
         let mut containers = 0usize;
         for (event, range) in Parser::new(self.text).into_offset_iter() {
@@ -79,7 +79,7 @@ impl<'a> MarkdownPage<'a> {
         }
     }
 
-    /// `###COMMIT` is no heading to Markdown, and surely meant as one by whoever wrote it.
+    /// Collects lines such as `###COMMIT`: not a heading in Markdown, but clearly meant as one.
     fn find_missing_blanks(&mut self) {
         let whole = 0..self.text.len();
         let found: Vec<usize> = self
@@ -155,7 +155,7 @@ pub(super) fn parse_done(line: &str) -> Option<(usize, bool)> {
     tail.trim_matches([' ', '\t']).is_empty().then_some((mark, is_done))
 }
 
-/// Whether somebody meant a Done line.
+/// Reports whether a line looks like a mistyped Done line.
 pub(super) fn is_nearly_done(line: &str) -> bool {
     let bare = line.trim_start_matches([' ', '\t', '-', '*', '+', '>', '_']);
     let word = bare.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("done"));

@@ -1,10 +1,10 @@
-//! What a key means.
+//! Key bindings of `wf watch`.
 
 use model::id::{ClarificationId, WorkstreamId};
 
 use super::{Board, BoardMode, WorkstreamView};
 
-/// A key, whatever the terminal calls it.
+/// A key press, independent of the terminal library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyPress {
     Up,
@@ -17,10 +17,10 @@ pub(crate) enum KeyPress {
     Interrupt,
 }
 
-/// What is to be done.
+/// Action that a key triggers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoardAction {
-    /// Nothing but what is on the screen.
+    /// Only the screen changes.
     Stay,
     Quit,
     Answer {
@@ -37,7 +37,7 @@ pub(crate) enum BoardAction {
     ShowLog(WorkstreamId),
 }
 
-/// Acts on the board, and says what is to be done beside it.
+/// Applies a key to the board and returns the action to run.
 pub(crate) fn press(board: &mut Board, key: KeyPress) -> BoardAction {
     board.message.clear();
     if key == KeyPress::Interrupt {
@@ -111,7 +111,7 @@ fn refuse(board: &mut Board, words: String) -> BoardAction {
     BoardAction::Stay
 }
 
-/// What a key does to a line that is being typed.
+/// Effect of a key on the line being typed.
 enum LineEdit {
     On(String),
     Done(String),

@@ -1,4 +1,4 @@
-//! What `wf watch` shows, in which order, and what a key means. The terminal is for others.
+//! Contents, order and key bindings of `wf watch`, without the terminal.
 
 mod key;
 mod page;
@@ -11,7 +11,7 @@ use super::status::WorkstreamStatus;
 pub(crate) use key::{BoardAction, KeyPress, press};
 pub(crate) use page::{BoardLine, BoardPage, Tone, render_page};
 
-/// A question that waits.
+/// A pending question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingQuestion {
     pub(crate) id: ClarificationId,
@@ -20,14 +20,14 @@ pub(crate) struct PendingQuestion {
     pub(crate) options: Vec<String>,
 }
 
-/// The stage that a run is in, and since when.
+/// Stage of an active run and its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActiveStage {
     pub(crate) stage: String,
     pub(crate) since: Timestamp,
 }
 
-/// What is known of a workstream.
+/// A workstream as shown on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkstreamView {
     pub(crate) id: WorkstreamId,
@@ -37,12 +37,12 @@ pub(crate) struct WorkstreamView {
     pub(crate) progress: Option<(usize, usize)>,
     pub(crate) active_stage: Option<ActiveStage>,
     pub(crate) questions: Vec<PendingQuestion>,
-    /// Whether a person is to look at the last micro-commit before the work goes on.
+    /// Whether the last micro-commit waits for an approval.
     pub(crate) awaits_approval: bool,
 }
 
 impl WorkstreamView {
-    /// What a person has to do for it, if anything. While a run is on, only a question can need somebody.
+    /// Next step for a person, if any. During a run only a question needs one.
     pub(crate) fn need(&self) -> Option<String> {
         if let Some(question) = self.questions.first() {
             return Some(format!("answer {}", question.id));
@@ -56,10 +56,10 @@ impl WorkstreamView {
         self.status.needs().map(str::to_owned)
     }
 
-    /// Those that need somebody come first, then those at work, then the others.
+    /// Sort key: workstreams that need a person first, then active ones, then the others.
     fn rank(&self) -> u8 {
         match (self.need().is_some(), &self.active_stage, self.status) {
-            // A plan that is not written yet is nothing that broke off.
+            // An unwritten plan is not urgent.
             (true, _, WorkstreamStatus::Planning) => 2,
             (true, _, _) => 0,
             (false, Some(_), _) => 1,
@@ -69,7 +69,7 @@ impl WorkstreamView {
     }
 }
 
-/// What the keys are for at the moment.
+/// Input mode of the keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum BoardMode {
     /// Choosing.
@@ -81,19 +81,19 @@ pub(crate) enum BoardMode {
     Reject { workstream: WorkstreamId, typed: String },
 }
 
-/// Everything that is on the screen, before it is drawn.
+/// State of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Board {
     pub(crate) project: String,
     pub(crate) rows: Vec<WorkstreamView>,
     pub(crate) selected: usize,
     pub(crate) mode: BoardMode,
-    /// What came of the last key.
+    /// Message about the last key.
     pub(crate) message: String,
 }
 
 impl Board {
-    /// Takes over what was found. The chosen workstream stays chosen wherever it is now.
+    /// Replaces the rows. The selected workstream stays selected in its new place.
     pub(crate) fn update(&mut self, mut found: Vec<WorkstreamView>) {
         let chosen = self.chosen().map(|view| view.id.clone());
         found.sort_by(|one, other| (one.rank(), &one.id).cmp(&(other.rank(), &other.id)));
@@ -102,13 +102,13 @@ impl Board {
         self.rows = found;
     }
 
-    /// The workstream that keys are about.
+    /// The selected workstream.
     pub(crate) fn chosen(&self) -> Option<&WorkstreamView> {
         self.rows.get(self.selected)
     }
 }
 
-/// What somebody should be told: the needs that were not there before.
+/// Notifications for needs that did not exist before.
 pub(crate) fn new_needs(before: &[WorkstreamView], now: &[WorkstreamView]) -> Vec<String> {
     let had = |view: &WorkstreamView| {
         before.iter().find(|old| old.id == view.id).is_some_and(|old| old.need() == view.need())

@@ -1,19 +1,19 @@
-//! The board as lines of text, for a screen of some size. Whatever came from outside is escaped.
+//! Rendering of the board as lines of text. Text from outside is escaped.
 
 use jiff::Timestamp;
 use model::escape::escape_line;
 
 use super::{Board, BoardMode, WorkstreamView};
 
-/// How a line is shown.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
     /// The chosen one.
     Chosen,
-    /// Needs somebody.
+    /// A workstream that needs a person.
     Pressing,
-    /// Words about the rest.
+    /// Headers and hints.
     Faint,
 }
 
@@ -106,7 +106,7 @@ fn elapsed(secs: i64) -> String {
     }
 }
 
-/// What there is to know about the chosen one: the question with its answers, or what it needs.
+/// Details of the selected workstream: its question with the options, or its next step.
 fn about_chosen(view: &WorkstreamView) -> Vec<BoardLine> {
     let mut lines = vec![line(format!("{}: {}", view.id, escape_line(&view.title)), Tone::Plain)];
     let Some(question) = view.questions.first() else {
