@@ -2,24 +2,24 @@
 
 use crate::field::snippet;
 use crate::reader::Progress;
-use crate::report::{Denial, TOOL_CALLS_KEPT, ToolCall, Usage};
+use crate::report::{DeniedTool, TOOL_CALLS_KEPT, ToolCall, Usage};
 
 /// What the lines so far have said.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct ReportDraft {
     pub(crate) answer: Option<String>,
     pub(crate) usage: Usage,
     pub(crate) thread_usage: Option<Usage>,
     pub(crate) cost_usd: Option<f64>,
     pub(crate) session_id: Option<String>,
     pub(crate) tool_calls: Vec<ToolCall>,
-    pub(crate) denials: Vec<Denial>,
+    pub(crate) denials: Vec<DeniedTool>,
     /// The agent's own names for the calls that have not ended.
     open_calls: Vec<(String, usize)>,
     news: Vec<Progress>,
 }
 
-impl Draft {
+impl ReportDraft {
     pub(crate) fn take_news(&mut self) -> Vec<Progress> {
         std::mem::take(&mut self.news)
     }
@@ -78,7 +78,7 @@ impl Draft {
 
     pub(crate) fn deny(&mut self, tool: &str, detail: String) {
         if self.denials.len() < TOOL_CALLS_KEPT {
-            self.denials.push(Denial { tool: snippet(tool), detail });
+            self.denials.push(DeniedTool { tool: snippet(tool), detail });
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_call_ends_once_and_only_if_it_began() {
-        let mut draft = Draft::default();
+        let mut draft = ReportDraft::default();
         draft.open_call("1", "bash", "ls".to_owned());
         assert!(draft.close_call("1", true));
         assert!(!draft.close_call("1", false));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn an_agent_without_end_does_not_fill_the_memory() {
-        let mut draft = Draft::default();
+        let mut draft = ReportDraft::default();
         for index in 0..TOOL_CALLS_KEPT + 5 {
             draft.open_call(&index.to_string(), "bash", String::new());
             draft.take_news();

@@ -25,7 +25,8 @@ pub use provider::{
     AgentCommand, GuestFile, HomeFile, ModelUse, Provider, RequiredSetting, UnknownProvider,
 };
 pub use reader::{EventReader, Progress};
-pub use report::{AgentReport, Denial, Outcome, ToolCall, Until, Usage};
+pub use report::{AgentOutcome, AgentReport, DeniedTool, QuotaReset, ToolCall, Usage};
 pub use request::{
-    AgentError, AgentRequest, Manner, McpServer, ModelRoute, Price, SessionWish, Transport, WireApi,
+    AgentError, AgentRequest, Interaction, McpServer, ModelEndpoint, Price, SessionRequest,
+    Transport, WireApi,
 };

@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use crate::draft::Draft;
+use crate::draft::ReportDraft;
 use crate::field::cut;
 use crate::provider::Provider;
-use crate::report::{AgentReport, Outcome, UNKNOWN_KEPT, UNKNOWN_LENGTH, Usage};
+use crate::report::{AgentOutcome, AgentReport, UNKNOWN_KEPT, UNKNOWN_LENGTH, Usage};
 use crate::{claude, codex, command, opencode, pi, scripted};
 
 /// The longest line that is read, in bytes. The beginning of a longer one is kept with the unknown.
@@ -46,33 +46,28 @@ pub enum Progress {
 /// Reads the lines of one run of one agent.
 #[derive(Debug)]
 pub struct EventReader {
-    dialect: Dialect,
-    draft: Draft,
-    heard: Heard,
+    events: ProviderEvents,
+    draft: ReportDraft,
+    /// Whether an event of the agent was read.
+    has_events: bool,
     unknown: Vec<String>,
     unknown_count: u64,
 }
 
-/// Whether the agent has said anything that we know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    Nothing,
-    Something,
-}
-
+/// Per-provider state of the reader.
 #[derive(Debug)]
-enum Dialect {
-    OpenCode(opencode::Reading),
-    Codex(codex::Reading),
-    Claude(claude::Reading),
-    Pi(pi::Reading),
+enum ProviderEvents {
+    OpenCode(opencode::OpenCodeEvents),
+    Codex(codex::CodexEvents),
+    Claude(claude::ClaudeEvents),
+    Pi(pi::PiEvents),
     Command,
-    Scripted(scripted::Reading),
+    Scripted(scripted::ScriptedEvents),
 }
 
 /// Whether a line was an event of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum EventKind {
     Known,
     Unknown,
 }
@@ -86,18 +81,18 @@ impl EventReader {
     /// For a conversation that goes on. `earlier` is its last [`AgentReport::thread_usage`], which agents that count
     /// a whole conversation will count again.
     pub fn resuming(provider: Provider, earlier: Usage) -> Self {
-        let dialect = match provider {
-            Provider::OpenCode => Dialect::OpenCode(opencode::Reading::default()),
-            Provider::Codex => Dialect::Codex(codex::Reading::after(earlier)),
-            Provider::Claude => Dialect::Claude(claude::Reading::default()),
-            Provider::Pi => Dialect::Pi(pi::Reading::default()),
-            Provider::Command => Dialect::Command,
-            Provider::Scripted => Dialect::Scripted(scripted::Reading::default()),
+        let events = match provider {
+            Provider::OpenCode => ProviderEvents::OpenCode(opencode::OpenCodeEvents::default()),
+            Provider::Codex => ProviderEvents::Codex(codex::CodexEvents::after(earlier)),
+            Provider::Claude => ProviderEvents::Claude(claude::ClaudeEvents::default()),
+            Provider::Pi => ProviderEvents::Pi(pi::PiEvents::default()),
+            Provider::Command => ProviderEvents::Command,
+            Provider::Scripted => ProviderEvents::Scripted(scripted::ScriptedEvents::default()),
         };
         Self {
-            dialect,
-            draft: Draft::default(),
-            heard: Heard::Nothing,
+            events,
+            draft: ReportDraft::default(),
+            has_events: false,
             unknown: Vec::new(),
             unknown_count: 0,
         }
@@ -107,8 +102,8 @@ impl EventReader {
     pub fn push_line(&mut self, line: &str) -> Vec<Progress> {
         if !line.trim().is_empty() {
             match self.take(line) {
-                Taken::Known => self.heard = Heard::Something,
-                Taken::Unknown => self.keep(line),
+                EventKind::Known => self.has_events = true,
+                EventKind::Unknown => self.keep(line),
             }
         }
         self.draft.take_news()
@@ -134,25 +129,25 @@ impl EventReader {
         }
     }
 
-    fn take(&mut self, line: &str) -> Taken {
-        if matches!(self.dialect, Dialect::Command) {
+    fn take(&mut self, line: &str) -> EventKind {
+        if matches!(self.events, ProviderEvents::Command) {
             return command::take(line, &mut self.draft);
         }
-        if matches!(self.dialect, Dialect::Pi(_)) && pi::is_repetition(line) {
-            return Taken::Known;
+        if matches!(self.events, ProviderEvents::Pi(_)) && pi::is_repetition(line) {
+            return EventKind::Known;
         }
         if line.len() > LINE_LIMIT {
-            return Taken::Unknown;
+            return EventKind::Unknown;
         }
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return Taken::Unknown };
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return EventKind::Unknown };
         let draft = &mut self.draft;
-        match &mut self.dialect {
-            Dialect::OpenCode(reading) => reading.take(&event, draft),
-            Dialect::Codex(reading) => reading.take(&event, draft),
-            Dialect::Claude(reading) => reading.take(&event, draft),
-            Dialect::Pi(reading) => reading.take(&event, draft),
-            Dialect::Command => Taken::Unknown,
-            Dialect::Scripted(reading) => reading.take(event, draft),
+        match &mut self.events {
+            ProviderEvents::OpenCode(events) => events.take(&event, draft),
+            ProviderEvents::Codex(events) => events.take(&event, draft),
+            ProviderEvents::Claude(events) => events.take(&event, draft),
+            ProviderEvents::Pi(events) => events.take(&event, draft),
+            ProviderEvents::Command => EventKind::Unknown,
+            ProviderEvents::Scripted(events) => events.take(event, draft),
         }
     }
 
@@ -163,18 +158,18 @@ impl EventReader {
         }
     }
 
-    fn judge(&self, exit: Option<i32>) -> Outcome {
-        match (&self.dialect, self.heard, exit) {
-            (Dialect::Command, _, _) => command::judge(exit),
-            (_, Heard::Nothing, Some(code)) if code < FIRST_SIGNAL_STATUS => Outcome::Failed {
+    fn judge(&self, exit: Option<i32>) -> AgentOutcome {
+        match (&self.events, self.has_events, exit) {
+            (ProviderEvents::Command, _, _) => command::judge(exit),
+            (_, false, Some(code)) if code < FIRST_SIGNAL_STATUS => AgentOutcome::Failed {
                 reason: format!("it ended with status {code} before its first event"),
             },
-            (_, Heard::Nothing, _) => Outcome::Interrupted,
-            (Dialect::OpenCode(reading), ..) => reading.judge(exit, &self.draft),
-            (Dialect::Codex(reading), ..) => reading.judge(exit),
-            (Dialect::Claude(reading), ..) => reading.judge(&self.draft),
-            (Dialect::Pi(reading), ..) => reading.judge(),
-            (Dialect::Scripted(reading), ..) => reading.judge(),
+            (_, false, _) => AgentOutcome::Interrupted,
+            (ProviderEvents::OpenCode(events), ..) => events.judge(exit, &self.draft),
+            (ProviderEvents::Codex(events), ..) => events.judge(exit),
+            (ProviderEvents::Claude(events), ..) => events.judge(&self.draft),
+            (ProviderEvents::Pi(events), ..) => events.judge(),
+            (ProviderEvents::Scripted(events), ..) => events.judge(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Judges what went wrong between an agent and its model, from the words that the agent passes on.
 
-use crate::report::{Outcome, Until};
+use crate::report::{AgentOutcome, QuotaReset};
 
 /// Decides whether the model refused or has run dry. A server that fails is never a quota, whatever it says.
-pub(crate) fn judge(status: Option<u16>, message: &str, until: Option<Until>) -> Outcome {
+pub(crate) fn judge(status: Option<u16>, message: &str, until: Option<QuotaReset>) -> AgentOutcome {
     let status = status.or_else(|| status_in(message));
     let message = message.trim().to_owned();
     let dry = match status {
@@ -13,9 +13,9 @@ pub(crate) fn judge(status: Option<u16>, message: &str, until: Option<Until>) ->
     };
     if dry {
         let until = until.or_else(|| until_in(&message));
-        return Outcome::QuotaExhausted { message, until };
+        return AgentOutcome::QuotaExhausted { message, until };
     }
-    Outcome::ModelRefused { status, message }
+    AgentOutcome::ModelRefused { status, message }
 }
 
 /// Whether a text is about the way to the model rather than about the work.
@@ -73,18 +73,18 @@ fn leading_status(text: &str) -> Option<u16> {
 }
 
 /// When there is more: `…|1794728000`, `try again at …`, `try again in …`, `resets …`.
-fn until_in(message: &str) -> Option<Until> {
+fn until_in(message: &str) -> Option<QuotaReset> {
     if let Some((_, seconds)) = message.rsplit_once('|')
         && let Ok(seconds) = seconds.trim().parse()
     {
-        return Some(Until::UnixSecs(seconds));
+        return Some(QuotaReset::UnixSecs(seconds));
     }
     let words = ["try again at ", "try again in ", "resets at ", "resets "]
         .into_iter()
         .find_map(|mark| message.split_once(mark).map(|(_, rest)| rest))?;
     let end = words.find(". ").or_else(|| words.find('\n')).unwrap_or(words.len());
     let words = words[..end].trim_end_matches('.').trim();
-    (!words.is_empty()).then(|| Until::Words(words.to_owned()))
+    (!words.is_empty()).then(|| QuotaReset::Words(words.to_owned()))
 }
 
 #[cfg(test)]
@@ -93,13 +93,13 @@ mod tests {
 
     #[track_caller]
     fn refused(message: &str, status: Option<u16>) {
-        let expected = Outcome::ModelRefused { status, message: message.to_owned() };
+        let expected = AgentOutcome::ModelRefused { status, message: message.to_owned() };
         assert_eq!(judge(None, message, None), expected);
     }
 
     #[track_caller]
-    fn dry(status: Option<u16>, message: &str, until: Option<Until>) {
-        let expected = Outcome::QuotaExhausted { message: message.to_owned(), until };
+    fn dry(status: Option<u16>, message: &str, until: Option<QuotaReset>) {
+        let expected = AgentOutcome::QuotaExhausted { message: message.to_owned(), until };
         assert_eq!(judge(status, message, None), expected);
     }
 
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_drought_is_kept_as_it_was_told() {
-        let words = |text: &str| Some(Until::Words(text.to_owned()));
+        let words = |text: &str| Some(QuotaReset::Words(text.to_owned()));
         dry(
             None,
             "You've hit your usage limit. Upgrade or try again at Nov 20th, 2026 3:45 PM.",
@@ -136,12 +136,12 @@ mod tests {
         );
         dry(None, "Rate limit reached. Please try again in 1.2s. Bye.", words("1.2s"));
         dry(Some(429), "You've hit your limit · resets 3pm (UTC)", words("3pm (UTC)"));
-        dry(None, "usage limit reached|1794728000", Some(Until::UnixSecs(1_794_728_000)));
+        dry(None, "usage limit reached|1794728000", Some(QuotaReset::UnixSecs(1_794_728_000)));
         assert_eq!(
-            judge(Some(429), "resets 3pm", Some(Until::InSecs(30))),
-            Outcome::QuotaExhausted {
+            judge(Some(429), "resets 3pm", Some(QuotaReset::InSecs(30))),
+            AgentOutcome::QuotaExhausted {
                 message: "resets 3pm".to_owned(),
-                until: Some(Until::InSecs(30))
+                until: Some(QuotaReset::InSecs(30))
             }
         );
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentReport {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: AgentOutcome,
     /// The last thing it said to people.
     pub answer: Option<String>,
     /// The tokens of this run.
@@ -23,7 +23,7 @@ pub struct AgentReport {
     /// The tools it used, in order; the first [`TOOL_CALLS_KEPT`] of them.
     pub tool_calls: Vec<ToolCall>,
     /// What it was not allowed to do.
-    pub denials: Vec<Denial>,
+    pub denials: Vec<DeniedTool>,
     /// Lines that say nothing we know, cut to [`UNKNOWN_LENGTH`] bytes; the first [`UNKNOWN_KEPT`] of them.
     pub unknown: Vec<String>,
     /// How many such lines there were.
@@ -34,9 +34,9 @@ impl AgentReport {
     /// Of an agent whose words were for a person's eyes: its status is all there is.
     pub fn of_status(exit: Option<i32>) -> Self {
         let outcome = match exit {
-            Some(0) => Outcome::Finished,
-            Some(code) => Outcome::Failed { reason: format!("it ended with status {code}") },
-            None => Outcome::Interrupted,
+            Some(0) => AgentOutcome::Finished,
+            Some(code) => AgentOutcome::Failed { reason: format!("it ended with status {code}") },
+            None => AgentOutcome::Interrupted,
         };
         Self {
             outcome,
@@ -121,7 +121,7 @@ impl Sub for Usage {
 
 /// How an agent says it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AgentOutcome {
     /// It came to its own end.
     Finished,
     /// It gave up.
@@ -141,7 +141,7 @@ pub enum Outcome {
         /// What the agent made of it.
         message: String,
         /// When there is more, if that was told.
-        until: Option<Until>,
+        until: Option<QuotaReset>,
     },
     /// It wanted something that it was not allowed; [`AgentReport::denials`] says what.
     PermissionDenied,
@@ -154,7 +154,7 @@ pub enum Outcome {
     Interrupted,
 }
 
-impl Outcome {
+impl AgentOutcome {
     /// Whether the agent claims success.
     pub fn is_finished(&self) -> bool {
         *self == Self::Finished
@@ -163,7 +163,7 @@ impl Outcome {
 
 /// When a quota is filled up again, as it was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Until {
+pub enum QuotaReset {
     /// After so many seconds.
     InSecs(u64),
     /// At this second since 1970.
@@ -185,7 +185,7 @@ pub struct ToolCall {
 
 /// Something an agent was not allowed to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
+pub struct DeniedTool {
     /// The tool.
     pub tool: String,
     /// What it was to be used for, in one short line.

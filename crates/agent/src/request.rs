@@ -5,6 +5,8 @@
 
 use guest::script::Script;
 
+pub use model::wire::{Price, WireApi};
+
 use crate::provider::Provider;
 
 /// The longest prompt in bytes. Linux takes no argument above 128 KiB, its closing zero included, and some agents
@@ -19,7 +21,7 @@ pub struct AgentRequest {
     /// What to do. At a terminal it may be empty: then the person begins.
     pub prompt: String,
     /// Whether somebody sits at it.
-    pub manner: Manner,
+    pub manner: Interaction,
     /// The model, by the name that the model route knows.
     pub model: Option<String>,
     /// How hard the model shall think, in the agent's own word, such as `high`.
@@ -27,9 +29,9 @@ pub struct AgentRequest {
     /// Which of the agent's own personas shall work.
     pub agent: Option<String>,
     /// Whether this begins a conversation or goes on with one.
-    pub session: SessionWish,
+    pub session: SessionRequest,
     /// Where the model is.
-    pub model_route: ModelRoute,
+    pub model_route: ModelEndpoint,
     /// Tool servers for the agent.
     pub mcp: Vec<McpServer>,
     /// The folder to work in, as the box sees it; the command is started there.
@@ -46,7 +48,7 @@ pub struct AgentRequest {
 
 /// How an agent is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Manner {
+pub enum Interaction {
     /// By itself: one prompt, events as lines, and the end.
     #[default]
     Headless,
@@ -56,7 +58,7 @@ pub enum Manner {
 
 /// Whether a run begins a conversation or goes on with one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionWish {
+pub enum SessionRequest {
     /// A new one. Agents that let it be chosen take the id, which is a version 4 UUID.
     Fresh {
         /// The id to take, if any.
@@ -68,7 +70,7 @@ pub enum SessionWish {
 
 /// Where the model is, as the box sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelRoute {
+pub struct ModelEndpoint {
     /// Such as `http://127.0.0.1:3128/-/model`: without `/v1`.
     pub base_url: String,
     /// How it is talked to.
@@ -77,7 +79,7 @@ pub struct ModelRoute {
     pub dummy_key: String,
 }
 
-impl ModelRoute {
+impl ModelEndpoint {
     /// The base that OpenAI-like clients want.
     pub(crate) fn v1(&self) -> String {
         format!("{}/v1", self.base_url.trim_end_matches('/'))
@@ -86,28 +88,6 @@ impl ModelRoute {
     /// The base that Anthropic's clients want.
     pub(crate) fn root(&self) -> &str {
         self.base_url.trim_end_matches('/')
-    }
-}
-
-/// The ways to talk to a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WireApi {
-    /// Anthropic's `/v1/messages`.
-    Messages,
-    /// OpenAI's `/v1/chat/completions`.
-    Chat,
-    /// OpenAI's `/v1/responses`.
-    Responses,
-}
-
-impl WireApi {
-    /// The name that people give.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-        }
     }
 }
 
@@ -135,17 +115,6 @@ pub enum Transport {
         /// Its arguments.
         args: Vec<String>,
     },
-}
-
-/// What a model costs, in dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Price {
-    /// Tokens that are read.
-    pub input: f64,
-    /// Tokens that are written.
-    pub output: f64,
-    /// Tokens that are read from the cache.
-    pub cache_read: f64,
 }
 
 /// What cannot be asked of an agent.
@@ -233,7 +202,7 @@ impl AgentRequest {
             }
         }
         check_word("a title", &self.run_title)?;
-        if let SessionWish::Resume(id) | SessionWish::Fresh { id: Some(id) } = &self.session {
+        if let SessionRequest::Resume(id) | SessionRequest::Fresh { id: Some(id) } = &self.session {
             check_name("a session id", id)?;
         }
         self.mcp.iter().try_for_each(|server| check_name("the name of a tool server", &server.name))
@@ -255,9 +224,9 @@ impl AgentRequest {
     }
 }
 
-fn check_prompt(prompt: &str, manner: Manner) -> Result<(), AgentError> {
+fn check_prompt(prompt: &str, manner: Interaction) -> Result<(), AgentError> {
     match prompt {
-        "" if manner == Manner::Terminal => Ok(()),
+        "" if manner == Interaction::Terminal => Ok(()),
         _ if prompt.trim().is_empty() => Err(AgentError::NoPrompt),
         _ if prompt.contains('\0') => Err(AgentError::ZeroInPrompt),
         _ if prompt.len() > PROMPT_LIMIT => Err(AgentError::PromptTooLong { bytes: prompt.len() }),
@@ -292,12 +261,12 @@ pub(crate) fn sample(wire: WireApi) -> AgentRequest {
     AgentRequest {
         launcher: Vec::new(),
         prompt: "Merge upstream".to_owned(),
-        manner: Manner::Headless,
+        manner: Interaction::Headless,
         model: Some("scripted".to_owned()),
         variant: None,
         agent: None,
-        session: SessionWish::Fresh { id: None },
-        model_route: ModelRoute {
+        session: SessionRequest::Fresh { id: None },
+        model_route: ModelEndpoint {
             base_url: "http://127.0.0.1:3128/-/model".to_owned(),
             wire,
             dummy_key: "dummy-1".to_owned(),
@@ -362,7 +331,7 @@ mod tests {
     #[test]
     fn at_a_terminal_a_person_may_begin() {
         let mut request = sample(WireApi::Messages);
-        request.manner = Manner::Terminal;
+        request.manner = Interaction::Terminal;
         request.prompt = String::new();
         assert!(Provider::Claude.command(&request).is_ok());
         refused(|request| request.prompt = String::new(), "the prompt is empty");
@@ -376,7 +345,7 @@ mod tests {
         refused(|request| request.run_title = "--x".to_owned(), "cannot be a title");
         for id in ["--help", "../x", "a b", ""] {
             refused(
-                |request| request.session = SessionWish::Resume(id.to_owned()),
+                |request| request.session = SessionRequest::Resume(id.to_owned()),
                 "cannot be a session id",
             );
         }

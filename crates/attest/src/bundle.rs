@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::bottle_run::BottleRun;
 use crate::dsse::{Envelope, EnvelopeFault};
 use crate::key::{KeyId, SecretKey};
-use crate::rotation::Trust;
+use crate::rotation::TrustedKeys;
 use crate::slsa::Provenance;
 use crate::statement::Statement;
 use model::digest::sha256;
@@ -126,7 +126,7 @@ impl Bundle {
     }
 
     /// Verifies both envelopes, then reads them, then holds them against one another.
-    pub fn verify(&self, trust: &Trust) -> Result<VerifiedBundle, BundleFault> {
+    pub fn verify(&self, trust: &TrustedKeys) -> Result<VerifiedBundle, BundleFault> {
         if self.version != VERSION {
             return Err(BundleFault::Version { found: self.version });
         }

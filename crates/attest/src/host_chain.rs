@@ -27,16 +27,16 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct HostChain {
     file: ChainFile,
-    chain: Chain,
+    chain: RunChain,
 }
 
 /// A chain that was read and found whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
+pub struct RunChain {
     /// The host.
     pub host: String,
     /// Its runs, in order.
-    pub links: Vec<Link>,
+    pub links: Vec<RunLink>,
     /// SHA-256 of the last line.
     pub head: String,
 }
@@ -44,7 +44,7 @@ pub struct Chain {
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct RunLink {
     /// Its number, from 1.
     pub seq: u64,
     /// SHA-256 of the line before it.
@@ -63,7 +63,7 @@ pub struct Link {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header {
+struct ChainHeader {
     version: u32,
     host: String,
     made_at: Timestamp,
@@ -112,7 +112,7 @@ impl HostChain {
             return Ok(Self { file, chain });
         }
         let host = hex(&host::random::bytes::<16>()?);
-        let header = Header { version: VERSION, host: host.clone(), made_at: now };
+        let header = ChainHeader { version: VERSION, host: host.clone(), made_at: now };
         let line = serde_json::to_string(&header)?;
         file.cut_torn_end()?;
         file.append(&line)?;
@@ -122,7 +122,7 @@ impl HostChain {
             .and_then(|folder| folder.sync_all())
             .map_err(io("bring to disk", folder))?;
         let head = ChainHead::genesis(line.as_bytes()).head;
-        Ok(Self { file, chain: Chain { host, links: Vec::new(), head } })
+        Ok(Self { file, chain: RunChain { host, links: Vec::new(), head } })
     }
 
     /// The place that the next run gets.
@@ -133,7 +133,7 @@ impl HostChain {
     }
 
     /// What is linked already.
-    pub fn chain(&self) -> &Chain {
+    pub fn chain(&self) -> &RunChain {
         &self.chain
     }
 
@@ -146,7 +146,7 @@ impl HostChain {
         statements: Vec<String>,
     ) -> Result<(), HostChainError> {
         let place = self.next_place();
-        let link = Link {
+        let link = RunLink {
             seq: place.seq,
             prev: place.prev,
             ts: now,
@@ -164,7 +164,7 @@ impl HostChain {
     }
 }
 
-impl Chain {
+impl RunChain {
     /// Reads a chain and checks every link; nothing if there is none.
     pub fn load(path: &Path) -> Result<Option<Self>, HostChainError> {
         match fs::read(path) {
@@ -175,12 +175,12 @@ impl Chain {
     }
 
     /// The line of a run.
-    pub fn find(&self, run: &str) -> Option<&Link> {
+    pub fn find(&self, run: &str) -> Option<&RunLink> {
         self.links.iter().find(|link| link.run == run)
     }
 }
 
-impl ChainLine for Link {
+impl ChainLine for RunLink {
     fn seq(&self) -> u64 {
         self.seq
     }
@@ -192,20 +192,20 @@ impl ChainLine for Link {
 
 /// Parses and verifies the complete lines of a chain: a header, then the runs, of which the first follows the header.
 /// An empty file has no chain.
-fn parse(bytes: &[u8], path: &Path) -> Result<Option<Chain>, HostChainError> {
+fn parse(bytes: &[u8], path: &Path) -> Result<Option<RunChain>, HostChainError> {
     let broken = |line, what| HostChainError::Broken { path: path.to_path_buf(), line, what };
     let whole = whole_lines(bytes);
     let Some(end) = whole.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
     let (first, rest) = (&whole[..end], &whole[end + 1..]);
-    let header: Header = serde_json::from_slice(first)
+    let header: ChainHeader = serde_json::from_slice(first)
         .map_err(|error| broken(1, format!("it does not name the host: {error}")))?;
     if header.version != VERSION {
         let what = format!("its version is {}; this program knows {VERSION}", header.version);
         return Err(broken(1, what));
     }
-    let runs = verify_chain::<Link>(rest, ChainHead::genesis(first))
+    let runs = verify_chain::<RunLink>(rest, ChainHead::genesis(first))
         .map_err(|fault| broken(fault.line + 1, fault.what.to_string()))?;
-    Ok(Some(Chain { host: header.host, links: runs.lines, head: runs.head.head }))
+    Ok(Some(RunChain { host: header.host, links: runs.lines, head: runs.head.head }))
 }
 
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> HostChainError {
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn runs_are_numbered_and_found_again() {
         let dir = tempfile::tempdir().unwrap();
-        let chain = Chain::load(&of_three(dir.path())).unwrap().unwrap();
+        let chain = RunChain::load(&of_three(dir.path())).unwrap().unwrap();
         assert_eq!(chain.links.len(), 3);
         assert_eq!(chain.find("two").map(|link| link.seq), Some(2));
         assert_eq!(chain.find("four"), None);
@@ -259,7 +259,7 @@ mod tests {
             (vec![lines[1], lines[2]], "line 1"),
         ] {
             fs::write(&path, changed.join("\n") + "\n").unwrap();
-            let words = Chain::load(&path).unwrap_err().to_string();
+            let words = RunChain::load(&path).unwrap_err().to_string();
             assert!(words.contains(line), "{words}");
             assert!(HostChain::open(&path, noon()).is_err());
         }
@@ -274,12 +274,12 @@ mod tests {
         let mut chain = HostChain::open(&path, noon()).unwrap();
         chain.append(noon(), ("bottle", "four"), events(), Vec::new()).unwrap();
         drop(chain);
-        assert_eq!(Chain::load(&path).unwrap().unwrap().links.len(), 4);
+        assert_eq!(RunChain::load(&path).unwrap().unwrap().links.len(), 4);
     }
 
     #[test]
     fn no_chain_is_no_fault() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Chain::load(&dir.path().join("none")).unwrap(), None);
+        assert_eq!(RunChain::load(&dir.path().join("none")).unwrap(), None);
     }
 }

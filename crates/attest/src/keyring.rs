@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 use crate::dsse::Envelope;
 use crate::key::{KeyFault, PublicKey, SecretKey};
-use crate::rotation::{self, RotationFault, Trust};
+use crate::rotation::{self, RotationFault, TrustedKeys};
 
 const PRIVATE: u32 = 0o600;
 const PUBLIC: u32 = 0o644;
@@ -147,7 +147,7 @@ impl Keyring {
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let trust = Trust::from_root(old.public(), &self.rotations()?);
+        let trust = TrustedKeys::from_root(old.public(), &self.rotations()?);
         let announced = |key: &SecretKey| trust.keys().any(|known| *known == key.public());
         let new = begun.filter(announced);
         if new.is_some() {
@@ -192,8 +192,8 @@ impl Keyring {
     }
 
     /// The keys that count on this host: the one that signs, and those that rotations lead to from it.
-    pub fn trust(&self) -> Result<Trust, KeyringError> {
-        Ok(Trust::from_root(self.load()?.public(), &self.rotations()?))
+    pub fn trust(&self) -> Result<TrustedKeys, KeyringError> {
+        Ok(TrustedKeys::from_root(self.load()?.public(), &self.rotations()?))
     }
 
     fn next_file(&self) -> PathBuf {

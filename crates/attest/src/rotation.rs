@@ -53,12 +53,12 @@ pub fn rotate(old: &SecretKey, new: &SecretKey, now: Timestamp) -> Result<Envelo
 
 /// The keys that count, and since when some of them no longer do.
 #[derive(Debug, Clone)]
-pub struct Trust {
+pub struct TrustedKeys {
     keys: BTreeMap<KeyId, PublicKey>,
     retired: BTreeMap<KeyId, Timestamp>,
 }
 
-impl Trust {
+impl TrustedKeys {
     /// Begins with a key that is trusted for reasons of its own (pinned, or this host's), and follows rotations from it
     /// in both directions. Those that do not verify lead nowhere.
     pub fn from_root(root: PublicKey, rotations: &[Envelope]) -> Self {
@@ -113,7 +113,7 @@ mod tests {
         rotate(old, new, "2025-01-15T12:00:00Z".parse().unwrap()).unwrap()
     }
 
-    fn trusts(trust: &Trust, key: &SecretKey) -> bool {
+    fn trusts(trust: &TrustedKeys, key: &SecretKey) -> bool {
         trust.keys().any(|known| *known == key.public())
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let (a, b, c) = (key(), key(), key());
         let list = [hand_over(&b, &c), hand_over(&a, &b)];
         for root in [&a, &b, &c] {
-            let trust = Trust::from_root(root.public(), &list);
+            let trust = TrustedKeys::from_root(root.public(), &list);
             assert!([&a, &b, &c].into_iter().all(|key| trusts(&trust, key)));
             assert!(trust.retired_at(&a.public().id()).is_some());
             assert!(trust.retired_at(&c.public().id()).is_none());
@@ -135,7 +135,7 @@ mod tests {
         for (old, new) in [(&stranger, &ours), (&ours, &stranger)] {
             let mut forged = hand_over(old, new);
             forged.signatures.retain(|line| line.keyid == stranger.public().id());
-            let trust = Trust::from_root(ours.public(), &[forged]);
+            let trust = TrustedKeys::from_root(ours.public(), &[forged]);
             assert!(!trusts(&trust, &stranger));
         }
     }
@@ -145,7 +145,7 @@ mod tests {
         let (ours, one, two) = (key(), key(), key());
         let mut forged = hand_over(&one, &two);
         forged.sign(&ours).unwrap();
-        let trust = Trust::from_root(ours.public(), &[forged]);
+        let trust = TrustedKeys::from_root(ours.public(), &[forged]);
         assert!(!trusts(&trust, &one) && !trusts(&trust, &two));
     }
 }

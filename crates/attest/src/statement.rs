@@ -81,7 +81,7 @@ impl<P: Predicate> Statement<P> {
     /// Reads verified bytes as this kind of statement and no other.
     pub fn read(verified: &Verified) -> Result<Self, EnvelopeFault> {
         // The names come first: a wrong one says more than the first field that does not fit.
-        let names: Names = verified.parse()?;
+        let names: StatementTypes = verified.parse()?;
         if (names.kind.as_str(), names.predicate_type.as_str()) != (STATEMENT_V1, P::TYPE) {
             return Err(EnvelopeFault::Payload(format!(
                 "it is a '{}' about '{}', not a '{STATEMENT_V1}' about '{}'",
@@ -105,7 +105,7 @@ impl<P: Predicate> Statement<P> {
 
 /// What a statement says about itself.
 #[derive(Deserialize)]
-struct Names {
+struct StatementTypes {
     #[serde(rename = "_type")]
     kind: String,
     #[serde(rename = "predicateType")]

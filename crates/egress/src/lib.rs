@@ -23,17 +23,17 @@ use tokio::net::UnixListener;
 pub use config::{EgressConfig, EgressError, EgressReport};
 pub use env::{model_base_url, proxy_env};
 pub use model_route::{KeySource, KeyStore, ModelRouteSpec, ModelUsage};
-pub use policy::{AllowRule, EgressPolicy, Limits, Profile, RuleError, is_public};
+pub use policy::{AllowRule, EgressLimits, EgressPolicy, EgressProfile, RuleError, is_public};
 pub use record::{EgressSummary, render_summary};
 pub use resolve::{Resolved, Resolver, SystemResolver};
 pub use state::EgressState;
 
-use proxy::Shared;
+use proxy::ProxyState;
 
 /// The egress of one run, ready to serve.
 #[derive(Debug)]
 pub struct Egress {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 }
 
 impl Egress {
@@ -48,7 +48,7 @@ impl Egress {
         keys: KeyStore,
         resolver: Arc<dyn Resolver>,
     ) -> Result<Self, EgressError> {
-        Ok(Self { shared: Arc::new(Shared::open(config, keys, resolver).await?) })
+        Ok(Self { shared: Arc::new(ProxyState::open(config, keys, resolver).await?) })
     }
 
     /// The counters, which go on changing while the run is served.
@@ -60,13 +60,13 @@ impl Egress {
     /// The summary as it stands.
     #[must_use]
     pub fn summary(&self) -> EgressSummary {
-        self.shared.journal.summary()
+        self.shared.log.summary()
     }
 
     /// Serves `listener` until `stop` comes to pass, cuts what is still open, and tells what happened.
     pub async fn serve(self, listener: UnixListener, stop: impl Future) -> EgressReport {
         proxy::accept_until(&self.shared, &listener, stop).await;
-        let summary = self.shared.journal.finish().await;
+        let summary = self.shared.log.finish().await;
         EgressReport { summary, usage: self.shared.state.usage() }
     }
 }

@@ -37,11 +37,11 @@ const KEPT_MAX: usize = 1024;
 pub(crate) struct Addresses {
     resolver: Arc<dyn Resolver>,
     keep: Duration,
-    kept: Mutex<HashMap<(String, u16), Kept>>,
+    kept: Mutex<HashMap<(String, u16), CachedAddresses>>,
 }
 
 #[derive(Clone, Debug)]
-struct Kept {
+struct CachedAddresses {
     since: Instant,
     addresses: Vec<SocketAddr>,
 }
@@ -61,7 +61,10 @@ impl Addresses {
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
-        kept.insert(name, Kept { since: clock::monotonic(), addresses: addresses.clone() });
+        kept.insert(
+            name,
+            CachedAddresses { since: clock::monotonic(), addresses: addresses.clone() },
+        );
         Ok(addresses)
     }
 

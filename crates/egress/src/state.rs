@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use host::clock;
 
 use crate::model_route::ModelUsage;
-use crate::record::{Entry, Kind};
+use crate::record::{EgressEntry, TrafficKind};
 
 /// What has happened so far.
 #[derive(Debug)]
@@ -117,10 +117,10 @@ impl EgressState {
     }
 
     /// Takes over what the log of an earlier supervisor of the same run says.
-    pub(crate) fn restore(&self, entries: &[Entry]) {
+    pub(crate) fn restore(&self, entries: &[EgressEntry]) {
         self.requests.fetch_add(entries.len() as u64, Relaxed);
         for entry in entries {
-            if entry.kind == Kind::Model {
+            if entry.kind == TrafficKind::Model {
                 let mut usage = self.usage_mut();
                 if let Some(spend) = &entry.spend {
                     usage.add(spend);

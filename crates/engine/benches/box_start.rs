@@ -11,7 +11,7 @@ use engine::workspace::{give, make_harness_state};
 use model::id::{BoxName, RunId};
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
-use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
+use sandbox::spec::{BoxLimits, BoxOutput, BoxSpec, BoxUser, MIB, MountAccess, Root};
 use testkit::measure::{compare, row, time};
 
 const ROUNDS: usize = 15;
@@ -67,7 +67,7 @@ fn spec(dir: &Path, root: Root, user: BoxUser) -> BoxSpec {
         name: BoxName::parse("agent").expect("legal"),
         root,
         workspace: dir.join("workspace"),
-        workspace_access: Access::ReadWrite,
+        workspace_access: MountAccess::ReadWrite,
         harness_state: dir.join("harness-state"),
         box_dir: dir.join("boxes/agent"),
         programs: Vec::new(),
@@ -77,8 +77,8 @@ fn spec(dir: &Path, root: Root, user: BoxUser) -> BoxSpec {
         relays: Vec::new(),
         probe_addresses: Vec::new(),
         user,
-        limits: Limits::default(),
-        output: Output::Log { cap: MIB },
+        limits: BoxLimits::default(),
+        output: BoxOutput::Log { cap: MIB },
         deadline_secs: 60,
         silence_secs: None,
         terminal: None,

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use egress::model_route::{AuthStyle, Upstream};
-use egress::{EgressConfig, EgressPolicy, KeySource, ModelRouteSpec, Profile};
+use egress::{EgressConfig, EgressPolicy, EgressProfile, KeySource, ModelRouteSpec};
 use engine::box_dir::BoxDir;
 use engine::launch::{BoxEgress, Launcher, attach, stop};
 use engine::shim::EGRESS_SOCKET;
@@ -18,12 +18,12 @@ use host::proc::{descendants, memory_bytes};
 use model::id::{BoxName, RunId};
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
-use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Relay, Root};
+use sandbox::spec::{BoxLimits, BoxOutput, BoxRelay, BoxSpec, BoxUser, MIB, MountAccess, Root};
 use testkit::measure::row;
 
 const RUNS: usize = 10;
 const RELAY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
-const OUTPUT: Output = Output::Log { cap: MIB };
+const OUTPUT: BoxOutput = BoxOutput::Log { cap: MIB };
 /// Says that it is there, then does nothing.
 const SLEEP: [&str; 3] = ["/bin/sh", "-c", "echo up; exec sleep 60"];
 
@@ -87,7 +87,7 @@ fn launch(dir: &Path) -> BoxDir {
         ModelRouteSpec::new(upstream, AuthStyle::Bearer, KeySource::None, "key-of-this-run");
     let config = EgressConfig {
         run: spec.run.to_string(),
-        policy: EgressPolicy::new(Profile::ModelOnly),
+        policy: EgressPolicy::new(EgressProfile::ModelOnly),
         model: Some(model),
         log_path: box_dir.egress_log(),
     };
@@ -100,17 +100,17 @@ fn spec(dir: &Path, user: BoxUser) -> BoxSpec {
         name: BoxName::parse("agent").expect("legal"),
         root: Root::HostUsr,
         workspace: dir.join("workspace"),
-        workspace_access: Access::ReadWrite,
+        workspace_access: MountAccess::ReadWrite,
         harness_state: dir.join("harness-state"),
         box_dir: dir.join("boxes/agent"),
         programs: Vec::new(),
         argv: SLEEP.map(str::to_owned).to_vec(),
         env: BTreeMap::new(),
         cwd: "/workspace".to_owned(),
-        relays: vec![Relay { listen: RELAY, socket: EGRESS_SOCKET.to_owned() }],
+        relays: vec![BoxRelay { listen: RELAY, socket: EGRESS_SOCKET.to_owned() }],
         probe_addresses: Vec::new(),
         user,
-        limits: Limits::default(),
+        limits: BoxLimits::default(),
         output: OUTPUT,
         deadline_secs: 60,
         silence_secs: None,

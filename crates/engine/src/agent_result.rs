@@ -1,6 +1,6 @@
 //! What an agent says about its work: claims, never evidence.
 
-use agent::{AgentReport, Outcome as AgentOutcome, Until, Usage};
+use agent::{AgentOutcome, AgentReport, QuotaReset, Usage};
 use serde::{Deserialize, Serialize};
 
 /// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
@@ -80,13 +80,13 @@ pub fn agent_result(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> A
     }
 }
 
-fn until_words(until: &Until) -> String {
+fn until_words(until: &QuotaReset) -> String {
     match until {
-        Until::InSecs(secs) => format!("{secs} s from then"),
-        Until::UnixSecs(secs) => i64::try_from(*secs)
+        QuotaReset::InSecs(secs) => format!("{secs} s from then"),
+        QuotaReset::UnixSecs(secs) => i64::try_from(*secs)
             .ok()
             .and_then(|secs| jiff::Timestamp::from_second(secs).ok())
             .map_or_else(|| secs.to_string(), |time| time.to_string()),
-        Until::Words(words) => words.clone(),
+        QuotaReset::Words(words) => words.clone(),
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use egress::{EgressConfig, EgressPolicy};
 use host::signal::Cancel;
 use model::verdict::Ended;
-use sandbox::spec::{ProgramMount, Relay};
+use sandbox::spec::{BoxRelay, ProgramMount};
 
 use crate::agent_plan::PROXY;
 use crate::agent_run::BoxLayout;
@@ -68,7 +68,7 @@ impl BoxCommand {
         spec.programs = self.programs;
         if self.policy.is_some() {
             spec.env.extend(egress::proxy_env(PROXY));
-            spec.relays = vec![Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() }];
+            spec.relays = vec![BoxRelay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() }];
         }
         spec.env.extend(self.env);
         if launch::box_status(&box_dir)? == launch::BoxStatus::NeverStarted {

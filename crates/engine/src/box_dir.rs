@@ -19,7 +19,7 @@ use std::time::SystemTime;
 use egress::EgressConfig;
 use host::file::{FileError, write_atomic, write_transient};
 use sandbox::backend::BackendKind;
-use sandbox::spec::{BoxSpec, Output};
+use sandbox::spec::{BoxOutput, BoxSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -75,10 +75,10 @@ impl BoxDir {
     }
 
     /// The box's standard output.
-    pub fn stdout(&self, output: Output) -> PathBuf {
+    pub fn stdout(&self, output: BoxOutput) -> PathBuf {
         match output {
-            Output::Log { .. } => self.0.join("stdout.log"),
-            Output::Exact { .. } => self.0.join("stdout.bin"),
+            BoxOutput::Log { .. } => self.0.join("stdout.log"),
+            BoxOutput::Exact { .. } => self.0.join("stdout.bin"),
         }
     }
 
@@ -98,7 +98,7 @@ impl BoxDir {
     }
 
     /// When the box last gave a sign of life: output, traffic, or computing.
-    pub fn last_sign(&self, output: Output) -> Option<SystemTime> {
+    pub fn last_sign(&self, output: BoxOutput) -> Option<SystemTime> {
         let files = [self.stdout(output), self.stderr(), self.egress_log(), self.pulse()];
         let touched = |path: &PathBuf| std::fs::metadata(path).ok()?.modified().ok();
         files.iter().filter_map(touched).max()

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use host::git::{ChangedEntry, CommitFacts, GitError, Identity, SealedRepo};
+use host::git::{ChangedEntry, CommitFacts, GitError, GitIdentity, SealedRepo};
 use model::escape::escape_line;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
@@ -204,7 +204,7 @@ async fn oversize(
 
 /// Names whoever is foreign, the author before the committer.
 fn foreign(commits: &[CommitFacts], (name, email): (&str, &str)) -> Vec<String> {
-    let is_foreign = |who: &&Identity| who.name != name || who.email != email;
+    let is_foreign = |who: &&GitIdentity| who.name != name || who.email != email;
     let line = |commit: &CommitFacts| {
         let who = [&commit.author, &commit.committer].into_iter().find(is_foreign)?;
         let shown = format!("{} by {} <{}>", commit.sha.short(), who.name, who.email);

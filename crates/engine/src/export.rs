@@ -9,7 +9,7 @@ use std::path::Path;
 use host::git::{GitError, OldValue, RefName, SealedRepo, UserRepo};
 use model::id::{BoxName, BranchName, IdError, RunId, Sha};
 use model::verdict::Ended;
-use sandbox::spec::{Access, BoxSpec, Limits, MIB, Output};
+use sandbox::spec::{BoxLimits, BoxOutput, BoxSpec, MIB, MountAccess};
 
 use crate::box_dir::BoxDir;
 use crate::launch::{LaunchError, Launcher, attach};
@@ -190,13 +190,13 @@ fn export_box(wish: &ExportRequest<'_>, attempt: u32, cap: u64) -> Result<BoxSpe
     Ok(BoxSpec {
         box_dir: agent.box_dir.with_file_name(name.as_str()),
         name,
-        workspace_access: Access::ReadOnly,
+        workspace_access: MountAccess::ReadOnly,
         programs: Vec::new(),
         argv,
         env: export_env(),
         relays: Vec::new(),
-        limits: Limits { file_bytes: cap, ..Limits::default() },
-        output: Output::Exact { cap },
+        limits: BoxLimits { file_bytes: cap, ..BoxLimits::default() },
+        output: BoxOutput::Exact { cap },
         deadline_secs: EXPORT_SECS,
         silence_secs: None,
         terminal: None,

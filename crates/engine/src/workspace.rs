@@ -221,7 +221,7 @@ fn observe_notes(path: &Path) -> WorkspaceNotes {
 }
 
 fn read_small(path: &Path, name: &str) -> String {
-    match host::beneath::read_beneath(path, name, 1 << 20) {
+    match host::safe_read::read_beneath(path, name, 1 << 20) {
         Ok(Some(file)) => String::from_utf8_lossy(&file.bytes).into_owned(),
         Ok(None) | Err(_) => String::new(),
     }

@@ -22,7 +22,7 @@ pub(crate) const TERMINAL_ROLE: &str = "exec-at-terminal";
 
 /// What kind of session the command leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Session {
+pub(crate) enum SessionKind {
     /// One without a terminal.
     Plain,
     /// One that its standard input controls: keys become signals, and a closed terminal hangs up.
@@ -35,20 +35,20 @@ const EXIT_NOT_FOUND: u8 = 127;
 
 /// Prepares a command that runs `argv` through this role. The caller adds environment, folder and streams.
 pub(crate) fn command<'a>(
-    session: Session,
+    session: SessionKind,
     limits: &RlimitSpec,
     argv: impl IntoIterator<Item = &'a str>,
 ) -> Result<Command, serde_json::Error> {
     let mut command = spawn::command_ourselves(match session {
-        Session::Plain => ROLE,
-        Session::AtTerminal => TERMINAL_ROLE,
+        SessionKind::Plain => ROLE,
+        SessionKind::AtTerminal => TERMINAL_ROLE,
     });
     command.arg(serde_json::to_string(limits)?).args(argv);
     Ok(command)
 }
 
 /// Becomes `program`. Returns a status only if that fails.
-pub(crate) fn run(session: Session, limits: &str, program: &str, args: &[OsString]) -> u8 {
+pub(crate) fn run(session: SessionKind, limits: &str, program: &str, args: &[OsString]) -> u8 {
     if let Err(why) = prepare(session, limits) {
         return complain(why, EXIT_NOT_EXECUTABLE);
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(session: Session, limits: &str, program: &str, args: &[OsStrin
     complain(format_args!("could not start {program}: {error}"), status)
 }
 
-fn prepare(session: Session, limits: &str) -> Result<(), String> {
+fn prepare(session: SessionKind, limits: &str) -> Result<(), String> {
     let limits: RlimitSpec = serde_json::from_str(limits).map_err(|error| error.to_string())?;
     limit::set(&limits).map_err(|error| error.to_string())?;
     SigSet::empty()
@@ -69,8 +69,8 @@ fn prepare(session: Session, limits: &str) -> Result<(), String> {
     // A process that leads its group already cannot start a session; it then has what matters, a group of its own.
     rustix::process::setsid().ok();
     match session {
-        Session::Plain => Ok(()),
-        Session::AtTerminal => rustix::process::ioctl_tiocsctty(std::io::stdin())
+        SessionKind::Plain => Ok(()),
+        SessionKind::AtTerminal => rustix::process::ioctl_tiocsctty(std::io::stdin())
             .map_err(|error| format!("could not take the terminal: {error}")),
     }
 }

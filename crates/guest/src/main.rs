@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use guest::HARNESS_STATE;
 
-use exec::Session;
+use exec::SessionKind;
 
 /// A wrong call. Only the host calls us, so this is a mistake of ours and not a person's.
 const EXIT_USAGE: u8 = 2;
@@ -35,9 +35,11 @@ fn main() -> ExitCode {
         ["play", script, state] => play::run(Path::new(script), Path::new(state)),
         [forge::ROLE, ..] => forge::run(&args[1..]),
         // The others are for ourselves alone: see `exec` and `init::userns`.
-        [exec::ROLE, limits, program, ..] => exec::run(Session::Plain, limits, program, &args[3..]),
+        [exec::ROLE, limits, program, ..] => {
+            exec::run(SessionKind::Plain, limits, program, &args[3..])
+        }
         [exec::TERMINAL_ROLE, limits, program, ..] => {
-            exec::run(Session::AtTerminal, limits, program, &args[3..])
+            exec::run(SessionKind::AtTerminal, limits, program, &args[3..])
         }
         [init::userns::ROLE] => init::userns::run(),
         ["--version"] => print_version(),

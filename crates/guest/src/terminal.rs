@@ -17,7 +17,7 @@ pub struct TerminalSize {
 
 /// What goes into a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum TerminalInput {
     /// Bytes from the keyboard.
     Keys(Vec<u8>),
     /// The window has this size now.
@@ -31,7 +31,7 @@ const KEYS: u8 = 0;
 const SIZE: u8 = 1;
 const HEADER: usize = 3;
 
-impl Input {
+impl TerminalInput {
     /// The frames that say it.
     pub fn render(&self) -> Vec<u8> {
         match self {
@@ -62,7 +62,7 @@ pub struct InputReader {
 impl InputReader {
     /// Takes the next bytes and returns what is whole by now. Host and guest come from the same build, so a kind that
     /// is not known is noise and left out.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Input> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<TerminalInput> {
         self.rest.extend_from_slice(bytes);
         let mut whole = Vec::new();
         while let Some(frame) = self.next_frame() {
@@ -78,10 +78,10 @@ impl InputReader {
     }
 }
 
-fn parse_frame(kind: u8, payload: &[u8]) -> Option<Input> {
+fn parse_frame(kind: u8, payload: &[u8]) -> Option<TerminalInput> {
     match (kind, payload) {
-        (KEYS, keys) => Some(Input::Keys(keys.to_vec())),
-        (SIZE, &[a, b, c, d]) => Some(Input::Size(TerminalSize {
+        (KEYS, keys) => Some(TerminalInput::Keys(keys.to_vec())),
+        (SIZE, &[a, b, c, d]) => Some(TerminalInput::Size(TerminalSize {
             rows: u16::from_be_bytes([a, b]),
             cols: u16::from_be_bytes([c, d]),
         })),
@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn keys_and_sizes_come_back_in_their_order_however_they_are_cut() {
-        let size = Input::Size(TerminalSize { rows: 40, cols: 300 });
-        let sent = [Input::Keys(b"ls\r".to_vec()), size, Input::Keys(vec![3])];
-        let bytes: Vec<u8> = sent.iter().flat_map(Input::render).collect();
+        let size = TerminalInput::Size(TerminalSize { rows: 40, cols: 300 });
+        let sent = [TerminalInput::Keys(b"ls\r".to_vec()), size, TerminalInput::Keys(vec![3])];
+        let bytes: Vec<u8> = sent.iter().flat_map(TerminalInput::render).collect();
         for step in 1..=bytes.len() {
             let mut reader = InputReader::default();
-            let read: Vec<Input> =
+            let read: Vec<TerminalInput> =
                 bytes.chunks(step).flat_map(|chunk| reader.push(chunk)).collect();
             assert_eq!(read, sent, "{step}");
         }
@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn what_was_pasted_is_whole_in_the_end() {
         let pasted: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
-        let read = InputReader::default().push(&Input::Keys(pasted.clone()).render());
+        let read = InputReader::default().push(&TerminalInput::Keys(pasted.clone()).render());
         assert_eq!(read.len(), pasted.len().div_ceil(KEYS_MAX));
         let keys = |input| match input {
-            Input::Keys(keys) => keys,
-            Input::Size(_) => Vec::new(),
+            TerminalInput::Keys(keys) => keys,
+            TerminalInput::Size(_) => Vec::new(),
         };
         assert_eq!(read.into_iter().flat_map(keys).collect::<Vec<u8>>(), pasted);
     }
@@ -122,7 +122,7 @@ mod tests {
     fn noise_is_left_out() {
         let mut noise = render_frame(7, b"x");
         noise.extend(render_frame(SIZE, b"abc"));
-        noise.extend(Input::Keys(b"k".to_vec()).render());
-        assert_eq!(InputReader::default().push(&noise), [Input::Keys(b"k".to_vec())]);
+        noise.extend(TerminalInput::Keys(b"k".to_vec()).render());
+        assert_eq!(InputReader::default().push(&noise), [TerminalInput::Keys(b"k".to_vec())]);
     }
 }

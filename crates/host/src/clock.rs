@@ -15,7 +15,7 @@ use rustix::time::{
 use thiserror::Error;
 use tokio::io::unix::AsyncFd;
 
-use crate::readable::watch_readable;
+use crate::async_fd::watch_readable;
 
 /// A timer could not be made or waited for.
 #[derive(Debug, Error)]

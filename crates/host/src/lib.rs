@@ -1,12 +1,12 @@
 //! The machine, seen from the rest of the house.
 //!
 //! Everything that touches the world outside the process goes through one of these modules:
-//! programs ([`process`]), git ([`git`]), files ([`mod@file`], [`beneath`]), locks ([`lock`]), the
+//! programs ([`process`]), git ([`git`]), files ([`mod@file`], [`safe_read`]), locks ([`lock`]), the
 //! environment ([`mod@env`], [`dirs`]), time ([`clock`]), chance ([`random`]) and signals ([`signal`]). The lints in
 //! `clippy.toml` close the other ways, so that a reader who wants to know what the product can do
 //! to a machine has this one crate to read.
 
-pub mod beneath;
+mod async_fd;
 pub mod chain;
 pub mod clock;
 pub mod cpu;
@@ -22,7 +22,7 @@ pub mod net;
 pub mod proc;
 pub mod process;
 pub mod random;
-mod readable;
+pub mod safe_read;
 pub mod signal;
 pub mod terminal;
 #[cfg(feature = "tls")]

@@ -15,7 +15,7 @@ const STAGE: &str = "/run/bottleworks";
 /// The stage could not be set.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {doing} {path}", path = path.display())]
-pub struct StageError {
+pub struct MountError {
     doing: &'static str,
     path: PathBuf,
     source: io::Error,
@@ -23,7 +23,7 @@ pub struct StageError {
 
 /// Moves the calling thread into a mount namespace of its own and binds each source below the stage, in order.
 /// Returns the new names. Needs root; meant for a process that does nothing else.
-pub fn stage(sources: &[&Path]) -> Result<Vec<PathBuf>, StageError> {
+pub fn stage(sources: &[&Path]) -> Result<Vec<PathBuf>, MountError> {
     let stage = Path::new(STAGE);
     fs::create_dir_all(stage).map_err(failed("create", stage))?;
     unshare(CloneFlags::CLONE_NEWNS)
@@ -47,11 +47,11 @@ pub fn stage(sources: &[&Path]) -> Result<Vec<PathBuf>, StageError> {
     Ok(staged)
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StageError {
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MountError {
     let path = path.to_path_buf();
-    move |source| StageError { doing, path, source }
+    move |source| MountError { doing, path, source }
 }
 
-fn refused(doing: &'static str, path: &Path, errno: nix::errno::Errno) -> StageError {
-    StageError { doing, path: path.to_path_buf(), source: errno.into() }
+fn refused(doing: &'static str, path: &Path, errno: nix::errno::Errno) -> MountError {
+    MountError { doing, path: path.to_path_buf(), source: errno.into() }
 }

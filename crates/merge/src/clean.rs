@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::git::{
-    GitError, Identity, MergeNote, MergedTree, NewCommit, OldValue, RefName, SealedRepo,
+    CommitDraft, GitError, GitIdentity, MergeNote, MergedTree, OldValue, RefName, SealedRepo,
 };
 use jiff::Timestamp;
 use model::id::Sha;
@@ -17,7 +17,7 @@ pub struct MergeWish<'a> {
     /// The whole message.
     pub message: &'a str,
     /// Author and committer.
-    pub identity: &'a Identity,
+    pub identity: &'a GitIdentity,
     /// The date of both.
     pub when: Timestamp,
     /// What shall point at the commit. It may point there already, but nowhere else.
@@ -123,7 +123,7 @@ pub async fn try_merge(
     let parents = [base.clone(), upstream.clone()];
     let MergeWish { message, identity, when, name } = wish;
     let tree = merged.tree;
-    let made = NewCommit { tree: &tree, parents: &parents, identity, when, message };
+    let made = CommitDraft { tree: &tree, parents: &parents, identity, when, message };
     let commit = repo.commit_tree(made).await?;
     // After a crash the same wish gives the same commit, and the ref may be there already.
     if repo.resolve_commit(name.as_str()).await?.as_ref() != Some(&commit) {

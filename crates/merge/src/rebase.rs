@@ -1,6 +1,6 @@
 //! The rebase that needs nobody: the fork's commits are made anew on upstream's, one after the other, in memory.
 
-use host::git::{CommitParts, GitError, Identity, OldValue, SealedRepo};
+use host::git::{CommitParts, GitError, GitIdentity, OldValue, SealedRepo};
 use model::id::Sha;
 
 use crate::clean::{Conflict, MergeWish, conflicts_of};
@@ -107,6 +107,6 @@ async fn replay(
     Ok(Replayed::Made(repo.write_commit(&anew, wish.identity, wish.when).await?))
 }
 
-fn stamp(identity: &Identity, seconds: i64) -> Vec<u8> {
+fn stamp(identity: &GitIdentity, seconds: i64) -> Vec<u8> {
     format!("{} <{}> {seconds} +0000", identity.name, identity.email).into_bytes()
 }

@@ -17,5 +17,6 @@ pub mod secret;
 pub mod secrets_file;
 mod told;
 pub mod verdict;
+pub mod wire;
 
 pub use told::told;

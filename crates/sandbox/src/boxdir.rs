@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use guest::config::{GuestConfig, Relay as GuestRelay, RlimitSpec, Terminal};
+use guest::config::{GuestConfig, Relay as GuestRelay, RlimitSpec, TerminalConfig};
 
 use crate::backend::BackendKind;
 use crate::error::SandboxError;
@@ -79,7 +79,7 @@ fn guest_config(spec: &BoxSpec, backend: BackendKind) -> GuestConfig {
             socket: format!("{}/{}", guest::BOX_DIR, relay.socket).into(),
         })
         .collect();
-    config.terminal = spec.terminal.map(|size| Terminal {
+    config.terminal = spec.terminal.map(|size| TerminalConfig {
         socket: format!("{}/{}", guest::BOX_DIR, guest::TERMINAL_SOCKET_FILE).into(),
         size,
     });

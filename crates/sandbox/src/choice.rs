@@ -8,7 +8,7 @@ use crate::docker::{Engine, EngineFacts};
 
 /// What this machine offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct BackendFacts {
     /// Bubblewrap, where it is.
     pub bwrap: Option<PathBuf>,
     /// The engine that answered.
@@ -19,7 +19,7 @@ pub struct Found {
 
 /// The decision, with its reason in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct BackendChoice {
     /// Which backend.
     pub kind: BackendKind,
     /// Why this one.
@@ -32,7 +32,7 @@ pub struct Choice {
 pub struct NoBackend(String);
 
 /// Looks for both backends and for `image`. When one was asked for by name, only that one is looked for.
-pub async fn observe(wanted: Option<BackendKind>, image: &str) -> Found {
+pub async fn observe(wanted: Option<BackendKind>, image: &str) -> BackendFacts {
     let bwrap = match wanted {
         Some(BackendKind::Docker) => None,
         _ => Bwrap::find().ok().map(|bwrap| bwrap.program().to_path_buf()),
@@ -45,16 +45,16 @@ pub async fn observe(wanted: Option<BackendKind>, image: &str) -> Found {
         Some(engine) => engine.has_image(image).await,
         None => false,
     };
-    Found { bwrap, engine: engine.map(|engine| engine.facts().clone()), has_image }
+    BackendFacts { bwrap, engine: engine.map(|engine| engine.facts().clone()), has_image }
 }
 
 /// What was asked for by name is used or refused, never replaced. Otherwise an engine that answers and holds the
 /// image comes first, because the kernel keeps its limits; bubblewrap is the default of a machine without one.
 pub fn choose(
     wanted: Option<BackendKind>,
-    found: &Found,
+    found: &BackendFacts,
     image: &str,
-) -> Result<Choice, NoBackend> {
+) -> Result<BackendChoice, NoBackend> {
     let engine = found.engine.as_ref().map(|engine| engine.version.as_str());
     match (wanted, engine, found.has_image, &found.bwrap) {
         (Some(BackendKind::Docker) | None, Some(version), true, _) => {
@@ -92,29 +92,29 @@ pub fn choose(
     }
 }
 
-fn choice(kind: BackendKind, reason: String) -> Result<Choice, NoBackend> {
-    Ok(Choice { kind, reason })
+fn choice(kind: BackendKind, reason: String) -> Result<BackendChoice, NoBackend> {
+    Ok(BackendChoice { kind, reason })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::docker::Flavour;
+    use crate::docker::EngineFlavour;
 
-    fn found(bwrap: bool, engine: bool, has_image: bool) -> Found {
+    fn found(bwrap: bool, engine: bool, has_image: bool) -> BackendFacts {
         let facts = EngineFacts {
             address: "unix:///x".to_owned(),
             version: "Engine 1".to_owned(),
-            flavour: Flavour::Docker,
+            flavour: EngineFlavour::Docker,
         };
-        Found {
+        BackendFacts {
             bwrap: bwrap.then(|| "/usr/bin/bwrap".into()),
             engine: engine.then_some(facts),
             has_image,
         }
     }
 
-    fn check(wanted: Option<BackendKind>, found: &Found, expected: Option<BackendKind>) {
+    fn check(wanted: Option<BackendKind>, found: &BackendFacts, expected: Option<BackendKind>) {
         let chosen = choose(wanted, found, "image:tag").ok().map(|choice| choice.kind);
         assert_eq!(chosen, expected, "{wanted:?} {found:?}");
     }

@@ -21,7 +21,7 @@ pub struct BoxSpec {
     /// The copy of the repository, at `/workspace`.
     pub workspace: PathBuf,
     /// Whether the box may write to the workspace.
-    pub workspace_access: Access,
+    pub workspace_access: MountAccess,
     /// The agent's own files (home, logs, answers), at `/harness-state`.
     pub harness_state: PathBuf,
     /// Host-owned folder of this box. Its part [`BoxSpec::guest_dir`] is what the box sees, read-only, at
@@ -37,15 +37,15 @@ pub struct BoxSpec {
     /// Its working directory inside the box.
     pub cwd: String,
     /// Loopback ports in the box that lead to sockets in the guest folder.
-    pub relays: Vec<Relay>,
+    pub relays: Vec<BoxRelay>,
     /// Addresses of this host that must not answer from inside.
     pub probe_addresses: Vec<SocketAddr>,
     /// Who the box runs as on the host.
     pub user: BoxUser,
     /// What it may use.
-    pub limits: Limits,
+    pub limits: BoxLimits,
     /// What happens to its standard output.
-    pub output: Output,
+    pub output: BoxOutput,
     /// The terminal that the command has in the box, if somebody sits at the socket in the guest folder.
     #[serde(default)]
     pub terminal: Option<TerminalSize>,
@@ -85,7 +85,7 @@ pub enum Root {
 /// Read-write or read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Access {
+pub enum MountAccess {
     /// The box may change it.
     ReadWrite,
     /// The box may look at it.
@@ -103,7 +103,7 @@ pub struct ProgramMount {
 
 /// A TCP address inside the box and the socket in the guest folder that it leads to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Relay {
+pub struct BoxRelay {
     /// For example `127.0.0.1:3128`.
     pub listen: SocketAddr,
     /// The file name of the socket in the guest folder.
@@ -136,7 +136,7 @@ impl BoxUser {
 
 /// Upper bounds of a box. All are enforced from outside or set by the guest before the agent starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct BoxLimits {
     /// Processes and threads.
     pub pids: u64,
     /// Resident memory of the whole box.
@@ -160,7 +160,7 @@ pub struct Limits {
 /// One mebibyte.
 pub const MIB: u64 = 1 << 20;
 
-impl Default for Limits {
+impl Default for BoxLimits {
     fn default() -> Self {
         Self {
             pids: 512,
@@ -179,7 +179,7 @@ impl Default for Limits {
 /// Where standard output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Output {
+pub enum BoxOutput {
     /// To a redacted log; what exceeds the cap is counted and dropped, and the box goes on.
     Log {
         /// Bytes kept.

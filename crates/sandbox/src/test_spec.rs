@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::id::{BoxName, RunId};
 
-use crate::spec::{Access, BoxSpec, BoxUser, Limits, Output, Root};
+use crate::spec::{BoxLimits, BoxOutput, BoxSpec, BoxUser, MountAccess, Root};
 
 pub(crate) fn spec() -> BoxSpec {
     BoxSpec {
@@ -12,7 +12,7 @@ pub(crate) fn spec() -> BoxSpec {
         name: BoxName::parse("agent").expect("legal"),
         root: Root::HostUsr,
         workspace: "/runs/r/workspace".into(),
-        workspace_access: Access::ReadWrite,
+        workspace_access: MountAccess::ReadWrite,
         harness_state: "/runs/r/harness-state".into(),
         box_dir: "/runs/r/boxes/agent".into(),
         programs: vec![],
@@ -22,8 +22,8 @@ pub(crate) fn spec() -> BoxSpec {
         relays: vec![],
         probe_addresses: vec![],
         user: BoxUser::DEFAULT,
-        limits: Limits::default(),
-        output: Output::Log { cap: 1 << 20 },
+        limits: BoxLimits::default(),
+        output: BoxOutput::Log { cap: 1 << 20 },
         deadline_secs: 480,
         silence_secs: None,
         terminal: None,

@@ -9,7 +9,7 @@ use engine::launch::{BoxStatus, box_status};
 use model::exit::ExitStatus;
 use model::id::BoxName;
 use model::redact::RedactingStream;
-use sandbox::spec::Output;
+use sandbox::spec::BoxOutput;
 use store::run_dir::RunDir;
 
 use crate::failure::{Failure, OrExit};
@@ -43,7 +43,7 @@ pub fn print_agent_log<S: ExitStatus>(
 ) -> Result<bool, Failure<S>> {
     let agent = BoxName::parse("agent").or_exit(S::INTERNAL)?;
     let box_dir = BoxDir::new(dir.box_dir(&agent));
-    let path = box_dir.stdout(Output::Log { cap: 0 });
+    let path = box_dir.stdout(BoxOutput::Log { cap: 0 });
     // A piece may end in the middle of a secret, so a line is held back until it is whole.
     let mut stream = RedactingStream::new(terminal::redactor());
     let mut file = None;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agent::scripted::{Script, ScriptError, parse_script};
 use egress::model_route::Price;
-use egress::{AllowRule, EgressPolicy, Profile, RuleError};
+use egress::{AllowRule, EgressPolicy, EgressProfile, RuleError};
 
 /// The image for boxes on a container engine: the one that `docker/kitchen-sink` makes.
 pub const DEFAULT_IMAGE: &str = "forklift/kitchen-sink:latest";
@@ -54,7 +54,7 @@ pub fn load_script(path: &Path) -> Result<Script, ScriptFileError> {
 
 /// Egress policy from a profile, additional hosts, and private addresses that count as public.
 pub fn egress_policy(
-    profile: Profile,
+    profile: EgressProfile,
     allow: &[String],
     permit_private: &[SocketAddr],
 ) -> Result<EgressPolicy, RuleError> {
@@ -94,8 +94,9 @@ mod tests {
     fn a_policy_has_the_hosts_and_addresses_that_were_named() {
         let address = "10.0.0.5:8080".parse().unwrap();
         let policy =
-            egress_policy(Profile::ModelOnly, &["example.org".to_owned()], &[address]).unwrap();
+            egress_policy(EgressProfile::ModelOnly, &["example.org".to_owned()], &[address])
+                .unwrap();
         assert_eq!((policy.allow.len(), policy.permit_private), (1, vec![address]));
-        assert!(egress_policy(Profile::Open, &["not a host".to_owned()], &[]).is_err());
+        assert!(egress_policy(EgressProfile::Open, &["not a host".to_owned()], &[]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use host::git::{GitError, GitVersion};
 use model::exit::ExitStatus;
-use sandbox::choice::{self, Choice, Found, NoBackend};
+use sandbox::choice::{self, BackendChoice, BackendFacts, NoBackend};
 use serde::Serialize;
 
 use crate::failure::{Failure, OrExit};
@@ -56,9 +56,9 @@ pub struct Machine {
     /// Its git.
     pub git: Result<GitVersion, GitError>,
     /// Its backends.
-    pub found: Found,
+    pub found: BackendFacts,
     /// The backend that a run would use.
-    pub chosen: Result<Choice, NoBackend>,
+    pub chosen: Result<BackendChoice, NoBackend>,
     image: String,
 }
 

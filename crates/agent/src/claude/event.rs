@@ -5,23 +5,23 @@
 
 use serde_json::Value;
 
-use crate::draft::Draft;
+use crate::draft::ReportDraft;
 use crate::field::{block_texts, count, flag, input_summary, list, number, status, text};
-use crate::reader::Taken;
+use crate::reader::EventKind;
 use crate::refusal;
-use crate::report::{Outcome, Until, Usage};
+use crate::report::{AgentOutcome, QuotaReset, Usage};
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct ClaudeEvents {
     /// How it ended, if the last event is a result.
-    end: Option<Outcome>,
+    end: Option<AgentOutcome>,
     /// When the quota that has run out is filled up again.
     resets_at: Option<u64>,
 }
 
-impl Reading {
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
+impl ClaudeEvents {
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
         match text(event, "/type") {
             Some("system") => self.take_system(event, draft),
             Some("assistant") => self.take_assistant(event, draft),
@@ -33,21 +33,23 @@ impl Reading {
                         event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_u64);
                 }
             }
-            _ => return Taken::Unknown,
+            _ => return EventKind::Unknown,
         }
-        Taken::Known
+        EventKind::Known
     }
 
     /// Success is a last line `result` that is no error and has no denials.
-    pub(crate) fn judge(&self, draft: &Draft) -> Outcome {
+    pub(crate) fn judge(&self, draft: &ReportDraft) -> AgentOutcome {
         match &self.end {
-            Some(Outcome::Finished) if !draft.denials.is_empty() => Outcome::PermissionDenied,
+            Some(AgentOutcome::Finished) if !draft.denials.is_empty() => {
+                AgentOutcome::PermissionDenied
+            }
             Some(end) => end.clone(),
-            None => Outcome::Interrupted,
+            None => AgentOutcome::Interrupted,
         }
     }
 
-    fn take_system(&mut self, event: &Value, draft: &mut Draft) {
+    fn take_system(&mut self, event: &Value, draft: &mut ReportDraft) {
         self.end = None;
         draft.name_session(text(event, "/session_id"));
         if text(event, "/subtype") == Some("api_retry") {
@@ -59,7 +61,7 @@ impl Reading {
         }
     }
 
-    fn take_assistant(&mut self, event: &Value, draft: &mut Draft) {
+    fn take_assistant(&mut self, event: &Value, draft: &mut ReportDraft) {
         self.end = None;
         for block in list(event, "/message/content") {
             if text(block, "/type") == Some("tool_use") {
@@ -80,7 +82,7 @@ impl Reading {
         }
     }
 
-    fn take_user(&mut self, event: &Value, draft: &mut Draft) {
+    fn take_user(&mut self, event: &Value, draft: &mut ReportDraft) {
         self.end = None;
         for block in list(event, "/message/content") {
             if let Some(id) = text(block, "/tool_use_id") {
@@ -89,7 +91,7 @@ impl Reading {
         }
     }
 
-    fn take_result(&mut self, event: &Value, draft: &mut Draft) {
+    fn take_result(&mut self, event: &Value, draft: &mut ReportDraft) {
         draft.name_session(text(event, "/session_id"));
         draft.usage = Usage {
             input: count(event, "/usage/input_tokens"),
@@ -114,20 +116,20 @@ impl Reading {
         self.end = Some(end);
     }
 
-    fn judge_result(&self, event: &Value) -> Outcome {
+    fn judge_result(&self, event: &Value) -> AgentOutcome {
         if event.pointer("/is_error").and_then(Value::as_bool) == Some(false) {
-            return Outcome::Finished;
+            return AgentOutcome::Finished;
         }
         if text(event, "/terminal_reason").is_some_and(|reason| reason.starts_with("aborted")) {
-            return Outcome::Interrupted;
+            return AgentOutcome::Interrupted;
         }
         match text(event, "/subtype") {
             Some("success") | None => refusal::judge(
                 status(event, "/api_error_status"),
                 text(event, "/result").unwrap_or("the model did not answer"),
-                self.resets_at.map(Until::UnixSecs),
+                self.resets_at.map(QuotaReset::UnixSecs),
             ),
-            Some(subtype) => Outcome::Failed { reason: reason_of(event, subtype) },
+            Some(subtype) => AgentOutcome::Failed { reason: reason_of(event, subtype) },
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::program::{Entries, Program, Runtime};
 use crate::provider::{AgentCommand, GuestFile, HomeFile, in_box, variables};
-use crate::request::{AgentError, AgentRequest, Manner, McpServer, SessionWish, Transport};
+use crate::request::{AgentError, AgentRequest, Interaction, McpServer, SessionRequest, Transport};
 
-pub(crate) use event::Reading;
+pub(crate) use event::ClaudeEvents;
 
 /// Where Claude Code comes from.
 pub const PROGRAM: Program = Program {
@@ -47,8 +47,8 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
         ]),
         files: mcp_file(&request.mcp).into_iter().collect(),
         home: match request.manner {
-            Manner::Headless => Vec::new(),
-            Manner::Terminal => vec![answers(request)],
+            Interaction::Headless => Vec::new(),
+            Interaction::Terminal => vec![answers(request)],
         },
     })
 }
@@ -71,7 +71,7 @@ pub(crate) fn mcp_file(servers: &[McpServer]) -> Option<GuestFile> {
 
 fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
     let mut argv = request.program(PROGRAM.name);
-    if request.manner == Manner::Headless {
+    if request.manner == Interaction::Headless {
         argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
     }
     argv.push("--dangerously-skip-permissions".to_owned());
@@ -88,11 +88,11 @@ fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
         argv.extend(["--mcp-config".to_owned(), in_box(MCP_FILE)]);
     }
     match &request.session {
-        SessionWish::Fresh { id: None } => {}
-        SessionWish::Fresh { id: Some(id) } => {
+        SessionRequest::Fresh { id: None } => {}
+        SessionRequest::Fresh { id: Some(id) } => {
             argv.extend(["--session-id".to_owned(), check_uuid(id)?]);
         }
-        SessionWish::Resume(id) => argv.extend(["--resume".to_owned(), id.clone()]),
+        SessionRequest::Resume(id) => argv.extend(["--resume".to_owned(), id.clone()]),
     }
     if let Some(words) = request.first_words() {
         argv.extend(["--".to_owned(), words.to_owned()]);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_line_keeps_the_repositorys_settings_out() {
         let mut request = sample(WireApi::Messages);
-        request.session = SessionWish::Fresh { id: Some(UUID.to_owned()) };
+        request.session = SessionRequest::Fresh { id: Some(UUID.to_owned()) };
         request.variant = Some("high".to_owned());
         request.agent = Some("reviewer".to_owned());
         let command = Provider::Claude.command(&request).unwrap();
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn at_a_terminal_it_shows_itself_and_asks_nothing_first() {
         let mut request = sample(WireApi::Messages);
-        request.manner = Manner::Terminal;
+        request.manner = Interaction::Terminal;
         request.prompt = String::new();
         request.model_route.dummy_key = "bottle-0123456789-0123456789".to_owned();
         let command = Provider::Claude.command(&request).unwrap();
@@ -199,7 +199,7 @@ mod tests {
     fn tool_servers_stand_in_a_file_of_the_box() {
         let mut request = sample(WireApi::Messages);
         request.mcp = sample_servers();
-        request.session = SessionWish::Resume(UUID.to_owned());
+        request.session = SessionRequest::Resume(UUID.to_owned());
         let command = Provider::Claude.command(&request).unwrap();
         assert!(command.argv.join(" ").ends_with(&format!(
             "--strict-mcp-config --mcp-config /harness-state/run/mcp.json --resume {UUID} \
@@ -217,7 +217,7 @@ mod tests {
             ["x", "7eba301b-919a-108e-bf63-0965e7fc3b8d", "7eba301b-919a-408e-bf63-0965e7fc3b8g"]
         {
             let mut request = sample(WireApi::Messages);
-            request.session = SessionWish::Fresh { id: Some(id.to_owned()) };
+            request.session = SessionRequest::Fresh { id: Some(id.to_owned()) };
             let error = Provider::Claude.command(&request).unwrap_err().to_string();
             assert!(error.ends_with(UUID_RULE), "{error}");
         }

@@ -4,34 +4,34 @@
 
 use serde_json::Value;
 
-use crate::draft::Draft;
+use crate::draft::ReportDraft;
 use crate::field::{count, input_summary, snippet, text};
-use crate::reader::Taken;
+use crate::reader::EventKind;
 use crate::refusal;
-use crate::report::{Outcome, Usage};
+use crate::report::{AgentOutcome, Usage};
 
 /// What is known so far.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct CodexEvents {
     earlier: Usage,
-    end: Option<Ended>,
+    end: Option<TurnEnd>,
 }
 
 /// The last event, where it is an end.
 #[derive(Debug)]
-enum Ended {
+enum TurnEnd {
     Completed,
     Failed(String),
 }
 
-impl Reading {
+impl CodexEvents {
     /// For a thread that has used this much before.
     pub(crate) fn after(earlier: Usage) -> Self {
         Self { earlier, end: None }
     }
 
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
-        let Some(kind) = text(event, "/type") else { return Taken::Unknown };
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
+        let Some(kind) = text(event, "/type") else { return EventKind::Unknown };
         let mut end = None;
         match kind {
             "thread.started" => draft.name_session(text(event, "/thread_id")),
@@ -40,37 +40,37 @@ impl Reading {
             "item.completed" => take_item_end(event, draft),
             "turn.completed" => {
                 self.take_usage(event, draft);
-                end = Some(Ended::Completed);
+                end = Some(TurnEnd::Completed);
             }
             "turn.failed" => {
                 let message = text(event, "/error/message").unwrap_or("the turn failed");
-                end = Some(Ended::Failed(message.to_owned()));
+                end = Some(TurnEnd::Failed(message.to_owned()));
             }
             "error" => take_notice(event, draft),
-            _ => return Taken::Unknown,
+            _ => return EventKind::Unknown,
         }
         self.end = end;
-        Taken::Known
+        EventKind::Known
     }
 
     /// Success is status 0 and a last event that says the turn is complete.
-    pub(crate) fn judge(&self, exit: Option<i32>) -> Outcome {
+    pub(crate) fn judge(&self, exit: Option<i32>) -> AgentOutcome {
         match (&self.end, exit) {
-            (Some(Ended::Completed), Some(0)) => Outcome::Finished,
-            (Some(Ended::Completed), Some(code)) => {
-                Outcome::Failed { reason: format!("its turn ended well, but its status is {code}") }
-            }
-            (Some(Ended::Failed(message)), _) if refusal::speaks_of_model(message) => {
+            (Some(TurnEnd::Completed), Some(0)) => AgentOutcome::Finished,
+            (Some(TurnEnd::Completed), Some(code)) => AgentOutcome::Failed {
+                reason: format!("its turn ended well, but its status is {code}"),
+            },
+            (Some(TurnEnd::Failed(message)), _) if refusal::speaks_of_model(message) => {
                 refusal::judge(None, message, None)
             }
-            (Some(Ended::Failed(message)), _) => Outcome::Failed { reason: message.clone() },
-            (Some(Ended::Completed), None) | (None, _) => Outcome::Interrupted,
+            (Some(TurnEnd::Failed(message)), _) => AgentOutcome::Failed { reason: message.clone() },
+            (Some(TurnEnd::Completed), None) | (None, _) => AgentOutcome::Interrupted,
         }
     }
 
     /// Codex counts the whole thread, earlier runs included; cached input is part of its input, and reasoning part
     /// of its output.
-    fn take_usage(&self, event: &Value, draft: &mut Draft) {
+    fn take_usage(&self, event: &Value, draft: &mut ReportDraft) {
         let cache_read = count(event, "/usage/cached_input_tokens");
         let reasoning = count(event, "/usage/reasoning_output_tokens");
         let thread = Usage {
@@ -87,13 +87,13 @@ impl Reading {
 }
 
 /// The beginning of an item, where it is the use of a tool.
-fn take_item(event: &Value, draft: &mut Draft) {
+fn take_item(event: &Value, draft: &mut ReportDraft) {
     if let (Some(id), Some((name, detail))) = (text(event, "/item/id"), tool_of(event)) {
         draft.open_call(id, &name, detail);
     }
 }
 
-fn take_item_end(event: &Value, draft: &mut Draft) {
+fn take_item_end(event: &Value, draft: &mut ReportDraft) {
     if text(event, "/item/type") == Some("agent_message") {
         let said = text(event, "/item/text").unwrap_or_default();
         draft.answer = Some(said.to_owned());
@@ -129,7 +129,7 @@ fn tool_of(event: &Value) -> Option<(String, String)> {
     }
 }
 
-fn take_notice(event: &Value, draft: &mut Draft) {
+fn take_notice(event: &Value, draft: &mut ReportDraft) {
     let message = text(event, "/message").unwrap_or_default();
     if message.starts_with("Reconnecting") {
         draft.tell_retry(message);

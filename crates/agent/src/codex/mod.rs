@@ -5,9 +5,9 @@ mod event;
 
 use crate::program::{Entries, Program, Runtime};
 use crate::provider::{AgentCommand, HomeFile, Provider, variables};
-use crate::request::{AgentError, AgentRequest, Manner, SessionWish};
+use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest};
 
-pub(crate) use event::Reading;
+pub(crate) use event::CodexEvents;
 
 /// Where Codex comes from.
 pub const PROGRAM: Program = Program {
@@ -46,18 +46,18 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
 
 fn argv(request: &AgentRequest) -> Vec<String> {
     let mut argv = request.program(PROGRAM.name);
-    let headless = request.manner == Manner::Headless;
+    let headless = request.manner == Interaction::Headless;
     if headless {
         argv.push("exec".to_owned());
     }
-    if let SessionWish::Resume(_) = request.session {
+    if let SessionRequest::Resume(_) = request.session {
         argv.push("resume".to_owned());
     }
     if headless {
         argv.push("--json".to_owned());
     }
     argv.push("--dangerously-bypass-approvals-and-sandbox".to_owned());
-    if let SessionWish::Fresh { .. } = request.session {
+    if let SessionRequest::Fresh { .. } = request.session {
         argv.extend(["-C".to_owned(), request.workspace.clone()]);
     }
     if let Some(model) = &request.model {
@@ -67,7 +67,7 @@ fn argv(request: &AgentRequest) -> Vec<String> {
         argv.extend(["-c".to_owned(), format!("model_reasoning_effort={variant}")]);
     }
     argv.push("--".to_owned());
-    if let SessionWish::Resume(id) = &request.session {
+    if let SessionRequest::Resume(id) = &request.session {
         argv.push(id.clone());
     }
     argv.extend(request.first_words().map(prompt));
@@ -102,7 +102,7 @@ mod tests {
     fn a_resumed_thread_comes_before_the_prompt_and_takes_no_folder() {
         let mut request = sample(WireApi::Responses);
         request.model = None;
-        request.session = SessionWish::Resume("01a1-x".to_owned());
+        request.session = SessionRequest::Resume("01a1-x".to_owned());
         assert_eq!(
             Provider::Codex.command(&request).unwrap().argv.join(" "),
             "codex exec resume --json --dangerously-bypass-approvals-and-sandbox \
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn at_a_terminal_it_shows_itself() {
         let mut request = sample(WireApi::Responses);
-        request.manner = Manner::Terminal;
+        request.manner = Interaction::Terminal;
         assert_eq!(
             Provider::Codex.command(&request).unwrap().argv.join(" "),
             "codex --dangerously-bypass-approvals-and-sandbox -C /workspace -m scripted \
              -- Merge upstream"
         );
         request.prompt = String::new();
-        request.session = SessionWish::Resume("01a1-x".to_owned());
+        request.session = SessionRequest::Resume("01a1-x".to_owned());
         assert_eq!(
             Provider::Codex.command(&request).unwrap().argv.join(" "),
             "codex resume --dangerously-bypass-approvals-and-sandbox -m scripted -- 01a1-x"

@@ -1,14 +1,14 @@
 //! Reads the text of a program that has no events.
 
-use crate::draft::Draft;
-use crate::reader::Taken;
-use crate::report::Outcome;
+use crate::draft::ReportDraft;
+use crate::reader::EventKind;
+use crate::report::AgentOutcome;
 
 /// How much of the text is surely kept as the answer: its end, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024;
 
 /// Takes a line as part of the answer.
-pub(crate) fn take(line: &str, draft: &mut Draft) -> Taken {
+pub(crate) fn take(line: &str, draft: &mut ReportDraft) -> EventKind {
     let answer = draft.answer.get_or_insert_default();
     if !answer.is_empty() {
         answer.push('\n');
@@ -19,14 +19,14 @@ pub(crate) fn take(line: &str, draft: &mut Draft) -> Taken {
         answer.drain(..answer.ceil_char_boundary(answer.len() - ANSWER_LIMIT));
     }
     draft.say(line);
-    Taken::Known
+    EventKind::Known
 }
 
 /// There is nothing but the status to go by.
-pub(crate) fn judge(exit: Option<i32>) -> Outcome {
+pub(crate) fn judge(exit: Option<i32>) -> AgentOutcome {
     match exit {
-        Some(0) => Outcome::Finished,
-        Some(code) => Outcome::Failed { reason: format!("it ended with status {code}") },
-        None => Outcome::Interrupted,
+        Some(0) => AgentOutcome::Finished,
+        Some(code) => AgentOutcome::Failed { reason: format!("it ended with status {code}") },
+        None => AgentOutcome::Interrupted,
     }
 }

@@ -7,7 +7,7 @@ mod template;
 
 use crate::claude;
 use crate::provider::{AgentCommand, GuestFile, Provider, in_box, variables};
-use crate::request::{AgentError, AgentRequest, SessionWish, WireApi};
+use crate::request::{AgentError, AgentRequest, SessionRequest, WireApi};
 
 pub(crate) use event::{judge, take};
 
@@ -19,7 +19,7 @@ pub const PROMPT_FILE: &str = "prompt.txt";
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
     let unsupported = |what| AgentError::Unsupported { provider: Provider::Command, what };
     match request {
-        AgentRequest { session: SessionWish::Resume(_), .. } => {
+        AgentRequest { session: SessionRequest::Resume(_), .. } => {
             Err(unsupported("a session to resume"))
         }
         AgentRequest { variant: Some(_), .. } => Err(unsupported("a variant")),
@@ -110,7 +110,7 @@ mod tests {
         no_model.model = None;
         assert_eq!(error(&no_model), AgentError::NoModel { provider: Provider::Command });
         let mut resumed = request(&["x"]);
-        resumed.session = SessionWish::Resume("1".to_owned());
+        resumed.session = SessionRequest::Resume("1".to_owned());
         assert_eq!(error(&resumed).to_string(), "command cannot be given a session to resume");
     }
 }

@@ -107,7 +107,7 @@ mod tests {
     fn the_model_route_is_the_only_provider() {
         let mut request = sample(WireApi::Chat);
         request.variant = Some("high".to_owned());
-        request.price = Some(Price { input: 3.0, output: 15.0, cache_read: 0.3 });
+        request.price = Some(Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.0 });
         check(
             &request,
             &json!({

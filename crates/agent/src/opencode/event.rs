@@ -4,17 +4,17 @@
 
 use serde_json::Value;
 
-use crate::draft::Draft;
+use crate::draft::ReportDraft;
 use crate::field::{count, input_summary, number, text};
-use crate::reader::{LINE_LIMIT, Taken};
+use crate::reader::{EventKind, LINE_LIMIT};
 use crate::refusal;
-use crate::report::{Outcome, Until, Usage};
+use crate::report::{AgentOutcome, QuotaReset, Usage};
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct OpenCodeEvents {
     last_reason: Option<String>,
-    error: Option<Outcome>,
+    error: Option<AgentOutcome>,
     step: StepText,
 }
 
@@ -26,9 +26,9 @@ enum StepText {
     Some,
 }
 
-impl Reading {
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
-        let Some(kind) = text(event, "/type") else { return Taken::Unknown };
+impl OpenCodeEvents {
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
+        let Some(kind) = text(event, "/type") else { return EventKind::Unknown };
         match kind {
             "step_start" => {
                 self.step = StepText::None;
@@ -39,32 +39,32 @@ impl Reading {
             "step_finish" => self.take_finish(event, draft),
             "error" => self.error = Some(judge_error(event)),
             "reasoning" => {}
-            _ => return Taken::Unknown,
+            _ => return EventKind::Unknown,
         }
         draft.name_session(text(event, "/sessionID"));
-        Taken::Known
+        EventKind::Known
     }
 
     /// Success is status 0, no error, and a last step that ended with `stop`. A refused permission ends the run
     /// after a step that ended with `tool-calls`, with status 0 and without a word.
-    pub(crate) fn judge(&self, exit: Option<i32>, draft: &Draft) -> Outcome {
+    pub(crate) fn judge(&self, exit: Option<i32>, draft: &ReportDraft) -> AgentOutcome {
         match (&self.error, self.last_reason.as_deref(), exit) {
             (Some(error), _, _) => error.clone(),
-            (None, Some("stop"), Some(0)) => Outcome::Finished,
-            (None, Some("stop"), Some(code)) => Outcome::Failed {
+            (None, Some("stop"), Some(0)) => AgentOutcome::Finished,
+            (None, Some("stop"), Some(code)) => AgentOutcome::Failed {
                 reason: format!("its last step ended well, but its status is {code}"),
             },
             (None, Some("tool-calls"), Some(_)) if !draft.denials.is_empty() => {
-                Outcome::PermissionDenied
+                AgentOutcome::PermissionDenied
             }
-            (None, None | Some("stop" | "tool-calls"), _) => Outcome::Interrupted,
+            (None, None | Some("stop" | "tool-calls"), _) => AgentOutcome::Interrupted,
             (None, Some(reason), _) => {
-                Outcome::Failed { reason: format!("its last step ended with `{reason}`") }
+                AgentOutcome::Failed { reason: format!("its last step ended with `{reason}`") }
             }
         }
     }
 
-    fn take_text(&mut self, event: &Value, draft: &mut Draft) {
+    fn take_text(&mut self, event: &Value, draft: &mut ReportDraft) {
         let Some(said) = text(event, "/part/text") else { return };
         match (&self.step, &mut draft.answer) {
             (StepText::Some, Some(answer)) if answer.len() > LINE_LIMIT => {}
@@ -78,7 +78,7 @@ impl Reading {
         draft.say(said);
     }
 
-    fn take_finish(&mut self, event: &Value, draft: &mut Draft) {
+    fn take_finish(&mut self, event: &Value, draft: &mut ReportDraft) {
         self.last_reason = text(event, "/part/reason").map(str::to_owned);
         let usage = Usage {
             input: count(event, "/part/tokens/input"),
@@ -91,7 +91,7 @@ impl Reading {
     }
 }
 
-fn take_tool(event: &Value, draft: &mut Draft) {
+fn take_tool(event: &Value, draft: &mut ReportDraft) {
     let name = text(event, "/part/tool").unwrap_or("tool");
     let detail = input_summary(event.pointer("/part/state/input"));
     if text(event, "/part/state/error").is_some_and(|error| error.contains("rejected permission")) {
@@ -103,7 +103,7 @@ fn take_tool(event: &Value, draft: &mut Draft) {
     draft.add_call(name, detail, completed && exit.unwrap_or(0) == 0);
 }
 
-fn judge_error(event: &Value) -> Outcome {
+fn judge_error(event: &Value) -> AgentOutcome {
     let name = text(event, "/error/name").unwrap_or("error");
     let message = text(event, "/error/data/message").unwrap_or(name);
     match name {
@@ -111,12 +111,12 @@ fn judge_error(event: &Value) -> Outcome {
             let status = crate::field::status(event, "/error/data/statusCode");
             refusal::judge(status, message, retry_after(event))
         }
-        "MessageAbortedError" => Outcome::Interrupted,
-        _ => Outcome::Failed { reason: message.to_owned() },
+        "MessageAbortedError" => AgentOutcome::Interrupted,
+        _ => AgentOutcome::Failed { reason: message.to_owned() },
     }
 }
 
-fn retry_after(event: &Value) -> Option<Until> {
+fn retry_after(event: &Value) -> Option<QuotaReset> {
     let seconds = text(event, "/error/data/responseHeaders/retry-after")?;
-    seconds.trim().parse().ok().map(Until::InSecs)
+    seconds.trim().parse().ok().map(QuotaReset::InSecs)
 }

@@ -5,9 +5,9 @@ mod event;
 
 use crate::program::{Entries, Program, Runtime};
 use crate::provider::{AgentCommand, HomeFile, Provider, variables};
-use crate::request::{AgentError, AgentRequest, Manner, SessionWish};
+use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest};
 
-pub(crate) use event::Reading;
+pub(crate) use event::OpenCodeEvents;
 
 /// Where OpenCode comes from.
 pub const PROGRAM: Program = Program {
@@ -44,8 +44,8 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
 
 fn argv(request: &AgentRequest, model: &str) -> Result<Vec<String>, AgentError> {
     match request.manner {
-        Manner::Headless => Ok(argv_headless(request, model)),
-        Manner::Terminal => argv_terminal(request, model),
+        Interaction::Headless => Ok(argv_headless(request, model)),
+        Interaction::Terminal => argv_terminal(request, model),
     }
 }
 
@@ -60,7 +60,7 @@ fn argv_terminal(request: &AgentRequest, model: &str) -> Result<Vec<String>, Age
     if let Some(agent) = &request.agent {
         argv.extend(["--agent".to_owned(), agent.clone()]);
     }
-    if let SessionWish::Resume(id) = &request.session {
+    if let SessionRequest::Resume(id) = &request.session {
         argv.extend(["--session".to_owned(), id.clone()]);
     }
     // With the equals sign, because a prompt may begin with a dash.
@@ -81,7 +81,7 @@ fn argv_headless(request: &AgentRequest, model: &str) -> Vec<String> {
     }
     // A title of ours spares the extra question to the model that would find one.
     argv.extend(["--title".to_owned(), request.run_title.clone()]);
-    if let SessionWish::Resume(id) = &request.session {
+    if let SessionRequest::Resume(id) = &request.session {
         argv.extend(["--session".to_owned(), id.clone()]);
     }
     argv.push("--".to_owned());
@@ -161,7 +161,7 @@ mod tests {
         );
         request.variant = Some("high".to_owned());
         request.agent = Some("build".to_owned());
-        request.session = SessionWish::Resume("ses_1".to_owned());
+        request.session = SessionRequest::Resume("ses_1".to_owned());
         request.launcher = vec!["/opt/agents/opencode/x".to_owned()];
         let argv = Provider::OpenCode.command(&request).unwrap().argv;
         assert_eq!(
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn at_a_terminal_it_shows_itself() {
         let mut request = sample(WireApi::Chat);
-        request.manner = Manner::Terminal;
-        request.session = SessionWish::Resume("ses_1".to_owned());
+        request.manner = Interaction::Terminal;
+        request.session = SessionRequest::Resume("ses_1".to_owned());
         let argv = |request: &AgentRequest| Provider::OpenCode.command(request).map(|it| it.argv);
         assert_eq!(
             argv(&request).unwrap(),

@@ -3,21 +3,21 @@
 
 use serde_json::Value;
 
-use crate::draft::Draft;
+use crate::draft::ReportDraft;
 use crate::field::{block_texts, count, flag, input_summary, number, text};
-use crate::reader::Taken;
+use crate::reader::EventKind;
 use crate::refusal;
-use crate::report::{Outcome, Usage};
+use crate::report::{AgentOutcome, Usage};
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct PiEvents {
     /// Why the last message of the model ended.
-    stop: Option<Stop>,
+    stop: Option<MessageEnd>,
 }
 
 #[derive(Debug)]
-struct Stop {
+struct MessageEnd {
     reason: String,
     error: Option<String>,
 }
@@ -27,8 +27,8 @@ pub(crate) fn is_repetition(line: &str) -> bool {
     line.starts_with(r#"{"type":"message_update""#)
 }
 
-impl Reading {
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut Draft) -> Taken {
+impl PiEvents {
+    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
         match text(event, "/type") {
             Some("session") => draft.name_session(text(event, "/id")),
             Some("message_end") => self.take_message(event, draft),
@@ -57,25 +57,29 @@ impl Reading {
                 | "compaction_start"
                 | "compaction_end",
             ) => {}
-            Some(_) | None => return Taken::Unknown,
+            Some(_) | None => return EventKind::Unknown,
         }
-        Taken::Known
+        EventKind::Known
     }
 
     /// Success is a last message of the model that ended with `stop`.
-    pub(crate) fn judge(&self) -> Outcome {
-        let Some(Stop { reason, error }) = &self.stop else { return Outcome::Interrupted };
+    pub(crate) fn judge(&self) -> AgentOutcome {
+        let Some(MessageEnd { reason, error }) = &self.stop else {
+            return AgentOutcome::Interrupted;
+        };
         match reason.as_str() {
-            "stop" => Outcome::Finished,
+            "stop" => AgentOutcome::Finished,
             "error" => {
                 refusal::judge(None, error.as_deref().unwrap_or("the model did not answer"), None)
             }
-            "toolUse" | "aborted" => Outcome::Interrupted,
-            other => Outcome::Failed { reason: format!("its last message ended with `{other}`") },
+            "toolUse" | "aborted" => AgentOutcome::Interrupted,
+            other => {
+                AgentOutcome::Failed { reason: format!("its last message ended with `{other}`") }
+            }
         }
     }
 
-    fn take_message(&mut self, event: &Value, draft: &mut Draft) {
+    fn take_message(&mut self, event: &Value, draft: &mut ReportDraft) {
         let Some(message) = event.pointer("/message") else { return };
         if text(message, "/role") != Some("assistant") {
             return;
@@ -92,7 +96,7 @@ impl Reading {
             draft.say(&said);
             draft.answer = Some(said);
         }
-        self.stop = Some(Stop {
+        self.stop = Some(MessageEnd {
             reason: text(message, "/stopReason").unwrap_or("nothing").to_owned(),
             error: text(message, "/errorMessage").map(str::to_owned),
         });

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::claude;
 use crate::program::{Entries, Program, Runtime};
 use crate::provider::{AgentCommand, GuestFile, HomeFile, Provider, in_box, variables};
-use crate::request::{AgentError, AgentRequest, Manner, SessionWish, WireApi};
+use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest, WireApi};
 
-pub(crate) use event::{Reading, is_repetition};
+pub(crate) use event::{PiEvents, is_repetition};
 
 /// Where pi comes from.
 pub const PROGRAM: Program = Program {
@@ -56,7 +56,7 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
 
 fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
     let mut argv = request.program(PROGRAM.name);
-    if request.manner == Manner::Headless {
+    if request.manner == Interaction::Headless {
         argv.extend(["-p", "--mode", "json"].map(str::to_owned));
     }
     argv.extend(["--provider", PROVIDER].map(str::to_owned));
@@ -72,7 +72,7 @@ fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
     if !request.mcp.is_empty() {
         argv.extend(["-e".to_owned(), in_box(BRIDGE_FILE)]);
     }
-    if let SessionWish::Resume(id) = &request.session {
+    if let SessionRequest::Resume(id) = &request.session {
         argv.extend(["--session".to_owned(), id.clone()]);
     }
     argv.extend(request.first_words().map(prompt));
@@ -152,7 +152,7 @@ mod tests {
     fn the_line_keeps_the_repositorys_extensions_out() {
         let mut request = sample(WireApi::Chat);
         request.variant = Some("high".to_owned());
-        request.session = SessionWish::Resume("01a1-x".to_owned());
+        request.session = SessionRequest::Resume("01a1-x".to_owned());
         let command = Provider::Pi.command(&request).unwrap();
         assert_eq!(
             command.argv.join(" "),
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn at_a_terminal_it_shows_itself() {
         let mut request = sample(WireApi::Chat);
-        request.manner = Manner::Terminal;
+        request.manner = Interaction::Terminal;
         request.prompt = String::new();
         assert_eq!(
             Provider::Pi.command(&request).unwrap().argv.join(" "),
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_model_route_is_the_only_provider() {
         let mut request = sample(WireApi::Chat);
-        request.price = Some(Price { input: 3.0, output: 15.0, cache_read: 0.3 });
+        request.price = Some(Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.0 });
         let command = Provider::Pi.command(&request).unwrap();
         assert_eq!(
             models_of(&command),

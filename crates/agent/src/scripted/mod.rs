@@ -10,10 +10,9 @@ use std::collections::BTreeMap;
 
 use crate::provider::{AgentCommand, GuestFile, in_box};
 
-pub(crate) use event::Reading;
+pub(crate) use event::ScriptedEvents;
 pub use guest::script::Script;
 
-pub use event::{ScriptReport, StepReport, read_events};
 pub use parse::{ScriptError, parse_script};
 
 /// The script in the read-only folder of the box.
@@ -61,7 +60,7 @@ mod tests {
         let (_, rest) = reference.split_once("```toml\n").unwrap();
         let (example, _) = rest.split_once("```").unwrap();
         let script = parse_script(example).unwrap();
-        let mut kinds: Vec<_> = script.steps.iter().map(guest::script::Step::kind).collect();
+        let mut kinds: Vec<_> = script.steps.iter().map(guest::script::ScriptStep::kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         assert_eq!(kinds, ["ask", "daemon", "exit", "print", "run", "sleep", "stuck", "write"]);

@@ -1,6 +1,6 @@
 //! Reads a script that a person wrote, and says which line is wrong.
 
-use guest::script::{Script, Step};
+use guest::script::{Script, ScriptStep};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -53,8 +53,10 @@ pub fn parse_script(toml_text: &str) -> Result<Script, ScriptError> {
 /// reported by serde for the list of steps, which would point everybody at the first.
 fn first_bad_step(toml_text: &str) -> Option<usize> {
     let outline: Outline = toml::from_str(toml_text).ok()?;
-    let bad =
-        outline.step.into_iter().find(|step| Step::deserialize(step.as_ref().clone()).is_err())?;
+    let bad = outline
+        .step
+        .into_iter()
+        .find(|step| ScriptStep::deserialize(step.as_ref().clone()).is_err())?;
     Some(line_at(toml_text, bad.span().start))
 }
 

@@ -2,7 +2,7 @@
 
 use agent::reader::LINE_LIMIT;
 use agent::report::{UNKNOWN_KEPT, UNKNOWN_LENGTH};
-use agent::{EventReader, Outcome, Provider, Until};
+use agent::{AgentOutcome, EventReader, Provider, QuotaReset};
 use proptest::prelude::*;
 
 use crate::sample;
@@ -30,7 +30,7 @@ fn events_that_nobody_knows_are_kept() {
         if provider != Provider::Command {
             let report = read(provider, &lines, None);
             assert_eq!(report.unknown, lines, "{provider:?}");
-            assert_eq!(report.outcome, Outcome::Interrupted, "{provider:?}");
+            assert_eq!(report.outcome, AgentOutcome::Interrupted, "{provider:?}");
         }
     }
 }
@@ -40,7 +40,7 @@ fn noise_between_the_events_changes_nothing() {
     let text = sample::load("codex-success");
     let noisy: Vec<_> = text.lines().flat_map(|line| [line, "", "warning: noise"]).collect();
     let report = read(Provider::Codex, &noisy, Some(0));
-    assert_eq!(report.outcome, Outcome::Finished);
+    assert_eq!(report.outcome, AgentOutcome::Finished);
     assert_eq!(report.unknown_count, 6);
 }
 
@@ -78,13 +78,13 @@ fn a_quota_is_told_with_its_end() {
     let claude = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You've hit your limit · resets 3pm"}"#;
     let pi = r#"{"type":"message_end","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"429 Rate limit reached, try again in 20s"}}"#;
     for (provider, lines, expected) in [
-        (Provider::OpenCode, vec![opencode], Until::InSecs(30)),
-        (Provider::Codex, vec![codex], Until::Words("3:45 PM".to_owned())),
-        (Provider::Claude, vec![limit, claude], Until::UnixSecs(1_794_728_000)),
-        (Provider::Pi, vec![pi], Until::Words("20s".to_owned())),
+        (Provider::OpenCode, vec![opencode], QuotaReset::InSecs(30)),
+        (Provider::Codex, vec![codex], QuotaReset::Words("3:45 PM".to_owned())),
+        (Provider::Claude, vec![limit, claude], QuotaReset::UnixSecs(1_794_728_000)),
+        (Provider::Pi, vec![pi], QuotaReset::Words("20s".to_owned())),
     ] {
         match read(provider, &lines, Some(1)).outcome {
-            Outcome::QuotaExhausted { until, .. } => assert_eq!(until, Some(expected)),
+            AgentOutcome::QuotaExhausted { until, .. } => assert_eq!(until, Some(expected)),
             other => panic!("{provider:?}: {other:?}"),
         }
     }
@@ -100,8 +100,8 @@ fn a_cost_of_nothing_for_something_is_no_cost() {
 fn claude_that_goes_on_after_a_result_has_not_ended() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#;
     let more = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"wait"}]}}"#;
-    assert_eq!(read(Provider::Claude, &[result], Some(0)).outcome, Outcome::Finished);
-    assert_eq!(read(Provider::Claude, &[result, more], Some(0)).outcome, Outcome::Interrupted);
+    assert_eq!(read(Provider::Claude, &[result], Some(0)).outcome, AgentOutcome::Finished);
+    assert_eq!(read(Provider::Claude, &[result, more], Some(0)).outcome, AgentOutcome::Interrupted);
     let vague = r#"{"type":"result","subtype":"success","result":"done"}"#;
     assert!(!read(Provider::Claude, &[vague], Some(0)).outcome.is_finished());
 }
@@ -112,20 +112,20 @@ fn an_answer_cut_short_is_a_failure() {
     let opencode = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"length"}}"#;
     for (provider, line) in [(Provider::Pi, pi), (Provider::OpenCode, opencode)] {
         let outcome = read(provider, &[line], Some(0)).outcome;
-        assert!(matches!(&outcome, Outcome::Failed { reason } if reason.contains("`length`")));
+        assert!(matches!(&outcome, AgentOutcome::Failed { reason } if reason.contains("`length`")));
     }
 }
 
 #[test]
 fn a_program_of_ones_own_is_judged_by_its_status() {
     let report = read(Provider::Command, &["{\"type\":\"result\"}", "", "all done"], Some(0));
-    assert_eq!(report.outcome, Outcome::Finished);
+    assert_eq!(report.outcome, AgentOutcome::Finished);
     assert_eq!(report.answer.as_deref(), Some("{\"type\":\"result\"}\nall done"));
     assert_eq!(
         read(Provider::Command, &["no"], Some(2)).outcome,
-        Outcome::Failed { reason: "it ended with status 2".to_owned() }
+        AgentOutcome::Failed { reason: "it ended with status 2".to_owned() }
     );
-    assert_eq!(read(Provider::Command, &[], None).outcome, Outcome::Interrupted);
+    assert_eq!(read(Provider::Command, &[], None).outcome, AgentOutcome::Interrupted);
     let long = "é".repeat(LINE_LIMIT);
     let answer = read(Provider::Command, &[&long, &long, "end"], Some(0)).answer.unwrap();
     assert!(answer.ends_with("end") && answer.len() < 200_000);

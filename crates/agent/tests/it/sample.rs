@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use agent::{AgentReport, EventReader, Outcome, Progress, Provider, Usage};
+use agent::{AgentOutcome, AgentReport, EventReader, Progress, Provider, Usage};
 
 /// What one file says. Exit statuses are those that the agents had.
 struct Expected {
     file: &'static str,
     exit: Option<i32>,
-    outcome: Outcome,
+    outcome: AgentOutcome,
     /// Input, output, tokens from the cache.
     tokens: [u64; 3],
     cost_usd: Option<f64>,
@@ -24,12 +24,12 @@ const MERGED: Option<&str> = Some("Merged upstream/main into main. Done.");
 const PINGED: Option<&str> = Some("MCP said PING.");
 const FAILED: Option<&str> = Some("the command failed");
 
-fn refused(status: impl Into<Option<u16>>, message: &str) -> Outcome {
-    Outcome::ModelRefused { status: status.into(), message: message.to_owned() }
+fn refused(status: impl Into<Option<u16>>, message: &str) -> AgentOutcome {
+    AgentOutcome::ModelRefused { status: status.into(), message: message.to_owned() }
 }
 
-fn failed(reason: &str) -> Outcome {
-    Outcome::Failed { reason: reason.to_owned() }
+fn failed(reason: &str) -> AgentOutcome {
+    AgentOutcome::Failed { reason: reason.to_owned() }
 }
 
 fn claude() -> Vec<Expected> {
@@ -75,7 +75,7 @@ fn claude() -> Vec<Expected> {
         Expected {
             file: "claude-mcp",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "e1172750-e2fe-4c96-9dbf-09652a4d3b7b",
@@ -85,7 +85,7 @@ fn claude() -> Vec<Expected> {
         Expected {
             file: "claude-permission-denied",
             exit: Some(0),
-            outcome: Outcome::PermissionDenied,
+            outcome: AgentOutcome::PermissionDenied,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "2711ab95-f287-4f29-a4d9-6f486ebdbfac",
@@ -117,7 +117,7 @@ fn claude() -> Vec<Expected> {
         Expected {
             file: "claude-sigint",
             exit: Some(0),
-            outcome: Outcome::Interrupted,
+            outcome: AgentOutcome::Interrupted,
             tokens: [0, 0, 0],
             cost_usd: Some(0.0),
             session: "e2feb165-ffdc-44f2-b5c4-77efb9effc7c",
@@ -127,7 +127,7 @@ fn claude() -> Vec<Expected> {
         Expected {
             file: "claude-success",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "7eba301b-919a-408e-bf63-0965e7fc3b8d",
@@ -137,7 +137,7 @@ fn claude() -> Vec<Expected> {
         Expected {
             file: "claude-tool-exit3",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "65afd775-70d8-4273-a3d7-82ec87a369f0",
@@ -179,7 +179,7 @@ fn codex() -> Vec<Expected> {
         Expected {
             file: "codex-mcp",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: None,
             session: "01a1de0f-4838-7843-b025-b4a4a1d1db26",
@@ -189,7 +189,7 @@ fn codex() -> Vec<Expected> {
         Expected {
             file: "codex-refused-endless",
             exit: None,
-            outcome: Outcome::Interrupted,
+            outcome: AgentOutcome::Interrupted,
             tokens: [0, 0, 0],
             cost_usd: None,
             session: "01a1de0f-d4ef-7602-b398-9bcd296b6109",
@@ -199,7 +199,7 @@ fn codex() -> Vec<Expected> {
         Expected {
             file: "codex-resume-turn2",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [4000, 200, 800],
             cost_usd: None,
             session: "01a1de0f-5f99-7e53-91e0-db20c7a5f4b5",
@@ -209,7 +209,7 @@ fn codex() -> Vec<Expected> {
         Expected {
             file: "codex-success",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: None,
             session: "01a1de27-888a-7c00-b035-c5fb82f02e7e",
@@ -219,7 +219,7 @@ fn codex() -> Vec<Expected> {
         Expected {
             file: "codex-tool-exit3",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: None,
             session: "01a1de0a-df8c-7000-87bf-ce194b9fe127",
@@ -229,7 +229,7 @@ fn codex() -> Vec<Expected> {
         Expected {
             file: "codex-unknown-model-warning",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: None,
             session: "01a1de0a-d11b-7930-9198-96c9fe0eca49",
@@ -264,7 +264,7 @@ fn opencode() -> Vec<Expected> {
         Expected {
             file: "opencode-mcp",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "ses_e21e3e168ffearl5PQKwNbt5l2",
@@ -274,7 +274,7 @@ fn opencode() -> Vec<Expected> {
         Expected {
             file: "opencode-permission-rejected",
             exit: Some(0),
-            outcome: Outcome::PermissionDenied,
+            outcome: AgentOutcome::PermissionDenied,
             tokens: [1000, 50, 200],
             cost_usd: Some(0.00381),
             session: "ses_e21d98e45ffe912enviNut8Nel",
@@ -297,7 +297,7 @@ fn opencode() -> Vec<Expected> {
         Expected {
             file: "opencode-resume-turn2",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "ses_e21e48083ffeGumBRrs2zCp1xW",
@@ -307,7 +307,7 @@ fn opencode() -> Vec<Expected> {
         Expected {
             file: "opencode-success",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "ses_e21f29a78ffeOHDEIcaw18cC6e",
@@ -317,7 +317,7 @@ fn opencode() -> Vec<Expected> {
         Expected {
             file: "opencode-tool-exit3",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "ses_e21f1b4cbffemNHWAhII9RprQy",
@@ -352,7 +352,7 @@ fn pi() -> Vec<Expected> {
         Expected {
             file: "pi-extension-tool",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "01a1de20-0aa8-74a1-b302-828782d6482e",
@@ -362,7 +362,7 @@ fn pi() -> Vec<Expected> {
         Expected {
             file: "pi-success",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "01a1de0c-bb27-70cf-a18f-1e12c4ba0725",
@@ -372,7 +372,7 @@ fn pi() -> Vec<Expected> {
         Expected {
             file: "pi-tool-exit3",
             exit: Some(0),
-            outcome: Outcome::Finished,
+            outcome: AgentOutcome::Finished,
             tokens: [2000, 100, 400],
             cost_usd: Some(0.00762),
             session: "01a1de0c-dabf-72f5-9024-9b08d9b2a71e",
@@ -476,7 +476,7 @@ fn a_last_line_that_breaks_off_is_no_end() {
             reader.push_line(line);
         }
         let report = reader.finish(None);
-        assert_eq!(report.outcome, Outcome::Interrupted, "{file}");
+        assert_eq!(report.outcome, AgentOutcome::Interrupted, "{file}");
         assert_eq!((report.unknown.len(), report.unknown_count), (1, 1), "{file}");
     }
 }
@@ -484,7 +484,10 @@ fn a_last_line_that_breaks_off_is_no_end() {
 #[test]
 fn a_good_status_makes_no_success() {
     for file in ["claude-error-401", "codex-error-500", "opencode-refused", "pi-error-401"] {
-        assert!(matches!(read(file, Some(0)).1.outcome, Outcome::ModelRefused { .. }), "{file}");
+        assert!(
+            matches!(read(file, Some(0)).1.outcome, AgentOutcome::ModelRefused { .. }),
+            "{file}"
+        );
     }
     let silent = EventReader::new(Provider::Claude).finish(Some(0));
     assert_eq!(silent.outcome, failed("it ended with status 0 before its first event"));
@@ -493,7 +496,7 @@ fn a_good_status_makes_no_success() {
 #[test]
 fn a_bad_status_speaks_against_those_that_have_a_good_one() {
     for file in ["codex-success", "opencode-success"] {
-        assert!(matches!(read(file, Some(1)).1.outcome, Outcome::Failed { .. }), "{file}");
+        assert!(matches!(read(file, Some(1)).1.outcome, AgentOutcome::Failed { .. }), "{file}");
     }
 }
 
@@ -502,8 +505,8 @@ fn an_agent_that_did_not_start_is_told_from_one_that_was_stopped() {
     for provider in [Provider::OpenCode, Provider::Codex, Provider::Claude, Provider::Pi] {
         let end = |exit| EventReader::new(provider).finish(exit).outcome;
         assert_eq!(end(Some(1)), failed("it ended with status 1 before its first event"));
-        assert_eq!(end(Some(143)), Outcome::Interrupted);
-        assert_eq!(end(None), Outcome::Interrupted);
+        assert_eq!(end(Some(143)), AgentOutcome::Interrupted);
+        assert_eq!(end(None), AgentOutcome::Interrupted);
     }
 }
 

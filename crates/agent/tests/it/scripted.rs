@@ -1,6 +1,6 @@
 //! The scripted agent, read like any other.
 
-use agent::{AgentReport, EventReader, Outcome, Progress, Provider};
+use agent::{AgentOutcome, AgentReport, EventReader, Progress, Provider};
 
 const STEPS: [&str; 5] = [
     r#"{"detail":"git status","index":0,"kind":"run","type":"step"}"#,
@@ -22,7 +22,7 @@ fn read(more: &[&str], exit: Option<i32>) -> AgentReport {
 #[test]
 fn steps_are_tools_and_the_rest_is_kept() {
     let report = read(&[r#"{"status":0,"type":"result"}"#], Some(0));
-    assert_eq!(report.outcome, Outcome::Finished);
+    assert_eq!(report.outcome, AgentOutcome::Finished);
     let calls: Vec<_> =
         report.tool_calls.iter().map(|call| (call.detail.as_str(), call.ok)).collect();
     assert_eq!(calls, [("git status", Some(true)), ("false", Some(false))]);
@@ -35,13 +35,13 @@ fn a_script_ends_with_its_own_status() {
     let ended = |more: &[&str]| read(more, Some(0)).outcome;
     assert_eq!(
         ended(&[r#"{"status":3,"type":"result"}"#]),
-        Outcome::Failed { reason: "the script ended with status 3".to_owned() }
+        AgentOutcome::Failed { reason: "the script ended with status 3".to_owned() }
     );
     assert_eq!(
         ended(&[ASKED, r#"{"status":0,"type":"result"}"#]),
-        Outcome::NeedsClarification { question: "red or blue?".to_owned() }
+        AgentOutcome::NeedsClarification { question: "red or blue?".to_owned() }
     );
-    assert_eq!(ended(&[ASKED]), Outcome::Interrupted);
+    assert_eq!(ended(&[ASKED]), AgentOutcome::Interrupted);
 }
 
 #[test]
@@ -51,4 +51,33 @@ fn a_step_is_news() {
         reader.push_line(STEPS[0]),
         [Progress::ToolCall { name: "run".to_owned(), summary: "git status".to_owned() }]
     );
+}
+
+#[test]
+fn an_agent_that_was_stopped_leaves_a_step_open() {
+    let report = read(&[r#"{"type":"step","index":2,"kind":"sleep","detail":"600 s"}"#], None);
+    assert_eq!(report.outcome, AgentOutcome::Interrupted);
+    assert_eq!(report.tool_calls.last().map(|call| call.ok), Some(None));
+}
+
+#[test]
+fn a_line_that_is_not_an_event_is_kept_as_text() {
+    let lines = [
+        "{",
+        "[1]",
+        "null",
+        r#"{"type":"thought","text":"hm"}"#,
+        r#"{"type":"step","index":-1,"kind":"run","detail":""}"#,
+        r#"{"status":0}"#,
+        r#"hi{"type":"result","status":0}"#,
+    ];
+    let report = read(&lines, Some(0));
+    assert_eq!(report.unknown[1..], lines);
+    assert_eq!(report.tool_calls.len(), 2);
+}
+
+#[test]
+fn an_end_without_a_beginning_invents_no_step() {
+    let report = read(&[r#"{"type":"step-done","index":7,"status":0,"ms":1}"#], Some(0));
+    assert_eq!(report.tool_calls.len(), 2);
 }

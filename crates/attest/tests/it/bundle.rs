@@ -3,7 +3,7 @@
 use attest::bundle::{Bundle, BundleFault};
 use attest::dsse::{Envelope, EnvelopeFault};
 use attest::key::SecretKey;
-use attest::rotation::{Trust, rotate};
+use attest::rotation::{TrustedKeys, rotate};
 use attest::statement::Statement;
 
 use crate::sample::{bottle_run, pending, provenance};
@@ -22,7 +22,7 @@ fn signed() -> Signed {
 
 impl Signed {
     fn fault(&self) -> BundleFault {
-        self.bundle.verify(&Trust::from_root(self.key.public(), &[])).expect_err("refused")
+        self.bundle.verify(&TrustedKeys::from_root(self.key.public(), &[])).expect_err("refused")
     }
 
     /// Puts another payload in, signed by the same key.
@@ -36,7 +36,7 @@ impl Signed {
 #[test]
 fn a_signed_bundle_says_what_was_put_into_it() {
     let signed = signed();
-    let trust = Trust::from_root(signed.key.public(), &[]);
+    let trust = TrustedKeys::from_root(signed.key.public(), &[]);
     let verified = signed.bundle.verify(&trust).expect("it verifies");
     assert_eq!(verified.run, bottle_run());
     assert_eq!(verified.provenance, provenance());
@@ -48,7 +48,7 @@ fn a_signed_bundle_says_what_was_put_into_it() {
 #[test]
 fn a_bundle_that_nobody_signed_yet_is_told_from_a_broken_one() {
     let key = SecretKey::generate().expect("a key").public();
-    let fault = pending().verify(&Trust::from_root(key, &[])).expect_err("refused");
+    let fault = pending().verify(&TrustedKeys::from_root(key, &[])).expect_err("refused");
     assert_eq!(fault, BundleFault::Pending { reason: "the key is away".to_owned() });
 }
 
@@ -116,7 +116,7 @@ fn whoever_pinned_the_first_key_gets_to_the_one_that_signed() {
         .expect("a rotation");
     let mut bundle = pending();
     bundle.sign(&second, vec![handed]).expect("signed");
-    let trust = Trust::from_root(first.public(), &bundle.rotations);
+    let trust = TrustedKeys::from_root(first.public(), &bundle.rotations);
     assert_eq!(bundle.verify(&trust).expect("it verifies").keyid, second.public().id());
     // The old key signs nothing that happened after it was replaced.
     let rotations = bundle.rotations.clone();

@@ -6,7 +6,7 @@ use engine::launch::Launcher;
 use host::signal::cancel_on_signals;
 use model::exit::BottleExit;
 use model::id::{BoxName, ProjectName};
-use sandbox::spec::{Access, BoxUser};
+use sandbox::spec::{BoxUser, MountAccess};
 use store::run_dir::RunDir;
 
 use super::block_on;
@@ -43,7 +43,7 @@ pub(crate) fn run(ui: &Ui, slug: &str, argv: Vec<String>) -> Outcome {
             name,
             root: root_of(record.backend, &contents),
             workspace: bottle.workspace(),
-            access: if lock.is_some() { Access::ReadWrite } else { Access::ReadOnly },
+            access: if lock.is_some() { MountAccess::ReadWrite } else { MountAccess::ReadOnly },
             harness_state: bottle.harness_state(),
             user: BoxUser::of_caller(),
             limits: box_limits(&manifest.limits),

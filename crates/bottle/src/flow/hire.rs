@@ -5,7 +5,7 @@ use std::path::Path;
 use egress::model_route::Caps;
 use engine::agent_plan::{AgentOptions, KeyLocation, ResolvedAgent, resolve_agent};
 use model::exit::BottleExit;
-use sandbox::spec::{Limits, MIB};
+use sandbox::spec::{BoxLimits, MIB};
 use shell::agent_settings::{load_script, price};
 
 use super::home::{Home, Shelf};
@@ -51,9 +51,9 @@ fn key_place(manifest: &AgentManifest) -> Option<KeyLocation> {
 }
 
 /// What the box may use.
-pub(crate) fn box_limits(table: &LimitsTable) -> Limits {
-    let usual = Limits::default();
-    Limits {
+pub(crate) fn box_limits(table: &LimitsTable) -> BoxLimits {
+    let usual = BoxLimits::default();
+    BoxLimits {
         memory_bytes: table.memory_mb.map_or(usual.memory_bytes, |mb| mb * MIB),
         workspace_bytes: table.disk_mb.map_or(usual.workspace_bytes, |mb| mb * MIB),
         pids: table.processes.unwrap_or(usual.pids),

@@ -10,7 +10,7 @@ use model::exit::BottleExit;
 use model::id::{BranchName, Sha};
 use orchestrator_db::BottleStep;
 use sandbox::backend::BackendKind;
-use sandbox::choice::{self, Choice};
+use sandbox::choice::{self, BackendChoice};
 use shell::agent_settings::DEFAULT_IMAGE;
 use store::metadata::load_metadata;
 
@@ -71,7 +71,7 @@ pub(super) struct Staff {
     pub(super) manifest: AgentManifest,
     pub(super) bottle: BottleManifest,
     pub(super) resolved: ResolvedAgent,
-    pub(super) choice: Choice,
+    pub(super) choice: BackendChoice,
 }
 
 /// Starts a new bottle and runs one prompt in it. With `access` it is a forge run.

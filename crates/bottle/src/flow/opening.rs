@@ -1,6 +1,6 @@
 //! A bottle that is about to run: its pins, its prompt, its plan and the first page of its record become one [`Run`].
 
-use agent::{McpServer, Provider, SessionWish, Transport};
+use agent::{McpServer, Provider, SessionRequest, Transport};
 use engine::agent_plan::{AgentPlan, AgentTask};
 use engine::terminal::TerminalPlan;
 use guest::FORGE_PORT;
@@ -168,7 +168,7 @@ impl Opening<'_> {
         let tools = self.access.iter().filter(|_| provider.speaks_mcp());
         let mcp = tools.map(|_| forge_tools()).collect();
         let chosen = self.terminal.as_ref().map(|_| session_of(dir.id()));
-        let session = session.map_or(SessionWish::Fresh { id: chosen }, SessionWish::Resume);
+        let session = session.map_or(SessionRequest::Fresh { id: chosen }, SessionRequest::Resume);
         let task = AgentTask { run: dir.id(), prompt, context: None, session, mcp };
         let plan = match self.terminal.clone() {
             Some(terminal) => staff.resolved.plan_at_terminal(task, terminal),

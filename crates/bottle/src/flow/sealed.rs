@@ -9,7 +9,7 @@ use engine::launch::Launcher;
 use model::exit::BottleExit;
 use model::id::BoxName;
 use sandbox::backend::BackendKind;
-use sandbox::spec::{Access, BoxUser, Root};
+use sandbox::spec::{BoxUser, MountAccess, Root};
 use shell::agent_settings::DEFAULT_IMAGE;
 use store::run_dir::RunDir;
 
@@ -56,7 +56,7 @@ impl Run<'_> {
             name,
             root: root_of(self.meta.backend, &self.meta.bottle),
             workspace: self.bottle.workspace(),
-            access: Access::ReadWrite,
+            access: MountAccess::ReadWrite,
             harness_state: self.bottle.harness_state(),
             user: BoxUser::of_caller(),
             limits: box_limits(&self.meta.manifest.limits),

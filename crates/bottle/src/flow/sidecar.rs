@@ -13,7 +13,7 @@ use host::process::{ProcessHandle, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
 use model::exit::BottleExit;
 use model::id::BoxName;
-use sandbox::spec::{ProgramMount, Relay};
+use sandbox::spec::{BoxRelay, ProgramMount};
 use sidecar::{DoneEvent, load_events};
 use store::run_dir::RunDir;
 
@@ -95,7 +95,7 @@ impl SidecarPlace {
     /// What the agent's box needs to reach the sidecar: the relay for tools over HTTP, and the command on its path.
     pub(crate) fn fit(&self, plan: &mut engine::agent_plan::AgentPlan) {
         let listen = ([127, 0, 0, 1], FORGE_PORT).into();
-        plan.sidecars.push(Relay { listen, socket: FORGE_SOCKET_FILE.to_owned() });
+        plan.sidecars.push(BoxRelay { listen, socket: FORGE_SOCKET_FILE.to_owned() });
         plan.programs.push(ProgramMount { host: self.command(), inside: COMMAND_DIR.to_owned() });
         let path = plan.env.get("PATH").map_or(SYSTEM_PATH, String::as_str);
         plan.env.insert("PATH".to_owned(), format!("{COMMAND_DIR}:{path}"));

@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use attest::bottle_run::EventLog;
 use attest::bundle::{BUNDLE_FILE, Bundle, BundleFault, VerifiedBundle};
-use attest::host_chain::Chain;
+use attest::host_chain::RunChain;
 use attest::keyring::load_public;
-use attest::rotation::Trust;
+use attest::rotation::TrustedKeys;
 use attest::statement::Resource;
 use host::digest::sha256_file;
 use model::exit::BottleExit;
@@ -39,7 +39,7 @@ pub(crate) fn verify(home: &Home, name: &str, key: Option<&Path>) -> Result<Repo
     let mut rotations = found.bundle.rotations.clone();
     rotations.extend(home.keyring().rotations().or_general()?);
     let trust = match pinned {
-        Some(key) => Ok((Trust::from_root(key, &rotations), "the one that was named")),
+        Some(key) => Ok((TrustedKeys::from_root(key, &rotations), "the one that was named")),
         None => home.keyring().trust().map(|trust| (trust, "this home's")),
     };
     let mut report = Report { run: found.bundle.run.clone(), keyid: None, checks: Vec::new() };
@@ -135,7 +135,7 @@ fn check_host_chain(
         (Some(dir), Some(cellar)) if dir.starts_with(&cellar) => {}
         _ => return Ok(not_checked("host chain", "the run is not in this home's cellar")),
     }
-    let chain = Chain::load(&home.host_chain()).map_err(|error| model::told(&error));
+    let chain = RunChain::load(&home.host_chain()).map_err(|error| model::told(&error));
     let links = chain.as_ref().ok().and_then(Option::as_ref).map(|chain| chain.links.clone());
     let links = links.unwrap_or_default();
     let kept = links

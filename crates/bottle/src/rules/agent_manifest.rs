@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use std::path::PathBuf;
 
 use agent::{ModelUse, Provider, RequiredSetting};
-use egress::{EgressPolicy, Profile};
+use egress::{EgressPolicy, EgressProfile};
 use model::id::AgentName;
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::egress_policy;
@@ -189,7 +189,7 @@ impl AgentManifest {
     pub(crate) fn policy(&self) -> Result<Option<EgressPolicy>, ManifestFault> {
         let profile = match (&self.egress.profile, self.provider()?.model_use()) {
             (None, ModelUse::Never | ModelUse::IfNamed) => return Ok(None),
-            (None, ModelUse::Always) => Profile::Packages,
+            (None, ModelUse::Always) => EgressProfile::Packages,
             (Some(word), _) => word.parse().map_err(|error| fault("egress.profile", &error))?,
         };
         let policy = egress_policy(profile, &self.egress.allow, &self.egress.permit_private);
@@ -260,6 +260,6 @@ mod tests {
     fn an_agent_without_a_model_reaches_nothing() {
         let policy = |text| parse_agent(text).expect("it reads").policy().expect("a policy");
         assert!(policy("provider = \"scripted\"\nscript = \"a.toml\"").is_none());
-        assert_eq!(policy("provider = \"pi\"").map(|it| it.profile), Some(Profile::Packages));
+        assert_eq!(policy("provider = \"pi\"").map(|it| it.profile), Some(EgressProfile::Packages));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use attest::bottle_run::EventLog;
 use attest::bundle::{BundleFault, VerifiedBundle};
-use attest::host_chain::{Chain, Link};
+use attest::host_chain::{RunChain, RunLink};
 use attest::statement::Resource;
 use serde::Serialize;
 
@@ -164,7 +164,7 @@ pub(crate) struct HomeFacts {
 /// The chain of the host: this run at its place in it, and every other run still there.
 pub(crate) fn judge_host_chain(
     bundle: &VerifiedBundle,
-    chain: &Result<Option<Chain>, String>,
+    chain: &Result<Option<RunChain>, String>,
     home: &HomeFacts,
 ) -> Check {
     const NAME: &str = "host chain";
@@ -197,7 +197,7 @@ pub(crate) fn judge_host_chain(
     }
 }
 
-fn home_troubles(links: &[Link], home: &HomeFacts) -> Vec<String> {
+fn home_troubles(links: &[RunLink], home: &HomeFacts) -> Vec<String> {
     let mut troubles = Vec::new();
     for (link, kept) in links.iter().zip(&home.kept) {
         let name = format!("run {} ({})", link.seq, link.run);

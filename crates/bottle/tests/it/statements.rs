@@ -69,7 +69,7 @@ fn a_run_on_a_forge_ends_with_statements_that_verify_and_nothing_is_posted() {
     );
     let bundle = load(&bundle_file(&scene.person, SLUG));
     let key = SecretKey::parse_pem(&read_key(&scene.person)).expect("a key");
-    let trust = attest::rotation::Trust::from_root(key.public(), &[]);
+    let trust = attest::rotation::TrustedKeys::from_root(key.public(), &[]);
     let verified = bundle.verify(&trust).expect("it verifies");
     let tip = scene.published().expect("published");
     assert_eq!(verified.run.subject[0].digest["gitCommit"], tip);

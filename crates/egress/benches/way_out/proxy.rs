@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use egress::policy::{AllowRule, EgressPolicy, Profile};
+use egress::policy::{AllowRule, EgressPolicy, EgressProfile};
 use egress::{Egress, EgressConfig, KeySource, KeyStore, ModelRouteSpec, Resolved, Resolver};
 use tempfile::TempDir;
 use tokio::net::UnixListener;
@@ -30,7 +30,7 @@ impl Proxy {
         let policy = EgressPolicy {
             allow: vec![AllowRule::parse(NAME).expect("a rule")],
             permit_private: vec![outside],
-            ..EgressPolicy::new(Profile::ModelOnly)
+            ..EgressPolicy::new(EgressProfile::ModelOnly)
         };
         let log_path = dir.path().join("egress.jsonl");
         let config = EgressConfig { run: "bench".to_owned(), policy, model, log_path };

@@ -81,7 +81,7 @@ struct Held {
 
 /// A key, and which fetching it came from.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct FetchedKey {
     pub(crate) secret: Option<Secret>,
     generation: u64,
 }
@@ -94,24 +94,27 @@ impl KeyStore {
     }
 
     /// The key, fetched if it never was.
-    pub(crate) async fn current(&self) -> Result<Key, KeyError> {
+    pub(crate) async fn current(&self) -> Result<FetchedKey, KeyError> {
         let mut held = self.held.lock().await;
         if held.generation == 0 {
             self.fetch_into(&mut held).await?;
         }
-        Ok(Key { secret: held.key.clone(), generation: held.generation })
+        Ok(FetchedKey { secret: held.key.clone(), generation: held.generation })
     }
 
     /// A key that differs from `refused`, if the source has one by now. Whoever comes while another
     /// fetches gets what that one fetched.
-    pub(crate) async fn replace(&self, refused: &Key) -> Result<Option<Key>, KeyError> {
+    pub(crate) async fn replace(
+        &self,
+        refused: &FetchedKey,
+    ) -> Result<Option<FetchedKey>, KeyError> {
         let mut held = self.held.lock().await;
         if held.generation == refused.generation {
             self.fetch_into(&mut held).await?;
         }
         let shown = |key: &Option<Secret>| key.as_ref().map(|key| key.expose().to_owned());
         let is_new = shown(&held.key) != shown(&refused.secret);
-        Ok(is_new.then(|| Key { secret: held.key.clone(), generation: held.generation }))
+        Ok(is_new.then(|| FetchedKey { secret: held.key.clone(), generation: held.generation }))
     }
 
     async fn fetch_into(&self, held: &mut Held) -> Result<(), KeyError> {
@@ -183,7 +186,7 @@ mod tests {
         fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
     }
 
-    fn shown(key: &Key) -> &str {
+    fn shown(key: &FetchedKey) -> &str {
         key.secret.as_ref().unwrap().expose()
     }
 
@@ -244,7 +247,7 @@ mod tests {
         let store = KeyStore::new(KeySource::None);
         let key = store.current().await.unwrap();
         assert!(key.secret.is_none());
-        let held = Key { secret: Some(Secret::new("hunter2")), generation: 1 };
+        let held = FetchedKey { secret: Some(Secret::new("hunter2")), generation: 1 };
         assert!(!format!("{store:?} {held:?}").contains("hunter2"));
     }
 

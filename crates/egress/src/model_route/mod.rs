@@ -16,8 +16,9 @@ mod tap;
 mod usage;
 
 pub use key::{KeyError, KeySource, KeyStore};
-pub use path::{ALLOWED_PATHS, AllowedPath, WireApi};
-pub use price::{Price, Prices};
+pub use model::wire::{Price, WireApi};
+pub use path::{ALLOWED_PATHS, AllowedPath};
+pub use price::Prices;
 pub use spec::{AuthStyle, Caps, ModelRouteSpec, SpecError, Upstream};
 pub use usage::{ModelUsage, Spend, TokenCount};
 

@@ -1,27 +1,7 @@
 //! Which calls the route passes on.
 
 use hyper::Method;
-use serde::{Deserialize, Serialize};
-
-/// The languages that agents speak to a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WireApi {
-    /// `POST /v1/messages`
-    Messages,
-    /// `POST /v1/chat/completions`
-    Chat,
-    /// `POST /v1/responses`
-    Responses,
-}
-
-impl WireApi {
-    /// All of them.
-    #[must_use]
-    pub fn all() -> Vec<Self> {
-        vec![Self::Messages, Self::Chat, Self::Responses]
-    }
-}
+use model::wire::WireApi;
 
 /// One call that is passed on.
 #[derive(Clone, Debug)]
@@ -85,7 +65,7 @@ mod tests {
     use super::*;
 
     fn check(method: &Method, path: &str, expected: bool) {
-        let found = find_path(&WireApi::all(), method, path).is_some();
+        let found = find_path(&WireApi::ALL, method, path).is_some();
         assert_eq!(found, expected, "{method} {path}");
     }
 

@@ -2,25 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use model::wire::Price;
 use serde::{Deserialize, Serialize};
 
 use super::usage::TokenCount;
-
-/// Dollars for a million tokens of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// Read by the model for the first time.
-    pub input: f64,
-    /// Written by the model.
-    pub output: f64,
-    /// Read from its cache.
-    #[serde(default)]
-    pub cache_read: f64,
-    /// Put into its cache.
-    #[serde(default)]
-    pub cache_write: f64,
-}
 
 /// Prices by the name of the model, or by what its name begins with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,23 +26,21 @@ impl Prices {
         let by_name = self.0.iter().filter(|(name, _)| model.starts_with(name.as_str()));
         let longest = by_name.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price);
         longest.map_or_else(
-            || self.0.values().map(|price| price.of(tokens)).fold(0.0, f64::max),
-            |price| price.of(tokens),
+            || self.0.values().map(|price| cost_of(price, tokens)).fold(0.0, f64::max),
+            |price| cost_of(&price, tokens),
         )
     }
 }
 
-impl Price {
-    #[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
-    fn of(&self, tokens: &TokenCount) -> f64 {
-        let parts = [
-            (tokens.input, self.input),
-            (tokens.output, self.output),
-            (tokens.cache_read, self.cache_read),
-            (tokens.cache_write, self.cache_write),
-        ];
-        parts.into_iter().map(|(count, price)| count as f64 * price / 1e6).sum()
-    }
+#[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
+fn cost_of(price: &Price, tokens: &TokenCount) -> f64 {
+    let parts = [
+        (tokens.input, price.input),
+        (tokens.output, price.output),
+        (tokens.cache_read, price.cache_read),
+        (tokens.cache_write, price.cache_write),
+    ];
+    parts.into_iter().map(|(count, price)| count as f64 * price / 1e6).sum()
 }
 
 #[cfg(test)]

@@ -11,38 +11,39 @@ use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue}
 use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
+use model::wire::WireApi;
 use rustls::ClientConfig;
 
 use super::MODEL_PREFIX;
 use super::auth::{exchange_key, shows_key};
-use super::key::{Key, KeyStore};
-use super::path::{AllowedPath, WireApi, find_path};
+use super::key::{FetchedKey, KeyStore};
+use super::path::{AllowedPath, find_path};
 use super::quota::waiting_until;
 use super::spec::ModelRouteSpec;
 use super::tap::{Form, Tap};
 use super::usage::{Spend, TokenCount};
 use crate::config::EgressError;
-use crate::policy::{Profile, Refusal};
+use crate::policy::{DenyReason, EgressProfile};
 use crate::proxy::{
-    Answer, Attempt, Download, Failure, Obstacle, Place, Reached, Shared, Upload, Way,
-    model_refusal, strip_hop_by_hop,
+    Download, EgressAttempt, ProxyResponse, ProxyState, RequestError, Upload, UpstreamFailure,
+    UpstreamResponse, UpstreamRoute, UpstreamTarget, model_refusal, strip_hop_by_hop,
 };
-use crate::record::Kind;
+use crate::record::TrafficKind;
 
 /// The route of a run, ready for calls.
 #[derive(Debug)]
 pub(crate) struct ModelRoute {
     spec: ModelRouteSpec,
     keys: KeyStore,
-    way: Way,
+    way: UpstreamRoute,
 }
 
 impl ModelRoute {
     pub(crate) async fn open(spec: ModelRouteSpec, keys: KeyStore) -> Result<Self, EgressError> {
         spec.check()?;
         let tls = if spec.upstream.tls { Some(load_tls(&spec).await?) } else { None };
-        let place = Place::Chosen(spec.upstream.host_text(), spec.upstream.port);
-        Ok(Self { spec, keys, way: Way { place, tls } })
+        let place = UpstreamTarget::Chosen(spec.upstream.host_text(), spec.upstream.port);
+        Ok(Self { spec, keys, way: UpstreamRoute { place, tls } })
     }
 }
 
@@ -51,12 +52,12 @@ async fn load_tls(spec: &ModelRouteSpec) -> Result<Arc<ClientConfig>, EgressErro
 }
 
 /// Answers a request below the route's prefix.
-pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+pub(crate) async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyResponse {
     let (host, port) = match &shared.model {
         Some(route) => (route.spec.upstream.host_text(), route.spec.upstream.port),
         None => ("the model".to_owned(), 0),
     };
-    let mut attempt = match shared.begin(Kind::Model, &host, port) {
+    let mut attempt = match shared.begin(TrafficKind::Model, &host, port) {
         Ok(attempt) => attempt,
         Err(refusal) => return model_refusal(&refusal.into(), (&host, port)),
     };
@@ -64,8 +65,8 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> 
         Ok(reached) => relay(shared, reached, attempt),
         Err(obstacle) => {
             // A call that was cut for its size looks like a broken connection from outside.
-            let obstacle = attempt.meter.refusal().map_or(obstacle, Obstacle::from);
-            if obstacle != Obstacle::Failed(Failure::BrokenOff) {
+            let obstacle = attempt.meter.refusal().map_or(obstacle, RequestError::from);
+            if obstacle != RequestError::Failed(UpstreamFailure::BrokenOff) {
                 // The server never had the whole call, so that nothing was used up.
                 attempt.call = None;
             }
@@ -78,11 +79,11 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> 
 /// Judges a call, sends it with the real key, and once more with a new key if the server does not
 /// know this one any longer.
 async fn call(
-    shared: &Arc<Shared>,
+    shared: &Arc<ProxyState>,
     request: Request<Incoming>,
-    attempt: &mut Attempt,
-) -> Result<Reached, Obstacle> {
-    let route = shared.model.as_ref().ok_or(Refusal::NoModel)?;
+    attempt: &mut EgressAttempt,
+) -> Result<UpstreamResponse, RequestError> {
+    let route = shared.model.as_ref().ok_or(DenyReason::NoModel)?;
     let known = judge(shared, route, &request)?;
     let (mut head, body) = request.into_parts();
     let limits = &shared.policy.limits;
@@ -93,7 +94,7 @@ async fn call(
 
     let key = current_key(route).await?;
     shared.state.usage_mut().requests += 1;
-    attempt.call = known.api.filter(|_| known.generates).map(Call::new);
+    attempt.call = known.api.filter(|_| known.generates).map(ModelCall::new);
     let patience = Duration::from_secs(limits.total_secs);
     let first = keyed(&head, route, &key, body);
     let reached = shared.send(&route.way, first, &attempt.meter, patience).await?;
@@ -112,45 +113,46 @@ async fn call(
     }
 }
 
-async fn current_key(route: &ModelRoute) -> Result<Key, Obstacle> {
+async fn current_key(route: &ModelRoute) -> Result<FetchedKey, RequestError> {
     match route.keys.current().await {
         Ok(key) => Ok(key),
-        Err(_) => Err(Failure::NoKey.into()),
+        Err(_) => Err(UpstreamFailure::NoKey.into()),
     }
 }
 
 fn judge(
-    shared: &Shared,
+    shared: &ProxyState,
     route: &ModelRoute,
     request: &Request<Incoming>,
-) -> Result<&'static AllowedPath, Refusal> {
-    if shared.policy.profile == Profile::None {
-        return Err(Refusal::ProfileNone);
+) -> Result<&'static AllowedPath, DenyReason> {
+    if shared.policy.profile == EgressProfile::None {
+        return Err(DenyReason::ProfileNone);
     }
     let path = request.uri().path();
     let below = path.strip_prefix(MODEL_PREFIX).unwrap_or(path);
-    let known = find_path(&route.spec.apis, request.method(), below).ok_or(Refusal::ModelPath)?;
+    let known =
+        find_path(&route.spec.apis, request.method(), below).ok_or(DenyReason::ModelPath)?;
     // Whether anybody is there may be asked without a key; agents do so before anything else.
     let needs_key = *request.method() != Method::HEAD && !route.spec.dummy_key.is_empty();
     if needs_key && !shows_key(request.headers(), &route.spec.dummy_key) {
-        return Err(Refusal::ModelKey);
+        return Err(DenyReason::ModelKey);
     }
     let limit = route.spec.max_body_bytes;
     if hyper::body::Body::size_hint(request.body()).lower() > limit {
-        return Err(Refusal::ModelBody { limit });
+        return Err(DenyReason::ModelBody { limit });
     }
     let mut usage = shared.state.usage_mut();
     match usage.reached(&route.spec.caps) {
         Some(what) => {
             usage.cap_hit = Some(what.clone());
-            Err(Refusal::ModelCap { what })
+            Err(DenyReason::ModelCap { what })
         }
         None => Ok(known),
     }
 }
 
 /// Makes the head of the client's request into that of ours, all but the key.
-fn prepare_head(head: &mut request::Parts, route: &ModelRoute) -> Result<(), Refusal> {
+fn prepare_head(head: &mut request::Parts, route: &ModelRoute) -> Result<(), DenyReason> {
     strip_hop_by_hop(&mut head.headers);
     // What is packed cannot be counted on its way, and events are hardly smaller for it.
     head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -161,13 +163,18 @@ fn prepare_head(head: &mut request::Parts, route: &ModelRoute) -> Result<(), Ref
     let below = asked.strip_prefix(MODEL_PREFIX).unwrap_or(asked);
     let slash = if below.starts_with('/') { "" } else { "/" };
     let target = format!("{}{slash}{below}", route.spec.upstream.path);
-    let Ok(target) = PathAndQuery::try_from(target) else { return Err(Refusal::BadTarget) };
+    let Ok(target) = PathAndQuery::try_from(target) else { return Err(DenyReason::BadTarget) };
     head.uri = Uri::from(target);
     head.extensions.clear();
     Ok(())
 }
 
-fn keyed(head: &request::Parts, route: &ModelRoute, key: &Key, body: Upload) -> Request<Upload> {
+fn keyed(
+    head: &request::Parts,
+    route: &ModelRoute,
+    key: &FetchedKey,
+    body: Upload,
+) -> Request<Upload> {
     let mut request = Request::new(body);
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = head.uri.clone();
@@ -177,8 +184,12 @@ fn keyed(head: &request::Parts, route: &ModelRoute, key: &Key, body: Upload) -> 
 }
 
 /// Passes an answer on as it comes.
-fn relay(shared: &Arc<Shared>, reached: Reached, mut attempt: Attempt) -> Answer {
-    let Reached { response, lease } = reached;
+fn relay(
+    shared: &Arc<ProxyState>,
+    reached: UpstreamResponse,
+    mut attempt: EgressAttempt,
+) -> ProxyResponse {
+    let UpstreamResponse { response, lease } = reached;
     note_answer(shared, &response);
     attempt.reached(Some(lease.address));
     attempt.status = Some(response.status().as_u16());
@@ -192,7 +203,7 @@ fn relay(shared: &Arc<Shared>, reached: Reached, mut attempt: Attempt) -> Answer
     Response::from_parts(head, Either::Right(body))
 }
 
-fn note_answer(shared: &Shared, response: &Response<Incoming>) {
+fn note_answer(shared: &ProxyState, response: &Response<Incoming>) {
     let until = waiting_until(response.status(), response.headers(), clock::now());
     let mut usage = shared.state.usage_mut();
     *usage.by_status.entry(response.status().as_u16()).or_default() += 1;
@@ -203,13 +214,13 @@ fn note_answer(shared: &Shared, response: &Response<Incoming>) {
 
 /// What is known of one call that makes the model work.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct ModelCall {
     api: WireApi,
-    stage: Stage,
+    stage: CallStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum CallStage {
     /// Sent; the server may have begun to work.
     Sent,
     /// The server would not.
@@ -218,9 +229,9 @@ enum Stage {
     Answering(Tap),
 }
 
-impl Call {
+impl ModelCall {
     fn new(api: WireApi) -> Self {
-        Self { api, stage: Stage::Sent }
+        Self { api, stage: CallStage::Sent }
     }
 
     fn answered(&mut self, status: StatusCode, headers: &HeaderMap) {
@@ -228,29 +239,29 @@ impl Call {
         let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
         let form = if is_stream { Form::Events } else { Form::Document };
         self.stage = if status.is_success() {
-            Stage::Answering(Tap::new(self.api, form))
+            CallStage::Answering(Tap::new(self.api, form))
         } else {
-            Stage::Refused
+            CallStage::Refused
         };
     }
 
     /// Watches a piece of the answer go by.
     pub(crate) fn push(&mut self, piece: &[u8]) {
-        if let Stage::Answering(tap) = &mut self.stage {
+        if let CallStage::Answering(tap) = &mut self.stage {
             tap.push(piece);
         }
     }
 
     /// Adds what the call used up to the run's account. A call that was cut off before the answer
     /// has been paid for as well, as far as anybody can tell.
-    pub(crate) fn finish(self, bytes_up: u64, shared: &Shared) -> Option<Spend> {
+    pub(crate) fn finish(self, bytes_up: u64, shared: &ProxyState) -> Option<Spend> {
         let route = shared.model.as_ref()?;
         let tap = match self.stage {
-            Stage::Refused => return None,
+            CallStage::Refused => return None,
             // Nothing left this host: there was no connection to send it over.
-            Stage::Sent if bytes_up == 0 => return None,
-            Stage::Sent => Tap::new(self.api, Form::Events),
-            Stage::Answering(tap) => tap,
+            CallStage::Sent if bytes_up == 0 => return None,
+            CallStage::Sent => Tap::new(self.api, Form::Events),
+            CallStage::Answering(tap) => tap,
         };
         let tapped = tap.finish(bytes_up);
         let tokens: TokenCount = tapped.tokens;

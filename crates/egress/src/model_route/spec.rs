@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use hyper::Uri;
+use model::wire::WireApi;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::key::KeySource;
-use super::path::WireApi;
 use super::price::Prices;
 use crate::policy::{HostFault, HostName};
 
@@ -27,7 +27,7 @@ pub struct ModelRouteSpec {
     #[serde(default)]
     pub dummy_key: String,
     /// The wire APIs whose calls are passed on.
-    #[serde(default = "WireApi::all")]
+    #[serde(default = "all_apis")]
     pub apis: Vec<WireApi>,
     /// Where to stop.
     #[serde(default)]
@@ -69,6 +69,10 @@ pub struct Caps {
     pub max_requests: Option<u64>,
 }
 
+fn all_apis() -> Vec<WireApi> {
+    WireApi::ALL.to_vec()
+}
+
 fn default_body_bytes() -> u64 {
     64 << 20
 }
@@ -101,7 +105,7 @@ impl ModelRouteSpec {
             auth,
             key,
             dummy_key: dummy_key.to_owned(),
-            apis: WireApi::all(),
+            apis: all_apis(),
             caps: Caps::default(),
             prices: Prices::default(),
             max_body_bytes: default_body_bytes(),

@@ -4,9 +4,9 @@
 //! of usage are parsed; of a document the whole is kept, up to a limit. If the server says nothing,
 //! the bytes give an estimate: a client must not be able to escape a cap by asking for silence.
 
+use model::wire::WireApi;
 use serde::Deserialize;
 
-use super::path::WireApi;
 use super::usage::TokenCount;
 
 /// What is kept of one event or one document; the largest carry the model's whole answer.
@@ -23,7 +23,7 @@ pub(super) struct Tap {
     kept: Vec<u8>,
     overflowed: bool,
     bytes: u64,
-    seen: Seen,
+    seen: SeenUsage,
 }
 
 /// How an answer comes.
@@ -35,7 +35,7 @@ pub(super) enum Form {
 
 /// What has been learnt so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct SeenUsage {
     model: String,
     input: Option<u64>,
     output: Option<u64>,
@@ -54,7 +54,14 @@ pub(super) struct Tapped {
 
 impl Tap {
     pub(super) fn new(api: WireApi, form: Form) -> Self {
-        Self { api, form, kept: Vec::new(), overflowed: false, bytes: 0, seen: Seen::default() }
+        Self {
+            api,
+            form,
+            kept: Vec::new(),
+            overflowed: false,
+            bytes: 0,
+            seen: SeenUsage::default(),
+        }
     }
 
     /// Watches a piece go by.
@@ -119,9 +126,9 @@ impl Tap {
     }
 }
 
-impl Seen {
+impl SeenUsage {
     /// Later numbers replace earlier ones: within one answer they are running totals.
-    fn absorb(&mut self, api: WireApi, told: Told) {
+    fn absorb(&mut self, api: WireApi, told: AnswerUsage) {
         let kind = told.kind.as_deref();
         self.is_final |= match api {
             WireApi::Messages => kind == Some("message_delta"),
@@ -145,7 +152,7 @@ impl Seen {
         }
     }
 
-    fn absorb_usage(&mut self, api: WireApi, usage: &Usage) {
+    fn absorb_usage(&mut self, api: WireApi, usage: &WireUsage) {
         match api {
             WireApi::Messages => {
                 self.input = usage.input_tokens.or(self.input);
@@ -194,11 +201,11 @@ impl Seen {
 
 /// The parts of any answer or event that speak of usage.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct AnswerUsage {
     #[serde(rename = "type")]
     kind: Option<String>,
     model: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<WireUsage>,
     message: Option<Inner>,
     response: Option<Inner>,
 }
@@ -206,11 +213,11 @@ struct Told {
 #[derive(Debug, Deserialize)]
 struct Inner {
     model: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<WireUsage>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Usage {
+struct WireUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
@@ -226,7 +233,7 @@ struct Details {
     cached_tokens: Option<u64>,
 }
 
-fn parse(bytes: &[u8]) -> Option<Told> {
+fn parse(bytes: &[u8]) -> Option<AnswerUsage> {
     serde_json::from_slice(bytes).ok()
 }
 

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub use address::is_public;
 pub use host::{HostFault, HostName};
-pub use profile::{Profile, ProfileError};
-pub use refusal::Refusal;
+pub use profile::{EgressProfile, UnknownProfile};
+pub use refusal::DenyReason;
 pub use registry::{REGISTRIES, Registry};
 pub use rule::{AllowRule, RuleError};
 
@@ -30,15 +30,15 @@ pub const PORTS: [u16; 2] = [80, 443];
 #[serde(deny_unknown_fields)]
 pub struct EgressPolicy {
     /// The base that the rules add to or take from.
-    pub profile: Profile,
-    /// Hosts that the person allows on top of the profile; of no effect in [`Profile::None`].
+    pub profile: EgressProfile,
+    /// Hosts that the person allows on top of the profile; of no effect in [`EgressProfile::None`].
     #[serde(default)]
     pub allow: Vec<AllowRule>,
     /// Hosts that stay closed whatever else allows them.
     #[serde(default)]
     pub deny: Vec<AllowRule>,
     /// Registries of this host's own npm, pip or cargo configuration; they count in
-    /// [`Profile::Packages`] only.
+    /// [`EgressProfile::Packages`] only.
     #[serde(default)]
     pub extra_package_hosts: Vec<AllowRule>,
     /// Exact addresses that count as public although they are not: a package mirror or a model
@@ -48,13 +48,13 @@ pub struct EgressPolicy {
     pub permit_private: Vec<SocketAddr>,
     /// What may be used up.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: EgressLimits,
 }
 
 /// What a run may use up on its way out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct EgressLimits {
     /// Connections open at the same time.
     pub connections: usize,
     /// Requests and tunnels in the whole run, refused ones included.
@@ -77,7 +77,7 @@ pub struct Limits {
     pub dns_cache_secs: u64,
 }
 
-impl Default for Limits {
+impl Default for EgressLimits {
     fn default() -> Self {
         Self {
             connections: 256,
@@ -97,54 +97,54 @@ impl Default for Limits {
 impl EgressPolicy {
     /// A profile with nothing added and nothing taken away.
     #[must_use]
-    pub fn new(profile: Profile) -> Self {
+    pub fn new(profile: EgressProfile) -> Self {
         Self {
             profile,
             allow: Vec::new(),
             deny: Vec::new(),
             extra_package_hosts: Vec::new(),
             permit_private: Vec::new(),
-            limits: Limits::default(),
+            limits: EgressLimits::default(),
         }
     }
 
     /// Decides about a name and a port, before anybody asks a resolver.
-    pub fn judge_name(&self, host: &HostName, port: u16) -> Result<(), Refusal> {
-        if self.profile == Profile::None {
-            return Err(Refusal::ProfileNone);
+    pub fn judge_name(&self, host: &HostName, port: u16) -> Result<(), DenyReason> {
+        if self.profile == EgressProfile::None {
+            return Err(DenyReason::ProfileNone);
         }
         if let Some(rule) = self.deny.iter().find(|rule| rule.covers(host, port)) {
-            return Err(Refusal::DenyRule { rule: rule.to_string() });
+            return Err(DenyReason::DenyRule { rule: rule.to_string() });
         }
         if !self.allows(host, port) {
-            return Err(Refusal::NotAllowed { profile: self.profile });
+            return Err(DenyReason::NotAllowed { profile: self.profile });
         }
         let may_be_permitted = self.permit_private.iter().any(|address| address.port() == port);
-        if PORTS.contains(&port) || may_be_permitted { Ok(()) } else { Err(Refusal::Port) }
+        if PORTS.contains(&port) || may_be_permitted { Ok(()) } else { Err(DenyReason::Port) }
     }
 
     /// Decides about all the addresses of a name that was allowed at a port.
-    pub fn judge_addresses(&self, port: u16, addresses: &[SocketAddr]) -> Result<(), Refusal> {
+    pub fn judge_addresses(&self, port: u16, addresses: &[SocketAddr]) -> Result<(), DenyReason> {
         self.judge_public(addresses)?;
         let is_permitted = |address| self.permit_private.contains(address);
         if PORTS.contains(&port) || addresses.iter().all(is_permitted) {
             Ok(())
         } else {
-            Err(Refusal::Port)
+            Err(DenyReason::Port)
         }
     }
 
     /// Decides about addresses alone. One that is not public spoils the others, since a name that
     /// means two things is what rebinding looks like.
-    pub fn judge_public(&self, addresses: &[SocketAddr]) -> Result<(), Refusal> {
+    pub fn judge_public(&self, addresses: &[SocketAddr]) -> Result<(), DenyReason> {
         if addresses.is_empty() {
-            return Err(Refusal::NoAddress);
+            return Err(DenyReason::NoAddress);
         }
         let is_closed = |address: &&SocketAddr| {
             !self.permit_private.contains(address) && !is_public(address.ip())
         };
         match addresses.iter().find(is_closed) {
-            Some(address) => Err(Refusal::NotPublic { address: *address }),
+            Some(address) => Err(DenyReason::NotPublic { address: *address }),
             None => Ok(()),
         }
     }
@@ -152,10 +152,10 @@ impl EgressPolicy {
     fn allows(&self, host: &HostName, port: u16) -> bool {
         let covers = |rules: &[AllowRule]| rules.iter().any(|rule| rule.covers(host, port));
         match self.profile {
-            Profile::None => false,
-            Profile::Open => true,
-            Profile::ModelOnly => covers(&self.allow),
-            Profile::Packages => {
+            EgressProfile::None => false,
+            EgressProfile::Open => true,
+            EgressProfile::ModelOnly => covers(&self.allow),
+            EgressProfile::Packages => {
                 covers(&self.allow)
                     || covers(&self.extra_package_hosts)
                     || registry::is_registry(host)

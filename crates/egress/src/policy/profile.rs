@@ -9,12 +9,12 @@ use thiserror::Error;
 /// How far a run may see by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Profile {
+pub enum EgressProfile {
     /// Nothing at all, not even the model.
     None,
     /// The model route, and what the allow rules name.
     ModelOnly,
-    /// Like [`Profile::ModelOnly`], and the registries of the usual languages and systems.
+    /// Like [`EgressProfile::ModelOnly`], and the registries of the usual languages and systems.
     Packages,
     /// Any public host. Whatever is in the box can be sent anywhere.
     Open,
@@ -23,9 +23,9 @@ pub enum Profile {
 /// A word that names no profile.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no egress profile is called {0:?}; choose none, model-only, packages or open")]
-pub struct ProfileError(String);
+pub struct UnknownProfile(String);
 
-impl Profile {
+impl EgressProfile {
     /// All of them, from closed to open.
     pub const ALL: [Self; 4] = [Self::None, Self::ModelOnly, Self::Packages, Self::Open];
 
@@ -41,16 +41,16 @@ impl Profile {
     }
 }
 
-impl FromStr for Profile {
-    type Err = ProfileError;
+impl FromStr for EgressProfile {
+    type Err = UnknownProfile;
 
-    fn from_str(text: &str) -> Result<Self, ProfileError> {
+    fn from_str(text: &str) -> Result<Self, UnknownProfile> {
         let known = Self::ALL.into_iter().find(|profile| profile.as_str() == text);
-        known.ok_or_else(|| ProfileError(text.to_owned()))
+        known.ok_or_else(|| UnknownProfile(text.to_owned()))
     }
 }
 
-impl fmt::Display for Profile {
+impl fmt::Display for EgressProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -62,16 +62,16 @@ mod tests {
 
     #[test]
     fn every_profile_is_read_back_from_its_word() {
-        for profile in Profile::ALL {
+        for profile in EgressProfile::ALL {
             assert_eq!(profile.as_str().parse(), Ok(profile));
             let quoted = format!("\"{profile}\"");
-            assert_eq!(serde_json::from_str::<Profile>(&quoted).unwrap(), profile);
+            assert_eq!(serde_json::from_str::<EgressProfile>(&quoted).unwrap(), profile);
         }
     }
 
     #[test]
     fn an_unknown_word_is_told_the_four() {
-        let error = "full".parse::<Profile>().unwrap_err();
+        let error = "full".parse::<EgressProfile>().unwrap_err();
         assert_eq!(
             error.to_string(),
             "no egress profile is called \"full\"; choose none, model-only, packages or open"

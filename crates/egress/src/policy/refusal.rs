@@ -5,11 +5,11 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::profile::Profile;
+use super::profile::EgressProfile;
 
 /// A reason for which a request, a tunnel or a call to the model goes no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DenyReason {
     /// The target cannot be read.
     BadTarget,
     /// A scheme other than http in an absolute address.
@@ -24,7 +24,7 @@ pub enum Refusal {
     /// Nothing allows it.
     NotAllowed {
         /// The profile in force.
-        profile: Profile,
+        profile: EgressProfile,
     },
     /// A port that is not for asking.
     Port,
@@ -80,7 +80,7 @@ pub enum Refusal {
     NoSuchPage,
 }
 
-impl Refusal {
+impl DenyReason {
     /// The word for it in logs and summaries.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -150,7 +150,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for DenyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BadTarget => f.write_str("is not a host and a port"),
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_why_and_who_can_change_it() {
-        let refusal = Refusal::NotAllowed { profile: Profile::Packages };
+        let refusal = DenyReason::NotAllowed { profile: EgressProfile::Packages };
         assert_eq!(
             refusal.explain("example.org", 443),
             "blocked: example.org:443 is not on the allow-list of profile packages; \
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_private_address_is_not_told_to_the_box() {
-        let refusal = Refusal::NotPublic { address: "10.9.8.7:443".parse().unwrap() };
+        let refusal = DenyReason::NotPublic { address: "10.9.8.7:443".parse().unwrap() };
         assert!(!refusal.explain("intra.example.org", 443).contains("10.9"));
     }
 }

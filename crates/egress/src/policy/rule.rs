@@ -12,12 +12,12 @@ use super::host::{HostFault, HostName};
 #[serde(try_from = "String", into = "String")]
 pub struct AllowRule {
     host: HostName,
-    reach: Reach,
+    reach: HostMatch,
     port: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
+enum HostMatch {
     Exact,
     Below,
 }
@@ -62,8 +62,8 @@ impl AllowRule {
             return Err(RuleError::Everything(text.to_owned()));
         }
         let (name, reach) = match name.strip_prefix("*.") {
-            Some(suffix) => (suffix, Reach::Below),
-            None => (name, Reach::Exact),
+            Some(suffix) => (suffix, HostMatch::Below),
+            None => (name, HostMatch::Exact),
         };
         if name.contains('*') {
             return Err(RuleError::Star(text.to_owned()));
@@ -79,8 +79,8 @@ impl AllowRule {
     #[must_use]
     pub fn covers(&self, host: &HostName, port: u16) -> bool {
         let is_named = match self.reach {
-            Reach::Exact => *host == self.host,
-            Reach::Below => host.is_below(&self.host),
+            HostMatch::Exact => *host == self.host,
+            HostMatch::Below => host.is_below(&self.host),
         };
         is_named && self.port.is_none_or(|only| only == port)
     }
@@ -94,8 +94,8 @@ fn parse_port(text: &str, port: &str) -> Result<u16, RuleError> {
 impl fmt::Display for AllowRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let star = match self.reach {
-            Reach::Exact => "",
-            Reach::Below => "*.",
+            HostMatch::Exact => "",
+            HostMatch::Below => "*.",
         };
         write!(f, "{star}{}", self.host)?;
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn policy(profile: Profile) -> EgressPolicy {
+fn policy(profile: EgressProfile) -> EgressPolicy {
     let rule = |text: &str| AllowRule::parse(text).unwrap();
     EgressPolicy {
         allow: vec![rule("docs.example.org"), rule("*.example.net"), rule("tls.example.com:443")],
@@ -13,7 +13,7 @@ fn policy(profile: Profile) -> EgressPolicy {
     }
 }
 
-fn check(profile: Profile, target: &str, expected: &str) {
+fn check(profile: EgressProfile, target: &str, expected: &str) {
     let (host, port) = target.rsplit_once(':').unwrap();
     let judged = policy(profile)
         .judge_name(&HostName::parse(host).unwrap(), port.parse().unwrap())
@@ -23,51 +23,51 @@ fn check(profile: Profile, target: &str, expected: &str) {
 
 #[test]
 fn profile_none_lets_nothing_out_whatever_the_rules_say() {
-    check(Profile::None, "docs.example.org:443", "profile_none");
-    check(Profile::None, "registry.npmjs.org:443", "profile_none");
+    check(EgressProfile::None, "docs.example.org:443", "profile_none");
+    check(EgressProfile::None, "registry.npmjs.org:443", "profile_none");
 }
 
 #[test]
 fn model_only_knows_the_rules_but_no_registry() {
-    check(Profile::ModelOnly, "docs.example.org:443", "allowed");
-    check(Profile::ModelOnly, "registry.npmjs.org:443", "not_allowed");
-    check(Profile::ModelOnly, "npm.corp.example:443", "not_allowed");
+    check(EgressProfile::ModelOnly, "docs.example.org:443", "allowed");
+    check(EgressProfile::ModelOnly, "registry.npmjs.org:443", "not_allowed");
+    check(EgressProfile::ModelOnly, "npm.corp.example:443", "not_allowed");
 }
 
 #[test]
 fn packages_knows_registries_the_hosts_own_and_the_rules() {
     for host in ["registry.npmjs.org", "files.pythonhosted.org", "index.crates.io"] {
-        check(Profile::Packages, &format!("{host}:443"), "allowed");
+        check(EgressProfile::Packages, &format!("{host}:443"), "allowed");
     }
-    check(Profile::Packages, "npm.corp.example:443", "allowed");
-    check(Profile::Packages, "a.b.example.net:80", "allowed");
-    check(Profile::Packages, "example.net:80", "not_allowed");
-    check(Profile::Packages, "notexample.net:443", "not_allowed");
-    check(Profile::Packages, "example.org:443", "not_allowed");
-    check(Profile::Packages, "tls.example.com:80", "not_allowed");
-    check(Profile::Packages, "REGISTRY.npmjs.org.:443", "allowed");
+    check(EgressProfile::Packages, "npm.corp.example:443", "allowed");
+    check(EgressProfile::Packages, "a.b.example.net:80", "allowed");
+    check(EgressProfile::Packages, "example.net:80", "not_allowed");
+    check(EgressProfile::Packages, "notexample.net:443", "not_allowed");
+    check(EgressProfile::Packages, "example.org:443", "not_allowed");
+    check(EgressProfile::Packages, "tls.example.com:80", "not_allowed");
+    check(EgressProfile::Packages, "REGISTRY.npmjs.org.:443", "allowed");
 }
 
 #[test]
 fn a_deny_rule_outranks_every_permission() {
-    check(Profile::Packages, "bad.example.net:443", "deny_rule");
-    check(Profile::Open, "bad.example.net:443", "deny_rule");
-    check(Profile::Open, "x.evil.example.net:443", "deny_rule");
+    check(EgressProfile::Packages, "bad.example.net:443", "deny_rule");
+    check(EgressProfile::Open, "bad.example.net:443", "deny_rule");
+    check(EgressProfile::Open, "x.evil.example.net:443", "deny_rule");
 }
 
 #[test]
 fn open_means_any_name_but_not_any_port() {
-    check(Profile::Open, "anything.example:80", "allowed");
-    check(Profile::Open, "anything.example:22", "port");
-    check(Profile::Packages, "registry.npmjs.org:8443", "port");
+    check(EgressProfile::Open, "anything.example:80", "allowed");
+    check(EgressProfile::Open, "anything.example:22", "port");
+    check(EgressProfile::Packages, "registry.npmjs.org:8443", "port");
 }
 
 #[test]
 fn a_permitted_address_opens_its_port_and_only_at_that_address() {
-    check(Profile::Open, "mirror.example:4873", "allowed");
+    check(EgressProfile::Open, "mirror.example:4873", "allowed");
     let judged = |address: &str| {
         let addresses = [address.parse().unwrap()];
-        policy(Profile::Open).judge_addresses(4873, &addresses).map_err(|r| r.code())
+        policy(EgressProfile::Open).judge_addresses(4873, &addresses).map_err(|r| r.code())
     };
     assert_eq!(judged("10.1.2.3:4873"), Ok(()));
     assert_eq!(judged("10.1.2.4:4873"), Err("not_public"));
@@ -78,7 +78,7 @@ fn a_permitted_address_opens_its_port_and_only_at_that_address() {
 fn one_private_answer_spoils_all_the_others() {
     let judged = |all: &[&str]| {
         let addresses: Vec<_> = all.iter().map(|text| text.parse().unwrap()).collect();
-        policy(Profile::Open).judge_addresses(443, &addresses).map_err(|r| r.code())
+        policy(EgressProfile::Open).judge_addresses(443, &addresses).map_err(|r| r.code())
     };
     assert_eq!(judged(&["93.184.216.34:443", "[2606:4700::1]:443"]), Ok(()));
     assert_eq!(judged(&["93.184.216.34:443", "192.168.0.1:443"]), Err("not_public"));

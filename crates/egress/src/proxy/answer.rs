@@ -6,40 +6,40 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::body::Download;
-use super::upstream::{Failure, Obstacle};
-use crate::policy::Refusal;
+use super::upstream::{RequestError, UpstreamFailure};
+use crate::policy::DenyReason;
 
 /// An answer: our own words, or somebody else's going by.
-pub(crate) type Answer = Response<Either<Full<Bytes>, Download>>;
+pub(crate) type ProxyResponse = Response<Either<Full<Bytes>, Download>>;
 
 /// Tells why something goes no further.
-pub(super) fn explain(obstacle: &Obstacle, (host, port): (&str, u16)) -> Answer {
+pub(super) fn explain(obstacle: &RequestError, (host, port): (&str, u16)) -> ProxyResponse {
     match obstacle {
-        Obstacle::Refused(refusal) => refuse(refusal, host, port),
-        Obstacle::Failed(failure) => {
+        RequestError::Refused(refusal) => refuse(refusal, host, port),
+        RequestError::Failed(failure) => {
             let text = format!("failed: {host}:{port} {failure}\n");
             own_words(status_of(*failure), "text/plain; charset=utf-8", text)
         }
     }
 }
 
-pub(super) fn refuse(refusal: &Refusal, host: &str, port: u16) -> Answer {
+pub(super) fn refuse(refusal: &DenyReason, host: &str, port: u16) -> ProxyResponse {
     let text = refusal.explain(host, port) + "\n";
     own_words(StatusCode::FORBIDDEN, "text/plain; charset=utf-8", text)
 }
 
-pub(super) fn page(text: String) -> Answer {
+pub(super) fn page(text: String) -> ProxyResponse {
     own_words(StatusCode::OK, "text/plain; charset=utf-8", text)
 }
 
 /// The same for a call to the model, in the form in which clients of every wire API look for the
 /// message of an error.
-pub(crate) fn model_refusal(obstacle: &Obstacle, (host, port): (&str, u16)) -> Answer {
+pub(crate) fn model_refusal(obstacle: &RequestError, (host, port): (&str, u16)) -> ProxyResponse {
     let (status, kind, message) = match obstacle {
-        Obstacle::Refused(refusal) => {
+        RequestError::Refused(refusal) => {
             (StatusCode::FORBIDDEN, refusal.code(), refusal.explain(host, port))
         }
-        Obstacle::Failed(failure) => {
+        RequestError::Failed(failure) => {
             (status_of(*failure), failure.code(), format!("failed: {host}:{port} {failure}"))
         }
     };
@@ -48,18 +48,18 @@ pub(crate) fn model_refusal(obstacle: &Obstacle, (host, port): (&str, u16)) -> A
     own_words(status, "application/json", body.to_string())
 }
 
-fn status_of(failure: Failure) -> StatusCode {
+fn status_of(failure: UpstreamFailure) -> StatusCode {
     match failure {
-        Failure::TimedOut => StatusCode::GATEWAY_TIMEOUT,
-        Failure::Unresolved
-        | Failure::Unreachable
-        | Failure::Tls
-        | Failure::BrokenOff
-        | Failure::NoKey => StatusCode::BAD_GATEWAY,
+        UpstreamFailure::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+        UpstreamFailure::Unresolved
+        | UpstreamFailure::Unreachable
+        | UpstreamFailure::Tls
+        | UpstreamFailure::BrokenOff
+        | UpstreamFailure::NoKey => StatusCode::BAD_GATEWAY,
     }
 }
 
-fn own_words(status: StatusCode, kind: &'static str, text: String) -> Answer {
+fn own_words(status: StatusCode, kind: &'static str, text: String) -> ProxyResponse {
     let mut answer = Response::new(Either::Left(Full::new(Bytes::from(text))));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));

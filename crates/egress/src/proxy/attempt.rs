@@ -11,33 +11,33 @@ use std::time::Instant;
 use host::clock;
 use jiff::Timestamp;
 
-use super::shared::Shared;
-use super::upstream::{Failure, Obstacle};
-use crate::model_route::route::Call;
-use crate::policy::Refusal;
-use crate::record::{Entry, Kind, Verdict};
+use super::shared::ProxyState;
+use super::upstream::{RequestError, UpstreamFailure};
+use crate::model_route::route::ModelCall;
+use crate::policy::DenyReason;
+use crate::record::{EgressEntry, EgressVerdict, TrafficKind};
 
 /// No name that DNS can carry is longer; what a box sends beyond that is not worth a place.
 const HOST_MAX: usize = 255;
 
 #[derive(Debug)]
-pub(crate) struct Attempt {
-    shared: Arc<Shared>,
+pub(crate) struct EgressAttempt {
+    shared: Arc<ProxyState>,
     started: Instant,
-    kind: Kind,
+    kind: TrafficKind,
     host: String,
     port: u16,
     address: Option<SocketAddr>,
-    verdict: Verdict,
+    verdict: EgressVerdict,
     reason: Option<&'static str>,
     pub(crate) status: Option<u16>,
     /// What is known of a call to the model.
-    pub(crate) call: Option<Call>,
+    pub(crate) call: Option<ModelCall>,
     pub(crate) meter: Arc<Meter>,
 }
 
-impl Attempt {
-    pub(super) fn new(shared: &Arc<Shared>, kind: Kind, host: &str, port: u16) -> Self {
+impl EgressAttempt {
+    pub(super) fn new(shared: &Arc<ProxyState>, kind: TrafficKind, host: &str, port: u16) -> Self {
         Self {
             shared: Arc::clone(shared),
             started: clock::monotonic(),
@@ -45,7 +45,7 @@ impl Attempt {
             host: host.chars().take(HOST_MAX).collect(),
             port,
             address: None,
-            verdict: Verdict::Failed,
+            verdict: EgressVerdict::Failed,
             reason: Some("cut_off"),
             status: None,
             call: None,
@@ -56,27 +56,27 @@ impl Attempt {
     /// The other side was reached, and what follows is traffic.
     pub(crate) fn reached(&mut self, address: Option<SocketAddr>) {
         self.address = address;
-        self.verdict = Verdict::Allowed;
+        self.verdict = EgressVerdict::Allowed;
         self.reason = None;
     }
 
-    pub(crate) fn denied(&mut self, refusal: &Refusal) {
-        if let Refusal::NotPublic { address } = refusal {
+    pub(crate) fn denied(&mut self, refusal: &DenyReason) {
+        if let DenyReason::NotPublic { address } = refusal {
             self.address = Some(*address);
         }
-        self.verdict = Verdict::Denied;
+        self.verdict = EgressVerdict::Denied;
         self.reason = Some(refusal.code());
     }
 
-    pub(crate) fn failed(&mut self, failure: Failure) {
-        self.verdict = Verdict::Failed;
+    pub(crate) fn failed(&mut self, failure: UpstreamFailure) {
+        self.verdict = EgressVerdict::Failed;
         self.reason = Some(failure.code());
     }
 
-    pub(crate) fn stopped_by(&mut self, obstacle: &Obstacle) {
+    pub(crate) fn stopped_by(&mut self, obstacle: &RequestError) {
         match obstacle {
-            Obstacle::Refused(refusal) => self.denied(refusal),
-            Obstacle::Failed(failure) => self.failed(*failure),
+            RequestError::Refused(refusal) => self.denied(refusal),
+            RequestError::Failed(failure) => self.failed(*failure),
         }
     }
 
@@ -86,15 +86,15 @@ impl Attempt {
     }
 }
 
-impl Drop for Attempt {
+impl Drop for EgressAttempt {
     fn drop(&mut self) {
         if let Some(refusal) = self.meter.refusal() {
             self.denied(&refusal);
         }
         let call = self.call.take();
         let spend = call.and_then(|call| call.finish(self.meter.up(), &self.shared));
-        self.shared.journal.add(Entry {
-            // The journal fills in the first three and the last.
+        self.shared.log.add(EgressEntry {
+            // The log fills in the first three and the last.
             run: String::new(),
             seq: 0,
             ts: Timestamp::UNIX_EPOCH,
@@ -117,15 +117,15 @@ impl Drop for Attempt {
 /// Counts the bytes of one attempt and of the run, and says stop when the run has had enough.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    shared: Arc<Shared>,
-    kind: Kind,
+    shared: Arc<ProxyState>,
+    kind: TrafficKind,
     up: AtomicU64,
     down: AtomicU64,
-    refused: OnceLock<Refusal>,
+    refused: OnceLock<DenyReason>,
 }
 
 impl Meter {
-    fn new(shared: &Arc<Shared>, kind: Kind) -> Self {
+    fn new(shared: &Arc<ProxyState>, kind: TrafficKind) -> Self {
         Self {
             shared: Arc::clone(shared),
             kind,
@@ -136,33 +136,33 @@ impl Meter {
     }
 
     /// Counts bytes before they go out; refused ones do not go out and are not counted.
-    pub(crate) fn count_up(&self, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn count_up(&self, bytes: u64) -> Result<(), DenyReason> {
         self.shared.state.touch();
         let limit = self.shared.policy.limits.bytes_up;
-        if self.kind != Kind::Model && self.shared.state.count_up(bytes) > limit {
-            return Err(self.refuse(Refusal::UploadCap { limit }));
+        if self.kind != TrafficKind::Model && self.shared.state.count_up(bytes) > limit {
+            return Err(self.refuse(DenyReason::UploadCap { limit }));
         }
         self.up.fetch_add(bytes, Relaxed);
         Ok(())
     }
 
     /// Counts bytes that came in.
-    pub(crate) fn count_down(&self, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn count_down(&self, bytes: u64) -> Result<(), DenyReason> {
         self.shared.state.touch();
         let limit = self.shared.policy.limits.bytes_down;
-        if self.kind != Kind::Model && self.shared.state.count_down(bytes) > limit {
-            return Err(self.refuse(Refusal::DownloadCap { limit }));
+        if self.kind != TrafficKind::Model && self.shared.state.count_down(bytes) > limit {
+            return Err(self.refuse(DenyReason::DownloadCap { limit }));
         }
         self.down.fetch_add(bytes, Relaxed);
         Ok(())
     }
 
     /// Remembers why the bytes stopped, for the line in the log and the answer.
-    pub(crate) fn refuse(&self, refusal: Refusal) -> Refusal {
+    pub(crate) fn refuse(&self, refusal: DenyReason) -> DenyReason {
         self.refused.get_or_init(|| refusal).clone()
     }
 
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
+    pub(crate) fn refusal(&self) -> Option<DenyReason> {
         self.refused.get().cloned()
     }
 

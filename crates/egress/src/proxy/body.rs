@@ -11,10 +11,10 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-use super::attempt::{Attempt, Meter};
+use super::attempt::{EgressAttempt, Meter};
 use super::pool::Lease;
-use super::shared::Shared;
-use crate::policy::Refusal;
+use super::shared::ProxyState;
+use crate::policy::DenyReason;
 use crate::state::EgressState;
 
 type Polled = Poll<Option<Result<Frame<Bytes>, io::Error>>>;
@@ -36,19 +36,19 @@ pub(crate) struct LiveUpload {
     /// The most it may have, and what it has had.
     limit: u64,
     sent: u64,
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<ReplayBuffer>>,
 }
 
 /// What is kept of a body for the case that it must be sent once more. The pieces are shared with
 /// the connection and not copied.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct ReplayBuffer {
     state: Arc<EgressState>,
-    pieces: Mutex<KeptPieces>,
+    pieces: Mutex<ReplayPieces>,
 }
 
 #[derive(Debug, Default)]
-struct KeptPieces {
+struct ReplayPieces {
     pieces: VecDeque<Bytes>,
     bytes: usize,
     is_whole: bool,
@@ -60,7 +60,7 @@ struct KeptPieces {
 const KEPT_MAX: usize = 8 << 20;
 const ALL_KEPT_MAX: usize = 64 << 20;
 
-impl Kept {
+impl ReplayBuffer {
     fn new(state: Arc<EgressState>) -> Self {
         Self { state, pieces: Mutex::default() }
     }
@@ -91,17 +91,17 @@ impl Kept {
         is_usable.then_some(Upload::Again(pieces))
     }
 
-    fn release(&self, kept: &mut KeptPieces) -> VecDeque<Bytes> {
+    fn release(&self, kept: &mut ReplayPieces) -> VecDeque<Bytes> {
         self.state.let_go(std::mem::take(&mut kept.bytes));
         std::mem::take(&mut kept.pieces)
     }
 
-    fn pieces(&self) -> MutexGuard<'_, KeptPieces> {
+    fn pieces(&self) -> MutexGuard<'_, ReplayPieces> {
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Kept {
+impl Drop for ReplayBuffer {
     fn drop(&mut self) {
         let mut kept = self.pieces();
         drop(self.release(&mut kept));
@@ -109,15 +109,20 @@ impl Drop for Kept {
 }
 
 impl Upload {
-    pub(crate) fn new(inner: Incoming, attempt: &Attempt, idle: Duration, limit: u64) -> Self {
+    pub(crate) fn new(
+        inner: Incoming,
+        attempt: &EgressAttempt,
+        idle: Duration,
+        limit: u64,
+    ) -> Self {
         let meter = Arc::clone(&attempt.meter);
         let idle = Idle::new(idle);
         Self::Live(Box::new(LiveUpload { inner, meter, idle, limit, sent: 0, kept: None }))
     }
 
     /// Keeps a copy for sending once more.
-    pub(crate) fn keep(mut self, state: &Arc<EgressState>) -> (Self, Arc<Kept>) {
-        let kept = Arc::new(Kept::new(Arc::clone(state)));
+    pub(crate) fn keep(mut self, state: &Arc<EgressState>) -> (Self, Arc<ReplayBuffer>) {
+        let kept = Arc::new(ReplayBuffer::new(Arc::clone(state)));
         if let Self::Live(live) = &mut self {
             if live.inner.is_end_stream() {
                 kept.end();
@@ -129,10 +134,10 @@ impl Upload {
 }
 
 impl LiveUpload {
-    fn pass(&mut self, piece: &Bytes) -> Result<(), Refusal> {
+    fn pass(&mut self, piece: &Bytes) -> Result<(), DenyReason> {
         self.sent += piece.len() as u64;
         if self.sent > self.limit {
-            return Err(self.meter.refuse(Refusal::ModelBody { limit: self.limit }));
+            return Err(self.meter.refuse(DenyReason::ModelBody { limit: self.limit }));
         }
         self.meter.count_up(piece.len() as u64)?;
         if let Some(kept) = &self.kept {
@@ -202,16 +207,16 @@ impl Body for Upload {
 pub(crate) struct Download {
     inner: Incoming,
     idle: Idle,
-    attempt: Attempt,
-    home: Option<(Arc<Shared>, Lease)>,
+    attempt: EgressAttempt,
+    home: Option<(Arc<ProxyState>, Lease)>,
 }
 
 impl Download {
     pub(crate) fn new(
         inner: Incoming,
-        attempt: Attempt,
+        attempt: EgressAttempt,
         idle: Duration,
-        shared: &Arc<Shared>,
+        shared: &Arc<ProxyState>,
         lease: Lease,
     ) -> Self {
         Self { inner, idle: Idle::new(idle), attempt, home: Some((Arc::clone(shared), lease)) }
@@ -234,7 +239,7 @@ impl Body for Download {
             Poll::Pending => return this.idle.poll(cx),
             Poll::Ready(Some(Ok(frame))) => frame,
             Poll::Ready(Some(Err(error))) => {
-                this.attempt.failed(super::Failure::BrokenOff);
+                this.attempt.failed(super::UpstreamFailure::BrokenOff);
                 return Poll::Ready(Some(Err(io::Error::other(error))));
             }
             Poll::Ready(None) => {
@@ -299,8 +304,8 @@ impl Idle {
 mod tests {
     use super::*;
 
-    fn pushed(sizes: &[usize], state: &Arc<EgressState>) -> Kept {
-        let kept = Kept::new(Arc::clone(state));
+    fn pushed(sizes: &[usize], state: &Arc<EgressState>) -> ReplayBuffer {
+        let kept = ReplayBuffer::new(Arc::clone(state));
         sizes.iter().for_each(|size| kept.push(&Bytes::from(vec![0; *size])));
         kept
     }
@@ -322,7 +327,7 @@ mod tests {
     #[test]
     fn all_bodies_together_have_a_limit_and_give_back_what_they_held() {
         let state = Arc::new(EgressState::new());
-        let many: Vec<Kept> = (0..8).map(|_| pushed(&[KEPT_MAX], &state)).collect();
+        let many: Vec<ReplayBuffer> = (0..8).map(|_| pushed(&[KEPT_MAX], &state)).collect();
         let late = pushed(&[1], &state);
         late.end();
         assert!(late.take().is_none());

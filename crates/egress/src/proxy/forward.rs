@@ -9,29 +9,31 @@ use hyper::header::{HOST, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, StatusCode, Uri};
 
-use super::answer::{Answer, explain, refuse};
-use super::attempt::Attempt;
+use super::answer::{ProxyResponse, explain, refuse};
+use super::attempt::EgressAttempt;
 use super::body::{Download, Upload};
 use super::header::strip_hop_by_hop;
 use super::service::parse_target;
-use super::shared::Shared;
-use super::upstream::{Failure, Obstacle, Place, Reached, Way};
-use crate::policy::Refusal;
-use crate::record::Kind;
+use super::shared::ProxyState;
+use super::upstream::{
+    RequestError, UpstreamFailure, UpstreamResponse, UpstreamRoute, UpstreamTarget,
+};
+use crate::policy::DenyReason;
+use crate::record::TrafficKind;
 
 /// Passes a request on to `host` at `port`, and its answer back.
 pub(super) async fn forward(
-    shared: &Arc<Shared>,
+    shared: &Arc<ProxyState>,
     request: Request<Incoming>,
     host: &str,
     port: u16,
-) -> Answer {
-    let mut attempt = match shared.begin(Kind::Http, host, port) {
+) -> ProxyResponse {
+    let mut attempt = match shared.begin(TrafficKind::Http, host, port) {
         Ok(attempt) => attempt,
         Err(refusal) => return refuse(&refusal, host, port),
     };
     match exchange(shared, request, host, port, &attempt).await {
-        Ok(Reached { response, lease }) => {
+        Ok(UpstreamResponse { response, lease }) => {
             let idle = Duration::from_secs(shared.policy.limits.idle_secs);
             attempt.reached(Some(lease.address));
             attempt.status = Some(response.status().as_u16());
@@ -42,7 +44,7 @@ pub(super) async fn forward(
         }
         Err(obstacle) => {
             // A cap that was reached on the way looks like a broken connection from outside.
-            let obstacle = attempt.meter.refusal().map_or(obstacle, Obstacle::from);
+            let obstacle = attempt.meter.refusal().map_or(obstacle, RequestError::from);
             attempt.stopped_by(&obstacle);
             explain(&obstacle, attempt.target())
         }
@@ -50,17 +52,17 @@ pub(super) async fn forward(
 }
 
 async fn exchange(
-    shared: &Shared,
+    shared: &ProxyState,
     request: Request<Incoming>,
     host: &str,
     port: u16,
-    attempt: &Attempt,
-) -> Result<Reached, Obstacle> {
+    attempt: &EgressAttempt,
+) -> Result<UpstreamResponse, RequestError> {
     let host = parse_target(host, port)?;
     shared.policy.judge_name(&host, port)?;
     shared.judge_caps()?;
     if port == 443 {
-        return Err(Refusal::NotTls.into());
+        return Err(DenyReason::NotTls.into());
     }
     let (mut head, body) = request.into_parts();
     strip_hop_by_hop(&mut head.headers);
@@ -72,11 +74,11 @@ async fn exchange(
     head.extensions.clear();
     let idle = Duration::from_secs(shared.policy.limits.idle_secs);
     let body = Upload::new(body, attempt, idle, u64::MAX);
-    let way = Way { place: Place::Asked(host, port), tls: None };
+    let way = UpstreamRoute { place: UpstreamTarget::Asked(host, port), tls: None };
     let request = Request::from_parts(head, body);
     let reached = shared.send(&way, request, &attempt.meter, idle).await?;
     if reached.response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(Failure::BrokenOff.into());
+        return Err(UpstreamFailure::BrokenOff.into());
     }
     Ok(reached)
 }

@@ -4,7 +4,7 @@
 //! however it is cut into records. With encrypted client hello it is the outer name, which is the one
 //! that the other side sees too.
 
-use crate::policy::{HostName, Refusal};
+use crate::policy::{DenyReason, HostName};
 
 /// No sensible greeting is larger, post-quantum key shares included.
 pub(super) const HELLO_MAX: usize = 64 << 10;
@@ -27,11 +27,11 @@ pub(super) enum Hello {
 }
 
 /// Compares a greeting with the host that the tunnel was asked for.
-pub(super) fn judge_hello(sni: Option<&str>, host: &HostName) -> Result<(), Refusal> {
+pub(super) fn judge_hello(sni: Option<&str>, host: &HostName) -> Result<(), DenyReason> {
     match sni.map(HostName::parse) {
-        None => Err(Refusal::NoSni),
+        None => Err(DenyReason::NoSni),
         Some(Ok(name)) if name == *host => Ok(()),
-        Some(_) => Err(Refusal::SniMismatch),
+        Some(_) => Err(DenyReason::SniMismatch),
     }
 }
 
@@ -262,8 +262,8 @@ mod tests {
     fn names_are_compared_in_their_one_spelling() {
         let host = HostName::parse("bücher.example").unwrap();
         assert_eq!(judge_hello(Some("XN--bcher-KVA.example."), &host), Ok(()));
-        assert_eq!(judge_hello(Some("other.example"), &host), Err(Refusal::SniMismatch));
-        assert_eq!(judge_hello(Some("10.0.0.1"), &host), Err(Refusal::SniMismatch));
-        assert_eq!(judge_hello(None, &host), Err(Refusal::NoSni));
+        assert_eq!(judge_hello(Some("other.example"), &host), Err(DenyReason::SniMismatch));
+        assert_eq!(judge_hello(Some("10.0.0.1"), &host), Err(DenyReason::SniMismatch));
+        assert_eq!(judge_hello(None, &host), Err(DenyReason::NoSni));
     }
 }

@@ -25,12 +25,14 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-pub(crate) use answer::{Answer, model_refusal};
-pub(crate) use attempt::Attempt;
+pub(crate) use answer::{ProxyResponse, model_refusal};
+pub(crate) use attempt::EgressAttempt;
 pub(crate) use body::{Download, Upload};
 pub(crate) use header::strip_hop_by_hop;
-pub(crate) use shared::Shared;
-pub(crate) use upstream::{Failure, Obstacle, Place, Reached, Way};
+pub(crate) use shared::ProxyState;
+pub(crate) use upstream::{
+    RequestError, UpstreamFailure, UpstreamResponse, UpstreamRoute, UpstreamTarget,
+};
 
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\
     content-type: text/plain\r\ncontent-length: 67\r\n\r\n\
@@ -38,7 +40,11 @@ const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\
 
 /// Accepts connections until `stop` comes to pass, then cuts those that are left. Each of them still
 /// gets its line in the log.
-pub(crate) async fn accept_until(shared: &Arc<Shared>, listener: &UnixListener, stop: impl Future) {
+pub(crate) async fn accept_until(
+    shared: &Arc<ProxyState>,
+    listener: &UnixListener,
+    stop: impl Future,
+) {
     let mut stop = pin!(stop);
     let mut connections = JoinSet::new();
     loop {
@@ -57,10 +63,10 @@ pub(crate) async fn accept_until(shared: &Arc<Shared>, listener: &UnixListener, 
     connections.shutdown().await;
 }
 
-fn admit(shared: &Arc<Shared>, connections: &mut JoinSet<()>, stream: UnixStream) {
+fn admit(shared: &Arc<ProxyState>, connections: &mut JoinSet<()>, stream: UnixStream) {
     let slot = Slot::take(shared);
     if slot.number > shared.policy.limits.connections {
-        shared.journal.count_unlogged();
+        shared.log.count_unlogged();
         turn_away(stream);
         return;
     }
@@ -80,12 +86,12 @@ fn turn_away(stream: UnixStream) {
 
 /// A place among the connections that may be open at the same time.
 struct Slot {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     number: usize,
 }
 
 impl Slot {
-    fn take(shared: &Arc<Shared>) -> Self {
+    fn take(shared: &Arc<ProxyState>) -> Self {
         Self { number: shared.state.connection_opened(), shared: Arc::clone(shared) }
     }
 }

@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
 use super::attempt::Meter;
-use crate::policy::{Limits, Refusal};
+use crate::policy::{DenyReason, EgressLimits};
 
 const BUFFER: usize = 128 << 10;
 
@@ -16,7 +16,7 @@ pub(super) async fn pump(
     (from_box, to_box): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     (from_out, to_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     meter: &Meter,
-    limits: &Limits,
+    limits: &EgressLimits,
 ) {
     let up = copy(from_box, to_out, |bytes| meter.count_up(bytes));
     let down = copy(from_out, to_box, |bytes| meter.count_down(bytes));
@@ -35,19 +35,19 @@ pub(super) async fn pump(
 }
 
 /// Why a direction came to no good end.
-enum Cut {
+enum PumpError {
     Broken,
     Refused,
 }
 
-impl From<std::io::Error> for Cut {
+impl From<std::io::Error> for PumpError {
     fn from(_: std::io::Error) -> Self {
         Self::Broken
     }
 }
 
-impl From<Refusal> for Cut {
-    fn from(_: Refusal) -> Self {
+impl From<DenyReason> for PumpError {
+    fn from(_: DenyReason) -> Self {
         Self::Refused
     }
 }
@@ -55,8 +55,8 @@ impl From<Refusal> for Cut {
 async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    count: impl Fn(u64) -> Result<(), Refusal>,
-) -> Result<(), Cut> {
+    count: impl Fn(u64) -> Result<(), DenyReason>,
+) -> Result<(), PumpError> {
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = from.read(&mut buffer).await?;

@@ -17,12 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::answer::{Answer, page, refuse};
-use super::shared::Shared;
+use super::answer::{ProxyResponse, page, refuse};
+use super::shared::ProxyState;
 use super::{forward, tunnel};
 use crate::model_route::{MODEL_PREFIX, route};
-use crate::policy::{HostFault, HostName, Profile, Refusal};
-use crate::record::{Kind, render_summary};
+use crate::policy::{DenyReason, EgressProfile, HostFault, HostName};
+use crate::record::{TrafficKind, render_summary};
 
 /// Where the proxy's own pages are.
 const OWN: &str = "/-/";
@@ -35,7 +35,7 @@ const OWN_PORT: u16 = 3128;
 const HEADER_MIN: usize = 8 << 10;
 
 /// Serves one connection: requests one after another, or a tunnel in the end.
-pub(super) async fn serve_connection(shared: Arc<Shared>, stream: UnixStream) {
+pub(super) async fn serve_connection(shared: Arc<ProxyState>, stream: UnixStream) {
     let granted = Mutex::new(None);
     let is_fresh = AtomicBool::new(true);
     let service = service_fn(|mut request: Request<Incoming>| {
@@ -67,7 +67,7 @@ pub(super) async fn serve_connection(shared: Arc<Shared>, stream: UnixStream) {
 
 /// Serves plain requests inside a tunnel to `host`. They may ask for nobody else.
 pub(super) async fn serve_plain_inside<S>(
-    shared: &Arc<Shared>,
+    shared: &Arc<ProxyState>,
     stream: S,
     host: HostName,
     port: u16,
@@ -86,7 +86,7 @@ pub(super) async fn serve_plain_inside<S>(
     }
 }
 
-fn server(shared: &Shared) -> http1::Builder {
+fn server(shared: &ProxyState) -> http1::Builder {
     let limits = &shared.policy.limits;
     let mut server = http1::Builder::new();
     server
@@ -98,13 +98,13 @@ fn server(shared: &Shared) -> http1::Builder {
 
 /// What could not be read as a request gets a line too; a connection that merely fell silent between
 /// two requests does not.
-fn note_unreadable(shared: &Arc<Shared>) {
-    if let Ok(mut attempt) = shared.begin(Kind::Http, "", 0) {
-        attempt.denied(&Refusal::BadTarget);
+fn note_unreadable(shared: &Arc<ProxyState>) {
+    if let Ok(mut attempt) = shared.begin(TrafficKind::Http, "", 0) {
+        attempt.denied(&DenyReason::BadTarget);
     }
 }
 
-async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyResponse {
     let uri = request.uri();
     let Some(scheme) = uri.scheme_str() else { return own_page(shared, request).await };
     let host = uri.host().unwrap_or_default().to_owned();
@@ -115,13 +115,13 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     }
     if scheme != "http" {
         let port = uri.port_u16().unwrap_or(443);
-        return refuse_and_note(shared, &Refusal::Scheme, &host, port);
+        return refuse_and_note(shared, &DenyReason::Scheme, &host, port);
     }
     let port = uri.port_u16().unwrap_or(80);
     forward::forward(shared, request, &host, port).await
 }
 
-async fn own_page(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+async fn own_page(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyResponse {
     let path = request.uri().path();
     let is_model = path
         .strip_prefix(MODEL_PREFIX)
@@ -132,20 +132,20 @@ async fn own_page(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     if path == STATUS && matches!(*request.method(), Method::GET | Method::HEAD) {
         return page(render_status(shared));
     }
-    refuse(&Refusal::NoSuchPage, OWN_HOST, OWN_PORT)
+    refuse(&DenyReason::NoSuchPage, OWN_HOST, OWN_PORT)
 }
 
 async fn answer_inside(
-    shared: &Arc<Shared>,
+    shared: &Arc<ProxyState>,
     request: Request<Incoming>,
     host: &HostName,
     port: u16,
-) -> Answer {
+) -> ProxyResponse {
     let named = request.headers().get(HOST).and_then(|value| value.to_str().ok());
     let named = request.uri().authority().map(Authority::as_str).or(named);
     let is_same = named.and_then(host_of).is_some_and(|named| named == *host);
     if !is_same || request.method() == Method::CONNECT {
-        return refuse_and_note(shared, &Refusal::HostMismatch, host.as_str(), port);
+        return refuse_and_note(shared, &DenyReason::HostMismatch, host.as_str(), port);
     }
     forward::forward(shared, request, host.as_str(), port).await
 }
@@ -155,8 +155,13 @@ fn host_of(authority: &str) -> Option<HostName> {
     HostName::parse(host).ok()
 }
 
-fn refuse_and_note(shared: &Arc<Shared>, refusal: &Refusal, host: &str, port: u16) -> Answer {
-    match shared.begin(Kind::Http, host, port) {
+fn refuse_and_note(
+    shared: &Arc<ProxyState>,
+    refusal: &DenyReason,
+    host: &str,
+    port: u16,
+) -> ProxyResponse {
+    match shared.begin(TrafficKind::Http, host, port) {
         Ok(mut attempt) => {
             attempt.denied(refusal);
             refuse(refusal, host, port)
@@ -166,29 +171,29 @@ fn refuse_and_note(shared: &Arc<Shared>, refusal: &Refusal, host: &str, port: u1
 }
 
 /// Reads the host that was asked for.
-pub(super) fn parse_target(host: &str, port: u16) -> Result<HostName, Refusal> {
+pub(super) fn parse_target(host: &str, port: u16) -> Result<HostName, DenyReason> {
     let name = HostName::parse(host).map_err(|fault| match fault {
-        HostFault::Address => Refusal::IpLiteral,
-        HostFault::Empty | HostFault::TooLong | HostFault::Malformed => Refusal::BadTarget,
+        HostFault::Address => DenyReason::IpLiteral,
+        HostFault::Empty | HostFault::TooLong | HostFault::Malformed => DenyReason::BadTarget,
     })?;
-    if port == 0 { Err(Refusal::BadTarget) } else { Ok(name) }
+    if port == 0 { Err(DenyReason::BadTarget) } else { Ok(name) }
 }
 
 /// What is allowed and what has happened, for whoever is inside and wonders.
-fn render_status(shared: &Shared) -> String {
+fn render_status(shared: &ProxyState) -> String {
     let policy = &shared.policy;
     let reach = match policy.profile {
-        Profile::None => "nothing can be reached",
-        Profile::ModelOnly => "the model can be reached, and the hosts listed here",
-        Profile::Packages => {
+        EgressProfile::None => "nothing can be reached",
+        EgressProfile::ModelOnly => "the model can be reached, and the hosts listed here",
+        EgressProfile::Packages => {
             "the model, package registries and the hosts listed here can be reached"
         }
-        Profile::Open => "every public host can be reached",
+        EgressProfile::Open => "every public host can be reached",
     };
     let mut lines = vec![format!("profile {}: {reach}", policy.profile)];
     let hosts = policy.allow.iter().chain(&policy.extra_package_hosts);
     lines.extend(hosts.map(|rule| format!("allowed: {rule}")));
     lines.extend(policy.deny.iter().map(|rule| format!("denied: {rule}")));
-    lines.extend(render_summary(&shared.journal.summary()));
+    lines.extend(render_summary(&shared.log.summary()));
     lines.join("\n") + "\n"
 }

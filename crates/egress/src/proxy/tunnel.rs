@@ -18,15 +18,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-use super::answer::{Answer, explain, refuse};
-use super::attempt::Attempt;
+use super::answer::{ProxyResponse, explain, refuse};
+use super::attempt::EgressAttempt;
 use super::hello::{HELLO_MAX, Hello, judge_hello, parse_hello};
 use super::pump::pump;
 use super::service::{parse_target, serve_plain_inside};
-use super::shared::Shared;
-use super::upstream::{Failure, Obstacle, Place};
-use crate::policy::{HostName, Refusal};
-use crate::record::Kind;
+use super::shared::ProxyState;
+use super::upstream::{RequestError, UpstreamFailure, UpstreamTarget};
+use crate::policy::{DenyReason, HostName};
+use crate::record::TrafficKind;
 
 const TLS_PORT: u16 = 443;
 /// A fatal alert, "access denied": the one word of refusal that a TLS client understands.
@@ -35,7 +35,7 @@ const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 /// A tunnel that was granted and waits for the client's first bytes.
 pub(super) struct Tunnel {
     upgrade: OnUpgrade,
-    attempt: Attempt,
+    attempt: EgressAttempt,
     host: HostName,
     port: u16,
     /// The other side, where it had to be there before the answer.
@@ -44,12 +44,12 @@ pub(super) struct Tunnel {
 
 /// Decides about a tunnel and connects to the other side.
 pub(super) async fn open(
-    shared: &Arc<Shared>,
+    shared: &Arc<ProxyState>,
     request: &mut Request<Incoming>,
-) -> (Answer, Option<Tunnel>) {
+) -> (ProxyResponse, Option<Tunnel>) {
     let host_text = request.uri().host().unwrap_or_default().to_owned();
     let port = request.uri().port_u16().unwrap_or(0);
-    let mut attempt = match shared.begin(Kind::Connect, &host_text, port) {
+    let mut attempt = match shared.begin(TrafficKind::Connect, &host_text, port) {
         Ok(attempt) => attempt,
         Err(refusal) => return (refuse(&refusal, &host_text, port), None),
     };
@@ -67,15 +67,15 @@ pub(super) async fn open(
 }
 
 async fn prepare(
-    shared: &Shared,
+    shared: &ProxyState,
     host: &str,
     port: u16,
-    attempt: &mut Attempt,
-) -> Result<(HostName, Option<TcpStream>), Obstacle> {
+    attempt: &mut EgressAttempt,
+) -> Result<(HostName, Option<TcpStream>), RequestError> {
     let host = parse_target(host, port)?;
     shared.policy.judge_name(&host, port)?;
     shared.judge_caps()?;
-    let place = Place::Asked(host.clone(), port);
+    let place = UpstreamTarget::Asked(host.clone(), port);
     if port != TLS_PORT {
         shared.locate(&place).await?;
         return Ok((host, None));
@@ -86,11 +86,11 @@ async fn prepare(
 }
 
 /// Carries the bytes of a tunnel once the client has been told that it is there.
-pub(super) async fn run(shared: &Arc<Shared>, tunnel: Tunnel) {
+pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
     let Tunnel { upgrade, mut attempt, host, port, outside } = tunnel;
     let limit = Duration::from_secs(shared.policy.limits.header_secs);
     let Ok(Ok(upgraded)) = timeout(limit, upgrade).await else {
-        attempt.failed(Failure::BrokenOff);
+        attempt.failed(UpstreamFailure::BrokenOff);
         return;
     };
     // Only Unix sockets are ever served with upgrades.
@@ -98,7 +98,7 @@ pub(super) async fn run(shared: &Arc<Shared>, tunnel: Tunnel) {
     let mut inside = parts.io.into_inner();
     let mut first = parts.read_buf.to_vec();
     let Ok(hello) = timeout(limit, read_hello(&mut inside, &mut first)).await else {
-        attempt.failed(Failure::TimedOut);
+        attempt.failed(UpstreamFailure::TimedOut);
         return;
     };
     match hello {
@@ -108,7 +108,7 @@ pub(super) async fn run(shared: &Arc<Shared>, tunnel: Tunnel) {
                 inside.write_all(&ALERT).await.unwrap_or_default();
                 return;
             }
-            let place = Place::Asked(host, port);
+            let place = UpstreamTarget::Asked(host, port);
             let outside = match outside {
                 Some(outside) => outside,
                 None => match shared.connect(&place).await {
@@ -129,8 +129,8 @@ pub(super) async fn run(shared: &Arc<Shared>, tunnel: Tunnel) {
             serve_plain_inside(shared, inside, host, port).await;
         }
         Hello::NotTls => {
-            attempt.denied(&Refusal::NotTls);
-            let text = Refusal::NotTls.explain(host.as_str(), port);
+            attempt.denied(&DenyReason::NotTls);
+            let text = DenyReason::NotTls.explain(host.as_str(), port);
             let answer = format!("HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n{text}\n");
             inside.write_all(answer.as_bytes()).await.unwrap_or_default();
         }
@@ -154,11 +154,11 @@ async fn read_hello(inside: &mut UnixStream, first: &mut Vec<u8>) -> Hello {
 }
 
 async fn carry(
-    shared: &Shared,
+    shared: &ProxyState,
     mut inside: UnixStream,
     mut outside: TcpStream,
     first: Vec<u8>,
-    attempt: &Attempt,
+    attempt: &EgressAttempt,
 ) {
     let meter = &attempt.meter;
     let is_counted = meter.count_up(first.len() as u64).is_ok();

@@ -21,33 +21,33 @@ use super::attempt::Meter;
 use super::body::Upload;
 use super::header::head_size;
 use super::pool::{Lease, Peer};
-use super::shared::Shared;
-use crate::policy::{HostName, Refusal};
+use super::shared::ProxyState;
+use crate::policy::{DenyReason, HostName};
 
 /// Why somebody was not reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
+pub(crate) enum RequestError {
     /// We would not.
-    Refused(Refusal),
+    Refused(DenyReason),
     /// We could not.
-    Failed(Failure),
+    Failed(UpstreamFailure),
 }
 
-impl From<Refusal> for Obstacle {
-    fn from(refusal: Refusal) -> Self {
+impl From<DenyReason> for RequestError {
+    fn from(refusal: DenyReason) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Failure> for Obstacle {
-    fn from(failure: Failure) -> Self {
+impl From<UpstreamFailure> for RequestError {
+    fn from(failure: UpstreamFailure) -> Self {
         Self::Failed(failure)
     }
 }
 
 /// What went wrong on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum UpstreamFailure {
     Unresolved,
     Unreachable,
     TimedOut,
@@ -56,7 +56,7 @@ pub(crate) enum Failure {
     NoKey,
 }
 
-impl Failure {
+impl UpstreamFailure {
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Unresolved => "unresolved",
@@ -69,7 +69,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for UpstreamFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unresolved => "could not be resolved",
@@ -84,7 +84,7 @@ impl fmt::Display for Failure {
 
 /// Where to go.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum UpstreamTarget {
     /// What a box asked for, already allowed by name.
     Asked(HostName, u16),
     /// What the person outside chose: any port, and an address in the place of a name.
@@ -93,52 +93,58 @@ pub(crate) enum Place {
 
 /// Where to go, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
-    pub(crate) place: Place,
+pub(crate) struct UpstreamRoute {
+    pub(crate) place: UpstreamTarget,
     pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 
 /// An answer, and the connection it comes over.
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct UpstreamResponse {
     pub(crate) response: Response<Incoming>,
     pub(crate) lease: Lease,
 }
 
-impl Way {
+impl UpstreamRoute {
     fn peer(&self) -> Peer {
         let (host, port) = match &self.place {
-            Place::Asked(host, port) => (host.to_string(), *port),
-            Place::Chosen(host, port) => (host.clone(), *port),
+            UpstreamTarget::Asked(host, port) => (host.to_string(), *port),
+            UpstreamTarget::Chosen(host, port) => (host.clone(), *port),
         };
         Peer { host, port, tls: self.tls.is_some() }
     }
 }
 
-impl Shared {
+impl ProxyState {
     /// The addresses of a place, all of them judged.
-    pub(super) async fn locate(&self, place: &Place) -> Result<Vec<SocketAddr>, Obstacle> {
+    pub(super) async fn locate(
+        &self,
+        place: &UpstreamTarget,
+    ) -> Result<Vec<SocketAddr>, RequestError> {
         let (host, port) = match place {
-            Place::Asked(host, port) => (host.as_str(), *port),
-            Place::Chosen(host, port) => (host.as_str(), *port),
+            UpstreamTarget::Asked(host, port) => (host.as_str(), *port),
+            UpstreamTarget::Chosen(host, port) => (host.as_str(), *port),
         };
         let addresses = match host.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => match timeout(self.connect_limit(), self.addresses.of(host, port)).await {
                 Ok(Ok(addresses)) => addresses,
-                Ok(Err(_)) => return Err(Failure::Unresolved.into()),
-                Err(_) => return Err(Failure::TimedOut.into()),
+                Ok(Err(_)) => return Err(UpstreamFailure::Unresolved.into()),
+                Err(_) => return Err(UpstreamFailure::TimedOut.into()),
             },
         };
         match place {
-            Place::Asked(..) => self.policy.judge_addresses(port, &addresses)?,
-            Place::Chosen(..) => self.policy.judge_public(&addresses)?,
+            UpstreamTarget::Asked(..) => self.policy.judge_addresses(port, &addresses)?,
+            UpstreamTarget::Chosen(..) => self.policy.judge_public(&addresses)?,
         }
         Ok(addresses)
     }
 
     /// Connects to a place, at one of the addresses that were judged and no other.
-    pub(super) async fn connect(&self, place: &Place) -> Result<(TcpStream, SocketAddr), Obstacle> {
+    pub(super) async fn connect(
+        &self,
+        place: &UpstreamTarget,
+    ) -> Result<(TcpStream, SocketAddr), RequestError> {
         let limit = self.connect_limit();
         let connected = timeout(limit, async {
             let addresses = self.locate(place).await?;
@@ -150,20 +156,20 @@ impl Shared {
                     return Ok((stream, address));
                 }
             }
-            Err(Failure::Unreachable.into())
+            Err(UpstreamFailure::Unreachable.into())
         });
-        connected.await.unwrap_or_else(|_| Err(Failure::TimedOut.into()))
+        connected.await.unwrap_or_else(|_| Err(UpstreamFailure::TimedOut.into()))
     }
 
     /// Sends a request over a connection that waits, or over a new one. A connection that turns out
     /// to be dead is passed over as long as the request has not left.
     pub(crate) async fn send(
         &self,
-        way: &Way,
+        way: &UpstreamRoute,
         mut request: Request<Upload>,
         meter: &Meter,
         patience: Duration,
-    ) -> Result<Reached, Obstacle> {
+    ) -> Result<UpstreamResponse, RequestError> {
         let peer = way.peer();
         let mut head_bytes = head_size(&request.uri().to_string(), request.headers());
         loop {
@@ -174,13 +180,13 @@ impl Shared {
             // Only now does anything leave; the body is counted piece by piece as it goes.
             meter.count_up(std::mem::take(&mut head_bytes))?;
             let Ok(sent) = timeout(patience, lease.sender.try_send_request(request)).await else {
-                return Err(Failure::TimedOut.into());
+                return Err(UpstreamFailure::TimedOut.into());
             };
             match sent {
-                Ok(response) => return Ok(Reached { response, lease }),
+                Ok(response) => return Ok(UpstreamResponse { response, lease }),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) if !is_new => request = unsent,
-                    _ => return Err(Failure::BrokenOff.into()),
+                    _ => return Err(UpstreamFailure::BrokenOff.into()),
                 },
             }
         }
@@ -190,20 +196,20 @@ impl Shared {
         Duration::from_secs(self.policy.limits.connect_secs)
     }
 
-    async fn open_lease(&self, way: &Way, peer: &Peer) -> Result<Lease, Obstacle> {
+    async fn open_lease(&self, way: &UpstreamRoute, peer: &Peer) -> Result<Lease, RequestError> {
         let (stream, address) = self.connect(&way.place).await?;
         let sender = match &way.tls {
             None => shake_hands(stream).await?,
             Some(config) => {
                 let Ok(name) = ServerName::try_from(peer.host.clone()) else {
-                    return Err(Failure::Tls.into());
+                    return Err(UpstreamFailure::Tls.into());
                 };
                 let limit = self.connect_limit();
                 let connector = TlsConnector::from(Arc::clone(config));
                 match timeout(limit, connector.connect(name, stream)).await {
                     Ok(Ok(stream)) => shake_hands(stream).await?,
-                    Ok(Err(_)) => return Err(Failure::Tls.into()),
-                    Err(_) => return Err(Failure::TimedOut.into()),
+                    Ok(Err(_)) => return Err(UpstreamFailure::Tls.into()),
+                    Err(_) => return Err(UpstreamFailure::TimedOut.into()),
                 }
             }
         };
@@ -211,12 +217,12 @@ impl Shared {
     }
 }
 
-async fn shake_hands<S>(stream: S) -> Result<http1::SendRequest<Upload>, Obstacle>
+async fn shake_hands<S>(stream: S) -> Result<http1::SendRequest<Upload>, RequestError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Ok((sender, connection)) = http1::handshake(TokioIo::new(stream)).await else {
-        return Err(Failure::BrokenOff.into());
+        return Err(UpstreamFailure::BrokenOff.into());
     };
     // It ends by itself once the sender and the bodies are gone.
     tokio::spawn(async move { connection.await.unwrap_or_default() });

@@ -2,7 +2,7 @@
 
 use model::chain::{ChainDefect, ChainFault, ChainHead, ChainLine, VerifiedChain, verify_chain};
 
-use super::Entry;
+use super::EgressEntry;
 
 /// The end of a run's log before its first line.
 #[must_use]
@@ -11,15 +11,15 @@ pub fn genesis(run: &str) -> ChainHead {
 }
 
 /// Reads a log and verifies its chain. A torn last line is skipped.
-pub fn read_log(run: &str, bytes: &[u8]) -> Result<VerifiedChain<Entry>, ChainFault> {
-    let chain: VerifiedChain<Entry> = verify_chain(bytes, genesis(run))?;
+pub fn read_log(run: &str, bytes: &[u8]) -> Result<VerifiedChain<EgressEntry>, ChainFault> {
+    let chain: VerifiedChain<EgressEntry> = verify_chain(bytes, genesis(run))?;
     match chain.lines.iter().find(|entry| entry.run != run) {
         Some(entry) => Err(ChainFault { line: entry.seq, what: ChainDefect::Link }),
         None => Ok(chain),
     }
 }
 
-impl ChainLine for Entry {
+impl ChainLine for EgressEntry {
     fn seq(&self) -> u64 {
         self.seq
     }
@@ -34,21 +34,21 @@ mod tests {
     use model::digest::sha256;
 
     use super::*;
-    use crate::record::{Kind, Verdict};
+    use crate::record::{EgressVerdict, TrafficKind};
 
     fn log(run: &str, hosts: &[&str]) -> String {
         let mut head = genesis(run);
         let mut text = String::new();
         for (seq, host) in (1..).zip(hosts) {
-            let entry = Entry {
+            let entry = EgressEntry {
                 run: run.to_owned(),
                 seq,
                 ts: jiff::Timestamp::UNIX_EPOCH,
-                kind: Kind::Connect,
+                kind: TrafficKind::Connect,
                 host: (*host).to_owned(),
                 port: 443,
                 address: None,
-                verdict: Verdict::Denied,
+                verdict: EgressVerdict::Denied,
                 reason: Some("not_allowed".to_owned()),
                 bytes_up: 0,
                 bytes_down: 0,

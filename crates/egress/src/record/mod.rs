@@ -4,7 +4,7 @@
 //! that no secret can get into it.
 
 mod chain;
-mod journal;
+mod log;
 mod summary;
 
 use std::net::SocketAddr;
@@ -13,15 +13,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use chain::{genesis, read_log};
-pub use summary::{Denial, EgressSummary, HostTraffic, Totals, render_summary};
+pub use summary::{DeniedHost, EgressSummary, HostTraffic, Totals, render_summary};
 
-pub(crate) use journal::Journal;
+pub(crate) use log::EgressLog;
 
 use crate::model_route::Spend;
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct EgressEntry {
     /// The run.
     pub run: String,
     /// The number of the line, from 1.
@@ -29,7 +29,7 @@ pub struct Entry {
     /// When the connection or request ended.
     pub ts: Timestamp,
     /// What it was.
-    pub kind: Kind,
+    pub kind: TrafficKind,
     /// Who was asked for, as it was asked; empty if that could not be read.
     pub host: String,
     /// At which port.
@@ -37,7 +37,7 @@ pub struct Entry {
     /// Where the connection went.
     pub address: Option<SocketAddr>,
     /// What came of it.
-    pub verdict: Verdict,
+    pub verdict: EgressVerdict,
     /// Why it was denied, or how it failed, as one word.
     pub reason: Option<String>,
     /// Bytes that left the box.
@@ -59,7 +59,7 @@ pub struct Entry {
 /// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TrafficKind {
     /// A tunnel.
     Connect,
     /// A plain request that was passed on.
@@ -71,7 +71,7 @@ pub enum Kind {
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum EgressVerdict {
     /// It went through.
     Allowed,
     /// The policy refused it.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use model::escape::escape_line;
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Verdict};
+use super::{EgressEntry, EgressVerdict};
 
 /// What a run reached, tried to reach and moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct EgressSummary {
     /// Traffic by host, in the order of their names.
     pub per_host: Vec<HostTraffic>,
     /// What was refused, in the order of host and reason.
-    pub denials: Vec<Denial>,
+    pub denials: Vec<DeniedHost>,
     /// When the first line was written.
     pub first_at: Option<Timestamp>,
     /// When the last line was written.
@@ -46,7 +46,7 @@ pub struct HostTraffic {
 
 /// One kind of refusal of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Denial {
+pub struct DeniedHost {
     /// The host.
     pub host: String,
     /// The reason, as one word.
@@ -82,7 +82,7 @@ const NO_HOST: &str = "(no host)";
 
 /// The counting behind a summary.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct EgressTally {
     hosts: BTreeMap<String, HostTraffic>,
     denials: BTreeMap<(String, String), u64>,
     first_at: Option<Timestamp>,
@@ -90,12 +90,12 @@ pub(super) struct Tally {
     pub(super) totals: Totals,
 }
 
-impl Tally {
-    pub(super) fn absorb(&mut self, entry: &Entry) {
+impl EgressTally {
+    pub(super) fn absorb(&mut self, entry: &EgressEntry) {
         self.first_at = self.first_at.or(Some(entry.ts));
         self.last_at = Some(entry.ts);
         let host = self.bounded_name(&entry.host);
-        if entry.verdict == Verdict::Denied {
+        if entry.verdict == EgressVerdict::Denied {
             let reason = entry.reason.clone().unwrap_or_default();
             *self.denials.entry((host.clone(), reason)).or_default() += 1;
         }
@@ -108,9 +108,9 @@ impl Tally {
         totals.bytes_up += entry.bytes_up;
         totals.bytes_down += entry.bytes_down;
         let (one, all) = match entry.verdict {
-            Verdict::Allowed => (&mut traffic.allowed, &mut totals.allowed),
-            Verdict::Denied => (&mut traffic.denied, &mut totals.denied),
-            Verdict::Failed => (&mut traffic.failed, &mut totals.failed),
+            EgressVerdict::Allowed => (&mut traffic.allowed, &mut totals.allowed),
+            EgressVerdict::Denied => (&mut traffic.denied, &mut totals.denied),
+            EgressVerdict::Failed => (&mut traffic.failed, &mut totals.failed),
         };
         *one += 1;
         *all += 1;
@@ -123,7 +123,7 @@ impl Tally {
     }
 
     pub(super) fn summary(&self, log_head: &str, complete: bool) -> EgressSummary {
-        let denial = |((host, reason), count): (&(String, String), &u64)| Denial {
+        let denial = |((host, reason), count): (&(String, String), &u64)| DeniedHost {
             host: host.clone(),
             reason: reason.clone(),
             count: *count,
@@ -171,7 +171,7 @@ pub fn render_summary(summary: &EgressSummary) -> Vec<String> {
     lines
 }
 
-fn render_denial(denial: &Denial) -> String {
+fn render_denial(denial: &DeniedHost) -> String {
     let host = escape_line(&denial.host);
     let count = render_count(denial.count);
     if denial.reason == "not_allowed" {
@@ -196,14 +196,19 @@ fn render_size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Kind;
+    use crate::record::TrafficKind;
 
-    fn entry(host: &str, verdict: Verdict, reason: Option<&str>, bytes_down: u64) -> Entry {
-        Entry {
+    fn entry(
+        host: &str,
+        verdict: EgressVerdict,
+        reason: Option<&str>,
+        bytes_down: u64,
+    ) -> EgressEntry {
+        EgressEntry {
             run: "r".to_owned(),
             seq: 1,
             ts: Timestamp::UNIX_EPOCH,
-            kind: Kind::Http,
+            kind: TrafficKind::Http,
             host: host.to_owned(),
             port: 80,
             address: None,
@@ -220,14 +225,14 @@ mod tests {
 
     #[test]
     fn people_see_what_was_blocked_and_how_to_allow_it() {
-        let mut tally = Tally::default();
+        let mut tally = EgressTally::default();
         for _ in 0..3 {
-            tally.absorb(&entry("example.org", Verdict::Denied, Some("not_allowed"), 0));
+            tally.absorb(&entry("example.org", EgressVerdict::Denied, Some("not_allowed"), 0));
         }
-        tally.absorb(&entry("169.254.169.254", Verdict::Denied, Some("ip_literal"), 0));
-        tally.absorb(&entry("pypi.org", Verdict::Allowed, None, 1_250_000));
-        tally.absorb(&entry("pypi.org", Verdict::Failed, Some("unreachable"), 0));
-        tally.absorb(&entry("e\u{1b}[2J", Verdict::Denied, Some("bad_target"), 0));
+        tally.absorb(&entry("169.254.169.254", EgressVerdict::Denied, Some("ip_literal"), 0));
+        tally.absorb(&entry("pypi.org", EgressVerdict::Allowed, None, 1_250_000));
+        tally.absorb(&entry("pypi.org", EgressVerdict::Failed, Some("unreachable"), 0));
+        tally.absorb(&entry("e\u{1b}[2J", EgressVerdict::Denied, Some("bad_target"), 0));
         let lines = render_summary(&tally.summary("head", true));
         assert_eq!(
             lines,
@@ -243,9 +248,14 @@ mod tests {
 
     #[test]
     fn invented_hosts_do_not_fill_the_memory() {
-        let mut tally = Tally::default();
+        let mut tally = EgressTally::default();
         for number in 0..HOSTS_MAX + 50 {
-            tally.absorb(&entry(&format!("h{number}"), Verdict::Denied, Some("not_allowed"), 0));
+            tally.absorb(&entry(
+                &format!("h{number}"),
+                EgressVerdict::Denied,
+                Some("not_allowed"),
+                0,
+            ));
         }
         let summary = tally.summary("", true);
         assert_eq!(summary.per_host.len(), HOSTS_MAX + 1);

@@ -1,7 +1,7 @@
 //! What must get out, and how it looks on the other side.
 
-use egress::policy::{EgressPolicy, Profile};
-use egress::record::{Kind, Verdict};
+use egress::policy::{EgressPolicy, EgressProfile};
+use egress::record::{EgressVerdict, TrafficKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::server::{Echo, Server, whole};
@@ -10,8 +10,10 @@ use crate::world::{World, client_hello, header, open_policy, rules};
 #[tokio::test]
 async fn a_tunnel_to_a_registry() {
     let echo = Echo::start().await;
-    let policy =
-        EgressPolicy { permit_private: vec![echo.address], ..EgressPolicy::new(Profile::Packages) };
+    let policy = EgressPolicy {
+        permit_private: vec![echo.address],
+        ..EgressPolicy::new(EgressProfile::Packages)
+    };
     let world = World::start(policy).await;
     world.names.set("registry.npmjs.org", &[&echo.address.to_string()]);
     let hello = client_hello("registry.npmjs.org", true);
@@ -19,7 +21,10 @@ async fn a_tunnel_to_a_registry() {
     assert_eq!(world.through("Registry.npmjs.org.:443", &sent).await.unwrap(), sent);
     let (report, entries) = world.finish().await;
     let entry = &entries[0];
-    assert_eq!((entry.kind, entry.verdict, entry.port), (Kind::Connect, Verdict::Allowed, 443));
+    assert_eq!(
+        (entry.kind, entry.verdict, entry.port),
+        (TrafficKind::Connect, EgressVerdict::Allowed, 443)
+    );
     assert_eq!(entry.address, Some(echo.address));
     assert_eq!((entry.bytes_up, entry.bytes_down), (sent.len() as u64, sent.len() as u64));
     assert!(report.summary.complete);
@@ -47,8 +52,10 @@ async fn a_plain_request_loses_what_concerns_the_proxy_alone() {
         whole("200 OK", "text/plain", &["keep-alive: timeout=5", "x-kept: yes"], "hello")
     })
     .await;
-    let policy =
-        EgressPolicy { allow: rules(&["docs.example"]), ..EgressPolicy::new(Profile::ModelOnly) };
+    let policy = EgressPolicy {
+        allow: rules(&["docs.example"]),
+        ..EgressPolicy::new(EgressProfile::ModelOnly)
+    };
     let policy = EgressPolicy { permit_private: vec![server.address], ..policy };
     let world = World::start(policy).await;
     world.names.set("docs.example", &[&server.address.to_string()]);
@@ -73,7 +80,7 @@ async fn a_plain_request_loses_what_concerns_the_proxy_alone() {
     let log = std::fs::read_to_string(&world.log_path).unwrap_or_default();
     assert!(!log.contains("/a/b") && !log.contains("c=d"));
     let (_, entries) = world.finish().await;
-    assert_eq!((entries[0].kind, entries[0].status), (Kind::Http, Some(200)));
+    assert_eq!((entries[0].kind, entries[0].status), (TrafficKind::Http, Some(200)));
     assert_eq!(entries[0].bytes_down, 5);
     assert!(entries[0].bytes_up > 4);
 }
@@ -122,7 +129,7 @@ async fn a_mirror_at_a_permitted_address_and_port() {
     let policy = EgressPolicy {
         permit_private: vec![server.address],
         extra_package_hosts: rules(&["mirror.lan"]),
-        ..EgressPolicy::new(Profile::Packages)
+        ..EgressPolicy::new(EgressProfile::Packages)
     };
     let world = World::start(policy).await;
     world.names.set("mirror.lan", &[&server.address.to_string()]);
@@ -146,8 +153,10 @@ async fn a_host_that_is_not_there_is_a_failure_and_no_refusal() {
 
 #[tokio::test]
 async fn the_status_page_tells_what_is_allowed() {
-    let policy =
-        EgressPolicy { allow: rules(&["docs.example"]), ..EgressPolicy::new(Profile::Packages) };
+    let policy = EgressPolicy {
+        allow: rules(&["docs.example"]),
+        ..EgressPolicy::new(EgressProfile::Packages)
+    };
     let world = World::start(policy).await;
     world.connect("example.org:443").await.unwrap_err();
     let got = world.get("http://127.0.0.1:3128/-/status").await;

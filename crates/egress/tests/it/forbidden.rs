@@ -1,7 +1,7 @@
 //! What must not get out, whatever the profile: here it is mostly `open`, the most generous one.
 
-use egress::policy::{EgressPolicy, Profile};
-use egress::record::{Kind, Verdict};
+use egress::policy::{EgressPolicy, EgressProfile};
+use egress::record::{EgressVerdict, TrafficKind};
 
 use crate::server::{Echo, Server, whole};
 use crate::world::{Got, World, client_hello, open_policy, rules};
@@ -16,7 +16,7 @@ async fn check(world: World, host: &str, port: u16, reason: &str) {
     let (report, entries) = world.finish().await;
     assert!(!entries.is_empty());
     for entry in &entries {
-        assert_eq!(entry.verdict, Verdict::Denied, "{entry:?}");
+        assert_eq!(entry.verdict, EgressVerdict::Denied, "{entry:?}");
         assert_eq!(entry.reason.as_deref(), Some(reason), "{entry:?}");
         assert_eq!((entry.bytes_up, entry.bytes_down), (0, 0));
     }
@@ -104,7 +104,7 @@ async fn an_odd_port() {
 
 #[tokio::test]
 async fn an_unlisted_host_is_told_how_it_can_be_allowed() {
-    let world = World::start(EgressPolicy::new(Profile::Packages)).await;
+    let world = World::start(EgressPolicy::new(EgressProfile::Packages)).await;
     let got = world.connect("example.org:443").await.unwrap_err();
     assert_eq!(
         got.body,
@@ -118,7 +118,7 @@ async fn an_unlisted_host_is_told_how_it_can_be_allowed() {
 async fn a_denied_host_and_anything_in_profile_none() {
     let policy = EgressPolicy { deny: rules(&["*.example.org"]), ..open_policy(&[]) };
     check(World::start(policy).await, "a.example.org", 80, "deny_rule").await;
-    let policy = EgressPolicy::new(Profile::None);
+    let policy = EgressPolicy::new(EgressProfile::None);
     check(World::start(policy).await, "registry.npmjs.org", 80, "profile_none").await;
 }
 
@@ -172,7 +172,7 @@ async fn check_hello(bytes: &[u8], reason: &str) -> Vec<u8> {
     world.names.set("asked.example", &[&echo.address.to_string()]);
     let answer = world.through("asked.example:443", bytes).await.unwrap();
     let (_, entries) = world.finish().await;
-    assert_eq!(entries[0].verdict, Verdict::Denied);
+    assert_eq!(entries[0].verdict, EgressVerdict::Denied);
     assert_eq!(entries[0].reason.as_deref(), Some(reason));
     assert_eq!(echo.received(), 0, "nothing may reach the other side");
     answer
@@ -206,7 +206,7 @@ async fn a_request_for_another_host_inside_a_tunnel_to_port_80() {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
     assert!(server.seen().is_empty());
     let (_, entries) = world.finish().await;
-    let inside = entries.iter().find(|entry| entry.kind == Kind::Http).unwrap();
+    let inside = entries.iter().find(|entry| entry.kind == TrafficKind::Http).unwrap();
     assert_eq!(inside.reason.as_deref(), Some("host_mismatch"));
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use egress::record::Verdict;
+use egress::record::EgressVerdict;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::server::{Echo, Server, until, whole};
@@ -109,7 +109,10 @@ async fn an_upload_ends_at_the_cap() {
     assert!(got.body.contains("this run may send 100000 bytes in all"), "{got:?}");
     let (_, entries) = world.finish().await;
     for entry in &entries {
-        assert_eq!((entry.verdict, entry.reason.as_deref()), (Verdict::Denied, Some("upload_cap")));
+        assert_eq!(
+            (entry.verdict, entry.reason.as_deref()),
+            (EgressVerdict::Denied, Some("upload_cap"))
+        );
     }
 }
 

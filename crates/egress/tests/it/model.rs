@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use egress::model_route::{AuthStyle, Caps, Price, Prices, Upstream};
-use egress::policy::{EgressPolicy, Profile};
-use egress::record::Kind;
+use egress::policy::{EgressPolicy, EgressProfile};
+use egress::record::TrafficKind;
 use egress::{KeySource, ModelRouteSpec};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ pub(crate) fn spec(server: &Server, key: PathBuf) -> ModelRouteSpec {
 
 pub(crate) fn policy(server: &Server) -> EgressPolicy {
     let permit_private = vec![server.address];
-    EgressPolicy { permit_private, ..EgressPolicy::new(Profile::ModelOnly) }
+    EgressPolicy { permit_private, ..EgressPolicy::new(EgressProfile::ModelOnly) }
 }
 
 pub(crate) async fn post(world: &World, path: &str, key: &str, body: &str) -> Got {
@@ -93,7 +93,7 @@ async fn the_key_is_exchanged_and_the_box_never_sees_the_real_one() {
     assert!(!log().contains(REAL) && !log().contains(DUMMY));
     assert!(!format!("{got:?}").contains(REAL));
     let (_, entries) = world.finish().await;
-    assert_eq!((entries[0].kind, entries[0].status), (Kind::Model, Some(200)));
+    assert_eq!((entries[0].kind, entries[0].status), (TrafficKind::Model, Some(200)));
 }
 
 #[tokio::test]
@@ -142,15 +142,16 @@ async fn no_other_host_and_no_private_server_by_accident() {
     assert_eq!(got.status, 403);
     assert!(world.connect(&server.address.to_string()).await.is_err());
     world.finish().await;
-    let policy = EgressPolicy::new(Profile::ModelOnly);
+    let policy = EgressPolicy::new(EgressProfile::ModelOnly);
     let world = World::start_with(policy, Some(spec(&server, key.clone()))).await;
     let got = post(&world, "/v1/messages", DUMMY, "{}").await;
     assert!(got.status == 403 && got.body.contains("not_public"), "{got:?}");
     let (report, _) = world.finish().await;
     assert_eq!(report.usage.input, 0);
-    let world = World::start_with(EgressPolicy::new(Profile::None), Some(spec(&server, key))).await;
+    let world =
+        World::start_with(EgressPolicy::new(EgressProfile::None), Some(spec(&server, key))).await;
     assert_eq!(post(&world, "/v1/messages", DUMMY, "{}").await.status, 403);
-    let world = World::start(EgressPolicy::new(Profile::ModelOnly)).await;
+    let world = World::start(EgressPolicy::new(EgressProfile::ModelOnly)).await;
     assert!(post(&world, "/v1/messages", DUMMY, "{}").await.body.contains("no_model"));
     assert!(server.seen().is_empty());
 }

@@ -1,6 +1,6 @@
 //! Servers that are busy or out of quota: the agent sees their words, the host learns until when.
 
-use egress::record::Verdict;
+use egress::record::EgressVerdict;
 
 use crate::model::{DUMMY, key_file, policy, post, spec};
 use crate::server::{Server, whole};
@@ -33,7 +33,7 @@ async fn too_many_requests_are_passed_on_and_noted() {
     let (report, entries) = world.finish().await;
     assert_eq!(report.usage.waiting_until, None, "the server takes calls again");
     assert_eq!(report.usage.by_status, [(200, 1), (429, 1)].into());
-    assert_eq!((entries[0].verdict, entries[0].status), (Verdict::Allowed, Some(429)));
+    assert_eq!((entries[0].verdict, entries[0].status), (EgressVerdict::Allowed, Some(429)));
 }
 
 #[tokio::test]

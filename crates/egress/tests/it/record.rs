@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use egress::policy::{EgressPolicy, Profile};
-use egress::record::Verdict;
+use egress::policy::{EgressPolicy, EgressProfile};
+use egress::record::EgressVerdict;
 use egress::render_summary;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -13,7 +13,7 @@ use crate::world::{RUN, World, client_hello, open_policy};
 #[tokio::test]
 async fn the_summary_counts_what_the_log_says() {
     let echo = Echo::start().await;
-    let mut policy = EgressPolicy::new(Profile::Packages);
+    let mut policy = EgressPolicy::new(EgressProfile::Packages);
     policy.permit_private = vec![echo.address];
     let world = World::start(policy).await;
     world.names.set("pypi.org", &[&echo.address.to_string()]);
@@ -50,7 +50,10 @@ async fn what_is_open_when_the_run_ends_gets_its_line_too() {
     assert_eq!(world.state.bytes_up(), hello.len() as u64);
     assert!(world.state.last_activity() + std::time::Duration::from_millis(5) >= before);
     let (report, entries) = world.finish().await;
-    assert_eq!((entries[0].verdict, entries[0].bytes_up), (Verdict::Allowed, hello.len() as u64));
+    assert_eq!(
+        (entries[0].verdict, entries[0].bytes_up),
+        (EgressVerdict::Allowed, hello.len() as u64)
+    );
     assert!(report.summary.complete);
     assert_eq!(stream.read(&mut back).await.unwrap_or(0), 0);
 }

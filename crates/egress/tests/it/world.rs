@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use egress::policy::{AllowRule, EgressPolicy, Profile};
-use egress::record::{Entry, read_log};
+use egress::policy::{AllowRule, EgressPolicy, EgressProfile};
+use egress::record::{EgressEntry, read_log};
 use egress::{
     Egress, EgressConfig, EgressReport, EgressState, KeyStore, ModelRouteSpec, Resolved, Resolver,
 };
@@ -62,7 +62,7 @@ pub(crate) struct Got {
 }
 
 pub(crate) fn open_policy(permitted: &[SocketAddr]) -> EgressPolicy {
-    EgressPolicy { permit_private: permitted.to_vec(), ..EgressPolicy::new(Profile::Open) }
+    EgressPolicy { permit_private: permitted.to_vec(), ..EgressPolicy::new(EgressProfile::Open) }
 }
 
 pub(crate) fn rules(texts: &[&str]) -> Vec<AllowRule> {
@@ -103,7 +103,7 @@ impl World {
     }
 
     /// Ends the run; gives its report and the lines of its log, whose chain was checked.
-    pub(crate) async fn finish(self) -> (EgressReport, Vec<Entry>) {
+    pub(crate) async fn finish(self) -> (EgressReport, Vec<EgressEntry>) {
         self.stop.send(()).unwrap();
         let report = timeout(PATIENCE, self.serving).await.unwrap().unwrap();
         let replay = read_log(RUN, &std::fs::read(&self.log_path).unwrap()).unwrap();

@@ -143,10 +143,7 @@ fn bare(name: &str, prefix: &str) -> String {
 }
 
 fn parse_wire(text: &str) -> Result<WireApi, NoModel> {
-    [WireApi::Messages, WireApi::Chat, WireApi::Responses]
-        .into_iter()
-        .find(|wire| wire.name() == text)
-        .ok_or_else(|| NoModel::Wire { wire: text.chars().take(40).collect() })
+    WireApi::parse(text).ok_or_else(|| NoModel::Wire { wire: text.chars().take(40).collect() })
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ mod plan;
 use std::path::{Path, PathBuf};
 
 use agent::{
-    AgentError, AgentRequest, Manner, McpServer, ModelRoute, ModelUse, Price as AgentPrice,
-    Provider, RequiredSetting, SessionWish, WireApi,
+    AgentError, AgentRequest, Interaction, McpServer, ModelEndpoint, ModelUse, Provider,
+    RequiredSetting, SessionRequest, WireApi,
 };
-use egress::model_route::{Caps, Price, Prices, SpecError, Upstream, WireApi as RouteApi};
-use egress::{EgressConfig, EgressPolicy, ModelRouteSpec, Profile};
+use egress::model_route::{Caps, Price, Prices, SpecError, Upstream};
+use egress::{EgressConfig, EgressPolicy, EgressProfile, ModelRouteSpec};
 use guest::script::Script;
 use host::file::FileError;
 use model::id::RunId;
@@ -155,7 +155,7 @@ pub struct AgentTask<'a> {
     /// What the repository's people say about it, shown beside the instructions.
     pub context: Option<String>,
     /// Whether this begins a conversation or goes on with one.
-    pub session: SessionWish,
+    pub session: SessionRequest,
     /// Tool servers.
     pub mcp: Vec<McpServer>,
 }
@@ -193,7 +193,7 @@ impl ResolvedAgent {
 
     /// What is started for a task.
     pub fn plan(&self, task: AgentTask<'_>) -> Result<AgentPlan, ResolveAgentError> {
-        self.plan_in(Manner::Headless, task)
+        self.plan_in(Interaction::Headless, task)
     }
 
     /// The same with the agent's own interface, for a person at a terminal. Nobody is ended for thinking in silence.
@@ -202,14 +202,18 @@ impl ResolvedAgent {
         task: AgentTask<'_>,
         terminal: TerminalPlan,
     ) -> Result<AgentPlan, ResolveAgentError> {
-        let mut plan = self.plan_in(Manner::Terminal, task)?;
+        let mut plan = self.plan_in(Interaction::Terminal, task)?;
         plan.env.extend(terminal.env.clone());
         plan.silence_secs = None;
         plan.terminal = Some(terminal);
         Ok(plan)
     }
 
-    fn plan_in(&self, manner: Manner, task: AgentTask<'_>) -> Result<AgentPlan, ResolveAgentError> {
+    fn plan_in(
+        &self,
+        manner: Interaction,
+        task: AgentTask<'_>,
+    ) -> Result<AgentPlan, ResolveAgentError> {
         let wish = &self.wish;
         let dummy_key = format!("bottle-{}", task.run);
         let command = wish.provider.command(&self.request(manner, &task, &dummy_key))?;
@@ -222,7 +226,7 @@ impl ResolvedAgent {
             ModelRouteSpec { dummy_key, ..model.route.clone() }
         });
         if route.is_some() || wish.policy.is_some() {
-            let only_model = || EgressPolicy::new(Profile::ModelOnly);
+            let only_model = || EgressPolicy::new(EgressProfile::ModelOnly);
             plan.egress = Some(EgressConfig {
                 run: task.run.to_string(),
                 policy: wish.policy.clone().unwrap_or_else(only_model),
@@ -233,7 +237,7 @@ impl ResolvedAgent {
         Ok(plan)
     }
 
-    fn request(&self, manner: Manner, task: &AgentTask<'_>, dummy_key: &str) -> AgentRequest {
+    fn request(&self, manner: Interaction, task: &AgentTask<'_>, dummy_key: &str) -> AgentRequest {
         let wish = &self.wish;
         let choice = self.model.as_ref().map(|model| &model.choice);
         AgentRequest {
@@ -244,7 +248,7 @@ impl ResolvedAgent {
             variant: wish.variant.clone(),
             agent: wish.agent.clone(),
             session: task.session.clone(),
-            model_route: ModelRoute {
+            model_route: ModelEndpoint {
                 base_url: egress::model_base_url(PROXY),
                 wire: choice.map_or(WireApi::Chat, |choice| choice.wire),
                 dummy_key: dummy_key.to_owned(),
@@ -252,11 +256,7 @@ impl ResolvedAgent {
             mcp: task.mcp.clone(),
             workspace: "/workspace".to_owned(),
             run_title: task.run.to_string(),
-            price: wish.price.map(|price| AgentPrice {
-                input: price.input,
-                output: price.output,
-                cache_read: price.cache_read,
-            }),
+            price: wish.price,
             script: wish.script.clone(),
             template: wish.template.clone(),
         }
@@ -294,11 +294,7 @@ fn route(
 ) -> Result<ModelRouteSpec, ResolveAgentError> {
     let upstream = Upstream::parse(&choice.url)?;
     let mut spec = ModelRouteSpec::new(upstream, choice.auth, key.source(), "");
-    spec.apis = vec![match choice.wire {
-        WireApi::Messages => RouteApi::Messages,
-        WireApi::Chat => RouteApi::Chat,
-        WireApi::Responses => RouteApi::Responses,
-    }];
+    spec.apis = vec![choice.wire];
     spec.caps = wish.caps;
     if let Some(price) = wish.price {
         let model = choice.model.clone().unwrap_or_else(|| "*".to_owned());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agent::{AgentCommand, Provider};
 use egress::EgressConfig;
-use sandbox::spec::{ProgramMount, Relay};
+use sandbox::spec::{BoxRelay, ProgramMount};
 use serde::{Deserialize, Serialize};
 
 use super::{KeyLocation, ResolveAgentError};
@@ -44,7 +44,7 @@ pub struct AgentPlan {
     pub key: KeyLocation,
     /// Ways to sockets in the box's folder that others serve, beside the way out.
     #[serde(default)]
-    pub sidecars: Vec<Relay>,
+    pub sidecars: Vec<BoxRelay>,
     /// Seconds without output or traffic after which it is ended.
     pub silence_secs: Option<u64>,
     /// The terminal at which somebody sits, if anybody does.
@@ -92,8 +92,8 @@ impl AgentPlan {
     }
 
     /// The relays of the box: one if there is a way out, and those of its sidecars.
-    pub(crate) fn relays(&self) -> Vec<Relay> {
-        let relay = || Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
+    pub(crate) fn relays(&self) -> Vec<BoxRelay> {
+        let relay = || BoxRelay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
         let egress = self.egress.iter().map(|_| relay());
         egress.chain(self.sidecars.iter().cloned()).collect()
     }

@@ -13,7 +13,7 @@ use host::file::FileError;
 use host::signal::{Cancel, CancelReason};
 use model::id::{BoxName, RunId};
 use model::verdict::Ended;
-use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
+use sandbox::spec::{BoxLimits, BoxOutput, BoxSpec, BoxUser, MIB, MountAccess, Root};
 
 use crate::agent_log::Listener;
 use crate::agent_plan::{AgentPlan, PROXY, ResolveAgentError};
@@ -47,13 +47,13 @@ pub struct BoxLayout {
     /// The copy of the repository.
     pub workspace: PathBuf,
     /// Whether the copy may be changed.
-    pub access: Access,
+    pub access: MountAccess,
     /// The agent's own files.
     pub harness_state: PathBuf,
     /// Who is behind it.
     pub user: BoxUser,
     /// What it may use.
-    pub limits: Limits,
+    pub limits: BoxLimits,
     /// Seconds that it has.
     pub deadline_secs: u64,
 }
@@ -235,7 +235,7 @@ fn exit_code(record: &ExitRecord) -> Option<i32> {
 }
 
 /// Agents talk into a log.
-const OUTPUT: Output = Output::Log { cap: LOG_CAP };
+const OUTPUT: BoxOutput = BoxOutput::Log { cap: LOG_CAP };
 
 impl BoxLayout {
     /// A box here that has no command yet and no way out.

@@ -10,7 +10,7 @@ use guest::config::GuestReport;
 use host::process::LogWriter;
 use model::redact::Redactor;
 use sandbox::backend::{OutputChunk, OutputStream};
-use sandbox::spec::Output;
+use sandbox::spec::BoxOutput;
 use tokio::sync::oneshot;
 
 use super::watch::LastOutput;
@@ -57,15 +57,15 @@ impl Pump {
     pub(super) fn open(
         stdout: &Path,
         stderr: &Path,
-        output: Output,
+        output: BoxOutput,
         redactor: &Arc<Redactor>,
         heard: &LastOutput,
     ) -> io::Result<(Self, PumpSignals)> {
         let out = match output {
-            Output::Log { cap } => {
+            BoxOutput::Log { cap } => {
                 Sink::Log(LogWriter::new(create(stdout)?, cap, Arc::clone(redactor)))
             }
-            Output::Exact { cap } => Sink::Exact { file: create(stdout)?, left: cap },
+            BoxOutput::Exact { cap } => Sink::Exact { file: create(stdout)?, left: cap },
         };
         let err = LogWriter::new(create(stderr)?, STDERR_CAP, Arc::clone(redactor));
         let (report, report_signal) = oneshot::channel();

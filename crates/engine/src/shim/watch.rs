@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use egress::EgressState;
 use sandbox::backend::BoxControl;
-use sandbox::spec::{BoxSpec, Limits};
+use sandbox::spec::{BoxLimits, BoxSpec};
 use tokio::task::JoinHandle;
 
 use crate::box_dir::BoxDir;
@@ -114,7 +114,7 @@ pub(super) fn next_memory_look(used: u64, limit: u64) -> Duration {
 }
 
 /// Barks when the box holds more than it may.
-pub(super) fn judge_memory(used: u64, limits: &Limits) -> Option<Alarm> {
+pub(super) fn judge_memory(used: u64, limits: &BoxLimits) -> Option<Alarm> {
     (used > limits.memory_bytes).then_some(Alarm::Memory)
 }
 
@@ -141,7 +141,7 @@ impl DiskUse {
     }
 }
 
-fn judge_space(growth: DiskUse, free: u64, limits: &Limits) -> Option<Alarm> {
+fn judge_space(growth: DiskUse, free: u64, limits: &BoxLimits) -> Option<Alarm> {
     let full = growth.bytes > limits.workspace_bytes
         || growth.entries > limits.workspace_entries
         || free < limits.free_floor_bytes;
@@ -193,13 +193,13 @@ fn observe_disk(places: &[PathBuf; 2]) -> Disk {
 mod tests {
     use super::*;
 
-    fn limits() -> Limits {
-        Limits {
+    fn limits() -> BoxLimits {
+        BoxLimits {
             memory_bytes: 100,
             workspace_bytes: 1000,
             workspace_entries: 50,
             free_floor_bytes: 10,
-            ..Limits::default()
+            ..BoxLimits::default()
         }
     }
 

@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use guest::TERMINAL_SOCKET_FILE;
-use guest::terminal::{Input, TerminalSize};
+use guest::terminal::{TerminalInput, TerminalSize};
 use host::terminal::{Keyboard, RawMode};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -143,7 +143,7 @@ async fn type_in(mut to_box: OwnedWriteHalf) -> io::Result<()> {
     let mut keyboard = Keyboard::listen()?;
     let mut changes = host::terminal::size_changes()?;
     // It may have changed while the box was made ready.
-    let mut input = current_size().map(Input::Size);
+    let mut input = current_size().map(TerminalInput::Size);
     loop {
         if let Some(input) = &input
             && to_box.write_all(&input.render()).await.is_err()
@@ -153,10 +153,10 @@ async fn type_in(mut to_box: OwnedWriteHalf) -> io::Result<()> {
         }
         input = tokio::select! {
             keys = keyboard.next() => match keys {
-                Some(keys) => Some(Input::Keys(keys)),
+                Some(keys) => Some(TerminalInput::Keys(keys)),
                 None => return Ok(()),
             },
-            _ = changes.recv() => current_size().map(Input::Size),
+            _ = changes.recv() => current_size().map(TerminalInput::Size),
         };
     }
 }

@@ -1,6 +1,6 @@
 //! What a box may reach, and does.
 
-use egress::record::{Kind, Verdict};
+use egress::record::{EgressVerdict, TrafficKind};
 
 use crate::hello::greeting;
 use crate::outing::{LOCALHOST, Outing};
@@ -28,7 +28,7 @@ async fn a_page_of_the_permitted_host(rig: &Rig) {
     let entry = &back.log[0];
     assert_eq!(
         (entry.kind, entry.verdict, entry.status),
-        (Kind::Http, Verdict::Allowed, Some(200))
+        (TrafficKind::Http, EgressVerdict::Allowed, Some(200))
     );
     assert_eq!((entry.host.as_str(), entry.bytes_down), (LOCALHOST, 5));
     assert!(entry.address.is_some_and(|address| address.port() == server.port()), "{entry:?}");
@@ -75,7 +75,7 @@ async fn a_tunnel_to_the_permitted_host(rig: &Rig) {
     let back = Outing::perl_with(rig, script, &[&port, &hello]).reach(echo.port()).run_ok().await;
     assert_eq!(back.answer(), (200, "the same"));
     let entry = &back.log[0];
-    assert_eq!((entry.kind, entry.verdict), (Kind::Connect, Verdict::Allowed));
+    assert_eq!((entry.kind, entry.verdict), (TrafficKind::Connect, EgressVerdict::Allowed));
     assert_eq!((entry.bytes_up, entry.bytes_up), (echo.received().len() as u64, entry.bytes_down));
 }
 
@@ -93,8 +93,8 @@ async fn pages_inside_a_tunnel(rig: &Rig) {
     let back = Outing::perl_with(rig, script, &[&port]).reach(server.port()).run_ok().await;
     assert_eq!(back.answers(), [(200, "hello"); 2]);
     assert_eq!(server.seen().len(), 2);
-    let kinds: Vec<Kind> = back.log.iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, [Kind::Connect, Kind::Http, Kind::Http]);
+    let kinds: Vec<TrafficKind> = back.log.iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, [TrafficKind::Connect, TrafficKind::Http, TrafficKind::Http]);
     assert_eq!(back.summary().totals.denied, 0);
 }
 

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use egress::policy::Profile;
-use egress::record::Kind;
+use egress::policy::EgressProfile;
+use egress::record::TrafficKind;
 
 use crate::outing::{Back, LOCALHOST, Outing};
 use crate::server::{Server, whole};
@@ -272,7 +272,7 @@ async fn a_tunnel_as_a_way_to_another_host(rig: &Rig) {
         assert_eq!(status, 403, "{text}");
         assert!(text.starts_with(&format!("blocked: localhost:{port} ")), "{text}");
     }
-    let inside: Vec<_> = back.log.iter().filter(|entry| entry.kind == Kind::Http).collect();
+    let inside: Vec<_> = back.log.iter().filter(|entry| entry.kind == TrafficKind::Http).collect();
     assert_eq!(inside.len(), 3, "{back:#?}");
     assert_eq!(back.denied(LOCALHOST, "host_mismatch"), 3);
     assert!(server.seen().is_empty());
@@ -311,7 +311,7 @@ async fn anything_in_profile_none(rig: &Rig) {
     let port = server.port();
     let asked = [format!("GET http://localhost:{port}/"), format!("CONNECT localhost:{port}")];
     let asked = asked.each_ref().map(String::as_str);
-    let back = asking(rig, &server, &asked).profile(Profile::None).run_ok().await;
+    let back = asking(rig, &server, &asked).profile(EgressProfile::None).run_ok().await;
     back.all_refused(&[(LOCALHOST, port); 2], "profile_none");
     assert_eq!(server.connections(), 0);
 }

@@ -1,6 +1,6 @@
 //! Too much of everything: connections, headers that never end, uploads, refused requests.
 
-use egress::record::Verdict;
+use egress::record::EgressVerdict;
 
 use crate::outing::{LOCALHOST, Outing};
 use crate::server::Server;
@@ -209,7 +209,7 @@ async fn more_requests_than_a_run_may_make(rig: &Rig) {
     let outing = Outing::perl(rig, script).limits(|limits| limits.requests = 5);
     let back = outing.run_ok().await;
     assert_eq!(back.log.len(), 5);
-    assert!(back.log.iter().all(|entry| entry.verdict == Verdict::Denied));
+    assert!(back.log.iter().all(|entry| entry.verdict == EgressVerdict::Denied));
     let last = back.answers()[19];
     assert_eq!(last.0, 403);
     assert!(last.1.contains("this run may make 5 requests in all"), "{last:?}");

@@ -1,6 +1,6 @@
 //! A merge by a real agent in a container, from the fork to the evidence.
 
-use agent::{Provider, SessionWish};
+use agent::{Provider, SessionRequest};
 use testkit::Fork;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 
@@ -31,7 +31,7 @@ async fn merges(rig: &Rig, provider: Provider) {
         Turn::text("One conflict, in shared.txt; I kept both sides."),
     ]);
     let server = ModelServer::start([(SCRIPT, script)]);
-    let session = SessionWish::Fresh { id: None };
+    let session = SessionRequest::Fresh { id: None };
     let worked = worker.work(&server, "Merge upstream/main into main", session, None).await;
     assert_eq!(worked.report.tool_calls.len(), 2, "{:#?}", worked.report);
     assert_eq!(worked.back.usage().requests, 3, "{:?}", worked.back.usage());

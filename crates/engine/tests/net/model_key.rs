@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use egress::model_route::{KeySource, ModelRouteSpec};
-use egress::record::Verdict;
+use egress::record::EgressVerdict;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 use testkit::tree::holding;
 
@@ -135,7 +135,7 @@ async fn a_key_that_is_missing_is_told(rig: &Rig) {
     let (status, text) = back.answer();
     assert_eq!(status, 502);
     assert!(text.contains("its key could not be read on the host"), "{text}");
-    assert_eq!((back.log[0].verdict, back.reasons()[0]), (Verdict::Failed, "no_key"));
+    assert_eq!((back.log[0].verdict, back.reasons()[0]), (EgressVerdict::Failed, "no_key"));
     assert!(server.requests().is_empty());
 }
 

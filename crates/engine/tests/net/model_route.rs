@@ -4,8 +4,8 @@
 use std::io::Write;
 
 use egress::model_route::{AuthStyle, Caps, KeySource, ModelRouteSpec, Upstream};
-use egress::policy::Profile;
-use egress::record::{Kind, Verdict};
+use egress::policy::EgressProfile;
+use egress::record::{EgressVerdict, TrafficKind};
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 
 use crate::outing::{Back, Outing};
@@ -113,7 +113,7 @@ async fn the_dummy_key_opens_the_way(rig: &Rig) {
     assert!(asked.iter().all(|request| request.auth.as_deref() == Some(&bearer)), "{asked:?}");
     let usage = back.usage();
     assert_eq!((usage.requests, usage.input, usage.output), (3, 100, 20));
-    assert!(back.log.iter().all(|entry| entry.kind == Kind::Model), "{back:#?}");
+    assert!(back.log.iter().all(|entry| entry.kind == TrafficKind::Model), "{back:#?}");
 }
 
 async fn a_forged_key_is_replaced(rig: &Rig) {
@@ -230,7 +230,7 @@ async fn profile_none_has_no_model(rig: &Rig) {
     let server = says("hello");
     let script = r#"show(model("dummy-of-this-box", $chat))"#;
     let outing = asking(rig, route(&server.base_url("run")), script, REAL);
-    let back = outing.profile(Profile::None).run_ok().await;
+    let back = outing.profile(EgressProfile::None).run_ok().await;
     check_refused(back.answer(), "profile_none");
     assert!(server.requests().is_empty());
 }
@@ -300,7 +300,10 @@ async fn a_server_that_asks_to_wait_is_heard(rig: &Rig) {
     assert!((840..=900).contains(&secs), "{secs}");
     assert_eq!(back.usage().by_status.get(&429), Some(&1));
     let entry = &back.log[0];
-    assert_eq!((entry.verdict, entry.status, entry.spend), (Verdict::Allowed, Some(429), None));
+    assert_eq!(
+        (entry.verdict, entry.status, entry.spend),
+        (EgressVerdict::Allowed, Some(429), None)
+    );
 }
 
 async fn a_server_that_no_longer_asks_to_wait_is_heard_too(rig: &Rig) {

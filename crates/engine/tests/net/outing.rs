@@ -4,8 +4,8 @@ use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use egress::policy::{AllowRule, EgressPolicy, Limits, Profile};
-use egress::record::{Denial, Entry, Verdict, read_log};
+use egress::policy::{AllowRule, EgressLimits, EgressPolicy, EgressProfile};
+use egress::record::{DeniedHost, EgressEntry, EgressVerdict, read_log};
 use egress::{EgressConfig, EgressReport, EgressSummary, ModelRouteSpec, ModelUsage};
 use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxEgress, attach};
@@ -14,7 +14,7 @@ use engine::shim::EGRESS_SOCKET;
 use model::chain::VerifiedChain;
 use model::secret::Secret;
 use model::verdict::Ended;
-use sandbox::spec::{BoxSpec, Relay};
+use sandbox::spec::{BoxRelay, BoxSpec};
 
 use crate::support::Rig;
 
@@ -52,13 +52,13 @@ impl<'a> Outing<'a> {
 
     /// Runs a command.
     pub(crate) fn argv(rig: &'a Rig, argv: &[&str]) -> Self {
-        let relay = Relay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
+        let relay = BoxRelay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
         let mut spec = rig.argv(argv).spec;
         spec.relays.push(relay);
         spec.probe_addresses =
             host::net::addresses().into_iter().map(|ip| (ip, 80).into()).collect();
         let log = BoxDir::new(&spec.box_dir).egress_log();
-        let policy = EgressPolicy::new(Profile::ModelOnly);
+        let policy = EgressPolicy::new(EgressProfile::ModelOnly);
         Self { rig, spec, policy, model: None, keys: Vec::new(), log }
     }
 
@@ -67,7 +67,7 @@ impl<'a> Outing<'a> {
         self
     }
 
-    pub(crate) fn profile(mut self, profile: Profile) -> Self {
+    pub(crate) fn profile(mut self, profile: EgressProfile) -> Self {
         self.policy.profile = profile;
         self
     }
@@ -77,7 +77,7 @@ impl<'a> Outing<'a> {
         self
     }
 
-    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut EgressLimits)) -> Self {
         change(&mut self.policy.limits);
         self
     }
@@ -176,19 +176,20 @@ impl Out<'_> {
     }
 
     /// The log as it stands, with its chain checked.
-    pub(crate) fn replay(&self) -> VerifiedChain<Entry> {
+    pub(crate) fn replay(&self) -> VerifiedChain<EgressEntry> {
         let bytes = fs::read(&self.log).expect("a log");
         read_log(self.rig.run().as_str(), &bytes).expect("a whole chain")
     }
 
     /// Holds the log against the summary.
-    fn check_log(&self, summary: &EgressSummary) -> Vec<Entry> {
+    fn check_log(&self, summary: &EgressSummary) -> Vec<EgressEntry> {
         let replay = self.replay();
         assert_eq!(replay.head.head, summary.log_head);
         let size = fs::metadata(&self.log).expect("a log").len();
         assert_eq!(replay.whole_bytes as u64, size);
         assert_eq!(replay.lines.len() as u64, summary.totals.requests);
-        let denied = replay.lines.iter().filter(|entry| entry.verdict == Verdict::Denied).count();
+        let denied =
+            replay.lines.iter().filter(|entry| entry.verdict == EgressVerdict::Denied).count();
         assert_eq!(denied as u64, summary.denials.iter().map(|denial| denial.count).sum::<u64>());
         assert_eq!(summary.complete, summary.totals.unlogged == 0);
         replay.lines
@@ -200,7 +201,7 @@ pub(crate) struct Back {
     pub(crate) record: ExitRecord,
     pub(crate) stdout: String,
     /// Its connections and requests, line by line.
-    pub(crate) log: Vec<Entry>,
+    pub(crate) log: Vec<EgressEntry>,
     stderr: String,
     report: EgressReport,
 }
@@ -257,7 +258,10 @@ impl Back {
             self.log.iter().map(|entry| (entry.host.as_str(), entry.port)).collect();
         assert_eq!(logged, targets, "{self:#?}");
         for entry in &self.log {
-            assert_eq!((entry.verdict, entry.reason.as_deref()), (Verdict::Denied, Some(reason)));
+            assert_eq!(
+                (entry.verdict, entry.reason.as_deref()),
+                (EgressVerdict::Denied, Some(reason))
+            );
             assert_eq!((entry.bytes_up, entry.bytes_down), (0, 0), "{entry:?}");
         }
         for (host, _) in targets {
@@ -268,7 +272,7 @@ impl Back {
 
     /// How often a host was refused for a reason, by the record.
     pub(crate) fn denied(&self, host: &str, reason: &str) -> u64 {
-        let is_it = |denial: &&Denial| denial.host == host && denial.reason == reason;
+        let is_it = |denial: &&DeniedHost| denial.host == host && denial.reason == reason;
         self.summary().denials.iter().find(is_it).map_or(0, |denial| denial.count)
     }
 

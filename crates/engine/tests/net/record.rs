@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use egress::model_route::{Caps, ModelRouteSpec};
-use egress::record::Verdict;
+use egress::record::EgressVerdict;
 use engine::box_dir::BoxDir;
 use engine::launch::{LaunchError, freeze, stop};
 use host::process::{Signal, send_signal};
@@ -66,7 +66,7 @@ async fn ended_in_mid_answer(
     let back = out.end().await;
     assert_eq!(back.record.ended, expected, "{back:#?}");
     let [entry] = &back.log[..] else { panic!("{back:#?}") };
-    assert_eq!((entry.verdict, entry.status), (Verdict::Allowed, Some(200)));
+    assert_eq!((entry.verdict, entry.status), (EgressVerdict::Allowed, Some(200)));
     let spend = entry.spend.expect("what it cost");
     assert!(spend.estimated && spend.tokens.input == 7 && spend.tokens.output > 0, "{spend:?}");
     assert_eq!((back.usage().input, back.usage().estimated), (7, 1));
@@ -166,5 +166,5 @@ async fn the_log_outlives_the_shim(rig: &Rig) {
     assert!(matches!(record.ended, Ended::Infra { .. }) && record.egress.is_none(), "{record:#?}");
     let replay = out.replay();
     assert_eq!(replay.lines.len(), 20);
-    assert!(replay.lines.iter().all(|entry| entry.verdict == Verdict::Denied));
+    assert!(replay.lines.iter().all(|entry| entry.verdict == EgressVerdict::Denied));
 }

@@ -1,6 +1,6 @@
 //! A conversation that goes on in another box: the workspace and the harness state are all that it needs.
 
-use agent::{Provider, SessionWish, Usage};
+use agent::{Provider, SessionRequest, Usage};
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 
 use crate::support::{Rig, on_backend};
@@ -42,13 +42,13 @@ async fn goes_on(rig: &Rig, provider: Provider) {
     ]);
     let server = ModelServer::start([(SCRIPT, script)]);
 
-    let first = worker.work(&server, FIRST, SessionWish::Fresh { id: None }, None).await;
+    let first = worker.work(&server, FIRST, SessionRequest::Fresh { id: None }, None).await;
     check(&first, "I will remember");
     let turns: Vec<_> = asked(&server).iter().map(|request| request.turn).collect();
     assert_eq!(turns, [Some(0), Some(1)]);
     let session = first.report.session_id.clone().expect("a session");
 
-    let wish = SessionWish::Resume(session.clone());
+    let wish = SessionRequest::Resume(session.clone());
     let second = worker.work(&server, SECOND, wish, first.report.thread_usage).await;
     check(&second, "It was heliotrope");
     assert_eq!(second.report.session_id, Some(session));

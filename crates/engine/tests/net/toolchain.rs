@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::Duration;
 
-use egress::policy::Profile;
+use egress::policy::EgressProfile;
 use sandbox::spec::ProgramMount;
 use testkit::part::missing;
 
@@ -38,7 +38,7 @@ async fn cargo_fetches_a_small_package(rig: &Rig) {
         ("CARGO_HTTP_CAINFO", "/harness-state/run/ca.pem"),
     ];
     let outing = Outing::argv(rig, &["sh", "-c", FETCH])
-        .profile(Profile::Packages)
+        .profile(EgressProfile::Packages)
         .permit_these(addresses.into_iter().flatten())
         .with(|spec| {
             spec.programs.push(lent);

@@ -5,14 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use agent::{
-    AgentCommand, AgentReport, AgentRequest, Manner, ModelRoute, Provider, SessionWish, Usage,
+    AgentCommand, AgentReport, AgentRequest, Interaction, ModelEndpoint, Provider, SessionRequest,
+    Usage,
 };
 use egress::model_route::{AuthStyle, KeySource, ModelRouteSpec, Upstream};
 use engine::agent_log::Listener;
 use engine::install::{self, Installed};
 use engine::workspace::give;
 use model::verdict::Ended;
-use sandbox::spec::{BoxSpec, MIB, Output};
+use sandbox::spec::{BoxOutput, BoxSpec, MIB};
 use testkit::model_server::{ModelServer, RequestLog};
 use testkit::part::require_folder;
 use testkit::tree::holding;
@@ -70,7 +71,7 @@ impl<'a> Worker<'a> {
         &self,
         server: &ModelServer,
         prompt: &str,
-        session: SessionWish,
+        session: SessionRequest,
         earlier: Option<Usage>,
     ) -> Worked {
         let command = self.command(prompt, session);
@@ -95,16 +96,16 @@ impl<'a> Worker<'a> {
         worked
     }
 
-    fn command(&self, prompt: &str, session: SessionWish) -> AgentCommand {
+    fn command(&self, prompt: &str, session: SessionRequest) -> AgentCommand {
         let request = AgentRequest {
             launcher: self.installed.launcher.clone(),
             prompt: prompt.to_owned(),
-            manner: Manner::Headless,
+            manner: Interaction::Headless,
             model: Some(self.model().to_owned()),
             variant: None,
             agent: None,
             session,
-            model_route: ModelRoute {
+            model_route: ModelEndpoint {
                 base_url: egress::model_base_url(PROXY),
                 wire: self.provider.default_wire().expect("a way to talk"),
                 dummy_key: self.dummy(),
@@ -151,7 +152,7 @@ impl<'a> Worker<'a> {
         spec.env.extend(usual.map(|(name, value)| (name.to_owned(), value.to_owned())));
         spec.env.extend(egress::proxy_env(PROXY));
         spec.env.extend(command.env.clone());
-        spec.output = Output::Log { cap: 16 * MIB };
+        spec.output = BoxOutput::Log { cap: 16 * MIB };
         spec.deadline_secs = 150;
         for file in &command.files {
             write(&spec.guest_dir().join(&file.name), &file.bytes, 0o644);

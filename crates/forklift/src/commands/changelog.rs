@@ -1,6 +1,6 @@
 //! `forklift changelog`: what is coming from upstream, and what would become of it.
 
-use host::git::{Identity, RefName};
+use host::git::{GitIdentity, RefName};
 use merge::clean::{Conflict, MergeWish};
 use merge::contract::Protected;
 use merge::forecast::{Forecast, MergeForecast, observe_forecast};
@@ -68,7 +68,7 @@ pub(crate) fn run(ui: &Ui, look: &LookArgs, limit: usize) -> Outcome {
 /// Tried in the preview's own repository, which goes away.
 async fn foretell_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
     let identity =
-        Identity { name: "preview".to_owned(), email: "preview@bottle.invalid".to_owned() };
+        GitIdentity { name: "preview".to_owned(), email: "preview@bottle.invalid".to_owned() };
     let name = RefName::parse("refs/preview/rebase").or_exit(ForkliftExit::Internal)?;
     let wish =
         MergeWish { message: "", identity: &identity, when: host::clock::now(), name: &name };

@@ -9,8 +9,8 @@ use model::exit::ForkliftExit;
 use model::id::{BoxName, ProjectName, RunId};
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
-use sandbox::docker::{ContextFile, Engine, ImageWish};
-use sandbox::spec::{Access, BoxUser, Limits, Root};
+use sandbox::docker::{ContextFile, Engine, ImageBuild};
+use sandbox::spec::{BoxLimits, BoxUser, MountAccess, Root};
 use serde_json::json;
 
 use super::block_on;
@@ -54,7 +54,7 @@ pub(crate) fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
     block_on(async {
         let engine = Engine::find().await.or_exit(ForkliftExit::Usage)?;
         ui.phase("build", &format!("building {} from {}", args.tag, args.base));
-        let wish = ImageWish {
+        let wish = ImageBuild {
             tag: &args.tag,
             files: &FILES,
             args: &[("BASE", &args.base), ("RUNTIMES", runtimes)],
@@ -118,10 +118,10 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
         box_dir: folder.path().join("box"),
         root: Root::Image(image.to_owned()),
         workspace,
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
         harness_state: state,
         user,
-        limits: Limits::default(),
+        limits: BoxLimits::default(),
         deadline_secs: CHECK_SECS,
     };
     let launcher = Launcher::of_this_program(BackendKind::Docker, Vec::new())

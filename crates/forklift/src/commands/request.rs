@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use agent::Provider;
 use agent::scripted::Script;
 use egress::model_route::{Caps, Price};
-use egress::{EgressPolicy, Profile};
+use egress::{EgressPolicy, EgressProfile};
 use engine::agent_plan::choice::NoModel;
 use engine::agent_plan::{
     AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
@@ -130,9 +130,9 @@ fn scripted(path: Option<&Path>) -> Result<Script, Failure> {
 }
 
 fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
-    let profile: Profile = match &args.egress {
+    let profile: EgressProfile = match &args.egress {
         Some(profile) => profile.parse().or_exit(ForkliftExit::Usage)?,
-        None => Profile::Packages,
+        None => EgressProfile::Packages,
     };
     egress_policy(profile, &args.allow, &args.permit_private).or_exit(ForkliftExit::Usage)
 }

@@ -1,13 +1,13 @@
 //! `forklift`: bring this fork up to date.
 
-use agent::{SessionWish, Usage};
+use agent::{SessionRequest, Usage};
 use engine::agent_plan::AgentTask;
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use model::id::RunId;
 use model::redact::Redactor;
-use sandbox::choice::{self, Choice};
+use sandbox::choice::{self, BackendChoice};
 use sandbox::docker::{Engine, sweep};
 use store::env_snapshot::LaterSnapshot;
 use store::metadata::save_mark;
@@ -153,7 +153,7 @@ fn task<'a>(
             earlier: words,
         }),
     };
-    let session = session.map_or(SessionWish::Fresh { id: None }, SessionWish::Resume);
+    let session = session.map_or(SessionRequest::Fresh { id: None }, SessionRequest::Resume);
     AgentTask { run, prompt, context, session, mcp: Vec::new() }
 }
 
@@ -162,7 +162,7 @@ fn first_metadata(
     dir: &RunDir,
     seen: &Observation,
     args: &RunArgs,
-    choice: Choice,
+    choice: BackendChoice,
     earlier: Option<&Earlier>,
 ) -> Metadata {
     let image = choice.kind.uses_image().then(|| args.image.clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use engine::workspace::MergeBegun;
-use host::git::{ConflictStage, Identity, NewCommit, SealedRepo};
+use host::git::{CommitDraft, ConflictStage, GitIdentity, SealedRepo};
 use merge::ladder::history::{Learned, PastEnds, learn};
 use merge::ladder::knowledge::Knowledge;
 use merge::ladder::receipt::Receipt;
@@ -121,7 +121,7 @@ impl Run<'_> {
         &self,
         repo: &SealedRepo,
         climb: &Climb,
-        identity: &Identity,
+        identity: &GitIdentity,
         message: &str,
     ) -> Result<Handover, Failure> {
         let briefs = render_briefs(&climb.rest, &climb.receipts);
@@ -131,7 +131,7 @@ impl Run<'_> {
         let pins = &self.meta.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let when = self.meta.started_at;
-        let commit = NewCommit { tree: &climb.tree, parents: &parents, identity, when, message };
+        let commit = CommitDraft { tree: &climb.tree, parents: &parents, identity, when, message };
         let prepared = repo.commit_tree(commit).await.or_exit(ForkliftExit::Machine)?;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
         let stages = merged.or_exit(ForkliftExit::Machine)?.stages;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use engine::workspace::{make_checkout, make_harness_state};
-use host::git::{NewCommit, SealedRepo};
+use host::git::{CommitDraft, SealedRepo};
 use merge::ladder::{Climb, Made, Remade};
 use merge::path::TreePath;
 use model::exit::ForkliftExit;
@@ -76,8 +76,13 @@ impl Run<'_> {
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let identity = host_identity();
         let (when, message) = (self.meta.started_at, "as far as it is settled\n");
-        let wish =
-            NewCommit { tree: &climb.tree, parents: &parents, identity: &identity, when, message };
+        let wish = CommitDraft {
+            tree: &climb.tree,
+            parents: &parents,
+            identity: &identity,
+            when,
+            message,
+        };
         let commit = repo.commit_tree(wish).await.or_exit(ForkliftExit::Machine)?;
         let workspace = self.dir.path().join(WORKSPACE);
         make_checkout(repo, &self.meta.fork.branch, &commit, &workspace, BoxUser::of_caller())
@@ -93,7 +98,7 @@ fn take(workspace: &Path, path: &TreePath) -> Made {
     let Ok(name) = std::str::from_utf8(path.as_bytes()) else {
         return Made::Failed("its name is no text".to_owned());
     };
-    match host::beneath::read_beneath(workspace, name, FILE_CAP) {
+    match host::safe_read::read_beneath(workspace, name, FILE_CAP) {
         Ok(Some(file)) if file.truncated => {
             Made::Failed(format!("what it made is larger than {} MiB", FILE_CAP >> 20))
         }

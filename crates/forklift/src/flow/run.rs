@@ -16,7 +16,7 @@ use engine::workspace::{
     AGENT_IDENTITY, WorkspaceOptions, copy_folder, make_harness_state, make_workspace,
 };
 use forge::NewPull;
-use host::git::{GitLog, Identity, NewCommit, OldValue, SealedRepo, UserRepo};
+use host::git::{CommitDraft, GitIdentity, GitLog, OldValue, SealedRepo, UserRepo};
 use host::signal::Cancel;
 use merge::clean::{Conflict, MergeAttempt, MergeWish, try_merge};
 use merge::contract::{
@@ -255,7 +255,7 @@ impl Run<'_> {
             return Ok(Alone::Rest(Some(handover)));
         }
         let parents = [self.meta.pins.base.clone(), self.meta.pins.upstream.clone()];
-        let made = NewCommit { tree: &climb.tree, parents: &parents, identity, when, message };
+        let made = CommitDraft { tree: &climb.tree, parents: &parents, identity, when, message };
         let commit = repo.commit_tree(made).await.or_exit(ForkliftExit::Machine)?;
         repo.update_ref(name, &commit, OldValue::Missing).await.or_exit(ForkliftExit::Machine)?;
         self.take_result(repo, &commit, HOST_IDENTITY).await?;
@@ -502,7 +502,7 @@ impl Run<'_> {
     /// The agent's note, read as what it is: a file of somebody who may have wanted to fool us. A note that the fork
     /// itself carries is none.
     async fn read_stuck(&self) -> Result<Option<String>, Failure> {
-        let read = host::beneath::read_beneath(&self.dir.workspace(), STUCK_FILE, STUCK_CAP);
+        let read = host::safe_read::read_beneath(&self.dir.workspace(), STUCK_FILE, STUCK_CAP);
         let note = match read {
             Ok(None) => return Ok(None),
             Ok(Some(file)) => file.bytes,
@@ -543,8 +543,8 @@ impl Run<'_> {
 }
 
 /// Who the host's own commits are by.
-pub(super) fn host_identity() -> Identity {
-    Identity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() }
+pub(super) fn host_identity() -> GitIdentity {
+    GitIdentity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() }
 }
 
 /// Shallow and partial clones are the person's to mend; everything else is the machine's fault.

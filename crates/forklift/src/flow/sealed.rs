@@ -7,7 +7,7 @@ use engine::agent_run::{AgentRun, BoxLayout};
 use engine::launch::Launcher;
 use model::exit::ForkliftExit;
 use model::id::BoxName;
-use sandbox::spec::{Access, BoxUser, Limits};
+use sandbox::spec::{BoxLimits, BoxUser, MountAccess};
 use store::run_dir::RunDir;
 
 use super::observe::fork_key;
@@ -50,10 +50,10 @@ impl Run<'_> {
             name,
             root,
             workspace: self.dir.workspace(),
-            access: Access::ReadWrite,
+            access: MountAccess::ReadWrite,
             harness_state: self.dir.harness_state(),
             user: BoxUser::of_caller(),
-            limits: Limits::default(),
+            limits: BoxLimits::default(),
             deadline_secs,
         })
     }

@@ -15,7 +15,7 @@ use merge::ladder::structure::{
     Answers, Question, Structure, StructureRecord, Structured, learn_structure,
 };
 use model::exit::ForkliftExit;
-use sandbox::spec::{BoxUser, Limits, MIB, ProgramMount};
+use sandbox::spec::{BoxLimits, BoxUser, MIB, ProgramMount};
 
 use super::observe::fork_key;
 use super::run::Run;
@@ -97,7 +97,7 @@ impl<'a> Mergiraf<'a> {
         let mut site = run.site(&name, DEADLINE_SECS)?;
         site.workspace = folder(WORKSPACE);
         site.harness_state = folder(STATE);
-        site.limits = Limits { memory_bytes: MEMORY_BYTES, ..site.limits };
+        site.limits = BoxLimits { memory_bytes: MEMORY_BYTES, ..site.limits };
         let mut chore = BoxCommand::shell(site, SCRIPT);
         let (host, inside) = (folder(PROGRAM_FOLDER), INSIDE.to_owned());
         chore.programs = vec![ProgramMount { host, inside }];
@@ -179,7 +179,7 @@ fn copy_program(program: &Path, folder: &Path) -> std::io::Result<()> {
 }
 
 fn read_answer(workspace: &Path, at: usize) -> Option<Vec<u8>> {
-    let read = host::beneath::read_beneath(workspace, &format!("{at}/answer"), ANSWER_CAP);
+    let read = host::safe_read::read_beneath(workspace, &format!("{at}/answer"), ANSWER_CAP);
     read.ok().flatten().filter(|file| !file.truncated).map(|file| file.bytes)
 }
 

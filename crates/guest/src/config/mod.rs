@@ -4,7 +4,7 @@ mod limits;
 mod report;
 
 pub use limits::RlimitSpec;
-pub use report::{Check, GuestReport, PreflightItem, ReportError};
+pub use report::{GuestReport, PreflightCheck, PreflightItem, ReportError};
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ pub struct GuestConfig {
     pub probe_addresses: Vec<SocketAddr>,
     /// What must hold before the command starts. Everything is tried and reported; only these decide.
     #[serde(default = "every_check")]
-    pub demand: Vec<Check>,
+    pub demand: Vec<PreflightCheck>,
     /// How long leftover processes may take to end after the command has ended.
     #[serde(default = "default_linger_ms")]
     pub linger_ms: u64,
@@ -48,7 +48,7 @@ pub struct GuestConfig {
     pub grace_ms: u64,
     /// The terminal of the command; without one it has nothing on its standard input.
     #[serde(default)]
-    pub terminal: Option<Terminal>,
+    pub terminal: Option<TerminalConfig>,
     /// The init ends the box by itself after this time, sleep of the machine included. The host's clock comes first:
     /// this is for the day the host died.
     pub backstop_secs: u64,
@@ -67,7 +67,7 @@ pub struct Relay {
 /// A terminal in the box, and the socket of the host at which somebody sits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Terminal {
+pub struct TerminalConfig {
     /// The socket, as seen in the box.
     pub socket: PathBuf,
     /// How large it is at first.
@@ -122,8 +122,8 @@ pub enum ConfigError {
     },
 }
 
-fn every_check() -> Vec<Check> {
-    Check::ALL.to_vec()
+fn every_check() -> Vec<PreflightCheck> {
+    PreflightCheck::ALL.to_vec()
 }
 
 fn default_linger_ms() -> u64 {
@@ -146,7 +146,7 @@ mod tests {
         config.relays.push(relay("127.0.0.1:3128"));
         let size = TerminalSize { rows: 24, cols: 80 };
         config.terminal =
-            Some(Terminal { socket: "/harness-state/run/terminal.sock".into(), size });
+            Some(TerminalConfig { socket: "/harness-state/run/terminal.sock".into(), size });
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(GuestConfig::parse(&text).unwrap(), config);
     }
@@ -157,7 +157,7 @@ mod tests {
             GuestConfig::parse(r#"{"argv":["true"],"cwd":"/workspace","backstop_secs":9}"#)
                 .unwrap();
         assert_eq!(config, GuestConfig::new(vec!["true".to_owned()], "/workspace", 9));
-        assert_eq!(config.demand, Check::ALL);
+        assert_eq!(config.demand, PreflightCheck::ALL);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct GuestReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreflightItem {
     /// What was tried.
-    pub name: Check,
+    pub name: PreflightCheck,
     /// It did not work, as it should not.
     pub blocked: bool,
     /// The command is not started unless this is blocked.
@@ -41,7 +41,7 @@ pub struct PreflightItem {
 /// What is tried. Each is named after the thing that must be absent, so that `blocked` is always the good answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Check {
+pub enum PreflightCheck {
     /// Processes of others in our pid namespace. Always demanded: the init signals every process it can see.
     SharedPids,
     /// Running as root. Always demanded.
@@ -105,7 +105,7 @@ impl PreflightItem {
     }
 }
 
-impl Check {
+impl PreflightCheck {
     /// Every check, in the order of the report.
     pub const ALL: [Self; 10] = [
         Self::SharedPids,
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_report_survives_its_line() {
-        let report = report(vec![item(Check::Vsock, true, true)], None);
+        let report = report(vec![item(PreflightCheck::Vsock, true, true)], None);
         let line = report.render_line().unwrap();
         assert!(!line.contains('\n'), "{line}");
         assert_eq!(GuestReport::parse_line(&format!("{line}\n")).unwrap(), report);
@@ -174,15 +174,17 @@ mod tests {
 
     #[test]
     fn one_demanded_thing_that_works_is_enough_to_refuse() {
-        let report =
-            report(vec![item(Check::Root, true, true), item(Check::Vsock, false, true)], None);
+        let report = report(
+            vec![item(PreflightCheck::Root, true, true), item(PreflightCheck::Vsock, false, true)],
+            None,
+        );
         assert!(!report.ready);
         assert_eq!(report.reasons(), ["vsock: seen"]);
     }
 
     #[test]
     fn what_is_not_demanded_is_told_but_does_not_decide() {
-        let report = report(vec![item(Check::Vsock, false, false)], None);
+        let report = report(vec![item(PreflightCheck::Vsock, false, false)], None);
         assert!(report.ready);
         assert!(report.reasons().is_empty());
     }
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_check_has_one_name() {
-        for check in Check::ALL {
+        for check in PreflightCheck::ALL {
             let json = serde_json::to_string(&check).unwrap();
             assert_eq!(json, format!("\"{}\"", check.as_str()));
         }
@@ -219,7 +221,7 @@ mod tests {
         GuestReport::new(preflight, RlimitSpec::default(), 1000, problem)
     }
 
-    fn item(name: Check, blocked: bool, demanded: bool) -> PreflightItem {
+    fn item(name: PreflightCheck, blocked: bool, demanded: bool) -> PreflightItem {
         PreflightItem { name, blocked, demanded, detail: "seen".to_owned() }
     }
 }

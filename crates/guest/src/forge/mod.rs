@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::complain;
-use talk::{Failed, Way};
+use talk::{Failed, SidecarAddress};
 
 /// The name under which the program plays this role, and its first argument otherwise.
 pub(crate) const ROLE: &str = guest::FORGE_COMMAND;
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &[OsString]) -> u8 {
         return print(USAGE);
     }
     let (way, rest) = match words.as_slice() {
-        ["--socket", path, rest @ ..] => (Way::Socket(PathBuf::from(path)), rest),
-        ["--address", address, rest @ ..] => (Way::Address((*address).to_owned()), rest),
-        rest => (Way::Socket(guest::forge_socket()), rest),
+        ["--socket", path, rest @ ..] => (SidecarAddress::Socket(PathBuf::from(path)), rest),
+        ["--address", address, rest @ ..] => (SidecarAddress::Address((*address).to_owned()), rest),
+        rest => (SidecarAddress::Socket(guest::forge_socket()), rest),
     };
     match read_call(rest, read_stdin) {
         Some((method, params)) => report(talk::call(&way, method, &params)),

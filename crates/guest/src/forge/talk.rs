@@ -18,7 +18,7 @@ const REFUSED: i64 = -32001;
 
 /// Where the sidecar is.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum SidecarAddress {
     Socket(PathBuf),
     /// The relayed loopback port.
     Address(String),
@@ -34,14 +34,14 @@ pub(super) enum Failed {
 }
 
 /// Asks the sidecar.
-pub(super) fn call(way: &Way, method: &str, params: &Value) -> Result<Value, Failed> {
+pub(super) fn call(way: &SidecarAddress, method: &str, params: &Value) -> Result<Value, Failed> {
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let answer = match way {
-        Way::Socket(path) => UnixStream::connect(path).and_then(|stream| {
+        SidecarAddress::Socket(path) => UnixStream::connect(path).and_then(|stream| {
             stream.set_read_timeout(Some(ANSWER_LIMIT))?;
             exchange(stream, &request)
         }),
-        Way::Address(address) => TcpStream::connect(address).and_then(|stream| {
+        SidecarAddress::Address(address) => TcpStream::connect(address).and_then(|stream| {
             stream.set_read_timeout(Some(ANSWER_LIMIT))?;
             exchange(stream, &request)
         }),

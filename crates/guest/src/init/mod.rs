@@ -77,15 +77,15 @@ struct Findings {
 struct Prepared {
     config: GuestConfig,
     command_limits: RlimitSpec,
-    signals: supervise::Signals,
-    doors: Vec<relay::Door>,
-    terminal: Option<terminal::Terminal>,
+    signals: supervise::SignalQueue,
+    doors: Vec<relay::RelayListener>,
+    terminal: Option<terminal::GuestTerminal>,
 }
 
 fn prepare(path: &Path, findings: &mut Findings) -> Result<Prepared, InitError> {
     inherited::close_all().map_err(InitError::Inherited)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(InitError::Dumpable)?;
-    let signals = supervise::Signals::block().map_err(InitError::Signals)?;
+    let signals = supervise::SignalQueue::block().map_err(InitError::Signals)?;
     let config = load_config(path)?;
 
     let status = status::load_own_status().map_err(InitError::Status)?;
@@ -102,7 +102,7 @@ fn prepare(path: &Path, findings: &mut Findings) -> Result<Prepared, InitError> 
     findings.limits.cpu_secs = command_limits.cpu_secs;
     findings.preflight.extend(preflight::attempts(&config));
     let doors = relay::open(&config.relays)?;
-    let terminal = config.terminal.as_ref().map(terminal::Terminal::open).transpose()?;
+    let terminal = config.terminal.as_ref().map(terminal::GuestTerminal::open).transpose()?;
     Ok(Prepared { config, command_limits, signals, doors, terminal })
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use guest::config::{Check, GuestConfig, PreflightItem};
+use guest::config::{GuestConfig, PreflightCheck, PreflightItem};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::status::Status;
@@ -25,18 +25,26 @@ const AF_VSOCK: u16 = 40;
 const SECCOMP_FILTER: u32 = 2;
 
 /// Judges who we are; nothing is tried yet.
-pub(crate) fn identity(status: &Status, pid: u32, demand: &[Check]) -> Vec<PreflightItem> {
+pub(crate) fn identity(status: &Status, pid: u32, demand: &[PreflightCheck]) -> Vec<PreflightItem> {
     let findings = [
-        (Check::SharedPids, pid == 1, format!("pid {pid}")),
-        (Check::Root, !status.uids.contains(&0), format!("uid {}", render_uids(&status.uids))),
+        (PreflightCheck::SharedPids, pid == 1, format!("pid {pid}")),
         (
-            Check::NewPrivileges,
+            PreflightCheck::Root,
+            !status.uids.contains(&0),
+            format!("uid {}", render_uids(&status.uids)),
+        ),
+        (
+            PreflightCheck::NewPrivileges,
             status.no_new_privs,
             format!("no_new_privs {}", status.no_new_privs),
         ),
-        (Check::Capabilities, status.capabilities == 0, format!("{:#x}", status.capabilities)),
         (
-            Check::UnfilteredSyscalls,
+            PreflightCheck::Capabilities,
+            status.capabilities == 0,
+            format!("{:#x}", status.capabilities),
+        ),
+        (
+            PreflightCheck::UnfilteredSyscalls,
             status.seccomp_mode == SECCOMP_FILTER,
             format!("seccomp mode {}", status.seccomp_mode),
         ),
@@ -56,22 +64,24 @@ pub(crate) fn attempts(config: &GuestConfig) -> Vec<PreflightItem> {
     items.extend(try_addresses(config));
     items.push(try_vsock(demand));
     let (blocked, detail) = userns.finish();
-    items.push(item(demand, Check::UserNamespace, blocked, detail));
+    items.push(item(demand, PreflightCheck::UserNamespace, blocked, detail));
     items
 }
 
-fn try_interface(demand: &[Check]) -> PreflightItem {
+fn try_interface(demand: &[PreflightCheck]) -> PreflightItem {
     match network::observe_ways_out() {
-        Ok(ways) => item(demand, Check::Interface, ways.is_none(), ways.render()),
-        Err(error) => item(demand, Check::Interface, false, format!("could not be seen: {error}")),
+        Ok(ways) => item(demand, PreflightCheck::Interface, ways.is_none(), ways.render()),
+        Err(error) => {
+            item(demand, PreflightCheck::Interface, false, format!("could not be seen: {error}"))
+        }
     }
 }
 
 fn try_addresses(config: &GuestConfig) -> Vec<PreflightItem> {
-    let named: Vec<(Check, SocketAddr)> = METADATA
+    let named: Vec<(PreflightCheck, SocketAddr)> = METADATA
         .iter()
-        .map(|address| (Check::Metadata, *address))
-        .chain(config.probe_addresses.iter().map(|address| (Check::Address, *address)))
+        .map(|address| (PreflightCheck::Metadata, *address))
+        .chain(config.probe_addresses.iter().map(|address| (PreflightCheck::Address, *address)))
         .collect();
     let addresses: Vec<SocketAddr> = named.iter().map(|(_, address)| *address).collect();
     let reached = reach::observe_reach(&addresses, CONNECT_LIMIT);
@@ -84,15 +94,20 @@ fn try_addresses(config: &GuestConfig) -> Vec<PreflightItem> {
         .collect()
 }
 
-fn try_vsock(demand: &[Check]) -> PreflightItem {
+fn try_vsock(demand: &[PreflightCheck]) -> PreflightItem {
     let family = AddressFamily::from_raw(AF_VSOCK);
     match socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None) {
-        Ok(_socket) => item(demand, Check::Vsock, false, "a socket opened".to_owned()),
-        Err(errno) => item(demand, Check::Vsock, true, errno.to_string()),
+        Ok(_socket) => item(demand, PreflightCheck::Vsock, false, "a socket opened".to_owned()),
+        Err(errno) => item(demand, PreflightCheck::Vsock, true, errno.to_string()),
     }
 }
 
-fn item(demand: &[Check], name: Check, blocked: bool, detail: String) -> PreflightItem {
+fn item(
+    demand: &[PreflightCheck],
+    name: PreflightCheck,
+    blocked: bool,
+    detail: String,
+) -> PreflightItem {
     let demanded = name.is_always_demanded() || demand.contains(&name);
     PreflightItem { name, blocked, demanded, detail }
 }
@@ -114,32 +129,52 @@ mod tests {
 
     #[test]
     fn a_sealed_box_passes() {
-        check(&SEALED, 1, &Check::ALL, &[]);
+        check(&SEALED, 1, &PreflightCheck::ALL, &[]);
     }
 
     #[test]
     fn each_missing_seal_is_found() {
-        check(&SEALED, 7, &Check::ALL, &[Check::SharedPids]);
-        check(&Status { uids: [0; 4], ..SEALED }, 1, &Check::ALL, &[Check::Root]);
-        check(&Status { no_new_privs: false, ..SEALED }, 1, &Check::ALL, &[Check::NewPrivileges]);
-        check(&Status { capabilities: 1, ..SEALED }, 1, &Check::ALL, &[Check::Capabilities]);
-        check(&Status { seccomp_mode: 0, ..SEALED }, 1, &Check::ALL, &[Check::UnfilteredSyscalls]);
+        check(&SEALED, 7, &PreflightCheck::ALL, &[PreflightCheck::SharedPids]);
+        check(&Status { uids: [0; 4], ..SEALED }, 1, &PreflightCheck::ALL, &[PreflightCheck::Root]);
+        check(
+            &Status { no_new_privs: false, ..SEALED },
+            1,
+            &PreflightCheck::ALL,
+            &[PreflightCheck::NewPrivileges],
+        );
+        check(
+            &Status { capabilities: 1, ..SEALED },
+            1,
+            &PreflightCheck::ALL,
+            &[PreflightCheck::Capabilities],
+        );
+        check(
+            &Status { seccomp_mode: 0, ..SEALED },
+            1,
+            &PreflightCheck::ALL,
+            &[PreflightCheck::UnfilteredSyscalls],
+        );
     }
 
     #[test]
     fn a_saved_root_is_root() {
-        check(&Status { uids: [1000, 1000, 0, 1000], ..SEALED }, 1, &Check::ALL, &[Check::Root]);
+        check(
+            &Status { uids: [1000, 1000, 0, 1000], ..SEALED },
+            1,
+            &PreflightCheck::ALL,
+            &[PreflightCheck::Root],
+        );
     }
 
     #[test]
     fn a_filter_may_be_waived_but_root_may_not() {
         let open = Status { uids: [0; 4], seccomp_mode: 0, ..SEALED };
-        check(&open, 2, &[], &[Check::SharedPids, Check::Root]);
+        check(&open, 2, &[], &[PreflightCheck::SharedPids, PreflightCheck::Root]);
     }
 
-    fn check(status: &Status, pid: u32, demand: &[Check], failed: &[Check]) {
+    fn check(status: &Status, pid: u32, demand: &[PreflightCheck], failed: &[PreflightCheck]) {
         let items = identity(status, pid, demand);
-        let found: Vec<Check> =
+        let found: Vec<PreflightCheck> =
             items.iter().filter(|item| item.failed()).map(|item| item.name).collect();
         assert_eq!(found, failed);
         assert_eq!(items.len(), 5);

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 /// What came of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum ReachResult {
     /// Somebody is there: it accepted, or it refused, and a refusal is an answer from outside too.
     Answered(Option<Errno>),
     /// The kernel knew no way.
@@ -20,7 +20,7 @@ pub(crate) enum Reach {
     Silent,
 }
 
-impl Reach {
+impl ReachResult {
     pub(crate) fn is_blocked(self) -> bool {
         match self {
             Self::Answered(_) => false,
@@ -47,32 +47,32 @@ impl Reach {
 }
 
 /// Tries every address. Without an interface each attempt fails at once, and nothing is waited for.
-pub(crate) fn observe_reach(addresses: &[SocketAddr], limit: Duration) -> Vec<Reach> {
-    let mut attempts: Vec<Attempt> = addresses.iter().map(start).collect();
+pub(crate) fn observe_reach(addresses: &[SocketAddr], limit: Duration) -> Vec<ReachResult> {
+    let mut attempts: Vec<ReachAttempt> = addresses.iter().map(start).collect();
     let deadline = Instant::now() + limit;
     while let Some(left) = deadline.checked_duration_since(Instant::now()) {
         if !wait_for_some(&mut attempts, left) {
             break;
         }
     }
-    attempts.into_iter().map(Attempt::settle).collect()
+    attempts.into_iter().map(ReachAttempt::settle).collect()
 }
 
-enum Attempt {
+enum ReachAttempt {
     Pending(OwnedFd),
-    Settled(Reach),
+    Settled(ReachResult),
 }
 
-impl Attempt {
-    fn settle(self) -> Reach {
+impl ReachAttempt {
+    fn settle(self) -> ReachResult {
         match self {
-            Self::Pending(_) => Reach::Silent,
+            Self::Pending(_) => ReachResult::Silent,
             Self::Settled(reach) => reach,
         }
     }
 }
 
-fn start(address: &SocketAddr) -> Attempt {
+fn start(address: &SocketAddr) -> ReachAttempt {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -80,16 +80,16 @@ fn start(address: &SocketAddr) -> Attempt {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = match socket_with(family, SocketType::STREAM, flags, None) {
         Ok(socket) => socket,
-        Err(errno) => return Attempt::Settled(Reach::NoWay(errno)),
+        Err(errno) => return ReachAttempt::Settled(ReachResult::NoWay(errno)),
     };
     match connect(&socket, address) {
-        Err(Errno::INPROGRESS) => Attempt::Pending(socket),
-        result => Attempt::Settled(Reach::from_result(result)),
+        Err(Errno::INPROGRESS) => ReachAttempt::Pending(socket),
+        result => ReachAttempt::Settled(ReachResult::from_result(result)),
     }
 }
 
 /// Settles what has come to an end. False when nothing is left to wait for.
-fn wait_for_some(attempts: &mut [Attempt], left: Duration) -> bool {
+fn wait_for_some(attempts: &mut [ReachAttempt], left: Duration) -> bool {
     let Ok(timeout) = Timespec::try_from(left) else { return false };
     let mut polled: Vec<PollFd<'_>> = attempts.iter().filter_map(poll_fd).collect();
     if polled.is_empty() || poll(&mut polled, Some(&timeout)).is_err() {
@@ -98,18 +98,18 @@ fn wait_for_some(attempts: &mut [Attempt], left: Duration) -> bool {
     let ended: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
     let pending = attempts.iter_mut().filter(|attempt| poll_fd(attempt).is_some());
     for (attempt, _) in pending.zip(ended).filter(|(_, ended)| *ended) {
-        if let Attempt::Pending(socket) = attempt {
+        if let ReachAttempt::Pending(socket) = attempt {
             let result = socket_error(socket).and_then(|result| result);
-            *attempt = Attempt::Settled(Reach::from_result(result));
+            *attempt = ReachAttempt::Settled(ReachResult::from_result(result));
         }
     }
     true
 }
 
-fn poll_fd(attempt: &Attempt) -> Option<PollFd<'_>> {
+fn poll_fd(attempt: &ReachAttempt) -> Option<PollFd<'_>> {
     match attempt {
-        Attempt::Pending(socket) => Some(PollFd::new(socket, PollFlags::OUT)),
-        Attempt::Settled(_) => None,
+        ReachAttempt::Pending(socket) => Some(PollFd::new(socket, PollFlags::OUT)),
+        ReachAttempt::Settled(_) => None,
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     fn an_open_port_is_an_answer() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let reach = observe(listener.local_addr().unwrap());
-        assert_eq!(reach, Reach::Answered(None));
+        assert_eq!(reach, ReachResult::Answered(None));
         assert!(!reach.is_blocked());
     }
 
@@ -131,15 +131,15 @@ mod tests {
     fn a_refusal_is_an_answer_too() {
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let reach = observe(closed);
-        assert_eq!(reach, Reach::Answered(Some(Errno::CONNREFUSED)));
+        assert_eq!(reach, ReachResult::Answered(Some(Errno::CONNREFUSED)));
         assert!(!reach.is_blocked());
     }
 
     #[test]
     fn no_way_and_silence_are_blocked() {
-        assert!(Reach::from_result(Err(Errno::NETUNREACH)).is_blocked());
-        assert!(Reach::from_result(Err(Errno::PERM)).is_blocked());
-        assert!(Reach::Silent.is_blocked());
+        assert!(ReachResult::from_result(Err(Errno::NETUNREACH)).is_blocked());
+        assert!(ReachResult::from_result(Err(Errno::PERM)).is_blocked());
+        assert!(ReachResult::Silent.is_blocked());
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
         assert!(observe_reach(&[], Duration::from_secs(60)).is_empty());
     }
 
-    fn observe(address: SocketAddr) -> Reach {
+    fn observe(address: SocketAddr) -> ReachResult {
         observe_reach(&[address], Duration::from_secs(5))[0]
     }
 }

@@ -9,7 +9,7 @@ use guest::{EXIT_BACKSTOP, EXIT_GUEST_FAILED, EXIT_STOPPED};
 
 /// Where the box is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum InitStage {
     /// The command runs.
     Running,
     /// Everyone was told to end.
@@ -23,7 +23,7 @@ pub(crate) enum Stage {
 
 /// What has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum InitEvent {
     /// The command ended with this status.
     CommandEnded(i32),
     /// We have no child left, and as pid 1 that means that nobody is left.
@@ -38,7 +38,7 @@ pub(crate) enum Event {
 
 /// What to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum InitAction {
     /// Nothing.
     Wait,
     /// Tell everyone to end.
@@ -49,7 +49,7 @@ pub(crate) enum Act {
 
 /// How long an end may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct EndTimeouts {
     /// With leftovers, once the command has ended.
     pub(crate) linger: Duration,
     /// With everyone, once we were asked to stop.
@@ -58,30 +58,35 @@ pub(crate) struct Patience {
 
 /// Decides what an event leads to.
 pub(crate) fn next_stage(
-    stage: Stage,
-    event: Event,
+    stage: InitStage,
+    event: InitEvent,
     now: Instant,
-    patience: Patience,
-) -> (Stage, Act) {
+    patience: EndTimeouts,
+) -> (InitStage, InitAction) {
     let end = |status, patience: Duration| {
-        (Stage::Ending { status, until: now + patience }, Act::TerminateAll)
+        (InitStage::Ending { status, until: now + patience }, InitAction::TerminateAll)
     };
     match (stage, event) {
-        (Stage::Running, Event::CommandEnded(status)) => end(status, patience.linger),
-        (Stage::Running, Event::StopAsked) => end(EXIT_STOPPED, patience.grace),
-        (Stage::Running, Event::BackstopReached) => end(EXIT_BACKSTOP, patience.grace),
+        (InitStage::Running, InitEvent::CommandEnded(status)) => end(status, patience.linger),
+        (InitStage::Running, InitEvent::StopAsked) => end(EXIT_STOPPED, patience.grace),
+        (InitStage::Running, InitEvent::BackstopReached) => end(EXIT_BACKSTOP, patience.grace),
         // The end of the command always comes first; if it was lost, waiting on would be for ever.
-        (Stage::Running, Event::NobodyLeft) => (stage, Act::Leave(EXIT_GUEST_FAILED)),
-        (Stage::Running, Event::TimeUp) => (stage, Act::Wait),
-        // The grace was for the command. What it leaves behind gets no more of it than after any other end.
-        (Stage::Ending { status, until }, Event::CommandEnded(_)) => {
-            (Stage::Ending { status, until: until.min(now + patience.linger) }, Act::Wait)
+        (InitStage::Running, InitEvent::NobodyLeft) => {
+            (stage, InitAction::Leave(EXIT_GUEST_FAILED))
         }
-        (Stage::Ending { status, .. }, Event::NobodyLeft | Event::TimeUp) => {
-            (stage, Act::Leave(status))
+        (InitStage::Running, InitEvent::TimeUp) => (stage, InitAction::Wait),
+        // The grace was for the command. What it leaves behind gets no more of it than after any other end.
+        (InitStage::Ending { status, until }, InitEvent::CommandEnded(_)) => (
+            InitStage::Ending { status, until: until.min(now + patience.linger) },
+            InitAction::Wait,
+        ),
+        (InitStage::Ending { status, .. }, InitEvent::NobodyLeft | InitEvent::TimeUp) => {
+            (stage, InitAction::Leave(status))
         }
         // The first reason for an end is the one that counts, and everyone has been told already.
-        (Stage::Ending { .. }, Event::StopAsked | Event::BackstopReached) => (stage, Act::Wait),
+        (InitStage::Ending { .. }, InitEvent::StopAsked | InitEvent::BackstopReached) => {
+            (stage, InitAction::Wait)
+        }
     }
 }
 
@@ -89,63 +94,75 @@ pub(crate) fn next_stage(
 mod tests {
     use super::*;
 
-    const PATIENCE: Patience =
-        Patience { linger: Duration::from_millis(200), grace: Duration::from_secs(5) };
+    const PATIENCE: EndTimeouts =
+        EndTimeouts { linger: Duration::from_millis(200), grace: Duration::from_secs(5) };
 
     #[test]
     fn the_status_of_the_command_is_the_status_of_the_box() {
-        check(&[(0, Event::CommandEnded(7)), (0, Event::NobodyLeft)], Act::Leave(7));
+        check(&[(0, InitEvent::CommandEnded(7)), (0, InitEvent::NobodyLeft)], InitAction::Leave(7));
     }
 
     #[test]
     fn leftovers_are_told_and_waited_for() {
-        check(&[(0, Event::CommandEnded(7))], Act::TerminateAll);
-        check(&[(0, Event::CommandEnded(7)), (200, Event::TimeUp)], Act::Leave(7));
+        check(&[(0, InitEvent::CommandEnded(7))], InitAction::TerminateAll);
+        check(&[(0, InitEvent::CommandEnded(7)), (200, InitEvent::TimeUp)], InitAction::Leave(7));
     }
 
     #[test]
     fn a_stopped_box_says_so_whatever_the_command_made_of_it() {
-        check(&[(0, Event::StopAsked)], Act::TerminateAll);
-        check(&[(0, Event::StopAsked), (9, Event::CommandEnded(0))], Act::Wait);
+        check(&[(0, InitEvent::StopAsked)], InitAction::TerminateAll);
+        check(&[(0, InitEvent::StopAsked), (9, InitEvent::CommandEnded(0))], InitAction::Wait);
         check(
-            &[(0, Event::StopAsked), (9, Event::CommandEnded(0)), (9, Event::NobodyLeft)],
-            Act::Leave(143),
+            &[
+                (0, InitEvent::StopAsked),
+                (9, InitEvent::CommandEnded(0)),
+                (9, InitEvent::NobodyLeft),
+            ],
+            InitAction::Leave(143),
         );
     }
 
     #[test]
     fn leftovers_of_a_stopped_command_do_not_use_up_its_grace() {
         let base = Instant::now();
-        let stage = play(base, &[(0, Event::StopAsked), (9, Event::CommandEnded(0))]).0;
-        assert_eq!(stage, Stage::Ending { status: 143, until: base + Duration::from_millis(209) });
+        let stage = play(base, &[(0, InitEvent::StopAsked), (9, InitEvent::CommandEnded(0))]).0;
+        assert_eq!(
+            stage,
+            InitStage::Ending { status: 143, until: base + Duration::from_millis(209) }
+        );
     }
 
     #[test]
     fn a_late_end_does_not_prolong_the_grace() {
         let base = Instant::now();
-        let stage = play(base, &[(0, Event::StopAsked), (4_900, Event::CommandEnded(0))]).0;
-        assert_eq!(stage, Stage::Ending { status: 143, until: base + PATIENCE.grace });
+        let stage = play(base, &[(0, InitEvent::StopAsked), (4_900, InitEvent::CommandEnded(0))]).0;
+        assert_eq!(stage, InitStage::Ending { status: 143, until: base + PATIENCE.grace });
     }
 
     #[test]
     fn the_first_reason_for_the_end_counts() {
-        let events = [(0, Event::CommandEnded(3)), (1, Event::StopAsked), (2, Event::NobodyLeft)];
-        check(&events, Act::Leave(3));
-        let events = [(0, Event::BackstopReached), (1, Event::StopAsked), (2, Event::TimeUp)];
-        check(&events, Act::Leave(124));
+        let events = [
+            (0, InitEvent::CommandEnded(3)),
+            (1, InitEvent::StopAsked),
+            (2, InitEvent::NobodyLeft),
+        ];
+        check(&events, InitAction::Leave(3));
+        let events =
+            [(0, InitEvent::BackstopReached), (1, InitEvent::StopAsked), (2, InitEvent::TimeUp)];
+        check(&events, InitAction::Leave(124));
     }
 
     #[test]
     fn a_box_without_processes_never_waits_for_ever() {
-        check(&[(0, Event::NobodyLeft)], Act::Leave(125));
+        check(&[(0, InitEvent::NobodyLeft)], InitAction::Leave(125));
     }
 
-    fn check(events: &[(u64, Event)], act: Act) {
+    fn check(events: &[(u64, InitEvent)], act: InitAction) {
         assert_eq!(play(Instant::now(), events).1, act);
     }
 
-    fn play(base: Instant, events: &[(u64, Event)]) -> (Stage, Act) {
-        let start = (Stage::Running, Act::Wait);
+    fn play(base: Instant, events: &[(u64, InitEvent)]) -> (InitStage, InitAction) {
+        let start = (InitStage::Running, InitAction::Wait);
         events.iter().fold(start, |(stage, _), (at_ms, event)| {
             next_stage(stage, *event, base + Duration::from_millis(*at_ms), PATIENCE)
         })

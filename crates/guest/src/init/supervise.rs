@@ -14,18 +14,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
-use super::stage::{Act, Event, Patience, Stage, next_stage};
-use super::terminal::Terminal;
-use crate::exec::{self, Session};
+use super::stage::{EndTimeouts, InitAction, InitEvent, InitStage, next_stage};
+use super::terminal::GuestTerminal;
+use crate::exec::{self, SessionKind};
 
 /// Every process we may signal: as pid 1 all of the box but ourselves. Anywhere else it would be half the machine,
 /// which is why the preflight insists on pid 1.
 const EVERYONE: i32 = -1;
 
 /// Signals as something to read. Blocked before the first thread starts, or that thread would take them.
-pub(crate) struct Signals(SignalFd);
+pub(crate) struct SignalQueue(SignalFd);
 
-impl Signals {
+impl SignalQueue {
     /// From here on signals wait for us. As pid 1 we would otherwise never see those we have no handler for.
     pub(crate) fn block() -> nix::Result<Self> {
         let watched = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD];
@@ -56,16 +56,16 @@ fn is_from_outside(code: i32, sender: u32) -> bool {
 pub(crate) fn run(
     config: &GuestConfig,
     command_limits: &RlimitSpec,
-    signals: &Signals,
-    terminal: Option<Terminal>,
+    signals: &SignalQueue,
+    terminal: Option<GuestTerminal>,
 ) -> io::Result<u8> {
-    let patience = Patience {
+    let patience = EndTimeouts {
         linger: Duration::from_millis(config.linger_ms),
         grace: Duration::from_millis(config.grace_ms),
     };
     let backstop = start_backstop(config.backstop_secs)?;
     let command = launch(config, command_limits, terminal.as_ref())?;
-    let serving = terminal.map(Terminal::serve).transpose().map_err(io::Error::other)?;
+    let serving = terminal.map(GuestTerminal::serve).transpose().map_err(io::Error::other)?;
     let status = wait_for_end(command, signals, &backstop, patience)?;
     if let Some(serving) = serving {
         serving.finish();
@@ -76,30 +76,30 @@ pub(crate) fn run(
 /// Watches until the box may end; its status.
 fn wait_for_end(
     command: i32,
-    signals: &Signals,
+    signals: &SignalQueue,
     backstop: &OwnedFd,
-    patience: Patience,
+    patience: EndTimeouts,
 ) -> io::Result<u8> {
-    let mut stage = Stage::Running;
+    let mut stage = InitStage::Running;
     loop {
         let rang = wait_for_news(&signals.0, backstop, stage)?;
         let mut events = reap(command)?;
         if signals.drain()? {
-            events.push(Event::StopAsked);
+            events.push(InitEvent::StopAsked);
         }
         if rang {
-            events.push(Event::BackstopReached);
+            events.push(InitEvent::BackstopReached);
         }
-        if matches!(stage, Stage::Ending { until, .. } if until <= Instant::now()) {
-            events.push(Event::TimeUp);
+        if matches!(stage, InitStage::Ending { until, .. } if until <= Instant::now()) {
+            events.push(InitEvent::TimeUp);
         }
         for event in events {
             let (next, act) = next_stage(stage, event, Instant::now(), patience);
             stage = next;
             match act {
-                Act::Wait => {}
-                Act::TerminateAll => terminate_all()?,
-                Act::Leave(status) => return Ok(u8::try_from(status).unwrap_or(u8::MAX)),
+                InitAction::Wait => {}
+                InitAction::TerminateAll => terminate_all()?,
+                InitAction::Leave(status) => return Ok(u8::try_from(status).unwrap_or(u8::MAX)),
             }
         }
     }
@@ -108,10 +108,10 @@ fn wait_for_end(
 fn launch(
     config: &GuestConfig,
     limits: &RlimitSpec,
-    terminal: Option<&Terminal>,
+    terminal: Option<&GuestTerminal>,
 ) -> io::Result<i32> {
     let argv = config.argv.iter().map(String::as_str);
-    let session = if terminal.is_some() { Session::AtTerminal } else { Session::Plain };
+    let session = if terminal.is_some() { SessionKind::AtTerminal } else { SessionKind::Plain };
     let mut command = exec::command(session, limits, argv)?;
     command.env_clear().envs(&config.env).current_dir(&config.cwd);
     match terminal {
@@ -137,15 +137,15 @@ fn start_backstop(secs: u64) -> io::Result<OwnedFd> {
 }
 
 /// Sleeps until a signal, the backstop or the end of the stage; whether it was the backstop.
-fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: Stage) -> io::Result<bool> {
+fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io::Result<bool> {
     let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
     let timeout = match stage {
-        Stage::Running => {
+        InitStage::Running => {
             fds.push(PollFd::new(backstop, PollFlags::IN));
             None
         }
         // The end has begun: the backstop has nothing to add, and would only keep us awake.
-        Stage::Ending { until, .. } => Some(until.saturating_duration_since(Instant::now())),
+        InitStage::Ending { until, .. } => Some(until.saturating_duration_since(Instant::now())),
     };
     let timeout = timeout.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
     match poll(&mut fds, timeout.as_ref()) {
@@ -156,17 +156,17 @@ fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: Stage) -> io::Re
 }
 
 /// Collects everyone who died. Orphans become children of pid 1, so this is every process of the box in the end.
-fn reap(command: i32) -> io::Result<Vec<Event>> {
+fn reap(command: i32) -> io::Result<Vec<InitEvent>> {
     let mut events = Vec::new();
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == command => {
-                events.extend(status_code(status).map(Event::CommandEnded));
+                events.extend(status_code(status).map(InitEvent::CommandEnded));
             }
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
             Ok(None) => return Ok(events),
             Err(rustix::io::Errno::CHILD) => {
-                events.push(Event::NobodyLeft);
+                events.push(InitEvent::NobodyLeft);
                 return Ok(events);
             }
             Err(errno) => return Err(errno.into()),

@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use guest::config::Terminal as TerminalConfig;
-use guest::terminal::{Input, InputReader, TerminalSize};
+use guest::config::TerminalConfig;
+use guest::terminal::{InputReader, TerminalInput, TerminalSize};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -38,13 +38,13 @@ pub(crate) enum TerminalError {
 }
 
 /// A terminal that nothing was started in yet.
-pub(crate) struct Terminal {
+pub(crate) struct GuestTerminal {
     ours: File,
     theirs: OwnedFd,
     host: UnixStream,
 }
 
-impl Terminal {
+impl GuestTerminal {
     /// Opens it, and connects with whoever sits outside.
     pub(crate) fn open(config: &TerminalConfig) -> Result<Self, TerminalError> {
         let (ours, theirs) = open_pair(config.size).map_err(TerminalError::Open)?;
@@ -65,7 +65,8 @@ impl Terminal {
         let (done, ended) = channel();
         let Self { ours, theirs, host } = self;
         drop(theirs);
-        let link = Link { ours, host, reader: InputReader::default(), pending: Vec::new() };
+        let link =
+            TerminalConnection { ours, host, reader: InputReader::default(), pending: Vec::new() };
         thread::Builder::new()
             .name("terminal".to_owned())
             .stack_size(STACK_BYTES)
@@ -108,7 +109,7 @@ fn resize(terminal: impl AsFd, size: TerminalSize) -> rustix::io::Result<()> {
 }
 
 /// Both ways between the command and the host.
-struct Link {
+struct TerminalConnection {
     ours: File,
     host: UnixStream,
     reader: InputReader,
@@ -116,7 +117,7 @@ struct Link {
     pending: Vec<u8>,
 }
 
-impl Link {
+impl TerminalConnection {
     fn run(mut self) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
@@ -173,8 +174,8 @@ impl Link {
         };
         for input in self.reader.push(&buffer[..count]) {
             match input {
-                Input::Keys(keys) => self.pending.extend(keys),
-                Input::Size(size) => resize(&self.ours, size)?,
+                TerminalInput::Keys(keys) => self.pending.extend(keys),
+                TerminalInput::Size(size) => resize(&self.ours, size)?,
             }
         }
         Ok(true)

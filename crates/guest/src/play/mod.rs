@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use guest::script::{Event, Script};
+use guest::script::{PlayerEvent, Script};
 
 use crate::complain;
-use step::{Outcome, Places};
+use step::{ScriptDirs, StepOutcome};
 
 /// What stops the player, as opposed to what a script ends with.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub(crate) enum PlayError {
 
 /// Plays the script in the current folder and returns its status.
 pub(crate) fn run(script: &Path, harness_state: &Path) -> u8 {
-    let places = Places { harness_state };
+    let places = ScriptDirs { harness_state };
     match load_script(script).and_then(|script| play(&script, &places)) {
         Ok(status) => status,
         Err(error) => complain(error, guest::EXIT_GUEST_FAILED as u8),
@@ -42,30 +42,30 @@ fn load_script(path: &Path) -> Result<Script, PlayError> {
         .map_err(|source| PlayError::Parse { path: path.to_path_buf(), source })
 }
 
-fn play(script: &Script, places: &Places<'_>) -> Result<u8, PlayError> {
+fn play(script: &Script, places: &ScriptDirs<'_>) -> Result<u8, PlayError> {
     let mut status = 0;
     for (index, step) in script.steps.iter().enumerate() {
         let (kind, detail) = (step.kind().to_owned(), step::render_detail(step));
-        tell(&Event::Step { index, kind, detail })?;
+        tell(&PlayerEvent::Step { index, kind, detail })?;
         let start = Instant::now();
         let outcome = step::run(step, places)?;
         let ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tell(&Event::StepDone { index, status: outcome.status(), ms })?;
-        if let Outcome::End(end) = outcome {
+        tell(&PlayerEvent::StepDone { index, status: outcome.status(), ms })?;
+        if let StepOutcome::End(end) = outcome {
             status = end;
             break;
         }
     }
-    tell(&Event::Result { status })?;
+    tell(&PlayerEvent::Result { status })?;
     Ok(u8::try_from(status).unwrap_or(u8::MAX))
 }
 
 /// One line, at once: whoever watches sees a step before it is done.
-fn tell(event: &Event) -> Result<(), PlayError> {
+fn tell(event: &PlayerEvent) -> Result<(), PlayError> {
     print(&render_line(event)?)
 }
 
-fn render_line(event: &Event) -> Result<String, PlayError> {
+fn render_line(event: &PlayerEvent) -> Result<String, PlayError> {
     let line = serde_json::to_string(event).map_err(|error| PlayError::Print(error.into()))?;
     Ok(line + "\n")
 }

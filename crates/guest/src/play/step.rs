@@ -9,11 +9,12 @@ use std::thread;
 
 use guest::config::RlimitSpec;
 use guest::script::{
-    CLARIFICATION_FILE, Command, Event, Expect, Question, STUCK_FILE, Step, WriteFile,
+    CLARIFICATION_FILE, ExpectedStatus, PlayerEvent, STUCK_FILE, ScriptCommand, ScriptQuestion,
+    ScriptStep, WriteFile,
 };
 
 use super::{PlayError, print, render_line};
-use crate::exec::{self, Session};
+use crate::exec::{self, SessionKind};
 use crate::{complain, spawn};
 
 /// The status of a command that could not be started, as shells have it.
@@ -23,20 +24,20 @@ const EXIT_NOT_FOUND: i32 = 127;
 const DAEMON: &str = r#"(trap "" TERM HUP; eval "$1") </dev/null &"#;
 
 /// Where things are, beside the workspace, which is the current folder.
-pub(crate) struct Places<'a> {
+pub(crate) struct ScriptDirs<'a> {
     pub(crate) harness_state: &'a Path,
 }
 
 /// Whether the script goes on after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum StepOutcome {
     /// With the next step; the step itself ended like this.
     GoOn(i32),
     /// No: this is the status of the script.
     End(i32),
 }
 
-impl Outcome {
+impl StepOutcome {
     pub(crate) fn status(self) -> i32 {
         match self {
             Self::GoOn(status) | Self::End(status) => status,
@@ -45,52 +46,54 @@ impl Outcome {
 }
 
 /// Carries out a step.
-pub(crate) fn run(step: &Step, places: &Places<'_>) -> Result<Outcome, PlayError> {
+pub(crate) fn run(step: &ScriptStep, places: &ScriptDirs<'_>) -> Result<StepOutcome, PlayError> {
     match step {
-        Step::Run { command, cwd, expect } => {
+        ScriptStep::Run { command, cwd, expect } => {
             return Ok(judge(run_command(command, cwd.as_deref()), *expect));
         }
-        Step::Exit(status) => return Ok(Outcome::End(i32::from(*status))),
-        Step::Write(file) => write_file(file)?,
-        Step::Sleep(time) => thread::sleep(*time),
-        Step::Print(text) => print(text)?,
-        Step::Stuck(text) => write_text(Path::new(STUCK_FILE), text)?,
-        Step::Ask(question) => ask(question, places)?,
-        Step::Daemon(line) => leave_daemon(line)?,
+        ScriptStep::Exit(status) => return Ok(StepOutcome::End(i32::from(*status))),
+        ScriptStep::Write(file) => write_file(file)?,
+        ScriptStep::Sleep(time) => thread::sleep(*time),
+        ScriptStep::Print(text) => print(text)?,
+        ScriptStep::Stuck(text) => write_text(Path::new(STUCK_FILE), text)?,
+        ScriptStep::Ask(question) => ask(question, places)?,
+        ScriptStep::Daemon(line) => leave_daemon(line)?,
     }
-    Ok(Outcome::GoOn(0))
+    Ok(StepOutcome::GoOn(0))
 }
 
 /// What a step is about, on one line of the log.
-pub(crate) fn render_detail(step: &Step) -> String {
+pub(crate) fn render_detail(step: &ScriptStep) -> String {
     match step {
-        Step::Run { command: Command::Shell(line), .. } => line.clone(),
-        Step::Run { command: Command::Argv(argv), .. } => argv.join(" "),
-        Step::Write(file) => file.path.display().to_string(),
-        Step::Sleep(time) => format!("{} s", time.as_secs_f64()),
-        Step::Print(text) | Step::Stuck(text) | Step::Daemon(text) => text.clone(),
-        Step::Ask(question) => question.question.clone(),
-        Step::Exit(status) => status.to_string(),
+        ScriptStep::Run { command: ScriptCommand::Shell(line), .. } => line.clone(),
+        ScriptStep::Run { command: ScriptCommand::Argv(argv), .. } => argv.join(" "),
+        ScriptStep::Write(file) => file.path.display().to_string(),
+        ScriptStep::Sleep(time) => format!("{} s", time.as_secs_f64()),
+        ScriptStep::Print(text) | ScriptStep::Stuck(text) | ScriptStep::Daemon(text) => {
+            text.clone()
+        }
+        ScriptStep::Ask(question) => question.question.clone(),
+        ScriptStep::Exit(status) => status.to_string(),
     }
 }
 
 /// An unexpected success ends the script as well, with a status that is none.
-fn judge(status: i32, expect: Expect) -> Outcome {
+fn judge(status: i32, expect: ExpectedStatus) -> StepOutcome {
     match expect {
-        Expect::Any => Outcome::GoOn(status),
-        Expect::Status(expected) if expected == status => Outcome::GoOn(status),
-        Expect::Status(_) => Outcome::End(if status == 0 { 1 } else { status }),
+        ExpectedStatus::Any => StepOutcome::GoOn(status),
+        ExpectedStatus::Status(expected) if expected == status => StepOutcome::GoOn(status),
+        ExpectedStatus::Status(_) => StepOutcome::End(if status == 0 { 1 } else { status }),
     }
 }
 
-fn run_command(command: &Command, cwd: Option<&Path>) -> i32 {
+fn run_command(command: &ScriptCommand, cwd: Option<&Path>) -> i32 {
     let mut process = match command {
-        Command::Shell(line) => {
+        ScriptCommand::Shell(line) => {
             let mut shell = spawn::command("sh");
             shell.args(["-c", line]);
             shell
         }
-        Command::Argv(argv) => {
+        ScriptCommand::Argv(argv) => {
             let mut program = spawn::command(&argv[0]);
             program.args(&argv[1..]);
             program
@@ -125,16 +128,16 @@ fn write_text(path: &Path, text: &str) -> Result<(), PlayError> {
     fs::write(path, text).map_err(|source| PlayError::Write { path: path.to_path_buf(), source })
 }
 
-fn ask(question: &Question, places: &Places<'_>) -> Result<(), PlayError> {
-    let Question { question, options } = question.clone();
-    let line = render_line(&Event::Clarification { question, options })?;
+fn ask(question: &ScriptQuestion, places: &ScriptDirs<'_>) -> Result<(), PlayError> {
+    let ScriptQuestion { question, options } = question.clone();
+    let line = render_line(&PlayerEvent::Clarification { question, options })?;
     print(&line)?;
     write_text(&places.harness_state.join(CLARIFICATION_FILE), &line)
 }
 
 fn leave_daemon(line: &str) -> Result<(), PlayError> {
     let argv = ["sh", "-c", DAEMON, "daemon", line];
-    exec::command(Session::Plain, &RlimitSpec::default(), argv)
+    exec::command(SessionKind::Plain, &RlimitSpec::default(), argv)
         .map_err(io::Error::from)
         .and_then(|mut command| command.stdin(Stdio::null()).status())
         .map(drop)
@@ -147,18 +150,18 @@ mod tests {
 
     #[test]
     fn a_script_ends_with_the_first_status_nobody_expected() {
-        check(0, Expect::Status(0), Outcome::GoOn(0));
-        check(3, Expect::Status(3), Outcome::GoOn(3));
-        check(3, Expect::Any, Outcome::GoOn(3));
-        check(3, Expect::Status(0), Outcome::End(3));
+        check(0, ExpectedStatus::Status(0), StepOutcome::GoOn(0));
+        check(3, ExpectedStatus::Status(3), StepOutcome::GoOn(3));
+        check(3, ExpectedStatus::Any, StepOutcome::GoOn(3));
+        check(3, ExpectedStatus::Status(0), StepOutcome::End(3));
     }
 
     #[test]
     fn an_unexpected_success_is_a_failure() {
-        check(0, Expect::Status(3), Outcome::End(1));
+        check(0, ExpectedStatus::Status(3), StepOutcome::End(1));
     }
 
-    fn check(status: i32, expect: Expect, outcome: Outcome) {
+    fn check(status: i32, expect: ExpectedStatus, outcome: StepOutcome) {
         assert_eq!(judge(status, expect), outcome);
     }
 }

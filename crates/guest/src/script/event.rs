@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One line of the player.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Event {
+pub enum PlayerEvent {
     /// A step begins.
     Step {
         /// Its place in the script, from 0.
@@ -39,7 +39,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl PlayerEvent {
     /// Reads a line; none if it is something a command printed.
     pub fn parse_line(line: &str) -> Option<Self> {
         serde_json::from_str(line.trim_end()).ok()
@@ -54,27 +54,30 @@ mod tests {
     fn a_line_starts_with_its_type() {
         check(
             r#"{"type":"step","index":0,"kind":"run","detail":"ls"}"#,
-            Event::Step { index: 0, kind: "run".to_owned(), detail: "ls".to_owned() },
+            PlayerEvent::Step { index: 0, kind: "run".to_owned(), detail: "ls".to_owned() },
         );
         check(
             r#"{"type":"step-done","index":0,"status":2,"ms":7}"#,
-            Event::StepDone { index: 0, status: 2, ms: 7 },
+            PlayerEvent::StepDone { index: 0, status: 2, ms: 7 },
         );
         check(
             r#"{"type":"clarification","question":"red?","options":["yes"]}"#,
-            Event::Clarification { question: "red?".to_owned(), options: vec!["yes".to_owned()] },
+            PlayerEvent::Clarification {
+                question: "red?".to_owned(),
+                options: vec!["yes".to_owned()],
+            },
         );
-        check(r#"{"type":"result","status":0}"#, Event::Result { status: 0 });
+        check(r#"{"type":"result","status":0}"#, PlayerEvent::Result { status: 0 });
     }
 
     #[test]
     fn what_a_command_prints_is_no_event() {
-        assert_eq!(Event::parse_line("hello"), None);
-        assert_eq!(Event::parse_line(r#"{"type":"other"}"#), None);
+        assert_eq!(PlayerEvent::parse_line("hello"), None);
+        assert_eq!(PlayerEvent::parse_line(r#"{"type":"other"}"#), None);
     }
 
-    fn check(line: &str, event: Event) {
+    fn check(line: &str, event: PlayerEvent) {
         assert_eq!(serde_json::to_string(&event).unwrap(), line);
-        assert_eq!(Event::parse_line(&format!("{line}\n")), Some(event));
+        assert_eq!(PlayerEvent::parse_line(&format!("{line}\n")), Some(event));
     }
 }

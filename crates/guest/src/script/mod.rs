@@ -5,7 +5,7 @@
 
 mod event;
 
-pub use event::Event;
+pub use event::PlayerEvent;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,21 +24,21 @@ pub const CLARIFICATION_FILE: &str = "clarification.json";
 pub struct Script {
     /// The steps. An empty script is an agent that does nothing and succeeds.
     #[serde(default, rename = "step")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
 }
 
 /// One thing a scripted agent does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StepTable", into = "StepTable")]
-pub enum Step {
+pub enum ScriptStep {
     /// Runs a command; the script ends with its status unless that was expected.
     Run {
         /// What to run.
-        command: Command,
+        command: ScriptCommand,
         /// Where, if not in the workspace root.
         cwd: Option<PathBuf>,
         /// The status that lets the script go on.
-        expect: Expect,
+        expect: ExpectedStatus,
     },
     /// Writes a file and the folders above it.
     Write(WriteFile),
@@ -49,7 +49,7 @@ pub enum Step {
     /// Leaves a [`STUCK_FILE`].
     Stuck(String),
     /// Asks a person.
-    Ask(Question),
+    Ask(ScriptQuestion),
     /// Ends the script with this status.
     Exit(u8),
     /// Leaves a shell line running in a session of its own, deaf to SIGTERM: what a bad agent does.
@@ -59,7 +59,7 @@ pub enum Step {
 /// A command, as one shell line or as plain arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a shell line or a list of arguments")]
-pub enum Command {
+pub enum ScriptCommand {
     /// A line for `sh -c`.
     Shell(String),
     /// A program and its arguments.
@@ -69,7 +69,7 @@ pub enum Command {
 /// Which status of a command lets the script go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ExpectValue", into = "ExpectValue")]
-pub enum Expect {
+pub enum ExpectedStatus {
     /// This one.
     Status(i32),
     /// Whatever it is.
@@ -95,7 +95,7 @@ pub struct WriteFile {
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct ScriptQuestion {
     /// The question.
     pub question: String,
     /// Answers to choose from, if any.
@@ -103,7 +103,7 @@ pub struct Question {
     pub options: Vec<String>,
 }
 
-impl Step {
+impl ScriptStep {
     /// The key that names the kind.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -164,11 +164,11 @@ const KINDS: &str = "run, write, sleep, print, stuck, ask, exit, daemon";
 #[serde(deny_unknown_fields)]
 struct StepTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    run: Option<Command>,
+    run: Option<ScriptCommand>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    expect: Option<Expect>,
+    expect: Option<ExpectedStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     write: Option<WriteFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,19 +178,19 @@ struct StepTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stuck: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ask: Option<Question>,
+    ask: Option<ScriptQuestion>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     exit: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     daemon: Option<String>,
 }
 
-impl TryFrom<StepTable> for Step {
+impl TryFrom<StepTable> for ScriptStep {
     type Error = StepError;
 
     fn try_from(table: StepTable) -> Result<Self, StepError> {
         let run = table.run.map(|command| {
-            let expect = table.expect.unwrap_or(Expect::Status(0));
+            let expect = table.expect.unwrap_or(ExpectedStatus::Status(0));
             Self::Run { command, cwd: table.cwd.clone(), expect }
         });
         let sleep = table.sleep.map(parse_secs).transpose()?;
@@ -220,7 +220,7 @@ impl TryFrom<StepTable> for Step {
     }
 }
 
-fn exactly_one(mut found: Vec<Step>) -> Result<Step, StepError> {
+fn exactly_one(mut found: Vec<ScriptStep>) -> Result<ScriptStep, StepError> {
     if found.len() > 1 {
         let keys: Vec<String> = found.iter().map(|step| format!("`{}`", step.kind())).collect();
         return Err(StepError::ManyKinds { found: keys.join(" and ") });
@@ -233,26 +233,26 @@ fn parse_secs(secs: f64) -> Result<Duration, StepError> {
         .map_err(|_out_of_range| StepError::Sleep { secs: secs.to_string() })
 }
 
-impl From<Step> for StepTable {
-    fn from(step: Step) -> Self {
+impl From<ScriptStep> for StepTable {
+    fn from(step: ScriptStep) -> Self {
         let table = Self::default();
         match step {
-            Step::Run { command, cwd, expect } => {
-                let expect = (expect != Expect::Status(0)).then_some(expect);
+            ScriptStep::Run { command, cwd, expect } => {
+                let expect = (expect != ExpectedStatus::Status(0)).then_some(expect);
                 Self { run: Some(command), cwd, expect, ..table }
             }
-            Step::Write(file) => Self { write: Some(file), ..table },
-            Step::Sleep(time) => Self { sleep: Some(time.as_secs_f64()), ..table },
-            Step::Print(text) => Self { print: Some(text), ..table },
-            Step::Stuck(text) => Self { stuck: Some(text), ..table },
-            Step::Ask(question) => Self { ask: Some(question), ..table },
-            Step::Exit(status) => Self { exit: Some(status), ..table },
-            Step::Daemon(line) => Self { daemon: Some(line), ..table },
+            ScriptStep::Write(file) => Self { write: Some(file), ..table },
+            ScriptStep::Sleep(time) => Self { sleep: Some(time.as_secs_f64()), ..table },
+            ScriptStep::Print(text) => Self { print: Some(text), ..table },
+            ScriptStep::Stuck(text) => Self { stuck: Some(text), ..table },
+            ScriptStep::Ask(question) => Self { ask: Some(question), ..table },
+            ScriptStep::Exit(status) => Self { exit: Some(status), ..table },
+            ScriptStep::Daemon(line) => Self { daemon: Some(line), ..table },
         }
     }
 }
 
-impl Command {
+impl ScriptCommand {
     fn is_empty(&self) -> bool {
         match self {
             Self::Shell(line) => line.trim().is_empty(),
@@ -268,7 +268,7 @@ enum ExpectValue {
     Word(String),
 }
 
-impl TryFrom<ExpectValue> for Expect {
+impl TryFrom<ExpectValue> for ExpectedStatus {
     type Error = StepError;
 
     fn try_from(value: ExpectValue) -> Result<Self, StepError> {
@@ -280,11 +280,11 @@ impl TryFrom<ExpectValue> for Expect {
     }
 }
 
-impl From<Expect> for ExpectValue {
-    fn from(expect: Expect) -> Self {
+impl From<ExpectedStatus> for ExpectValue {
+    fn from(expect: ExpectedStatus) -> Self {
         match expect {
-            Expect::Status(status) => Self::Status(status),
-            Expect::Any => Self::Word("any".to_owned()),
+            ExpectedStatus::Status(status) => Self::Status(status),
+            ExpectedStatus::Any => Self::Word("any".to_owned()),
         }
     }
 }
@@ -324,7 +324,7 @@ mod tests {
             "#,
         )
         .unwrap();
-        let kinds: Vec<_> = script.steps.iter().map(Step::kind).collect();
+        let kinds: Vec<_> = script.steps.iter().map(ScriptStep::kind).collect();
         assert_eq!(
             kinds,
             [
@@ -334,13 +334,13 @@ mod tests {
         );
         assert_eq!(
             script.steps[1],
-            Step::Run {
-                command: Command::Argv(vec!["git".to_owned(), "status".to_owned()]),
+            ScriptStep::Run {
+                command: ScriptCommand::Argv(vec!["git".to_owned(), "status".to_owned()]),
                 cwd: Some("sub".into()),
-                expect: Expect::Any,
+                expect: ExpectedStatus::Any,
             }
         );
-        assert_eq!(script.steps[4], Step::Sleep(Duration::from_millis(500)));
+        assert_eq!(script.steps[4], ScriptStep::Sleep(Duration::from_millis(500)));
 
         let json = serde_json::to_string(&script).unwrap();
         assert_eq!(serde_json::from_str::<Script>(&json).unwrap(), script);

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use guest::config::{Check, GuestConfig, GuestReport, Relay};
+use guest::config::{GuestConfig, GuestReport, PreflightCheck, Relay};
 use tempfile::TempDir;
 use testkit::part::{Part, require};
 use testkit::wait::wait_until;
@@ -36,7 +36,7 @@ fn a_sealed_box_is_ready_and_says_what_it_found() {
     let blocked = |name| {
         bottle.report.preflight.iter().filter(|item| item.name == name).all(|item| item.blocked)
     };
-    for name in Check::ALL {
+    for name in PreflightCheck::ALL {
         assert!(waivable().contains(&name) || blocked(name), "{name:?}: {:?}", bottle.report);
     }
     assert_eq!(bottle.finish().0, Some(0));
@@ -45,7 +45,7 @@ fn a_sealed_box_is_ready_and_says_what_it_found() {
 #[test]
 fn a_leak_keeps_the_command_from_starting() {
     let Some(mut bottle) =
-        Bottle::start("echo started", |config| config.demand = Check::ALL.to_vec())
+        Bottle::start("echo started", |config| config.demand = PreflightCheck::ALL.to_vec())
     else {
         return;
     };
@@ -177,8 +177,8 @@ fn the_relay_reaches_the_host() {
 }
 
 /// What a box without a system call filter cannot promise.
-fn waivable() -> [Check; 2] {
-    [Check::UnfilteredSyscalls, Check::Vsock]
+fn waivable() -> [PreflightCheck; 2] {
+    [PreflightCheck::UnfilteredSyscalls, PreflightCheck::Vsock]
 }
 
 struct Bottle {

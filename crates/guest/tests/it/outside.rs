@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use guest::config::{Check, GuestConfig, GuestReport};
+use guest::config::{GuestConfig, GuestReport, PreflightCheck};
 
 #[test]
 fn the_init_refuses_to_run_outside_a_box() {
@@ -17,10 +17,10 @@ fn the_init_refuses_to_run_outside_a_box() {
     let report = GuestReport::parse_line(&line).unwrap();
     assert_eq!(status, Some(guest::EXIT_GUEST_FAILED));
     assert!(!report.ready);
-    let failed: Vec<Check> =
+    let failed: Vec<PreflightCheck> =
         report.preflight.iter().filter(|item| item.failed()).map(|item| item.name).collect();
-    assert!(failed.contains(&Check::SharedPids), "{line}");
-    assert_eq!(failed.contains(&Check::Root), report.uid == 0, "{line}");
+    assert!(failed.contains(&PreflightCheck::SharedPids), "{line}");
+    assert_eq!(failed.contains(&PreflightCheck::Root), report.uid == 0, "{line}");
     assert!(!marker.exists());
 }
 

@@ -6,11 +6,11 @@ use std::fmt::Display;
 use model::id::Sha;
 
 use super::GitError;
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 
 impl Git {
     pub(super) async fn resolve_commit(&self, rev: &str) -> Result<Option<Sha>, GitError> {
-        let answer = self.ask(Call::new(argv_resolve(rev))).await?;
+        let answer = self.ask(GitCall::new(argv_resolve(rev))).await?;
         read_commit(&answer)
     }
 
@@ -41,18 +41,18 @@ impl Git {
         kind: &str,
     ) -> Result<Vec<Option<Sha>>, GitError> {
         let input: String = names.iter().map(|name| format!("{name}^{{{kind}}}\n")).collect();
-        let call = Call::new(args(["cat-file", "--batch-check=%(objectname)"]));
+        let call = GitCall::new(args(["cat-file", "--batch-check=%(objectname)"]));
         let answer = self.ask(call.reading(input.as_bytes())).await?.success()?;
         read_found(&answer, names.len())
     }
 
     pub(super) async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
-        let answer = self.ask(Call::new(argv_is_ancestor(older, newer))).await?;
+        let answer = self.ask(GitCall::new(argv_is_ancestor(older, newer))).await?;
         read_yes_no(&answer)
     }
 
     pub(super) async fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
-        let answer = self.ask(Call::new(argv_merge_base(one, other))).await?;
+        let answer = self.ask(GitCall::new(argv_merge_base(one, other))).await?;
         read_commit(&answer)
     }
 }
@@ -71,7 +71,7 @@ fn argv_merge_base(one: &Sha, other: &Sha) -> Vec<OsString> {
 }
 
 /// Status 1 means that there is none; any other failure means that git could not tell.
-fn read_commit(answer: &Answer) -> Result<Option<Sha>, GitError> {
+fn read_commit(answer: &GitOutput) -> Result<Option<Sha>, GitError> {
     match answer.status {
         0 => read_sha(answer).map(Some),
         1 => Ok(None),
@@ -80,7 +80,7 @@ fn read_commit(answer: &Answer) -> Result<Option<Sha>, GitError> {
 }
 
 /// An id on each line, or the name again and `missing`.
-fn read_found(answer: &Answer, count: usize) -> Result<Vec<Option<Sha>>, GitError> {
+fn read_found(answer: &GitOutput, count: usize) -> Result<Vec<Option<Sha>>, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let read = |line: &str| match line.strip_suffix(" missing") {
         Some(_) => Ok(None),
@@ -93,7 +93,7 @@ fn read_found(answer: &Answer, count: usize) -> Result<Vec<Option<Sha>>, GitErro
     Ok(found)
 }
 
-fn read_yes_no(answer: &Answer) -> Result<bool, GitError> {
+fn read_yes_no(answer: &GitOutput) -> Result<bool, GitError> {
     match answer.status {
         0 => Ok(true),
         1 => Ok(false),
@@ -101,7 +101,7 @@ fn read_yes_no(answer: &Answer) -> Result<bool, GitError> {
     }
 }
 
-fn read_sha(answer: &Answer) -> Result<Sha, GitError> {
+fn read_sha(answer: &GitOutput) -> Result<Sha, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let line = text.lines().next().unwrap_or_default();
     Sha::parse(line).map_err(|error| answer.unreadable(error))
@@ -111,8 +111,8 @@ fn read_sha(answer: &Answer) -> Result<Sha, GitError> {
 mod tests {
     use super::*;
 
-    fn answer(status: i32, stdout: &str) -> Answer {
-        Answer {
+    fn answer(status: i32, stdout: &str) -> GitOutput {
+        GitOutput {
             args: "x".to_owned(),
             status,
             stdout: stdout.as_bytes().to_vec(),

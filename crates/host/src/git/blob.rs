@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use model::id::Sha;
 
 use super::GitError;
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 
 /// Bytes that were cut when they were too many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Git {
         paths: &[&'a str],
         cap: usize,
     ) -> Result<Option<(&'a str, Capped)>, GitError> {
-        let answer = self.ask(Call::new(argv_find(commit, paths))).await?.success()?;
+        let answer = self.ask(GitCall::new(argv_find(commit, paths))).await?.success()?;
         for path in paths {
             if let Some(blob) = read_regular_file(&answer, path)? {
                 return Ok(Some((path, self.read_start(&blob, cap).await?)));
@@ -60,7 +60,7 @@ impl Git {
     /// In the order asked; an object that is not there, or is no blob, has no size.
     pub(super) async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
         let input = lines_of(ids);
-        let call = Call::new(args(["cat-file", "--batch-check"])).reading(input.as_bytes());
+        let call = GitCall::new(args(["cat-file", "--batch-check"])).reading(input.as_bytes());
         let answer = self.ask(call).await?.success()?;
         read_sizes(&answer, ids.len())
     }
@@ -76,26 +76,29 @@ impl Git {
         let mut blobs = Vec::with_capacity(ids.len());
         for step in plan(&sizes, cap) {
             match step {
-                Step::Missing => blobs.push(None),
-                Step::Large { at, size } => {
+                ReadStep::Missing => blobs.push(None),
+                ReadStep::Large { at, size } => {
                     let start = self.read_start(&ids[at], cap).await?;
                     blobs.push(Some(Blob { bytes: start.bytes, size }));
                 }
-                Step::Batch { from, to } => blobs.extend(self.read_batch(&ids[from..to]).await?),
+                ReadStep::Batch { from, to } => {
+                    blobs.extend(self.read_batch(&ids[from..to]).await?)
+                }
             }
         }
         Ok(blobs)
     }
 
     async fn read_start(&self, blob: &Sha, cap: usize) -> Result<Capped, GitError> {
-        let call = Call::new(args(["cat-file", "blob", blob.as_str()])).cut_after(cap);
+        let call = GitCall::new(args(["cat-file", "blob", blob.as_str()])).cut_after(cap);
         let answer = self.ask(call).await?.success()?;
         Ok(Capped { bytes: answer.stdout, truncated: answer.truncated })
     }
 
     async fn read_batch(&self, ids: &[Sha]) -> Result<Vec<Option<Blob>>, GitError> {
         let input = lines_of(ids);
-        let call = Call::new(args(["cat-file", "--batch", "--buffer"])).reading(input.as_bytes());
+        let call =
+            GitCall::new(args(["cat-file", "--batch", "--buffer"])).reading(input.as_bytes());
         let answer = self.ask(call).await?.success()?;
         read_contents(&answer, ids.len())
     }
@@ -103,21 +106,21 @@ impl Git {
 
 /// What to ask next; the steps follow the order of the ids.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum ReadStep {
     Missing,
     Large { at: usize, size: u64 },
     Batch { from: usize, to: usize },
 }
 
-fn plan(sizes: &[Option<u64>], cap: usize) -> Vec<Step> {
+fn plan(sizes: &[Option<u64>], cap: usize) -> Vec<ReadStep> {
     let cap = u64::try_from(cap).unwrap_or(u64::MAX).min(BATCH_BYTES);
     let mut steps = Vec::new();
     let mut batch_bytes = 0;
     for (at, size) in sizes.iter().enumerate() {
         match (*size, steps.last_mut()) {
-            (None, _) => steps.push(Step::Missing),
-            (Some(size), _) if size > cap => steps.push(Step::Large { at, size }),
-            (Some(size), Some(Step::Batch { from, to }))
+            (None, _) => steps.push(ReadStep::Missing),
+            (Some(size), _) if size > cap => steps.push(ReadStep::Large { at, size }),
+            (Some(size), Some(ReadStep::Batch { from, to }))
                 if batch_bytes + size <= BATCH_BYTES && at - *from < BATCH_COUNT =>
             {
                 batch_bytes += size;
@@ -125,7 +128,7 @@ fn plan(sizes: &[Option<u64>], cap: usize) -> Vec<Step> {
             }
             (Some(size), _) => {
                 batch_bytes = size;
-                steps.push(Step::Batch { from: at, to: at + 1 });
+                steps.push(ReadStep::Batch { from: at, to: at + 1 });
             }
         }
     }
@@ -144,7 +147,7 @@ fn argv_find(commit: &Sha, paths: &[&str]) -> Vec<OsString> {
 
 /// Each entry is `mode type id`, tab, path, NUL. A directory asked for with a slash at its end is
 /// answered with what is in it, so the path is compared.
-fn read_regular_file(answer: &Answer, path: &str) -> Result<Option<Sha>, GitError> {
+fn read_regular_file(answer: &GitOutput, path: &str) -> Result<Option<Sha>, GitError> {
     for entry in answer.stdout.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()) {
         let text = String::from_utf8_lossy(entry);
         let Some((header, found)) = text.split_once('\t') else {
@@ -160,10 +163,10 @@ fn read_regular_file(answer: &Answer, path: &str) -> Result<Option<Sha>, GitErro
     Ok(None)
 }
 
-fn read_sizes(answer: &Answer, count: usize) -> Result<Vec<Option<u64>>, GitError> {
+fn read_sizes(answer: &GitOutput, count: usize) -> Result<Vec<Option<u64>>, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let sizes: Option<Vec<_>> =
-        text.lines().map(|line| parse_header(line).map(Header::blob)).collect();
+        text.lines().map(|line| parse_header(line).map(ObjectHeader::blob)).collect();
     match sizes {
         Some(sizes) if sizes.len() == count => Ok(sizes),
         Some(sizes) => {
@@ -173,7 +176,7 @@ fn read_sizes(answer: &Answer, count: usize) -> Result<Vec<Option<u64>>, GitErro
     }
 }
 
-fn read_contents(answer: &Answer, count: usize) -> Result<Vec<Option<Blob>>, GitError> {
+fn read_contents(answer: &GitOutput, count: usize) -> Result<Vec<Option<Blob>>, GitError> {
     match parse_contents(&answer.stdout) {
         Some(blobs) if blobs.len() == count => Ok(blobs),
         Some(blobs) => {
@@ -190,7 +193,7 @@ fn parse_contents(mut bytes: &[u8]) -> Option<Vec<Option<Blob>>> {
         let end = bytes.iter().position(|&byte| byte == b'\n')?;
         let header = parse_header(std::str::from_utf8(&bytes[..end]).ok()?)?;
         bytes = &bytes[end + 1..];
-        if let Header::Object { size, is_blob } = header {
+        if let ObjectHeader::Object { size, is_blob } = header {
             let content = bytes.get(..usize::try_from(size).ok()?)?;
             bytes = bytes[content.len()..].strip_prefix(b"\n")?;
             blobs.push(is_blob.then(|| Blob { bytes: content.to_vec(), size }));
@@ -202,12 +205,12 @@ fn parse_contents(mut bytes: &[u8]) -> Option<Vec<Option<Blob>>> {
 }
 
 #[derive(Clone, Copy)]
-enum Header {
+enum ObjectHeader {
     Missing,
     Object { size: u64, is_blob: bool },
 }
 
-impl Header {
+impl ObjectHeader {
     fn blob(self) -> Option<u64> {
         match self {
             Self::Object { size, is_blob: true } => Some(size),
@@ -216,12 +219,12 @@ impl Header {
     }
 }
 
-fn parse_header(line: &str) -> Option<Header> {
+fn parse_header(line: &str) -> Option<ObjectHeader> {
     let parts: Vec<&str> = line.split(' ').collect();
     match parts[..] {
-        [_, "missing"] => Some(Header::Missing),
+        [_, "missing"] => Some(ObjectHeader::Missing),
         [_, kind, size] => {
-            Some(Header::Object { size: size.parse().ok()?, is_blob: kind == "blob" })
+            Some(ObjectHeader::Object { size: size.parse().ok()?, is_blob: kind == "blob" })
         }
         _ => None,
     }
@@ -233,8 +236,8 @@ mod tests {
 
     const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-    fn answer(stdout: &[u8]) -> Answer {
-        Answer {
+    fn answer(stdout: &[u8]) -> GitOutput {
+        GitOutput {
             args: "x".to_owned(),
             status: 0,
             stdout: stdout.to_vec(),
@@ -291,10 +294,10 @@ mod tests {
         let sizes = [Some(1), Some(2), None, Some(100), Some(3), Some(4)];
         let steps = plan(&sizes, 50);
         let expected = [
-            Step::Batch { from: 0, to: 2 },
-            Step::Missing,
-            Step::Large { at: 3, size: 100 },
-            Step::Batch { from: 4, to: 6 },
+            ReadStep::Batch { from: 0, to: 2 },
+            ReadStep::Missing,
+            ReadStep::Large { at: 3, size: 100 },
+            ReadStep::Batch { from: 4, to: 6 },
         ];
         assert_eq!(steps, expected);
     }
@@ -306,9 +309,9 @@ mod tests {
         assert_eq!(
             steps,
             [
-                Step::Batch { from: 0, to: 2 },
-                Step::Batch { from: 2, to: 3 },
-                Step::Large { at: 3, size: BATCH_BYTES + 1 },
+                ReadStep::Batch { from: 0, to: 2 },
+                ReadStep::Batch { from: 2, to: 3 },
+                ReadStep::Large { at: 3, size: BATCH_BYTES + 1 },
             ]
         );
     }

@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use super::call::{Call, Git, args};
+use super::call::{Git, GitCall, args};
 use super::{GitError, RefName};
 
 /// Checking takes time with size.
@@ -27,9 +27,9 @@ impl Git {
     ) -> Result<(), GitError> {
         let pack = open_pack(bundle)
             .map_err(|source| GitError::Bundle { path: bundle.to_path_buf(), source })?;
-        let check = Call::new(argv_check_pack()).within(LIMIT).reading_file(pack);
+        let check = GitCall::new(argv_check_pack()).within(LIMIT).reading_file(pack);
         self.ask(check).await?.success()?;
-        let fetch = Call::new(argv_fetch_bundle(bundle, src, dst)).within(LIMIT);
+        let fetch = GitCall::new(argv_fetch_bundle(bundle, src, dst)).within(LIMIT);
         self.ask(fetch).await?.success().map(|_| ())
     }
 }

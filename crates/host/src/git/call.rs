@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use model::command::{CommandExit, CommandRecord, CommandSpec, render_command};
 
 use super::{GitError, GitLog};
-use crate::process::{Input, Leftovers, Output, RunLimits, run_spec};
+use crate::process::{Leftovers, ProcessOutput, RunLimits, StdinSource, run_spec};
 use crate::signal::Cancel;
 use crate::{clock, tool};
 
@@ -45,9 +45,9 @@ impl fmt::Debug for Git {
 }
 
 /// What is asked, and how much the answer may cost.
-pub(super) struct Call<'a> {
+pub(super) struct GitCall<'a> {
     pub(super) args: Vec<OsString>,
-    pub(super) input: Input<'a>,
+    pub(super) input: StdinSource<'a>,
     pub(super) timeout: Duration,
     pub(super) overflow: Overflow,
 }
@@ -61,9 +61,9 @@ pub(super) enum Overflow {
     Cut(usize),
 }
 
-impl Call<'_> {
+impl GitCall<'_> {
     pub(super) fn new(args: Vec<OsString>) -> Self {
-        Self { args, input: Input::Nothing, timeout: LOCAL_LIMIT, overflow: Overflow::Refuse }
+        Self { args, input: StdinSource::Nothing, timeout: LOCAL_LIMIT, overflow: Overflow::Refuse }
     }
 
     pub(super) fn within(self, timeout: Duration) -> Self {
@@ -71,7 +71,7 @@ impl Call<'_> {
     }
 
     pub(super) fn reading_file(self, file: File) -> Self {
-        Self { input: Input::File(file), ..self }
+        Self { input: StdinSource::File(file), ..self }
     }
 
     pub(super) fn cut_after(self, cap: usize) -> Self {
@@ -79,15 +79,15 @@ impl Call<'_> {
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a> GitCall<'a> {
     pub(super) fn reading(self, input: &'a [u8]) -> Self {
-        Self { input: Input::Bytes(input), ..self }
+        Self { input: StdinSource::Bytes(input), ..self }
     }
 }
 
 /// What git said, whether it was content or not.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct GitOutput {
     /// What was asked, for messages.
     pub(super) args: String,
     pub(super) status: i32,
@@ -96,7 +96,7 @@ pub(super) struct Answer {
     pub(super) truncated: bool,
 }
 
-impl Answer {
+impl GitOutput {
     /// Passes an answer on if git was content.
     pub(super) fn success(self) -> Result<Self, GitError> {
         if self.status == 0 { Ok(self) } else { Err(self.failure()) }
@@ -117,8 +117,8 @@ impl Answer {
 
 impl Git {
     /// Asks git, and gives back whatever it answered.
-    pub(super) async fn ask(&self, call: Call<'_>) -> Result<Answer, GitError> {
-        let Call { args, input, timeout, overflow } = call;
+    pub(super) async fn ask(&self, call: GitCall<'_>) -> Result<GitOutput, GitError> {
+        let GitCall { args, input, timeout, overflow } = call;
         let shown = shown_args(&args);
         let spec = self.spec(&args);
         let started_at = clock::now();
@@ -139,7 +139,12 @@ impl Git {
     }
 
     /// Tells whoever keeps the log.
-    pub(super) fn record(&self, spec: &CommandSpec, started_at: Timestamp, ran: Option<&Output>) {
+    pub(super) fn record(
+        &self,
+        spec: &CommandSpec,
+        started_at: Timestamp,
+        ran: Option<&ProcessOutput>,
+    ) {
         if let Some(log) = &self.log {
             log(record_of(spec, started_at, ran));
         }
@@ -164,7 +169,11 @@ pub(super) fn args<S: AsRef<OsStr>>(parts: impl IntoIterator<Item = S>) -> Vec<O
 }
 
 /// The record has the start of what git printed: a blob or a patch belongs elsewhere.
-fn record_of(spec: &CommandSpec, started_at: Timestamp, ran: Option<&Output>) -> CommandRecord {
+fn record_of(
+    spec: &CommandSpec,
+    started_at: Timestamp,
+    ran: Option<&ProcessOutput>,
+) -> CommandRecord {
     let args = spec.args.iter().map(|arg| shown_arg(&arg.to_string_lossy()));
     let shown = CommandSpec::new(&spec.program).args(args);
     let mut record = CommandRecord {
@@ -204,10 +213,10 @@ fn limits_of(timeout: Duration, overflow: Overflow) -> RunLimits {
 
 fn read_output(
     args: String,
-    output: Output,
+    output: ProcessOutput,
     timeout: Duration,
     overflow: Overflow,
-) -> Result<Answer, GitError> {
+) -> Result<GitOutput, GitError> {
     if let Some(reason) = output.cancelled {
         return Err(GitError::Cancelled { args, reason });
     }
@@ -225,7 +234,7 @@ fn read_output(
     if truncated && matches!(overflow, Overflow::Refuse) {
         return Err(GitError::TooMuch { args, limit: ANSWER_CAP });
     }
-    Ok(Answer { args, status, stdout: output.stdout, stderr: output.stderr, truncated })
+    Ok(GitOutput { args, status, stdout: output.stdout, stderr: output.stderr, truncated })
 }
 
 /// The end of what git said, on one line: its last words are the ones that matter.

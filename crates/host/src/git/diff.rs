@@ -6,7 +6,7 @@ use model::id::Sha;
 
 use super::GitError;
 use super::blob::Capped;
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 
 /// One path whose content or kind differs. A rename is a removal and an addition, so that no old name
 /// is hidden.
@@ -45,12 +45,12 @@ impl Git {
         from: &Sha,
         to: &Sha,
     ) -> Result<Vec<ChangedEntry>, GitError> {
-        let answer = self.ask(Call::new(argv_entries(from, to))).await?.success()?;
+        let answer = self.ask(GitCall::new(argv_entries(from, to))).await?.success()?;
         read_entries(&answer)
     }
 
     pub(super) async fn diff(&self, from: &Sha, to: &Sha, cap: usize) -> Result<Capped, GitError> {
-        let call = Call::new(argv_patch(from, to)).cut_after(cap);
+        let call = GitCall::new(argv_patch(from, to)).cut_after(cap);
         let answer = self.ask(call).await?.success()?;
         Ok(Capped { bytes: answer.stdout, truncated: answer.truncated })
     }
@@ -71,7 +71,7 @@ fn argv_patch(from: &Sha, to: &Sha) -> Vec<OsString> {
     argv
 }
 
-fn read_entries(answer: &Answer) -> Result<Vec<ChangedEntry>, GitError> {
+fn read_entries(answer: &GitOutput) -> Result<Vec<ChangedEntry>, GitError> {
     parse_entries(&answer.stdout).map_err(|problem| answer.unreadable(problem))
 }
 

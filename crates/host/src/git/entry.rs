@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use model::id::Sha;
 
-use super::call::{Call, args};
+use super::call::{GitCall, args};
 use super::{GitError, SealedRepo};
 
 /// What a tree has at a path.
@@ -30,7 +30,7 @@ impl SealedRepo {
     ) -> Result<BTreeMap<Vec<u8>, TreeEntry>, GitError> {
         let mut found = BTreeMap::new();
         for some in in_questions(paths) {
-            let answer = self.git.ask(Call::new(argv_entries(tree, some))).await?.success()?;
+            let answer = self.git.ask(GitCall::new(argv_entries(tree, some))).await?.success()?;
             let entries = parse_entries(&answer.stdout)
                 .ok_or_else(|| answer.unreadable("it is not a list of entries"))?;
             // A folder that is asked for is answered with itself, and never with what is in it.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 use super::{GitError, SealedRepo};
 
 /// A commit for a list of what is coming.
@@ -56,20 +56,22 @@ impl SealedRepo {
         exclude: &Sha,
         limit: usize,
     ) -> Result<Vec<DatedCommit>, GitError> {
-        let answer = self.git.ask(Call::new(argv_dated(tip, exclude, limit))).await?.success()?;
+        let answer =
+            self.git.ask(GitCall::new(argv_dated(tip, exclude, limit))).await?.success()?;
         parse_dated(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of commits"))
     }
 
     /// How many commits are reachable from `tip` and not from `exclude`.
     pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
-        let answer = self.git.ask(Call::new(argv_count(tip, exclude))).await?.success()?;
+        let answer = self.git.ask(GitCall::new(argv_count(tip, exclude))).await?.success()?;
         let text = String::from_utf8_lossy(&answer.stdout);
         text.trim_end().parse().map_err(|error| answer.unreadable(error))
     }
 
     /// The commits between `exclude` and `tip` that lead from one to the other by first parents, oldest first.
     pub async fn first_parents(&self, tip: &Sha, exclude: &Sha) -> Result<Vec<Sha>, GitError> {
-        let answer = self.git.ask(Call::new(argv_first_parents(tip, exclude))).await?.success()?;
+        let answer =
+            self.git.ask(GitCall::new(argv_first_parents(tip, exclude))).await?.success()?;
         let text = String::from_utf8_lossy(&answer.stdout);
         let commits: Result<Vec<Sha>, _> = text.lines().map(Sha::parse).collect();
         commits.map_err(|error| answer.unreadable(error))
@@ -82,7 +84,7 @@ impl SealedRepo {
 
     /// The files that have another name in `to` than in `from`, as far as git can see.
     pub async fn renames(&self, from: &Sha, to: &Sha) -> Result<Vec<Rename>, GitError> {
-        let answer = self.git.ask(Call::new(argv_renames(from, to))).await?.success()?;
+        let answer = self.git.ask(GitCall::new(argv_renames(from, to))).await?.success()?;
         parse_renames(&answer.stdout)
             .ok_or_else(|| answer.unreadable("it is not a list of renames"))
     }
@@ -94,7 +96,7 @@ impl Git {
         from: &Sha,
         to: &Sha,
     ) -> Result<Vec<FileNumbers>, GitError> {
-        let answer = self.ask(Call::new(argv_numbers(from, to))).await?.success()?;
+        let answer = self.ask(GitCall::new(argv_numbers(from, to))).await?.success()?;
         read_numbers(&answer)
     }
 }
@@ -147,7 +149,7 @@ fn parse_dated(bytes: &[u8]) -> Option<Vec<DatedCommit>> {
     commits.iter().map(commit).collect()
 }
 
-fn read_numbers(answer: &Answer) -> Result<Vec<FileNumbers>, GitError> {
+fn read_numbers(answer: &GitOutput) -> Result<Vec<FileNumbers>, GitError> {
     parse_numbers(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of numbers"))
 }
 

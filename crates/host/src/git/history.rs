@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use model::id::Sha;
 
 use super::GitError;
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 
 /// What a commit says about itself. None of it is proven: names and addresses are claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,16 +15,16 @@ pub struct CommitFacts {
     /// Its parents, in order; a merge has several and a root none.
     pub parents: Vec<Sha>,
     /// Who is said to have written the change.
-    pub author: Identity,
+    pub author: GitIdentity,
     /// Who is said to have made the commit.
-    pub committer: Identity,
+    pub committer: GitIdentity,
     /// The first paragraph of its message, on one line.
     pub subject: String,
 }
 
 /// A name and an address as a commit has them; bytes that are not UTF-8 are replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct GitIdentity {
     /// The name.
     pub name: String,
     /// The address.
@@ -42,7 +42,8 @@ impl Git {
         exclude: &[Sha],
         limit: usize,
     ) -> Result<Vec<CommitFacts>, GitError> {
-        let answer = self.ask(Call::new(argv_new_commits(tip, exclude, limit))).await?.success()?;
+        let answer =
+            self.ask(GitCall::new(argv_new_commits(tip, exclude, limit))).await?.success()?;
         read_commits(&answer)
     }
 }
@@ -56,7 +57,7 @@ fn argv_new_commits(tip: &Sha, exclude: &[Sha], limit: usize) -> Vec<OsString> {
     argv
 }
 
-fn read_commits(answer: &Answer) -> Result<Vec<CommitFacts>, GitError> {
+fn read_commits(answer: &GitOutput) -> Result<Vec<CommitFacts>, GitError> {
     parse_commits(&answer.stdout).map_err(|problem| answer.unreadable(problem))
 }
 
@@ -81,8 +82,8 @@ fn parse_commit(fields: &[String; FIELDS]) -> Result<CommitFacts, String> {
     Ok(CommitFacts {
         sha: id(sha)?,
         parents: parents.split_ascii_whitespace().map(id).collect::<Result<_, _>>()?,
-        author: Identity { name: author.clone(), email: author_email.clone() },
-        committer: Identity { name: committer.clone(), email: committer_email.clone() },
+        author: GitIdentity { name: author.clone(), email: author_email.clone() },
+        committer: GitIdentity { name: committer.clone(), email: committer_email.clone() },
         subject: subject.clone(),
     })
 }
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(commits.len(), 2);
         assert_eq!(commits[0].parents.len(), 2);
         assert_eq!(commits[0].author.name, "Ada \"x\" <y>");
-        assert_eq!(commits[0].committer, Identity { name: "Bot".into(), email: String::new() });
+        assert_eq!(commits[0].committer, GitIdentity { name: "Bot".into(), email: String::new() });
         assert_eq!(commits[0].subject, "merge: one");
         assert!(commits[1].parents.is_empty());
         assert_eq!(commits[1].subject, "");

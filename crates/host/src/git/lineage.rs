@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::id::Sha;
 
-use super::call::{Call, args};
+use super::call::{GitCall, args};
 use super::{GitError, SealedRepo};
 
 /// A merge of upstream into the fork, as people made it.
@@ -33,7 +33,7 @@ impl SealedRepo {
         upstream: &Sha,
         limit: usize,
     ) -> Result<Vec<PastMerge>, GitError> {
-        let call = Call::new(argv_lineage(tip, upstream)).within(LINEAGE_LIMIT);
+        let call = GitCall::new(argv_lineage(tip, upstream)).within(LINEAGE_LIMIT);
         let answer = self.git.ask(call).await?.success()?;
         let mut merges = parse_lineage(&answer.stdout, tip)
             .ok_or_else(|| answer.unreadable("it is not a list of commits"))?;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{Answer, Call, Git, args};
-use super::{GitError, Identity, SealedRepo};
+use super::call::{Git, GitCall, GitOutput, args};
+use super::{GitError, GitIdentity, SealedRepo};
 
 /// Large histories with many renames take their time.
 const MERGE_LIMIT: Duration = Duration::from_secs(600);
@@ -54,13 +54,13 @@ pub struct MergeNote {
 
 /// A commit to be made of a tree that exists.
 #[derive(Clone, Copy, Debug)]
-pub struct NewCommit<'a> {
+pub struct CommitDraft<'a> {
     /// Its tree.
     pub tree: &'a Sha,
     /// Its parents, in order.
     pub parents: &'a [Sha],
     /// Author and committer.
-    pub identity: &'a Identity,
+    pub identity: &'a GitIdentity,
     /// The date of both.
     pub when: Timestamp,
     /// The whole message.
@@ -74,7 +74,7 @@ impl SealedRepo {
     }
 
     /// Makes a commit that nothing points at yet. The same wish always gives the same commit.
-    pub async fn commit_tree(&self, wish: NewCommit<'_>) -> Result<Sha, GitError> {
+    pub async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
         self.git.commit_tree(wish).await
     }
 }
@@ -85,11 +85,11 @@ impl Git {
         ours: &Sha,
         theirs: &Sha,
     ) -> Result<MergedTree, GitError> {
-        let call = Call::new(argv_merge_tree(ours, theirs)).within(MERGE_LIMIT);
+        let call = GitCall::new(argv_merge_tree(ours, theirs)).within(MERGE_LIMIT);
         read_merge(&self.ask(call).await?)
     }
 
-    pub(super) async fn commit_tree(&self, wish: NewCommit<'_>) -> Result<Sha, GitError> {
+    pub(super) async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
         let mut git = self.clone();
         let date = format!("@{} +0000", wish.when.as_second());
         for role in ["AUTHOR", "COMMITTER"] {
@@ -97,7 +97,7 @@ impl Git {
             git.set_env(&format!("GIT_{role}_EMAIL"), &wish.identity.email);
             git.set_env(&format!("GIT_{role}_DATE"), &date);
         }
-        let call = Call::new(argv_commit_tree(wish.tree, wish.parents));
+        let call = GitCall::new(argv_commit_tree(wish.tree, wish.parents));
         let answer = git.ask(call.reading(wish.message.as_bytes())).await?.success()?;
         let text = String::from_utf8_lossy(&answer.stdout);
         Sha::parse(text.trim_end()).map_err(|error| answer.unreadable(error))
@@ -118,7 +118,7 @@ fn argv_commit_tree(tree: &Sha, parents: &[Sha]) -> Vec<OsString> {
 }
 
 /// Status 1 means conflicts; any other failure means that git could not merge at all.
-fn read_merge(answer: &Answer) -> Result<MergedTree, GitError> {
+fn read_merge(answer: &GitOutput) -> Result<MergedTree, GitError> {
     let is_clean = match answer.status {
         0 => true,
         1 => false,

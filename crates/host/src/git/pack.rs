@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::id::Sha;
 
-use super::call::{Call, Git, args};
+use super::call::{Git, GitCall, args};
 use super::{GitError, SealedRepo, UserRepo};
 
 /// Packing the whole history of a large repository.
@@ -40,7 +40,7 @@ impl SealedRepo {
 
 impl Git {
     async fn pack_into(&self, packs: &Path, wants: &[Sha], haves: &[Sha]) -> Result<(), GitError> {
-        let call = Call::new(args_pack(packs)).within(PACK_LIMIT);
+        let call = GitCall::new(args_pack(packs)).within(PACK_LIMIT);
         let input = render_revisions(wants, haves);
         self.ask(call.reading(input.as_bytes())).await?.success()?;
         Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::id::Sha;
 
-use super::call::{Answer, Call, args};
+use super::call::{GitCall, GitOutput, args};
 use super::{GitError, SealedRepo};
 
 /// Thousands of commits are compared with their parents.
@@ -42,14 +42,14 @@ impl SealedRepo {
         exclude: &[Sha],
         limit: usize,
     ) -> Result<Vec<Sha>, GitError> {
-        let call = Call::new(argv_plain_commits(tip, exclude, limit));
+        let call = GitCall::new(argv_plain_commits(tip, exclude, limit));
         read_ids(&self.git.ask(call).await?.success()?)
     }
 
     /// The paths that each commit touched, in the order asked.
     pub async fn commit_paths(&self, commits: &[Sha]) -> Result<Vec<CommitPaths>, GitError> {
         let input = lines_of(commits);
-        let call = Call::new(argv_paths()).reading(input.as_bytes()).within(PATCH_LIMIT);
+        let call = GitCall::new(argv_paths()).reading(input.as_bytes()).within(PATCH_LIMIT);
         let answer = self.git.ask(call).await?.success()?;
         parse_paths(&answer.stdout)
             .ok_or_else(|| answer.unreadable("it is not a list of changed paths"))
@@ -63,7 +63,7 @@ impl SealedRepo {
         cap: usize,
     ) -> Result<Vec<CommitPatch>, GitError> {
         let input = lines_of(commits);
-        let call = Call::new(argv_patches()).reading(input.as_bytes()).within(PATCH_LIMIT);
+        let call = GitCall::new(argv_patches()).reading(input.as_bytes()).within(PATCH_LIMIT);
         let answer = self.git.ask(call.cut_after(cap)).await?.success()?;
         let whole = if answer.truncated { whole_lines(&answer.stdout) } else { &answer.stdout };
         let mut patches =
@@ -71,7 +71,7 @@ impl SealedRepo {
         if answer.truncated {
             patches.pop();
         }
-        let call = Call::new(args(["patch-id", "--stable"])).reading(whole);
+        let call = GitCall::new(args(["patch-id", "--stable"])).reading(whole);
         let ids = read_patch_ids(&self.git.ask(call.within(PATCH_LIMIT)).await?.success()?)?;
         Ok(patches
             .into_iter()
@@ -112,7 +112,7 @@ fn lines_of(ids: &[Sha]) -> String {
     ids.iter().map(|id| format!("{id}\n")).collect()
 }
 
-fn read_ids(answer: &Answer) -> Result<Vec<Sha>, GitError> {
+fn read_ids(answer: &GitOutput) -> Result<Vec<Sha>, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     text.lines().map(|line| Sha::parse(line).map_err(|error| answer.unreadable(error))).collect()
 }
@@ -203,7 +203,7 @@ fn parse_id(bytes: &[u8]) -> Option<Sha> {
 }
 
 /// Each line is the id of the change and that of the commit.
-fn read_patch_ids(answer: &Answer) -> Result<BTreeMap<Sha, Sha>, GitError> {
+fn read_patch_ids(answer: &GitOutput) -> Result<BTreeMap<Sha, Sha>, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let pair = |line: &str| {
         let (patch, commit) = line.split_once(' ')?;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use model::id::{BranchName, Sha};
 
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 use super::seal::{ObjectFormat, push_env, push_flags};
-use super::settings::Settings;
-use super::{GitError, UserEnv, person};
+use super::settings::GitSettings;
+use super::{GitError, UserEnv, user_git};
 
 /// What became of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +51,9 @@ pub(super) async fn push(
     for (name, value) in push_env(format) {
         git.set_env(name, value);
     }
-    let settings = Settings::observe(&git).await?;
-    person::close_prompts(&mut git, &settings);
-    let call = Call::new(argv_push(request)).within(request.timeout);
+    let settings = GitSettings::observe(&git).await?;
+    user_git::close_prompts(&mut git, &settings);
+    let call = GitCall::new(argv_push(request)).within(request.timeout);
     read_push(&git.ask(call).await?, request.branch)
 }
 
@@ -76,7 +76,7 @@ fn argv_push(request: &PushRequest<'_>) -> Vec<OsString> {
 
 /// A rejected push ends with a failure too, so the line about our branch decides; without such a line
 /// the push did not get that far.
-fn read_push(answer: &Answer, branch: &BranchName) -> Result<PushOutcome, GitError> {
+fn read_push(answer: &GitOutput, branch: &BranchName) -> Result<PushOutcome, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let Some((flag, summary)) = text.lines().find_map(|line| parse_status_line(line, branch))
     else {
@@ -110,7 +110,7 @@ mod tests {
     const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
     fn outcome(status: i32, line: &str) -> Result<PushOutcome, GitError> {
-        let answer = Answer {
+        let answer = GitOutput {
             args: "push".to_owned(),
             status,
             stdout: format!("To /remote\n{line}\nDone\n").into_bytes(),

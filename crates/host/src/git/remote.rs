@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::id::{BranchName, RemoteName, Sha};
 
 use super::GitError;
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 
 /// A ref of a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct RemoteRef {
 impl Git {
     pub(super) async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
         let argv = args(["remote", "get-url", "--", remote.as_str()]);
-        read_url(&self.ask(Call::new(argv)).await?)
+        read_url(&self.ask(GitCall::new(argv)).await?)
     }
 
     pub(super) async fn fetch(
@@ -28,7 +28,7 @@ impl Git {
         remote: &RemoteName,
         timeout: Duration,
     ) -> Result<(), GitError> {
-        let answer = self.ask(Call::new(argv_fetch(remote)).within(timeout)).await?;
+        let answer = self.ask(GitCall::new(argv_fetch(remote)).within(timeout)).await?;
         answer.success().map(|_| ())
     }
 
@@ -40,7 +40,7 @@ impl Git {
         timeout: Duration,
     ) -> Result<(), GitError> {
         let answer =
-            self.ask(Call::new(argv_fetch_nameless(remote, names)).within(timeout)).await?;
+            self.ask(GitCall::new(argv_fetch_nameless(remote, names)).within(timeout)).await?;
         answer.success().map(|_| ())
     }
 
@@ -51,7 +51,7 @@ impl Git {
         timeout: Duration,
     ) -> Result<Vec<RemoteRef>, GitError> {
         let argv = args(["ls-remote", "--end-of-options", remote.as_str(), pattern]);
-        let answer = self.ask(Call::new(argv).within(timeout)).await?.success()?;
+        let answer = self.ask(GitCall::new(argv).within(timeout)).await?.success()?;
         parse_remote_refs(&answer.stdout)
             .ok_or_else(|| answer.unreadable("it is not a list of refs"))
     }
@@ -60,7 +60,7 @@ impl Git {
         &self,
         remote: &RemoteName,
     ) -> Result<Option<BranchName>, GitError> {
-        let answer = self.ask(Call::new(argv_head(remote))).await?;
+        let answer = self.ask(GitCall::new(argv_head(remote))).await?;
         read_head(&answer, remote)
     }
 
@@ -69,19 +69,19 @@ impl Git {
         remote: &RemoteName,
         timeout: Duration,
     ) -> Result<Option<BranchName>, GitError> {
-        let call = Call::new(argv_ask_head(remote)).within(timeout);
+        let call = GitCall::new(argv_ask_head(remote)).within(timeout);
         let answer = self.ask(call).await?.success()?;
         Ok(parse_remote_head(&answer.stdout))
     }
 
     pub(super) async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
-        let answer = self.ask(Call::new(args(["config", "-z", "--get", key]))).await?;
+        let answer = self.ask(GitCall::new(args(["config", "-z", "--get", key]))).await?;
         read_setting(&answer)
     }
 }
 
 /// Status 2 means that there is no such remote.
-fn read_url(answer: &Answer) -> Result<Option<String>, GitError> {
+fn read_url(answer: &GitOutput) -> Result<Option<String>, GitError> {
     match answer.status {
         0 => read_line(answer).map(Some),
         2 => Ok(None),
@@ -132,7 +132,7 @@ fn argv_ask_head(remote: &RemoteName) -> Vec<OsString> {
 }
 
 /// Status 1 means that the remote's HEAD was never written down here.
-fn read_head(answer: &Answer, remote: &RemoteName) -> Result<Option<BranchName>, GitError> {
+fn read_head(answer: &GitOutput, remote: &RemoteName) -> Result<Option<BranchName>, GitError> {
     match answer.status {
         0 => {}
         1 => return Ok(None),
@@ -154,7 +154,7 @@ fn parse_remote_head(bytes: &[u8]) -> Option<BranchName> {
 }
 
 /// Status 1 means that there is no such setting.
-fn read_setting(answer: &Answer) -> Result<Option<String>, GitError> {
+fn read_setting(answer: &GitOutput) -> Result<Option<String>, GitError> {
     match answer.status {
         0 => {
             let value = answer.stdout.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -165,7 +165,7 @@ fn read_setting(answer: &Answer) -> Result<Option<String>, GitError> {
     }
 }
 
-fn read_line(answer: &Answer) -> Result<String, GitError> {
+fn read_line(answer: &GitOutput) -> Result<String, GitError> {
     let text = std::str::from_utf8(&answer.stdout).map_err(|error| answer.unreadable(error))?;
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(line.to_owned()),
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(parse_remote_refs(b"not a list\n"), None);
     }
 
-    fn answer(status: i32, stdout: &str) -> Answer {
-        Answer {
+    fn answer(status: i32, stdout: &str) -> GitOutput {
+        GitOutput {
             args: "x".to_owned(),
             status,
             stdout: stdout.as_bytes().to_vec(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{Call, args};
-use super::{GitError, Identity, SealedRepo};
+use super::call::{GitCall, args};
+use super::{GitError, GitIdentity, SealedRepo};
 
 /// One object is read or written.
 const OBJECT_LIMIT: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ pub struct CommitParts {
 impl SealedRepo {
     /// Reads a commit.
     pub async fn commit_parts(&self, commit: &Sha) -> Result<CommitParts, GitError> {
-        let call = Call::new(args(["cat-file", "commit", commit.as_str()])).within(OBJECT_LIMIT);
+        let call = GitCall::new(args(["cat-file", "commit", commit.as_str()])).within(OBJECT_LIMIT);
         let answer = self.git.ask(call).await?.success()?;
         parse_commit(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a commit"))
     }
@@ -39,12 +39,12 @@ impl SealedRepo {
     pub async fn write_commit(
         &self,
         parts: &CommitParts,
-        committer: &Identity,
+        committer: &GitIdentity,
         when: Timestamp,
     ) -> Result<Sha, GitError> {
         let bytes = render_commit(parts, committer, when);
         let argv = args(["hash-object", "-t", "commit", "-w", "--stdin"]);
-        let call = Call::new(argv).reading(&bytes).within(OBJECT_LIMIT);
+        let call = GitCall::new(argv).reading(&bytes).within(OBJECT_LIMIT);
         let answer = self.git.ask(call).await?.success()?;
         let text = String::from_utf8_lossy(&answer.stdout);
         Sha::parse(text.trim_end()).map_err(|error| answer.unreadable(error))
@@ -71,7 +71,7 @@ fn parse_commit(bytes: &[u8]) -> Option<CommitParts> {
     })
 }
 
-fn render_commit(parts: &CommitParts, committer: &Identity, when: Timestamp) -> Vec<u8> {
+fn render_commit(parts: &CommitParts, committer: &GitIdentity, when: Timestamp) -> Vec<u8> {
     let mut bytes = format!("tree {}\n", parts.tree).into_bytes();
     for parent in &parts.parents {
         bytes.extend(format!("parent {parent}\n").into_bytes());
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_commit_survives_being_taken_apart() {
-        let identity = Identity { name: "host <x>\n".to_owned(), email: "h@x".to_owned() };
+        let identity = GitIdentity { name: "host <x>\n".to_owned(), email: "h@x".to_owned() };
         for message in [b"one\n\ntwo\n".as_slice(), b"", b"\n\nbytes \xff\n", b"author me\n"] {
             let parts = parts(message);
             let bytes = render_commit(&parts, &identity, Timestamp::UNIX_EPOCH);

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::call::{Call, Git, args, program};
+use super::call::{Git, GitCall, args, program};
 use super::seal::{init_env, sealed_flags};
 use super::{GitError, SealedRepo};
 use crate::signal::Cancel;
@@ -11,7 +11,7 @@ use crate::signal::Cancel;
 impl SealedRepo {
     /// Takes in history written in git's import language.
     pub async fn fast_import(&self, stream: &str) -> Result<(), GitError> {
-        let call = Call::new(args(["fast-import", "--quiet"]));
+        let call = GitCall::new(args(["fast-import", "--quiet"]));
         self.git.ask(call.reading(stream.as_bytes())).await?.success()?;
         Ok(())
     }
@@ -22,11 +22,11 @@ pub async fn check_out_fork(path: &Path, origin: &Path, upstream: &Path) -> Resu
     let mut git = scratch();
     let mut clone = args(["clone", "--quiet", "--no-hardlinks", "--template=", "--"]);
     clone.extend([OsString::from(origin), OsString::from(path)]);
-    git.ask(Call::new(clone)).await?.success()?;
+    git.ask(GitCall::new(clone)).await?.success()?;
     git.cwd = path.to_path_buf();
     let mut remote = args(["remote", "add", "upstream"]);
     remote.push(upstream.into());
-    git.ask(Call::new(remote)).await?.success()?;
+    git.ask(GitCall::new(remote)).await?.success()?;
     Ok(())
 }
 
@@ -36,10 +36,10 @@ pub async fn init_source(path: &Path, url: &str) -> Result<(), GitError> {
     let mut git = scratch();
     let mut init = args(["init", "--quiet", "--bare", "--template=", "--"]);
     init.push(path.into());
-    git.ask(Call::new(init)).await?.success()?;
+    git.ask(GitCall::new(init)).await?.success()?;
     // A bare repository is not looked for, it is named.
     git.flags = sealed_flags(Some(path));
-    git.ask(Call::new(args(["remote", "add", "--", "origin", url]))).await?.success()?;
+    git.ask(GitCall::new(args(["remote", "add", "--", "origin", url]))).await?.success()?;
     Ok(())
 }
 

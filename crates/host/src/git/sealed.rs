@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::id::{BranchName, Sha};
 
-use super::call::{Call, Git, args, program};
+use super::call::{Git, GitCall, args, program};
 use super::push::{PushRequest, push};
 use super::seal::{ObjectFormat, believe_commit_graph, init_env, sealed_env, sealed_flags};
 use super::{
@@ -39,7 +39,7 @@ impl SealedRepo {
         file::create_dir_exclusive(path)
             .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
         let git = Git { env: init_env(), flags: sealed_flags(None), ..sealed_git(path, format) };
-        git.ask(Call::new(argv_init(path, format))).await?.success()?;
+        git.ask(GitCall::new(argv_init(path, format))).await?.success()?;
         Ok(Self::open(path, format))
     }
 
@@ -194,7 +194,7 @@ impl SealedRepo {
         new: &Sha,
         old: OldValue<'_>,
     ) -> Result<(), GitError> {
-        let call = Call::new(argv_update_ref(name, new, old, self.format));
+        let call = GitCall::new(argv_update_ref(name, new, old, self.format));
         self.git.ask(call).await?.success().map(|_| ())
     }
 

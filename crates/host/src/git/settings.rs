@@ -5,21 +5,21 @@ use std::ffi::OsString;
 use model::id::RemoteName;
 
 use super::GitError;
-use super::call::{Answer, Call, Git, args};
+use super::call::{Git, GitCall, GitOutput, args};
 
 /// The settings that matter: ways to answer a prompt, remotes, and the marks of a partial clone.
 const PATTERN: &str = r"^(core\.(askpass|sshcommand)|extensions\.partialclone|remote\..*\.(url|promisor|partialclonefilter))$";
 
 /// The names of the settings that are set, of those that matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct GitSettings {
     names: Vec<String>,
 }
 
-impl Settings {
+impl GitSettings {
     /// Asks git, which reads every file that the person has.
     pub(super) async fn observe(git: &Git) -> Result<Self, GitError> {
-        read_settings(&git.ask(Call::new(argv_settings())).await?)
+        read_settings(&git.ask(GitCall::new(argv_settings())).await?)
     }
 
     /// The person has a program that answers for them when git asks for a password.
@@ -54,21 +54,23 @@ fn argv_settings() -> Vec<OsString> {
 }
 
 /// Status 1 means that nothing of all this is set. Git writes names in small letters, but for the name of a remote.
-fn read_settings(answer: &Answer) -> Result<Settings, GitError> {
+fn read_settings(answer: &GitOutput) -> Result<GitSettings, GitError> {
     match answer.status {
         0 | 1 => {}
         _ => return Err(answer.failure()),
     }
     let names = answer.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    Ok(Settings { names: names.map(|name| String::from_utf8_lossy(name).into_owned()).collect() })
+    Ok(GitSettings {
+        names: names.map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings(status: i32, stdout: &str) -> Result<Settings, GitError> {
-        read_settings(&Answer {
+    fn settings(status: i32, stdout: &str) -> Result<GitSettings, GitError> {
+        read_settings(&GitOutput {
             args: "config".to_owned(),
             status,
             stdout: stdout.as_bytes().to_vec(),
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn nothing_set_is_no_failure_and_a_broken_file_is_one() {
-        assert_eq!(settings(1, "").unwrap(), Settings { names: Vec::new() });
+        assert_eq!(settings(1, "").unwrap(), GitSettings { names: Vec::new() });
         assert!(matches!(settings(128, ""), Err(GitError::Failed { .. })));
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use model::id::Sha;
 
-use super::call::{Call, args};
+use super::call::{GitCall, args};
 use super::{GitError, SealedRepo};
 
 /// A change to one path.
@@ -45,7 +45,7 @@ impl SealedRepo {
     /// The tree with these changes, made in one call of git.
     pub async fn edit_tree(&self, tree: &Sha, edits: &[TreeEdit]) -> Result<Sha, GitError> {
         let stream = render_stream(tree, edits, &self.object_format().zero());
-        let call = Call::new(argv_import()).reading(&stream);
+        let call = GitCall::new(argv_import()).reading(&stream);
         let answer = self.git.ask(call).await?.success()?;
         parse_root(&answer.stdout).ok_or_else(|| answer.unreadable("it does not name a tree"))
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use model::id::{BranchName, RemoteName, Sha};
 
-use super::call::{Answer, Call, Git, args, program};
-use super::person::{close_prompts, user_flags};
-use super::settings::Settings;
+use super::call::{Git, GitCall, GitOutput, args, program};
+use super::settings::GitSettings;
+use super::user_git::{close_prompts, user_flags};
 use super::{Capped, GitError, GitLog, ObjectFormat, RefName, RemoteRef, UserEnv};
 use crate::signal::Cancel;
 
@@ -18,7 +18,7 @@ use crate::signal::Cancel;
 pub struct UserRepo {
     layout: Layout,
     toplevel: Option<PathBuf>,
-    settings: Settings,
+    settings: GitSettings,
     pub(super) git: Git,
 }
 
@@ -48,9 +48,9 @@ impl UserRepo {
             cancel: Cancel::new(),
         };
         let (answer, toplevel, settings) = tokio::join!(
-            git.ask(Call::new(argv_layout())),
+            git.ask(GitCall::new(argv_layout())),
             toplevel_of(&git),
-            Settings::observe(&git),
+            GitSettings::observe(&git),
         );
         // The layout first: whoever is in no repository should be told just that.
         let layout = read_layout(&answer?, dir)?;
@@ -220,7 +220,7 @@ fn argv_layout() -> Vec<OsString> {
 
 async fn toplevel_of(git: &Git) -> Result<Option<PathBuf>, GitError> {
     let argv = args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
-    let answer = git.ask(Call::new(argv)).await?;
+    let answer = git.ask(GitCall::new(argv)).await?;
     // Inside the repository directory itself there is no checkout to be found.
     if answer.status != 0 {
         return Ok(None);
@@ -228,7 +228,7 @@ async fn toplevel_of(git: &Git) -> Result<Option<PathBuf>, GitError> {
     Ok(Some(path_in(&answer.stdout)))
 }
 
-fn read_layout(answer: &Answer, dir: &Path) -> Result<Layout, GitError> {
+fn read_layout(answer: &GitOutput, dir: &Path) -> Result<Layout, GitError> {
     if answer.status != 0 {
         let said = String::from_utf8_lossy(&answer.stderr);
         return Err(if said.contains("not a git repository") {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::call::{Answer, Call, Git, args, program};
+use super::call::{Git, GitCall, GitOutput, args, program};
 use super::{GitError, seal};
 use crate::signal::Cancel;
 
@@ -36,7 +36,7 @@ pub async fn version() -> Result<GitVersion, GitError> {
         log: None,
         cancel: Cancel::new(),
     };
-    read_version(&git.ask(Call::new(args(["version"]))).await?.success()?)
+    read_version(&git.ask(GitCall::new(args(["version"]))).await?.success()?)
 }
 
 /// Asks git for its version and refuses one that is too old.
@@ -48,7 +48,7 @@ pub async fn check_version() -> Result<GitVersion, GitError> {
     Ok(found)
 }
 
-fn read_version(answer: &Answer) -> Result<GitVersion, GitError> {
+fn read_version(answer: &GitOutput) -> Result<GitVersion, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     parse_version(&text).ok_or_else(|| answer.unreadable("no version number in it"))
 }

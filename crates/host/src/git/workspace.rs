@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use model::id::{BranchName, Sha};
 
-use super::call::{Call, Git, args, program};
+use super::call::{Git, GitCall, args, program};
 use super::seal::{init_env, sealed_flags};
 use super::{ConflictStage, GitError, GitLog, ObjectFormat, RefName};
 use crate::file::{FileError, write_transient};
@@ -84,7 +84,7 @@ impl WorkspaceRepo {
     pub async fn checkout(&self, commit: &Sha, lent: &Path) -> Result<(), GitError> {
         let mut git = self.git.clone();
         git.set_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent);
-        git.ask(Call::new(args_checkout(commit)).within(CHECKOUT_LIMIT)).await?.success()?;
+        git.ask(GitCall::new(args_checkout(commit)).within(CHECKOUT_LIMIT)).await?.success()?;
         Ok(())
     }
 
@@ -92,7 +92,8 @@ impl WorkspaceRepo {
     pub async fn set_refs(&self, refs: &[(RefName, Sha)]) -> Result<(), GitError> {
         let input: String =
             refs.iter().map(|(name, sha)| format!("create {} {sha}\n", name.as_str())).collect();
-        let call = Call::new(args(["-c", "core.logAllRefUpdates=false", "update-ref", "--stdin"]));
+        let call =
+            GitCall::new(args(["-c", "core.logAllRefUpdates=false", "update-ref", "--stdin"]));
         self.git.ask(call.reading(input.as_bytes())).await?.success()?;
         Ok(())
     }
@@ -100,7 +101,7 @@ impl WorkspaceRepo {
     /// Leaves conflicts in the index: each path with its versions in place of one that is settled.
     pub async fn leave_conflicts(&self, stages: &[ConflictStage]) -> Result<(), GitError> {
         let input = render_stages(stages);
-        let call = Call::new(args(["update-index", "-z", "--index-info"]));
+        let call = GitCall::new(args(["update-index", "-z", "--index-info"]));
         self.git.ask(call.reading(&input)).await?.success()?;
         Ok(())
     }

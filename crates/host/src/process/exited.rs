@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
-use crate::readable::watch_readable;
+use crate::async_fd::watch_readable;
 
 /// Tells when a process has ended.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use model::redact::{RedactingStream, Redactor};
 #[derive(Debug)]
 pub struct LogWriter {
     stream: RedactingStream,
-    sink: Sink,
+    sink: LogSink,
 }
 
 /// How a log ended.
@@ -28,7 +28,7 @@ impl LogWriter {
     #[must_use]
     pub fn new(file: File, cap: u64, redactor: Arc<Redactor>) -> Self {
         let stream = RedactingStream::new(redactor);
-        Self { stream, sink: Sink { file, cap, written: 0, dropped: 0, failed: None } }
+        Self { stream, sink: LogSink { file, cap, written: 0, dropped: 0, failed: None } }
     }
 
     /// Takes the next bytes. A disk that is full does not stop the program whose log it is: the bytes
@@ -49,7 +49,7 @@ impl LogWriter {
 }
 
 #[derive(Debug)]
-struct Sink {
+struct LogSink {
     file: File,
     cap: u64,
     written: u64,
@@ -57,7 +57,7 @@ struct Sink {
     failed: Option<io::Error>,
 }
 
-impl Sink {
+impl LogSink {
     fn is_full(&self) -> bool {
         self.failed.is_some() || self.written >= self.cap
     }

@@ -25,11 +25,11 @@ pub use detached::{become_session_leader, spawn_detached};
 pub use group::signal_group;
 pub use handle::{ProcessHandle, send_signal};
 pub use log::{LogSummary, LogWriter};
-pub use run::{Leftovers, LogOutput, Output, RunLimits, run, run_to_log, run_with_input};
+pub use run::{Leftovers, LogOutput, ProcessOutput, RunLimits, run, run_to_log, run_with_input};
 pub use rustix::process::Signal;
 pub use spawn::{ChildOptions, Group, RunAs, spawn_child};
 
-pub(crate) use run::{Input, run_spec};
+pub(crate) use run::{StdinSource, run_spec};
 
 /// What could not be done with which program.
 #[derive(Debug, Error)]

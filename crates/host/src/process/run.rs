@@ -62,7 +62,7 @@ impl Default for RunLimits {
 
 /// What a program left.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct ProcessOutput {
     /// How it ended.
     pub exit: CommandExit,
     /// Why it was stopped, if that was our doing and not the clock's.
@@ -95,8 +95,8 @@ pub async fn run(
     spec: &CommandSpec,
     limits: &RunLimits,
     cancel: &Cancel,
-) -> Result<Output, ProcessError> {
-    run_spec(spec, Input::Nothing, limits, cancel).await
+) -> Result<ProcessOutput, ProcessError> {
+    run_spec(spec, StdinSource::Nothing, limits, cancel).await
 }
 
 /// Runs a program that reads `input`.
@@ -105,8 +105,8 @@ pub async fn run_with_input(
     input: &[u8],
     limits: &RunLimits,
     cancel: &Cancel,
-) -> Result<Output, ProcessError> {
-    run_spec(spec, Input::Bytes(input), limits, cancel).await
+) -> Result<ProcessOutput, ProcessError> {
+    run_spec(spec, StdinSource::Bytes(input), limits, cancel).await
 }
 
 /// Runs a program whose standard output and error go to one log, in the order they were written. The
@@ -135,7 +135,7 @@ pub async fn run_to_log(
 }
 
 /// What a program reads.
-pub(crate) enum Input<'a> {
+pub(crate) enum StdinSource<'a> {
     Nothing,
     Bytes(&'a [u8]),
     /// From where the file stands.
@@ -144,15 +144,15 @@ pub(crate) enum Input<'a> {
 
 pub(crate) async fn run_spec(
     spec: &CommandSpec,
-    input: Input<'_>,
+    input: StdinSource<'_>,
     limits: &RunLimits,
     cancel: &Cancel,
-) -> Result<Output, ProcessError> {
+) -> Result<ProcessOutput, ProcessError> {
     let start = clock::monotonic();
     let (stdin, bytes) = match input {
-        Input::Nothing => (Stdio::null(), None),
-        Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
-        Input::File(file) => (Stdio::from(file), None),
+        StdinSource::Nothing => (Stdio::null(), None),
+        StdinSource::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
+        StdinSource::File(file) => (Stdio::from(file), None),
     };
     let (stdout, stderr) = (Stdio::piped(), Stdio::piped());
     let options = ChildOptions { stdin, stdout, stderr, ..ChildOptions::default() };
@@ -169,7 +169,7 @@ pub(crate) async fn run_spec(
     };
     let (stop, status) = supervise(&mut child, spec, limits, cancel, pumps).await?;
     let (exit, cancelled) = read_end(stop, status);
-    Ok(Output {
+    Ok(ProcessOutput {
         exit,
         cancelled,
         stdout_dropped: out.dropped,
@@ -181,7 +181,7 @@ pub(crate) async fn run_spec(
 }
 
 /// Why the waiting ended.
-enum Stop {
+enum WaitEnd {
     Ended,
     OutOfTime,
     Cancelled(CancelReason),
@@ -196,7 +196,7 @@ async fn supervise(
     limits: &RunLimits,
     cancel: &Cancel,
     pumps: impl Future<Output = std::io::Result<()>>,
-) -> Result<(Stop, ExitStatus), ProcessError> {
+) -> Result<(WaitEnd, ExitStatus), ProcessError> {
     let failed = |action| ProcessError::io(action, spec);
     let pid = child.id().ok_or(std::io::ErrorKind::NotFound.into()).map_err(failed("find"))?;
     let mut group = GroupGuard::new(pid);
@@ -208,9 +208,9 @@ async fn supervise(
     let stop = pumps.alongside(first_reason(&watch, timer.as_ref(), cancel)).await;
     let stop = stop.map_err(failed("wait for"))?;
     match &stop {
-        Stop::Ended if limits.leftovers == Leftovers::Leave => {}
-        Stop::Ended => group.signal(Signal::KILL)?,
-        Stop::OutOfTime | Stop::Cancelled(_) => {
+        WaitEnd::Ended if limits.leftovers == Leftovers::Leave => {}
+        WaitEnd::Ended => group.signal(Signal::KILL)?,
+        WaitEnd::OutOfTime | WaitEnd::Cancelled(_) => {
             group.signal(Signal::TERM)?;
             pumps.until_all_gone(&watch, limits.grace).await.map_err(failed("wait for"))?;
             group.signal(Signal::KILL)?;
@@ -228,7 +228,7 @@ async fn first_reason(
     watch: &ExitWatch,
     timer: Option<&BootTimer>,
     cancel: &Cancel,
-) -> std::io::Result<Stop> {
+) -> std::io::Result<WaitEnd> {
     let time_is_up = async {
         match timer {
             Some(timer) => timer.wait().await.map_err(std::io::Error::other),
@@ -238,9 +238,9 @@ async fn first_reason(
     tokio::select! {
         // A program that ended in its last moment has ended, whatever else is true by now.
         biased;
-        ended = watch.ended() => ended.map(|()| Stop::Ended),
-        reason = cancel.cancelled() => Ok(Stop::Cancelled(reason)),
-        up = time_is_up => up.map(|()| Stop::OutOfTime),
+        ended = watch.ended() => ended.map(|()| WaitEnd::Ended),
+        reason = cancel.cancelled() => Ok(WaitEnd::Cancelled(reason)),
+        up = time_is_up => up.map(|()| WaitEnd::OutOfTime),
     }
 }
 
@@ -288,7 +288,7 @@ impl<F: Future<Output = std::io::Result<()>>> Pumps<'_, F> {
     }
 }
 
-fn read_end(stop: Stop, status: ExitStatus) -> (CommandExit, Option<CancelReason>) {
+fn read_end(stop: WaitEnd, status: ExitStatus) -> (CommandExit, Option<CancelReason>) {
     let as_it_ended = match (status.code(), status.signal()) {
         (Some(code), _) => CommandExit::Exited(code),
         (None, Some(signal)) => CommandExit::Signalled(signal),
@@ -296,8 +296,8 @@ fn read_end(stop: Stop, status: ExitStatus) -> (CommandExit, Option<CancelReason
         (None, None) => CommandExit::Exited(-1),
     };
     match stop {
-        Stop::Ended => (as_it_ended, None),
-        Stop::OutOfTime => (CommandExit::TimedOut, None),
-        Stop::Cancelled(reason) => (as_it_ended, Some(reason)),
+        WaitEnd::Ended => (as_it_ended, None),
+        WaitEnd::OutOfTime => (CommandExit::TimedOut, None),
+        WaitEnd::Cancelled(reason) => (as_it_ended, Some(reason)),
     }
 }

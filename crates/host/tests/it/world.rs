@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use host::git::{ObjectFormat, OldValue, RefName, SealedRepo, UserEnv, UserRepo};
-use host::process::{Output, RunLimits, run};
+use host::process::{ProcessOutput, RunLimits, run};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
 use model::id::Sha;
@@ -63,7 +63,7 @@ impl World {
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
 
-    pub(crate) async fn try_git(&self, dir: &str, args: &[&str]) -> Output {
+    pub(crate) async fn try_git(&self, dir: &str, args: &[&str]) -> ProcessOutput {
         let mut spec = CommandSpec::new("git").args(args).cwd(self.path(dir));
         spec.env = self.env();
         for (name, value) in [

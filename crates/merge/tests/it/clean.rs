@@ -42,7 +42,7 @@ async fn a_ref_that_points_elsewhere_is_not_moved() {
     world.attempt().await;
     let before = world.sealed().await.resolve_commit("refs/merge/attempt").await.unwrap();
     let name = host::git::RefName::parse("refs/merge/attempt").unwrap();
-    let identity = host::git::Identity { name: "Other".into(), email: "o@example.com".into() };
+    let identity = host::git::GitIdentity { name: "Other".into(), email: "o@example.com".into() };
     let when = jiff::Timestamp::UNIX_EPOCH;
     let wish = merge::clean::MergeWish { message: "x", identity: &identity, when, name: &name };
     let sealed = world.sealed().await;

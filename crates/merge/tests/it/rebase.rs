@@ -10,7 +10,7 @@ const TEN: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
 
 async fn attempt(world: &World) -> RebaseAttempt {
     let name = host::git::RefName::parse("refs/merge/attempt").unwrap();
-    let identity = host::git::Identity { name: "Bot".into(), email: "bot@example.com".into() };
+    let identity = host::git::GitIdentity { name: "Bot".into(), email: "bot@example.com".into() };
     let when = jiff::Timestamp::UNIX_EPOCH;
     let wish = MergeWish { message: "", identity: &identity, when, name: &name };
     let sealed = world.sealed().await;

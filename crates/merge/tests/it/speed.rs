@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use host::git::{Identity, ObjectFormat, RefName, SealedRepo};
+use host::git::{GitIdentity, ObjectFormat, RefName, SealedRepo};
 use jiff::Timestamp;
 use merge::clean::{MergeAttempt, MergeWish, try_merge};
 use merge::contract::{
@@ -26,7 +26,7 @@ async fn two_thousand_changed_paths_are_accounted_for_at_once() {
     let merge_base = repo.resolve_commit("refs/heads/first").await.unwrap().unwrap();
     let base = repo.resolve_commit("refs/heads/fork").await.unwrap().unwrap();
     let upstream = repo.resolve_commit("refs/heads/upstream").await.unwrap().unwrap();
-    let identity = Identity { name: "Bot".into(), email: "bot@example.com".into() };
+    let identity = GitIdentity { name: "Bot".into(), email: "bot@example.com".into() };
     let name = RefName::parse("refs/heads/merged").unwrap();
     let when = Timestamp::UNIX_EPOCH;
     let wish = MergeWish { message: "merge\n", identity: &identity, when, name: &name };

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use host::git::{Identity, ObjectFormat, RefName, SealedRepo};
+use host::git::{GitIdentity, ObjectFormat, RefName, SealedRepo};
 use jiff::Timestamp;
 use merge::clean::{MergeAttempt, MergeWish, try_merge};
 use merge::contract::{
@@ -71,7 +71,7 @@ impl World {
     }
 
     pub(crate) async fn attempt(&self) -> MergeAttempt {
-        let identity = Identity { name: "Bot".into(), email: "bot@example.com".into() };
+        let identity = GitIdentity { name: "Bot".into(), email: "bot@example.com".into() };
         let name = RefName::parse("refs/merge/attempt").unwrap();
         let wish = MergeWish {
             message: "Merge upstream\n\nWith a body.\n",

@@ -2,7 +2,7 @@
 
 use super::EnvFile;
 use super::fault::EnvFault;
-use super::line::{Entry, Line, is_key};
+use super::line::{EnvEntry, EnvLine, is_key};
 use super::value::render_value;
 
 impl EnvFile {
@@ -17,12 +17,12 @@ impl EnvFile {
         let written = render_value(key, value)?;
         let position = self.position(key);
         match position.map(|at| &mut self.lines[at]) {
-            Some(Line::Entry(entry)) if entry.value == value => {}
-            Some(Line::Entry(entry)) => {
+            Some(EnvLine::Entry(entry)) if entry.value == value => {}
+            Some(EnvLine::Entry(entry)) => {
                 entry.written = written;
                 entry.value = value.to_owned();
             }
-            Some(Line::Other(_)) | None => self.append(key, value, written),
+            Some(EnvLine::Other(_)) | None => self.append(key, value, written),
         }
         Ok(())
     }
@@ -42,7 +42,7 @@ impl EnvFile {
             Some(line) if !line.tail().ends_with('\n') => line.push_str(line_end),
             Some(_) | None => {}
         }
-        self.lines.push(Line::Entry(Entry {
+        self.lines.push(EnvLine::Entry(EnvEntry {
             before: format!("{key}="),
             key: key.to_owned(),
             written,
@@ -53,12 +53,12 @@ impl EnvFile {
 
     /// How lines end in this file: as the first one does.
     fn line_end(&self) -> &'static str {
-        let first = self.lines.first().map_or("", Line::tail);
+        let first = self.lines.first().map_or("", EnvLine::tail);
         if first.ends_with("\r\n") { "\r\n" } else { "\n" }
     }
 }
 
-impl Line {
+impl EnvLine {
     fn push_str(&mut self, text: &str) {
         match self {
             Self::Other(raw) => raw.push_str(text),

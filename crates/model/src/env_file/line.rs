@@ -6,16 +6,16 @@ use std::fmt;
 
 /// A line with its line end.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum EnvLine {
     /// A blank line or a comment.
     Other(String),
     /// An assignment.
-    Entry(Entry),
+    Entry(EnvEntry),
 }
 
 /// An assignment in its parts; `before`, `written` and `after` make up the line.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct EnvEntry {
     /// Up to the value: the indent, the key, `=`, and blanks when a value follows.
     pub(super) before: String,
     pub(super) key: String,
@@ -26,8 +26,8 @@ pub(super) struct Entry {
     pub(super) after: String,
 }
 
-impl Line {
-    pub(super) fn entry(&self) -> Option<&Entry> {
+impl EnvLine {
+    pub(super) fn entry(&self) -> Option<&EnvEntry> {
         match self {
             Self::Other(_) => None,
             Self::Entry(entry) => Some(entry),
@@ -43,11 +43,11 @@ impl Line {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for EnvLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other(raw) => f.write_str(raw),
-            Self::Entry(Entry { before, written, after, .. }) => {
+            Self::Entry(EnvEntry { before, written, after, .. }) => {
                 write!(f, "{before}{written}{after}")
             }
         }
@@ -55,11 +55,11 @@ impl fmt::Display for Line {
 }
 
 /// Reads a line, given with its line end.
-pub(super) fn parse_line(raw: &str) -> Result<Line, EnvFault> {
+pub(super) fn parse_line(raw: &str) -> Result<EnvLine, EnvFault> {
     let body = raw.strip_suffix("\r\n").or_else(|| raw.strip_suffix('\n')).unwrap_or(raw);
     let text = body.trim_start_matches(BLANKS);
     if text.is_empty() || text.starts_with('#') {
-        return Ok(Line::Other(raw.to_owned()));
+        return Ok(EnvLine::Other(raw.to_owned()));
     }
     let equals = body.find('=').ok_or(EnvFault::NoEquals)?;
     let key = body[..equals].trim_matches(BLANKS);
@@ -68,7 +68,7 @@ pub(super) fn parse_line(raw: &str) -> Result<Line, EnvFault> {
     }
     let (blanks, written, value) = parse_value(key, &body[equals + 1..])?;
     let start = equals + 1 + blanks;
-    Ok(Line::Entry(Entry {
+    Ok(EnvLine::Entry(EnvEntry {
         before: raw[..start].to_owned(),
         key: key.to_owned(),
         written: written.to_owned(),

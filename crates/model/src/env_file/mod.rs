@@ -17,7 +17,7 @@ mod value;
 pub use fault::{EnvFault, EnvFileError, MissingKeys};
 pub(crate) use line::is_key;
 
-use line::{Entry, Line, parse_line};
+use line::{EnvEntry, EnvLine, parse_line};
 use std::fmt;
 
 /// A parsed env file that remembers how it was written.
@@ -25,7 +25,7 @@ use std::fmt;
 /// Its values may be secrets, and so its `Debug` shows only the keys.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct EnvFile {
-    lines: Vec<Line>,
+    lines: Vec<EnvLine>,
 }
 
 impl EnvFile {
@@ -36,7 +36,7 @@ impl EnvFile {
         for (index, raw) in text.split_inclusive('\n').enumerate() {
             let at = |reason| EnvFileError { line: index + 1, reason };
             let line = parse_line(raw).map_err(at)?;
-            if let Line::Entry(entry) = &line
+            if let EnvLine::Entry(entry) = &line
                 && let Some(first) = file.position(&entry.key)
             {
                 let key = entry.key.clone();
@@ -87,8 +87,8 @@ impl EnvFile {
         self.keys().filter(|key| !known.contains(key)).collect()
     }
 
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.lines.iter().filter_map(Line::entry)
+    fn entries(&self) -> impl Iterator<Item = &EnvEntry> {
+        self.lines.iter().filter_map(EnvLine::entry)
     }
 
     fn position(&self, key: &str) -> Option<usize> {

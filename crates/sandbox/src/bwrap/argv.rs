@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::spec::{Access, BoxSpec};
+use crate::spec::{BoxSpec, MountAccess};
 
 /// The parts of a command line that depend on the machine and not on the spec.
 #[derive(Debug, Clone)]
@@ -63,8 +63,8 @@ pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &Machine) -> Vec<OsString> {
     argv.tmpfs("/dev/shm", spec.limits.tmp_bytes);
     argv.flags(&["--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp"]);
     let workspace = match spec.workspace_access {
-        Access::ReadWrite => "--bind",
-        Access::ReadOnly => "--ro-bind",
+        MountAccess::ReadWrite => "--bind",
+        MountAccess::ReadOnly => "--ro-bind",
     };
     argv.bind(workspace, &machine.paths.workspace, Path::new(guest::WORKSPACE));
     argv.bind("--bind", &machine.paths.harness_state, Path::new(guest::HARNESS_STATE));
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn an_export_box_sees_the_workspace_read_only() {
         let mut spec = spec();
-        spec.workspace_access = Access::ReadOnly;
+        spec.workspace_access = MountAccess::ReadOnly;
         let argv = argv_bwrap(&spec, &machine());
         let at = argv.iter().position(|word| word == "/workspace").expect("mounted");
         assert_eq!(argv[at - 2], "--ro-bind");

@@ -7,7 +7,7 @@ use bollard::models::{
 };
 
 use crate::boxdir::guest_command;
-use crate::spec::{Access, BoxSpec};
+use crate::spec::{BoxSpec, MountAccess};
 
 /// Label with the run's id: every container of ours has it.
 pub const LABEL_RUN: &str = "bottle.run";
@@ -20,7 +20,7 @@ pub const LABEL_BOOT: &str = "bottle.boot";
 
 /// What the sweeper needs to know of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leash {
+pub(crate) struct BoxLabels {
     pub(crate) lock: String,
     pub(crate) deadline_boot_secs: u64,
     pub(crate) boot_id: String,
@@ -28,7 +28,7 @@ pub(crate) struct Leash {
 
 /// In what the engines differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Dialect {
+pub(crate) struct EngineSettings {
     /// The filter inline, or the path of a file that holds it.
     pub(crate) seccomp: String,
     /// The limit on processes that must be named, if any.
@@ -39,8 +39,8 @@ pub(crate) struct Dialect {
 pub(crate) fn create_body(
     spec: &BoxSpec,
     image: &str,
-    leash: &Leash,
-    dialect: &Dialect,
+    leash: &BoxLabels,
+    dialect: &EngineSettings,
 ) -> ContainerCreateBody {
     ContainerCreateBody {
         image: Some(image.to_owned()),
@@ -62,7 +62,7 @@ pub(crate) fn create_body(
     }
 }
 
-fn labels(spec: &BoxSpec, leash: &Leash) -> HashMap<String, String> {
+fn labels(spec: &BoxSpec, leash: &BoxLabels) -> HashMap<String, String> {
     HashMap::from([
         (LABEL_RUN.to_owned(), spec.run.to_string()),
         (LABEL_LOCK.to_owned(), leash.lock.clone()),
@@ -71,7 +71,7 @@ fn labels(spec: &BoxSpec, leash: &Leash) -> HashMap<String, String> {
     ])
 }
 
-fn host_config(spec: &BoxSpec, dialect: &Dialect) -> HostConfig {
+fn host_config(spec: &BoxSpec, dialect: &EngineSettings) -> HostConfig {
     let limits = &spec.limits;
     HostConfig {
         network_mode: Some("none".to_owned()),
@@ -104,7 +104,7 @@ fn host_config(spec: &BoxSpec, dialect: &Dialect) -> HostConfig {
 
 /// Processes are counted by the control group. The limit of the same name counts per user of the whole host, so it
 /// is set only where an engine insists, and then high.
-fn ulimits(spec: &BoxSpec, dialect: &Dialect) -> Vec<ResourcesUlimits> {
+fn ulimits(spec: &BoxSpec, dialect: &EngineSettings) -> Vec<ResourcesUlimits> {
     let mut ulimits = vec![
         ulimit("core", 0),
         ulimit("nofile", spec.limits.open_files),
@@ -118,21 +118,21 @@ fn ulimits(spec: &BoxSpec, dialect: &Dialect) -> Vec<ResourcesUlimits> {
 fn mounts(spec: &BoxSpec) -> Vec<Mount> {
     let mut mounts = vec![
         bind(&spec.workspace, guest::WORKSPACE, spec.workspace_access),
-        bind(&spec.harness_state, guest::HARNESS_STATE, Access::ReadWrite),
-        bind(&spec.guest_dir(), guest::BOX_DIR, Access::ReadOnly),
+        bind(&spec.harness_state, guest::HARNESS_STATE, MountAccess::ReadWrite),
+        bind(&spec.guest_dir(), guest::BOX_DIR, MountAccess::ReadOnly),
     ];
     mounts.extend(
-        spec.programs.iter().map(|mount| bind(&mount.host, &mount.inside, Access::ReadOnly)),
+        spec.programs.iter().map(|mount| bind(&mount.host, &mount.inside, MountAccess::ReadOnly)),
     );
     mounts
 }
 
-fn bind(source: &std::path::Path, target: &str, access: Access) -> Mount {
+fn bind(source: &std::path::Path, target: &str, access: MountAccess) -> Mount {
     Mount {
         typ: Some(MountType::BIND),
         source: Some(source.to_string_lossy().into_owned()),
         target: Some(target.to_owned()),
-        read_only: Some(access == Access::ReadOnly),
+        read_only: Some(access == MountAccess::ReadOnly),
         ..Default::default()
     }
 }
@@ -154,16 +154,16 @@ mod tests {
     use super::*;
     use crate::test_spec::spec;
 
-    fn leash() -> Leash {
-        Leash {
+    fn leash() -> BoxLabels {
+        BoxLabels {
             lock: "/runs/r/boxes/agent/lock".to_owned(),
             deadline_boot_secs: 1234,
             boot_id: "b".to_owned(),
         }
     }
 
-    fn dialect() -> Dialect {
-        Dialect { seccomp: "{}".to_owned(), nproc: None }
+    fn dialect() -> EngineSettings {
+        EngineSettings { seccomp: "{}".to_owned(), nproc: None }
     }
 
     #[test]

@@ -28,12 +28,12 @@ pub struct EngineFacts {
     /// Its name and version.
     pub version: String,
     /// Which of the two dialects it speaks.
-    pub flavour: Flavour,
+    pub flavour: EngineFlavour,
 }
 
 /// The API is shared, the details are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
+pub enum EngineFlavour {
     /// Takes a system call filter inline.
     Docker,
     /// Takes it as the path of a file on its host, and does not start a container without explicit limits on open
@@ -83,11 +83,12 @@ impl Engine {
             .and_then(|parts| parts.into_iter().next())
             .map_or_else(|| "Engine".to_owned(), |part| part.name);
         let number = version.version.unwrap_or_default();
-        let flavour = if name.contains("Podman") { Flavour::Podman } else { Flavour::Docker };
+        let flavour =
+            if name.contains("Podman") { EngineFlavour::Podman } else { EngineFlavour::Docker };
         // Docker calls itself just "Engine".
         let version = match flavour {
-            Flavour::Docker => format!("Docker {number}"),
-            Flavour::Podman => format!("{name} {number}"),
+            EngineFlavour::Docker => format!("Docker {number}"),
+            EngineFlavour::Podman => format!("{name} {number}"),
         };
         let facts = EngineFacts { address: address.to_owned(), version, flavour };
         Some(Self { client, facts })

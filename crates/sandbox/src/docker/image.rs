@@ -22,7 +22,7 @@ pub struct ContextFile<'a> {
 
 /// What is built.
 #[derive(Debug, Clone, Copy)]
-pub struct ImageWish<'a> {
+pub struct ImageBuild<'a> {
     /// The name that the image gets.
     pub tag: &'a str,
     /// The files, `Dockerfile` among them.
@@ -37,7 +37,7 @@ impl Engine {
     /// Builds an image and tells each line that the builder says.
     pub async fn build_image(
         &self,
-        wish: ImageWish<'_>,
+        wish: ImageBuild<'_>,
         mut told: impl FnMut(&str),
     ) -> Result<(), SandboxError> {
         let map = |pairs: &[(&str, &str)]| -> HashMap<String, String> {

@@ -25,11 +25,11 @@ use crate::error::SandboxError;
 use crate::seccomp::engine_profile;
 use crate::spec::{BoxSpec, Root};
 
-use create::Dialect;
+use create::EngineSettings;
 pub use create::{LABEL_BOOT, LABEL_DEADLINE, LABEL_LOCK, LABEL_RUN};
-pub use engine::{Engine, EngineFacts, Flavour};
-pub use image::{ContextFile, ImageWish};
-pub use sweep::{Swept, sweep};
+pub use engine::{Engine, EngineFacts, EngineFlavour};
+pub use image::{ContextFile, ImageBuild};
+pub use sweep::{SweptContainer, sweep};
 
 /// Longest wait for an answer of the engine. A hung engine must not hang the deadline.
 const ENGINE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ const PODMAN_NPROC: u64 = 4096;
 #[derive(Debug, Clone)]
 pub struct Docker {
     client: Client,
-    flavour: Flavour,
+    flavour: EngineFlavour,
 }
 
 impl Docker {
@@ -63,7 +63,7 @@ impl Backend for Docker {
             });
         };
         boxdir::prepare(spec, BackendKind::Docker)?;
-        let leash = create::Leash {
+        let leash = create::BoxLabels {
             lock: spec.box_dir.join(crate::LOCK_FILE).to_string_lossy().into_owned(),
             deadline_boot_secs: host::clock::boottime().as_secs()
                 + spec.deadline_secs
@@ -96,14 +96,14 @@ impl Backend for Docker {
 }
 
 impl Docker {
-    fn dialect(&self, spec: &BoxSpec) -> Result<Dialect, SandboxError> {
+    fn dialect(&self, spec: &BoxSpec) -> Result<EngineSettings, SandboxError> {
         let profile = engine_profile().to_string();
         match self.flavour {
-            Flavour::Docker => Ok(Dialect { seccomp: profile, nproc: None }),
-            Flavour::Podman => {
+            EngineFlavour::Docker => Ok(EngineSettings { seccomp: profile, nproc: None }),
+            EngineFlavour::Podman => {
                 let path = spec.box_dir.join("seccomp.json");
                 std::fs::write(&path, profile).map_err(SandboxError::prepare(&path))?;
-                Ok(Dialect {
+                Ok(EngineSettings {
                     seccomp: path.to_string_lossy().into_owned(),
                     nproc: Some(PODMAN_NPROC),
                 })

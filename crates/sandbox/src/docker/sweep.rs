@@ -13,16 +13,16 @@ use crate::error::SandboxError;
 
 /// A container that was removed, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweptContainer {
     /// The run that it belonged to.
     pub run: String,
     /// Why it was an orphan.
-    pub reason: Orphan,
+    pub reason: OrphanReason,
 }
 
 /// Why a container counts as an orphan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Orphan {
+pub enum OrphanReason {
     /// Nobody holds its lock.
     Unwatched,
     /// Its deadline is past and somebody's shim is not doing its work.
@@ -38,7 +38,7 @@ struct ContainerFacts {
 }
 
 /// Removes every container of ours that is an orphan.
-pub async fn sweep(engine: &Engine) -> Result<Vec<Swept>, SandboxError> {
+pub async fn sweep(engine: &Engine) -> Result<Vec<SweptContainer>, SandboxError> {
     let filters = HashMap::from([("label".to_owned(), vec![LABEL_RUN.to_owned()])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
     let listed = in_time("list boxes", engine.client().list_containers(Some(options))).await?;
@@ -50,7 +50,7 @@ pub async fn sweep(engine: &Engine) -> Result<Vec<Swept>, SandboxError> {
             let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
             let remove = engine.client().remove_container(id, Some(options));
             match in_time("remove an orphan", remove).await {
-                Ok(()) => swept.push(Swept { run, reason }),
+                Ok(()) => swept.push(SweptContainer { run, reason }),
                 // Its shim or another sweeper was quicker.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
@@ -75,12 +75,12 @@ fn label(container: &ContainerSummary, name: &str) -> Option<String> {
 }
 
 /// A lock that is not held outranks the deadline; a deadline of another boot says nothing.
-fn judge(seen: &ContainerFacts, now_boot_secs: u64) -> Option<Orphan> {
+fn judge(seen: &ContainerFacts, now_boot_secs: u64) -> Option<OrphanReason> {
     if !seen.lock_held {
-        return Some(Orphan::Unwatched);
+        return Some(OrphanReason::Unwatched);
     }
     match seen.deadline_boot_secs {
-        Some(deadline) if seen.same_boot && now_boot_secs > deadline => Some(Orphan::Overdue),
+        Some(deadline) if seen.same_boot && now_boot_secs > deadline => Some(OrphanReason::Overdue),
         _ => None,
     }
 }
@@ -89,7 +89,12 @@ fn judge(seen: &ContainerFacts, now_boot_secs: u64) -> Option<Orphan> {
 mod tests {
     use super::*;
 
-    fn check(lock_held: bool, same_boot: bool, deadline: Option<u64>, expected: Option<Orphan>) {
+    fn check(
+        lock_held: bool,
+        same_boot: bool,
+        deadline: Option<u64>,
+        expected: Option<OrphanReason>,
+    ) {
         let seen = ContainerFacts { lock_held, same_boot, deadline_boot_secs: deadline };
         assert_eq!(judge(&seen, 100), expected, "{seen:?}");
     }
@@ -97,8 +102,8 @@ mod tests {
     #[test]
     fn a_box_is_an_orphan_when_unwatched_or_overdue() {
         check(true, true, Some(200), None);
-        check(false, true, Some(200), Some(Orphan::Unwatched));
-        check(true, true, Some(50), Some(Orphan::Overdue));
+        check(false, true, Some(200), Some(OrphanReason::Unwatched));
+        check(true, true, Some(50), Some(OrphanReason::Overdue));
         check(true, false, Some(50), None);
         check(true, true, None, None);
     }

@@ -17,11 +17,11 @@ const HEAD_START: Duration = Duration::from_millis(500);
 /// The snapshot of a run, which may be under way.
 #[derive(Debug, Default)]
 pub struct LaterSnapshot {
-    under_way: Option<UnderWay>,
+    under_way: Option<PendingSnapshot>,
 }
 
 #[derive(Debug)]
-struct UnderWay {
+struct PendingSnapshot {
     hurry: Arc<Notify>,
     facts: JoinHandle<EnvFacts>,
 }
@@ -36,7 +36,7 @@ impl LaterSnapshot {
             tokio::time::timeout(HEAD_START, asked.notified()).await.ok();
             observe_env(host::clock::now()).await
         });
-        self.under_way = Some(UnderWay { hurry, facts });
+        self.under_way = Some(PendingSnapshot { hurry, facts });
     }
 
     /// Saves what was found. A snapshot that is there stays: whoever was killed had made it. One that was never begun is
@@ -46,7 +46,7 @@ impl LaterSnapshot {
             return Ok(());
         }
         let found = match self.under_way.take() {
-            Some(UnderWay { hurry, facts }) => {
+            Some(PendingSnapshot { hurry, facts }) => {
                 hurry.notify_one();
                 facts.await.ok()
             }

@@ -48,7 +48,7 @@ pub struct EnvFacts {
 }
 
 /// One line about a program.
-struct Entry {
+struct VersionLine {
     label: &'static str,
     program: &'static str,
     show: Show,
@@ -63,12 +63,12 @@ enum Show {
     Line,
 }
 
-const fn entry(label: &'static str, program: &'static str, show: Show) -> Entry {
-    Entry { label, program, show }
+const fn entry(label: &'static str, program: &'static str, show: Show) -> VersionLine {
+    VersionLine { label, program, show }
 }
 
 /// Programs by section, as the format has them.
-const SECTIONS: &[(&str, &[Entry])] = &[
+const SECTIONS: &[(&str, &[VersionLine])] = &[
     (
         "Tools",
         &[
@@ -83,9 +83,9 @@ const SECTIONS: &[(&str, &[Entry])] = &[
     ("Docker (if available)", &[entry("docker", "docker", Show::Line)]),
 ];
 
-const BUBBLEWRAP: &[Entry] = &[entry("bwrap", "bwrap", Show::Line)];
-const GIT: &[Entry] = &[entry("git --version", "git", Show::Line)];
-const AGENTS: &[Entry] = &[
+const BUBBLEWRAP: &[VersionLine] = &[entry("bwrap", "bwrap", Show::Line)];
+const GIT: &[VersionLine] = &[entry("git --version", "git", Show::Line)];
+const AGENTS: &[VersionLine] = &[
     entry("codex --version", "codex", Show::Line),
     entry("opencode --version", "opencode", Show::Line),
     entry("pi --version", "pi", Show::Line),
@@ -107,7 +107,7 @@ pub fn save_env_snapshot(
 /// nothing of them finds everything in its place.
 pub fn render_env_snapshot(facts: &EnvFacts) -> String {
     let generated = facts.generated.strftime("%Y-%m-%dT%H:%M:%SZ");
-    let mut page = Page(format!("# Environment Snapshot\n# Generated: {generated}\n"));
+    let mut page = SnapshotText(format!("# Environment Snapshot\n# Generated: {generated}\n"));
     page.heading("System");
     page.line("OS", Some(&facts.os));
     page.line("Shell", facts.shell.as_deref());
@@ -131,9 +131,9 @@ pub fn render_env_snapshot(facts: &EnvFacts) -> String {
     page.0
 }
 
-struct Page(String);
+struct SnapshotText(String);
 
-impl Page {
+impl SnapshotText {
     fn heading(&mut self, heading: &str) {
         self.0.push_str(&format!("\n## {heading}\n"));
     }
@@ -144,8 +144,8 @@ impl Page {
         self.0.push_str(&format!("{label}: {value}\n"));
     }
 
-    fn programs(&mut self, entries: &[Entry], facts: &EnvFacts) {
-        for Entry { label, program, show } in entries {
+    fn programs(&mut self, entries: &[VersionLine], facts: &EnvFacts) {
+        for VersionLine { label, program, show } in entries {
             let said = facts.versions.get(*program).map(String::as_str);
             self.line(label, said.map(|said| shorten(said, *show)));
         }

@@ -62,7 +62,7 @@ pub(super) fn redact(operation: &Operation, redactor: &Redactor) -> serde_json::
 
 /// A line as it is written, in the order of its keys.
 #[derive(Serialize)]
-struct Written<'a> {
+struct OperationLine<'a> {
     seq: u64,
     ts: Timestamp,
     prev: &'a str,
@@ -80,5 +80,5 @@ pub(super) fn render_line(
     operation: &Operation,
 ) -> serde_json::Result<String> {
     let Operation { op, target, outcome, detail } = operation;
-    serde_json::to_string(&Written { seq, ts, prev, op, target, outcome: *outcome, detail })
+    serde_json::to_string(&OperationLine { seq, ts, prev, op, target, outcome: *outcome, detail })
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host::git::{NewCommit, ProductRepo};
+use host::git::{CommitDraft, ProductRepo};
 use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 
@@ -167,7 +167,7 @@ async fn make_commit(
     }
     let meta = &workstream.meta;
     let message = format!("Merge workstream {}: {}\n", meta.id, meta.title);
-    let new_commit = NewCommit {
+    let new_commit = CommitDraft {
         tree: &merged.tree,
         parents: &[base.clone(), head.clone()],
         identity: &identity(product).await?,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::git::{Identity, ProductRepo};
+use host::git::{GitIdentity, ProductRepo};
 use model::exit::WfExit;
 
 use crate::disk::project_dirs::ProjectDirs;
@@ -65,11 +65,11 @@ pub(crate) async fn check_worktree(
 }
 
 /// The user's git identity, or a fixed one where git has none configured.
-pub(crate) async fn identity(product: &ProductRepo) -> Result<Identity, Failure> {
+pub(crate) async fn identity(product: &ProductRepo) -> Result<GitIdentity, Failure> {
     let user = product.user();
     let name = user.config_get("user.name").await.or_exit(WfExit::General)?;
     let email = user.config_get("user.email").await.or_exit(WfExit::General)?;
-    Ok(Identity {
+    Ok(GitIdentity {
         name: name.unwrap_or_else(|| "wf".to_owned()),
         email: email.unwrap_or_else(|| "wf@localhost".to_owned()),
     })

@@ -2,7 +2,7 @@
 //!
 //! The merge is made from objects alone; the worktree is moved forward at the end, files and all, or not at all.
 
-use host::git::{NewCommit, OldValue, ProductRepo, RefName};
+use host::git::{CommitDraft, OldValue, ProductRepo, RefName};
 use merge::ladder::decide::Trust;
 use merge::ladder::receipt::Receipt;
 use model::exit::WfExit;
@@ -79,7 +79,7 @@ async fn merge_base(
         return Err(refusal(workstream, &open_paths(&climb)));
     }
     let message = render_message(workstream, &climb.receipts);
-    let wish = NewCommit {
+    let wish = CommitDraft {
         tree: &climb.tree,
         parents: &[head.clone(), base.clone()],
         identity: &identity(product).await?,

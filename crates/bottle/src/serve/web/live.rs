@@ -13,7 +13,7 @@ use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use futures_util::stream::{self, Stream};
 use model::escape::escape_terminal;
-use sandbox::spec::Output;
+use sandbox::spec::BoxOutput;
 use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
@@ -115,7 +115,7 @@ fn look(place: &BoxDir, is_closed: bool, from: u64) -> Result<(Piece, bool), Pro
         BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
     };
     let cut = if runs { Cut::Line } else { Cut::Anywhere };
-    let path = place.stdout(Output::Log { cap: 0 });
+    let path = place.stdout(BoxOutput::Log { cap: 0 });
     let piece = read_piece(&path, from, PIECE_MAX_BYTES, cut).or_general()?;
     Ok((piece, !runs))
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use host::beneath::{BeneathError, BeneathFile, read_beneath};
+use host::safe_read::{SafeFile, SafeReadError, read_beneath};
 use model::escape::{escape_line, escape_terminal};
 use sandbox::spec::MIB;
 use testkit::abuse::{Attempt, SECRET_MARK};
@@ -23,11 +23,11 @@ pub(super) async fn check(scene: &Scene<'_>, attempt: &Attempt, ran: &Ran) {
         "own-suid" => the_bit_is_there_to_be_seen(scene),
         "stuck-link" => {
             let note = read_note(scene);
-            assert!(matches!(note, Err(BeneathError::Symlink { .. })), "{note:?}");
+            assert!(matches!(note, Err(SafeReadError::Symlink { .. })), "{note:?}");
         }
         "stuck-fifo" | "stuck-folder" => {
             let note = read_note(scene);
-            assert!(matches!(note, Err(BeneathError::NotRegular { .. })), "{note:?}");
+            assert!(matches!(note, Err(SafeReadError::NotRegular { .. })), "{note:?}");
         }
         "stuck-sparse" => {
             let note = read_note(scene).expect("a note").expect("a note");
@@ -64,7 +64,7 @@ fn the_bit_is_there_to_be_seen(scene: &Scene<'_>) {
     assert_eq!(file.permissions().mode() & 0o7777, 0o6755);
 }
 
-fn read_note(scene: &Scene<'_>) -> Result<Option<BeneathFile>, BeneathError> {
+fn read_note(scene: &Scene<'_>) -> Result<Option<SafeFile>, SafeReadError> {
     read_beneath(&scene.rig.workspace(), NOTE, NOTE_CAP)
 }
 
@@ -77,7 +77,7 @@ fn no_name_leads_out(scene: &Scene<'_>) {
     let links = ["clarification.json", "answer.json", "queue/root", "up"].map(str::to_owned);
     for name in links.iter().chain(&through) {
         let refused = read(name);
-        assert!(matches!(refused, Err(BeneathError::Symlink { .. })), "{name}: {refused:?}");
+        assert!(matches!(refused, Err(SafeReadError::Symlink { .. })), "{name}: {refused:?}");
     }
     for entry in fs::read_dir(state.join("queue")).expect("the queue") {
         let name = format!("queue/{}", entry.expect("an entry").file_name().to_string_lossy());

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use sandbox::spec::{Limits, MIB};
+use sandbox::spec::{BoxLimits, MIB};
 use tempfile::TempDir;
 use testkit::Fork;
 use testkit::abuse::{Attempt, Canaries, Expect, SECRET_MARK, variable};
@@ -20,7 +20,7 @@ const SHORT_SECS: u64 = 3;
 const GRACE_MS: u64 = 500;
 
 /// Small enough to be reached soon.
-const LIMITS: Limits = Limits {
+const LIMITS: BoxLimits = BoxLimits {
     pids: 64,
     memory_bytes: 256 * MIB,
     cpu_percent: 200,

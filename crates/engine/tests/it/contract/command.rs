@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::verdict::Ended;
-use sandbox::spec::Output;
+use sandbox::spec::BoxOutput;
 
 use crate::support::{Rig, on_every_backend};
 
@@ -94,7 +94,7 @@ async fn both_streams_are_kept_apart(rig: &Rig) {
 async fn output_is_kept_byte_for_byte(rig: &Rig) {
     let script = r"printf '\000\377\376 \033[2J \r\n half a character \342\202'";
     let bytes = b"\0\xff\xfe \x1b[2J \r\n half a character \xe2\x82";
-    let exact = Output::Exact { cap: 1000 };
+    let exact = BoxOutput::Exact { cap: 1000 };
     let (log, exact) = (rig.sh(script).launch(), rig.sh(script).output(exact).launch());
     let (log, exact) = tokio::join!(log.end(), exact.end());
     assert_eq!(log.bytes, bytes, "{log:#?}");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use model::verdict::Ended;
-use sandbox::spec::{MIB, Output};
+use sandbox::spec::{BoxOutput, MIB};
 
 use crate::support::{Rig, on_every_backend};
 
@@ -22,7 +22,7 @@ on_every_backend! {
 
 async fn a_flood_is_cut_and_counted_and_the_box_goes_on(rig: &Rig) {
     let script = "yes | head -c 20000000; echo end >&2; : >went-on";
-    let ran = rig.sh(script).output(Output::Log { cap: 100_000 }).run_ok().await;
+    let ran = rig.sh(script).output(BoxOutput::Log { cap: 100_000 }).run_ok().await;
     assert_eq!(ran.record.dropped_bytes, 20_000_000 - 100_000);
     assert_eq!(ran.record.output_bytes, 20_000_004);
     assert!(ran.stdout.starts_with("y\ny\n"));
@@ -39,7 +39,7 @@ async fn a_flood_of_errors_is_cut_too(rig: &Rig) {
 }
 
 async fn exact_output_beyond_its_cap_ends_the_box(rig: &Rig) {
-    let ran = rig.sh("yes; : >went-on").output(Output::Exact { cap: 100_000 }).run().await;
+    let ran = rig.sh("yes; : >went-on").output(BoxOutput::Exact { cap: 100_000 }).run().await;
     assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
     assert_eq!(ran.bytes, b"y\n".repeat(50_000));
     assert!(ran.record.dropped_bytes > 0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::launch::{BoxStatus, box_status};
-use guest::config::Check;
+use guest::config::PreflightCheck;
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use sandbox::spec::Root;
@@ -26,8 +26,9 @@ mod everywhere {
         let ran =
             rig.argv(&["true"]).with(|spec| spec.probe_addresses = vec![probe]).run_ok().await;
         let report = ran.record.report.expect("a report");
-        let tried: BTreeSet<Check> = report.preflight.iter().map(|item| item.name).collect();
-        assert_eq!(tried, Check::ALL.into());
+        let tried: BTreeSet<PreflightCheck> =
+            report.preflight.iter().map(|item| item.name).collect();
+        assert_eq!(tried, PreflightCheck::ALL.into());
         for item in &report.preflight {
             assert!(item.blocked && item.demanded && !item.detail.is_empty(), "{item:?}");
         }

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 
 use model::verdict::Ended;
-use sandbox::spec::{BoxSpec, Relay};
+use sandbox::spec::{BoxRelay, BoxSpec};
 
 use crate::support::{Rig, on_every_backend};
 
@@ -84,7 +84,7 @@ async fn a_box_in_which_something_answers_is_not_started(rig: &Rig) {
 
 fn add_relay(spec: &mut BoxSpec) {
     let listen = PORT.parse().expect("an address");
-    spec.relays.push(Relay { listen, socket: SOCKET.to_owned() });
+    spec.relays.push(BoxRelay { listen, socket: SOCKET.to_owned() });
 }
 
 /// Serves the socket of a box that is still to be started: what is said comes back backwards.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use guest::TERMINAL_SOCKET_FILE;
-use guest::terminal::{Input, TerminalSize};
+use guest::terminal::{TerminalInput, TerminalSize};
 use model::verdict::Ended;
 
 use crate::support::{Rig, Running, on_every_backend};
@@ -25,7 +25,9 @@ struct AttachedTerminal(UnixStream);
 
 impl AttachedTerminal {
     fn keys(&mut self, keys: &str) {
-        self.0.write_all(&Input::Keys(keys.as_bytes().to_vec()).render()).expect("it listens");
+        self.0
+            .write_all(&TerminalInput::Keys(keys.as_bytes().to_vec()).render())
+            .expect("it listens");
     }
 
     /// Waits until the screen has shown this; all that came until then.
@@ -61,7 +63,7 @@ async fn keys_and_sizes_go_in_and_what_is_shown_is_logged(rig: &Rig) {
     let (running, mut seat) = sit(rig, script).await;
     seat.shows("24 80");
     let size = TerminalSize { rows: 50, cols: 132 };
-    seat.0.write_all(&Input::Size(size).render()).expect("it listens");
+    seat.0.write_all(&TerminalInput::Size(size).render()).expect("it listens");
     seat.keys("hello\r");
     let shown = seat.shows("50 132");
     assert!(shown.contains("got hello"), "{shown}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use sandbox::backend::BackendKind;
-use sandbox::spec::{Access, ProgramMount};
+use sandbox::spec::{MountAccess, ProgramMount};
 
 use crate::support::{Rig, on_every_backend};
 
@@ -87,7 +87,8 @@ async fn nothing_else_can_be_written(rig: &Rig) {
 async fn the_workspace_may_be_read_only(rig: &Rig) {
     fs::write(rig.workspace().join("there"), "before\n").expect("a file");
     let script = "cat there; (: >new) || echo refused; (echo more >>there) || echo refused";
-    let ran = rig.sh(script).with(|spec| spec.workspace_access = Access::ReadOnly).run_ok().await;
+    let ran =
+        rig.sh(script).with(|spec| spec.workspace_access = MountAccess::ReadOnly).run_ok().await;
     assert_eq!(ran.stdout, "before\nrefused\nrefused\n", "{ran:#?}");
     assert_eq!(fs::read(rig.workspace().join("there")).expect("a file"), b"before\n");
     assert!(!rig.workspace().join("new").exists());

@@ -17,7 +17,7 @@ use model::id::{BoxName, RunId};
 use model::secret::Secret;
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
-use sandbox::spec::{Access, BoxSpec, BoxUser, Limits, MIB, Output, Root};
+use sandbox::spec::{BoxLimits, BoxOutput, BoxSpec, BoxUser, MIB, MountAccess, Root};
 use tempfile::TempDir;
 
 use super::{eventually, part, token};
@@ -132,7 +132,7 @@ impl Rig {
             name,
             root: self.root.clone(),
             workspace: self.workspace(),
-            workspace_access: Access::ReadWrite,
+            workspace_access: MountAccess::ReadWrite,
             harness_state: self.harness_state(),
             programs: Vec::new(),
             argv: argv.iter().map(|word| (*word).to_owned()).collect(),
@@ -141,8 +141,8 @@ impl Rig {
             relays: Vec::new(),
             probe_addresses: Vec::new(),
             user: self.user(),
-            limits: Limits { free_floor_bytes: 64 * MIB, ..Limits::default() },
-            output: Output::Log { cap: LOG_CAP },
+            limits: BoxLimits { free_floor_bytes: 64 * MIB, ..BoxLimits::default() },
+            output: BoxOutput::Log { cap: LOG_CAP },
             deadline_secs: 600,
             silence_secs: None,
             terminal: None,
@@ -178,7 +178,7 @@ impl<'a> Sh<'a> {
         self
     }
 
-    pub(crate) fn limits(self, change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn limits(self, change: impl FnOnce(&mut BoxLimits)) -> Self {
         self.with(|spec| change(&mut spec.limits))
     }
 
@@ -190,7 +190,7 @@ impl<'a> Sh<'a> {
         self.with(|spec| spec.grace_ms = ms)
     }
 
-    pub(crate) fn output(self, output: Output) -> Self {
+    pub(crate) fn output(self, output: BoxOutput) -> Self {
         self.with(|spec| spec.output = output)
     }
 

@@ -14,14 +14,14 @@ const BUFFER_BYTES: usize = 32 * 1024;
 const ROUNDS: usize = 16;
 
 /// A client in the box joined with the host. Both ends must be non-blocking.
-pub(crate) struct Link {
+pub(crate) struct RelayConnection {
     client: TcpStream,
     host: UnixStream,
     up: Lane,
     down: Lane,
 }
 
-impl Link {
+impl RelayConnection {
     pub(crate) fn new(client: TcpStream, host: UnixStream) -> Self {
         Self { client, host, up: Lane::default(), down: Lane::default() }
     }
@@ -39,9 +39,9 @@ impl Link {
         self.down.pump(&self.host, &self.client);
         match (self.up.state, self.down.state) {
             // Nobody is there to read the answer.
-            (_, State::Refused) => false,
+            (_, LaneState::Refused) => false,
             // Each side may still have something to say after the other has ended.
-            (up, down) => up != State::Done || down != State::Done,
+            (up, down) => up != LaneState::Done || down != LaneState::Done,
         }
     }
 }
@@ -59,11 +59,11 @@ fn interest(leaving: &Lane, leading: &Lane) -> Option<PollFlags> {
 struct Lane {
     buffer: Vec<u8>,
     written: usize,
-    state: State,
+    state: LaneState,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum State {
+enum LaneState {
     /// More may come.
     #[default]
     Open,
@@ -83,9 +83,9 @@ impl Lane {
 
     fn wants_bytes(&self) -> bool {
         match self.state {
-            State::Open => !self.has_bytes(),
-            State::Refused => true,
-            State::Draining | State::Done => false,
+            LaneState::Open => !self.has_bytes(),
+            LaneState::Refused => true,
+            LaneState::Draining | LaneState::Done => false,
         }
     }
 
@@ -98,12 +98,12 @@ impl Lane {
             if self.has_bytes() && !self.empty(&mut target) {
                 return;
             }
-            if self.state == State::Draining {
+            if self.state == LaneState::Draining {
                 // The target may be gone already; then it needs no telling.
                 shutdown(&target, Shutdown::Write).ok();
-                self.state = State::Done;
+                self.state = LaneState::Done;
             }
-            if self.state == State::Done {
+            if self.state == LaneState::Done {
                 return;
             }
         }
@@ -116,11 +116,11 @@ impl Lane {
         let result = source.read(&mut self.buffer);
         self.buffer.truncate(*result.as_ref().unwrap_or(&0));
         match result {
-            Ok(0) => self.state = State::Draining,
+            Ok(0) => self.state = LaneState::Draining,
             Ok(_) => {}
             Err(error) if is_for_later(&error) => return false,
             // A source that broke off has ended too.
-            Err(_) => self.state = State::Draining,
+            Err(_) => self.state = LaneState::Draining,
         }
         true
     }
@@ -128,8 +128,8 @@ impl Lane {
     /// Writes what it can; false when some of it has to wait.
     fn empty(&mut self, target: &mut impl Write) -> bool {
         let result = match self.state {
-            State::Refused => Ok(self.buffer.len() - self.written),
-            State::Open | State::Draining | State::Done => {
+            LaneState::Refused => Ok(self.buffer.len() - self.written),
+            LaneState::Open | LaneState::Draining | LaneState::Done => {
                 target.write(&self.buffer[self.written..])
             }
         };
@@ -137,7 +137,7 @@ impl Lane {
             Ok(count) => self.written += count,
             Err(error) if is_for_later(&error) => return false,
             Err(_) => {
-                self.state = State::Refused;
+                self.state = LaneState::Refused;
                 self.buffer.clear();
                 self.written = 0;
             }

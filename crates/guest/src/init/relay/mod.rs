@@ -16,7 +16,7 @@ use guest::config::Relay;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use link::Link;
+use link::RelayConnection;
 
 /// Connections at once; more wait in the listener's queue.
 const MAX_LINKS: usize = 256;
@@ -39,27 +39,27 @@ pub(crate) enum RelayError {
 }
 
 /// A port that is bound, and where it leads.
-pub(crate) struct Door {
+pub(crate) struct RelayListener {
     listener: TcpListener,
     socket: PathBuf,
 }
 
 /// Binds every port. Programs may connect from now on; they are served once [`serve`] runs.
-pub(crate) fn open(relays: &[Relay]) -> Result<Vec<Door>, RelayError> {
+pub(crate) fn open(relays: &[Relay]) -> Result<Vec<RelayListener>, RelayError> {
     // Sandboxes bring loopback up; where one did not, nothing the agent tests locally would work.
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(RelayError::Loopback)?;
     relays.iter().map(open_door).collect()
 }
 
-fn open_door(relay: &Relay) -> Result<Door, RelayError> {
+fn open_door(relay: &Relay) -> Result<RelayListener, RelayError> {
     let listen = |source| RelayError::Listen { listen: relay.listen, source };
     let listener = TcpListener::bind(relay.listen).map_err(listen)?;
     listener.set_nonblocking(true).map_err(listen)?;
-    Ok(Door { listener, socket: relay.socket.clone() })
+    Ok(RelayListener { listener, socket: relay.socket.clone() })
 }
 
 /// Serves the doors on a thread of its own until the box ends.
-pub(crate) fn serve(doors: Vec<Door>) -> Result<(), RelayError> {
+pub(crate) fn serve(doors: Vec<RelayListener>) -> Result<(), RelayError> {
     if doors.is_empty() {
         return Ok(());
     }
@@ -67,8 +67,8 @@ pub(crate) fn serve(doors: Vec<Door>) -> Result<(), RelayError> {
     relay.spawn(move || relay_for_ever(&doors)).map(drop).map_err(RelayError::Thread)
 }
 
-fn relay_for_ever(doors: &[Door]) {
-    let mut links: Vec<Link> = Vec::new();
+fn relay_for_ever(doors: &[RelayListener]) {
+    let mut links: Vec<RelayConnection> = Vec::new();
     loop {
         let news = wait_for_news(doors, &links);
         let mut ready = news.links.into_iter();
@@ -80,13 +80,13 @@ fn relay_for_ever(doors: &[Door]) {
 }
 
 /// Who has something for us, in the order of the doors and of the links.
-struct News {
+struct ReadyEnds {
     doors: Vec<bool>,
     links: Vec<bool>,
 }
 
 /// Sleeps until something can move. Nobody is let in while the house is full.
-fn wait_for_news(doors: &[Door], links: &[Link]) -> News {
+fn wait_for_news(doors: &[RelayListener], links: &[RelayConnection]) -> ReadyEnds {
     let doors = if links.len() < MAX_LINKS { doors } else { &[] };
     let mut fds: Vec<PollFd<'_>> =
         doors.iter().map(|door| PollFd::new(&door.listener, PollFlags::IN)).collect();
@@ -97,13 +97,13 @@ fn wait_for_news(doors: &[Door], links: &[Link]) -> News {
     poll(&mut fds, None).ok();
     let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
     let mut any_of = |count| ready.by_ref().take(count).fold(false, |any, ready| any | ready);
-    News {
+    ReadyEnds {
         doors: doors.iter().map(|_| any_of(1)).collect(),
         links: counts.into_iter().map(any_of).collect(),
     }
 }
 
-fn accept_all(door: &Door, links: &mut Vec<Link>) {
+fn accept_all(door: &RelayListener, links: &mut Vec<RelayConnection>) {
     while links.len() < MAX_LINKS {
         match door.listener.accept() {
             // A client whose other end cannot be had is hung up on, which is what it would see without us.
@@ -114,11 +114,11 @@ fn accept_all(door: &Door, links: &mut Vec<Link>) {
     }
 }
 
-fn join(client: TcpStream, socket: &Path) -> io::Result<Link> {
+fn join(client: TcpStream, socket: &Path) -> io::Result<RelayConnection> {
     client.set_nonblocking(true)?;
     // Small messages of a request must not wait for one another.
     client.set_nodelay(true)?;
-    Ok(Link::new(client, connect_without_waiting(socket)?))
+    Ok(RelayConnection::new(client, connect_without_waiting(socket)?))
 }
 
 /// The standard library would block on a full queue of the host, and every other connection with it.

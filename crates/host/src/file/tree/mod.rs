@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
 
 use super::FileError;
-use walk::{Access, Entry, Visit, walk};
+use walk::{TreeAccess, TreeWalkEntry, Visit, walk};
 
 /// What a tree takes up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub struct TreeSize {
 /// to count, so counting needs an end of its own.
 pub fn tree_size(path: &Path, max_entries: u64) -> Result<TreeSize, FileError> {
     let mut size = Measure { max_entries, size: TreeSize::default() };
-    walk(path, Access::AsItIs, &mut size)?;
+    walk(path, TreeAccess::AsItIs, &mut size)?;
     Ok(size.size)
 }
 
 /// Gives a tree to another user in one pass. Links are given away themselves, never what they point
 /// to, and other file systems mounted inside stay as they are.
 pub fn lchown_tree(path: &Path, uid: u32, gid: u32) -> Result<(), FileError> {
-    walk(path, Access::AsItIs, &mut Give { uid, gid })
+    walk(path, TreeAccess::AsItIs, &mut Give { uid, gid })
 }
 
 /// Removes a tree with everything in it, read-only directories included, following no link. A tree
@@ -45,7 +45,7 @@ pub fn remove_tree_safely(path: &Path) -> Result<(), FileError> {
         let missing = error.kind() == io::ErrorKind::NotFound;
         return if missing { Ok(()) } else { Err(FileError::io("look at", path)(error)) };
     }
-    walk(path, Access::MakeWritable, &mut Remove)?;
+    walk(path, TreeAccess::MakeWritable, &mut Remove)?;
     std::fs::remove_dir(path).map_err(FileError::io("remove the directory", path))
 }
 
@@ -57,7 +57,7 @@ struct Measure {
 impl Visit for Measure {
     const ACTION: &'static str = "measure";
 
-    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<bool> {
+    fn entry(&mut self, entry: &TreeWalkEntry<'_>) -> io::Result<bool> {
         if self.size.entries >= self.max_entries {
             self.size.stopped = true;
             return Ok(false);
@@ -92,7 +92,7 @@ impl Visit for Give {
         Ok(fchown(dir, uid, gid)?)
     }
 
-    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<bool> {
+    fn entry(&mut self, entry: &TreeWalkEntry<'_>) -> io::Result<bool> {
         if entry.same_file_system && !self.is_owner_of(&entry.stat) {
             let (uid, gid) = self.owner();
             chownat(entry.dir, entry.name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -106,7 +106,7 @@ struct Remove;
 impl Visit for Remove {
     const ACTION: &'static str = "remove";
 
-    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<bool> {
+    fn entry(&mut self, entry: &TreeWalkEntry<'_>) -> io::Result<bool> {
         if !entry.is_dir() {
             unlinkat(entry.dir, entry.name, AtFlags::empty())?;
         }

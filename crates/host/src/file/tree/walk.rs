@@ -25,7 +25,7 @@ pub(super) trait Visit {
     }
 
     /// Called for each entry, before a directory is entered; `false` ends the walk.
-    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<bool>;
+    fn entry(&mut self, entry: &TreeWalkEntry<'_>) -> io::Result<bool>;
 
     /// Called when a directory has been walked, from its parent.
     fn leave(&mut self, _parent: BorrowedFd<'_>, _name: &CStr) -> io::Result<()> {
@@ -34,14 +34,14 @@ pub(super) trait Visit {
 }
 
 /// One entry of a directory, looked at without following it.
-pub(super) struct Entry<'a> {
+pub(super) struct TreeWalkEntry<'a> {
     pub(super) dir: BorrowedFd<'a>,
     pub(super) name: &'a CStr,
     pub(super) stat: Stat,
     pub(super) same_file_system: bool,
 }
 
-impl Entry<'_> {
+impl TreeWalkEntry<'_> {
     pub(super) fn is_dir(&self) -> bool {
         FileType::from_raw_mode(self.stat.st_mode).is_dir()
     }
@@ -49,7 +49,7 @@ impl Entry<'_> {
 
 /// What the walk may do to directories it cannot enter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum TreeAccess {
     /// Nothing: such a directory is an error.
     AsItIs,
     /// Give their owner all rights first, as removing needs it.
@@ -57,7 +57,11 @@ pub(super) enum Access {
 }
 
 /// Visits everything beneath `root`, which must be a directory and not a link to one.
-pub(super) fn walk<V: Visit>(root: &Path, access: Access, visit: &mut V) -> Result<(), FileError> {
+pub(super) fn walk<V: Visit>(
+    root: &Path,
+    access: TreeAccess,
+    visit: &mut V,
+) -> Result<(), FileError> {
     let mut trail = Vec::new();
     walk_from(root, access, visit, &mut trail)
         .map_err(|source| FileError::io(V::ACTION, &path_of(root, &trail))(source))
@@ -66,17 +70,17 @@ pub(super) fn walk<V: Visit>(root: &Path, access: Access, visit: &mut V) -> Resu
 /// A directory on the way down from the root.
 struct Level {
     name: CString,
-    identity: Identity,
+    identity: FileIdentity,
     pending: Vec<CString>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
-impl From<&Stat> for Identity {
+impl From<&Stat> for FileIdentity {
     fn from(stat: &Stat) -> Self {
         Self { device: stat.st_dev, inode: stat.st_ino }
     }
@@ -84,7 +88,7 @@ impl From<&Stat> for Identity {
 
 fn walk_from<V: Visit>(
     root: &Path,
-    access: Access,
+    access: TreeAccess,
     visit: &mut V,
     trail: &mut Vec<Level>,
 ) -> io::Result<()> {
@@ -118,7 +122,7 @@ fn push_level<V: Visit>(
     visit: &mut V,
     trail: &mut Vec<Level>,
 ) -> io::Result<bool> {
-    let identity = Identity::from(&fstat(dir)?);
+    let identity = FileIdentity::from(&fstat(dir)?);
     trail.push(Level { name, identity, pending: Vec::new() });
     let mut pending = Vec::new();
     for found in Dir::read_from(dir)? {
@@ -134,7 +138,7 @@ fn push_level<V: Visit>(
             Err(errno) => return Err(errno.into()),
         };
         let same_file_system = stat.st_dev == identity.device;
-        let entry = Entry { dir, name, stat, same_file_system };
+        let entry = TreeWalkEntry { dir, name, stat, same_file_system };
         if !visit.entry(&entry)? {
             return Ok(false);
         }
@@ -148,8 +152,8 @@ fn push_level<V: Visit>(
     Ok(true)
 }
 
-fn enter(parent: BorrowedFd<'_>, name: &CStr, access: Access) -> io::Result<OwnedFd> {
-    if access == Access::MakeWritable {
+fn enter(parent: BorrowedFd<'_>, name: &CStr, access: TreeAccess) -> io::Result<OwnedFd> {
+    if access == TreeAccess::MakeWritable {
         make_writable(parent, name)?;
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -168,10 +172,10 @@ fn make_writable(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     Ok(rustix::fs::chmod(through, Mode::RWXU)?)
 }
 
-fn climb(from: BorrowedFd<'_>, expected: Identity) -> io::Result<OwnedFd> {
+fn climb(from: BorrowedFd<'_>, expected: FileIdentity) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let parent = openat(from, c"..", flags, Mode::empty())?;
-    if Identity::from(&fstat(&parent)?) != expected {
+    if FileIdentity::from(&fstat(&parent)?) != expected {
         return Err(io::Error::other("a directory was moved while its tree was being walked"));
     }
     Ok(parent)

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use engine::box_command::{BoxCommand, BoxCommandResult};
 use engine::export::{ExportRequest, Exported, export, import_ref, make_import_repo};
-use host::git::Identity;
+use host::git::GitIdentity;
 use model::verdict::Ended;
-use sandbox::spec::{Access, ProgramMount};
+use sandbox::spec::{MountAccess, ProgramMount};
 
 use super::runner::{BoxOptions, IMPORT_REPO, StageRunner, WORKSPACE, box_run};
 use super::{CollectedWork, ImplementRequest, StageContext, StageRunError};
@@ -83,7 +83,7 @@ impl StageRunner {
         Ok(BoxOptions {
             name,
             workspace: context.run_dir.join(WORKSPACE),
-            access: Access::ReadWrite,
+            access: MountAccess::ReadWrite,
             state: self.blank_state(context)?,
             deadline_secs,
         })
@@ -135,7 +135,7 @@ fn read_commit(
 }
 
 /// The agent's own configuration plays no part in whose commit it is.
-fn commit_env(who: &Identity) -> BTreeMap<String, String> {
+fn commit_env(who: &GitIdentity) -> BTreeMap<String, String> {
     [
         ("GIT_AUTHOR_NAME", who.name.as_str()),
         ("GIT_AUTHOR_EMAIL", &who.email),

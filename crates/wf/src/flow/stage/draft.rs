@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use agent::{SessionWish, Usage};
+use agent::{SessionRequest, Usage};
 use model::id::Sha;
-use sandbox::spec::Access;
+use sandbox::spec::MountAccess;
 
 use super::mission::Mission;
 use super::runner::{REVIEW_WORKSPACE, StageRunner};
@@ -34,11 +34,11 @@ impl StageRunner {
             name: "plan",
             log: PLAN_LOG,
             prompt: render_breakdown(title, plan, story, profile.max_files, profile.max_lines),
-            session: SessionWish::Fresh { id: None },
+            session: SessionRequest::Fresh { id: None },
             used: Usage::default(),
             files: BTreeMap::new(),
             workspace,
-            access: Access::ReadOnly,
+            access: MountAccess::ReadOnly,
             state: self.blank_state(context)?,
             deadline_secs: profile.breakdown_timeout.as_secs(),
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agent::Provider;
 use engine::agent_plan::ResolvedAgent;
 use engine::agent_result::AgentClaim;
-use sandbox::spec::Access;
+use sandbox::spec::MountAccess;
 
 use super::mission::{Mission, Told};
 use super::runner::{StageRunner, WORKSPACE};
@@ -68,7 +68,7 @@ fn mission<'a>(
         used: memory.used(),
         files: BTreeMap::new(),
         workspace: context.run_dir.join(WORKSPACE),
-        access: Access::ReadWrite,
+        access: MountAccess::ReadWrite,
         state: memory.state(),
         deadline_secs: context.profile.implement_timeout.as_secs(),
     }

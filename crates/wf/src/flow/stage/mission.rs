@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use agent::{AgentReport, Outcome, Progress, Provider, SessionWish, Usage};
+use agent::{AgentOutcome, AgentReport, Progress, Provider, SessionRequest, Usage};
 use engine::agent_plan::{AgentTask, ResolvedAgent};
 use engine::agent_result::{AgentClaim, agent_result};
 use engine::agent_run::{AgentEvent, AgentExit, AgentRun};
 use engine::record::ExitRecord;
 use host::file::write_atomic;
 use model::verdict::Ended;
-use sandbox::spec::Access;
+use sandbox::spec::MountAccess;
 
 use super::runner::{BoxOptions, StageRunner, box_run};
 use super::{StageContext, StageRunError};
@@ -30,13 +30,13 @@ pub(super) struct Mission<'a> {
     /// The log in the run's directory.
     pub(super) log: &'a str,
     pub(super) prompt: String,
-    pub(super) session: SessionWish,
+    pub(super) session: SessionRequest,
     /// What the conversation used before.
     pub(super) used: Usage,
     /// Files for the box's read-only folder.
     pub(super) files: BTreeMap<String, String>,
     pub(super) workspace: PathBuf,
-    pub(super) access: Access,
+    pub(super) access: MountAccess,
     pub(super) state: PathBuf,
     pub(super) deadline_secs: u64,
 }
@@ -153,7 +153,7 @@ fn tell(provider: Provider, done: AgentExit, log: &[u8]) -> Told {
     let waiting = done.record.egress.as_ref().and_then(|egress| egress.usage.waiting_until);
     let claim = match &done.report.outcome {
         // A question is an answer.
-        Outcome::NeedsClarification { .. } => AgentClaim::Finished,
+        AgentOutcome::NeedsClarification { .. } => AgentClaim::Finished,
         _ => agent_result(&done.report, waiting).claim,
     };
     let text = match provider.prints_events() {

@@ -2,7 +2,7 @@
 
 use agent::{ModelUse, Provider, RequiredSetting};
 use egress::model_route::Caps;
-use egress::{EgressPolicy, Profile as EgressProfile};
+use egress::{EgressPolicy, EgressProfile};
 use engine::agent_plan::{
     AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
 };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use agent::{SessionWish, Usage};
-use sandbox::spec::Access;
+use agent::{SessionRequest, Usage};
+use sandbox::spec::MountAccess;
 
 use super::mission::Mission;
 use super::runner::{REVIEW_WORKSPACE, StageRunner};
@@ -34,11 +34,11 @@ impl StageRunner {
             name: "review",
             log: REVIEW_LOG,
             prompt,
-            session: SessionWish::Fresh { id: None },
+            session: SessionRequest::Fresh { id: None },
             used: Usage::default(),
             files: BTreeMap::from([(DIFF.to_owned(), request.patch.to_owned())]),
             workspace,
-            access: Access::ReadOnly,
+            access: MountAccess::ReadOnly,
             state: self.blank_state(context)?,
             deadline_secs: context.profile.review_timeout.as_secs(),
         };

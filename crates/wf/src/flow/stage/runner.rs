@@ -12,7 +12,7 @@ use model::id::{BoxName, RunId, Sha};
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
 use sandbox::choice;
-use sandbox::spec::{Access, BoxUser, Limits, Root};
+use sandbox::spec::{BoxLimits, BoxUser, MountAccess, Root};
 use shell::agent_settings::DEFAULT_IMAGE;
 use tokio::sync::OnceCell;
 
@@ -60,7 +60,7 @@ struct ChosenBackend {
 pub(super) struct BoxOptions<'a> {
     pub(super) name: &'a str,
     pub(super) workspace: PathBuf,
-    pub(super) access: Access,
+    pub(super) access: MountAccess,
     pub(super) state: PathBuf,
     pub(super) deadline_secs: u64,
 }
@@ -105,7 +105,7 @@ impl StageRunner {
             access: options.access,
             harness_state: options.state,
             user: BoxUser::of_caller(),
-            limits: Limits::default(),
+            limits: BoxLimits::default(),
             deadline_secs: options.deadline_secs,
         })
     }

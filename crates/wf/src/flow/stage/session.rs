@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agent::{AgentReport, Provider, SessionWish, Usage};
+use agent::{AgentReport, Provider, SessionRequest, Usage};
 use sandbox::spec::BoxUser;
 use serde::{Deserialize, Serialize};
 
@@ -55,10 +55,10 @@ impl AgentMemory {
     }
 
     /// How the next mission begins.
-    pub(super) fn next_session(&self) -> SessionWish {
+    pub(super) fn next_session(&self) -> SessionRequest {
         match &self.session {
-            Some(session) => SessionWish::Resume(session.id.clone()),
-            None => SessionWish::Fresh { id: None },
+            Some(session) => SessionRequest::Resume(session.id.clone()),
+            None => SessionRequest::Fresh { id: None },
         }
     }
 

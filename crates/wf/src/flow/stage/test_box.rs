@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use engine::box_command::{BoxCommand, BoxCommandResult};
-use host::beneath::read_beneath;
+use host::safe_read::read_beneath;
 use model::redact::Redactor;
 use model::verdict::Ended;
-use sandbox::spec::Access;
+use sandbox::spec::MountAccess;
 
 use super::resolve_agent::test_policy;
 use super::runner::{BoxOptions, StageRunner, TEST_WORKSPACE};
@@ -44,7 +44,7 @@ impl StageRunner {
         let options = BoxOptions {
             name: &name,
             workspace: workspace.clone(),
-            access: Access::ReadWrite,
+            access: MountAccess::ReadWrite,
             state: self.blank_state(context)?,
             deadline_secs: request.timeout.as_secs(),
         };

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use sandbox::spec::Output;
+use sandbox::spec::BoxOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -186,7 +186,7 @@ pub(crate) async fn log(
         return Err(Problem::wrong("after is beyond every log"));
     }
     let found = find(&web, names).await?;
-    let path = found.place()?.stdout(Output::Log { cap: 0 });
+    let path = found.place()?.stdout(BoxOutput::Log { cap: 0 });
     let piece =
         ask(&web, move |_| Ok(read_piece(&path, after, limit, Cut::Anywhere).or_general()?));
     let piece = piece.await?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use egress::record::Entry;
+use egress::record::EgressEntry;
 use engine::box_dir::BoxDir;
 use jiff::Timestamp;
 use model::exit::BottleExit;
@@ -216,7 +216,7 @@ fn cost_of(dir: &RunDir, meta: &Metadata) -> Option<(f64, CostSource)> {
 fn spent_so_far(dir: &RunDir) -> Option<f64> {
     let agent = BoxName::parse("agent").ok()?;
     let text = std::fs::read_to_string(BoxDir::new(dir.box_dir(&agent)).egress_log()).ok()?;
-    let entries = text.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok());
+    let entries = text.lines().filter_map(|line| serde_json::from_str::<EgressEntry>(line).ok());
     Some(entries.filter_map(|entry| entry.spend).map(|spend| spend.usd).sum())
 }
 

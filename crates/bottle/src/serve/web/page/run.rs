@@ -7,7 +7,7 @@ use axum::response::Response;
 use engine::launch::{self, BoxStatus};
 use jiff::Timestamp;
 use maud::{Markup, html};
-use sandbox::spec::Output;
+use sandbox::spec::BoxOutput;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ fn load(web: &Web, slug: &str, run: &str, view: View) -> Result<Loaded, Problem>
         BoxStatus::NeverStarted => !found.dir.is_closed(),
         BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
     };
-    let output = place.stdout(Output::Log { cap: 0 });
+    let output = place.stdout(BoxOutput::Log { cap: 0 });
     Ok(Loaded {
         facts: found.facts(),
         output: read_tail(&output, TAIL_MAX_BYTES).or_general()?,

@@ -1,4 +1,4 @@
-//! The journal: takes what happened, makes it the next line, and has it written beside the traffic.
+//! The log: takes what happened, makes it the next line, and has it written beside the traffic.
 //!
 //! The line is made at once and under one lock, so that the numbers and the chain are in the order
 //! of the file; only the writing happens elsewhere.
@@ -16,50 +16,50 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::chain::read_log;
-use super::summary::Tally;
-use super::{EgressSummary, Entry};
+use super::summary::EgressTally;
+use super::{EgressEntry, EgressSummary};
 
 /// Time to wait for another writer, which can only be a supervisor that is about to end.
 const LOCK_WAIT: Duration = Duration::from_millis(200);
 
 /// The log of one run, open for adding.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct EgressLog {
     run: String,
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     writer: Mutex<Option<JoinHandle<bool>>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LogState {
     head: ChainHead,
-    tally: Tally,
+    tally: EgressTally,
     complete: bool,
     lines: Option<mpsc::UnboundedSender<String>>,
 }
 
-impl Journal {
+impl EgressLog {
     /// Opens a log, and goes on with it if it is there already: after a crash of the supervisor the
     /// run is still the same. The old lines are returned, so that what they used up stays used up.
-    pub(crate) fn open(run: &str, path: &Path) -> Result<(Self, Vec<Entry>), ChainFileError> {
+    pub(crate) fn open(run: &str, path: &Path) -> Result<(Self, Vec<EgressEntry>), ChainFileError> {
         let (mut file, bytes) = ChainFile::open_or_create(path, LOCK_WAIT)?;
         let chain = read_log(run, &bytes).map_err(|fault| file.broken(fault))?;
         let torn = file.cut_torn_end()?.is_some();
-        let mut tally = Tally::default();
+        let mut tally = EgressTally::default();
         chain.lines.iter().for_each(|entry| tally.absorb(entry));
         let (lines, inbox) = mpsc::unbounded_channel();
-        let state = State { head: chain.head, tally, complete: !torn, lines: Some(lines) };
+        let state = LogState { head: chain.head, tally, complete: !torn, lines: Some(lines) };
         let writer = tokio::spawn(write_lines(File::from_std(file.into_file()), inbox));
-        let journal = Self {
+        let log = Self {
             run: run.to_owned(),
             state: Mutex::new(state),
             writer: Mutex::new(Some(writer)),
         };
-        Ok((journal, chain.lines))
+        Ok((log, chain.lines))
     }
 
     /// Makes `entry` the next line. Its run, number, time and back reference are filled in here.
-    pub(crate) fn add(&self, mut entry: Entry) {
+    pub(crate) fn add(&self, mut entry: EgressEntry) {
         let mut state = self.state();
         entry.run.clone_from(&self.run);
         entry.seq = state.head.seq + 1;
@@ -99,7 +99,7 @@ impl Journal {
         self.summary()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,18 +119,18 @@ async fn write_lines(mut file: File, mut inbox: mpsc::UnboundedReceiver<String>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Kind, Verdict};
+    use crate::record::{EgressVerdict, TrafficKind};
 
-    fn entry(host: &str) -> Entry {
-        Entry {
+    fn entry(host: &str) -> EgressEntry {
+        EgressEntry {
             run: String::new(),
             seq: 0,
             ts: jiff::Timestamp::UNIX_EPOCH,
-            kind: Kind::Connect,
+            kind: TrafficKind::Connect,
             host: host.to_owned(),
             port: 443,
             address: None,
-            verdict: Verdict::Denied,
+            verdict: EgressVerdict::Denied,
             reason: Some("not_allowed".to_owned()),
             bytes_up: 1,
             bytes_down: 2,
@@ -145,13 +145,13 @@ mod tests {
     async fn a_log_is_gone_on_with_after_a_crash() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("egress.jsonl");
-        let (first, old) = Journal::open("r1", &path).unwrap();
+        let (first, old) = EgressLog::open("r1", &path).unwrap();
         assert!(old.is_empty());
         first.add(entry("a.example"));
         first.add(entry("b.example"));
         assert!(first.finish().await.complete);
 
-        let (second, old) = Journal::open("r1", &path).unwrap();
+        let (second, old) = EgressLog::open("r1", &path).unwrap();
         assert_eq!(old.len(), 2);
         second.add(entry("a.example"));
         let summary = second.finish().await;
@@ -165,9 +165,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("egress.jsonl");
         std::fs::write(&path, "{\"run\":\"r1\",\"se").unwrap();
-        let (journal, _) = Journal::open("r1", &path).unwrap();
-        journal.add(entry("a.example"));
-        assert!(!journal.finish().await.complete);
+        let (log, _) = EgressLog::open("r1", &path).unwrap();
+        log.add(entry("a.example"));
+        assert!(!log.finish().await.complete);
         assert_eq!(read_log("r1", &std::fs::read(&path).unwrap()).unwrap().lines.len(), 1);
     }
 
@@ -175,10 +175,10 @@ mod tests {
     async fn a_log_of_another_run_is_not_touched() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("egress.jsonl");
-        let (journal, _) = Journal::open("r1", &path).unwrap();
-        journal.add(entry("a.example"));
-        journal.finish().await;
-        let error = Journal::open("r2", &path).unwrap_err();
+        let (log, _) = EgressLog::open("r1", &path).unwrap();
+        log.add(entry("a.example"));
+        log.finish().await;
+        let error = EgressLog::open("r2", &path).unwrap_err();
         assert!(matches!(error, ChainFileError::Broken { .. }));
     }
 }

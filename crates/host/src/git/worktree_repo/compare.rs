@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use model::id::Sha;
 
 use super::ProductRepo;
-use crate::git::call::{Call, args};
-use crate::git::{Capped, FileNumbers, GitError, MergedTree, NewCommit};
+use crate::git::call::{GitCall, args};
+use crate::git::{Capped, CommitDraft, FileNumbers, GitError, MergedTree};
 
 impl ProductRepo {
     /// The paths that differ between two commits, sorted by their bytes; both names of a renamed file.
     pub async fn changed_paths(&self, from: &Sha, to: &Sha) -> Result<Vec<Vec<u8>>, GitError> {
-        let answer = self.git().ask(Call::new(argv_names(from, to))).await?.success()?;
+        let answer = self.git().ask(GitCall::new(argv_names(from, to))).await?.success()?;
         Ok(parse_names(&answer.stdout))
     }
 
@@ -34,7 +34,7 @@ impl ProductRepo {
         }
         // A commit with another one behind it is compared with that, whatever its parents are.
         let lines: String = pairs.iter().map(|(from, to)| format!("{to} {from}\n")).collect();
-        let call = Call::new(argv_lists()).reading(lines.as_bytes());
+        let call = GitCall::new(argv_lists()).reading(lines.as_bytes());
         let answer = self.git().ask(call).await?.success()?;
         parse_lists(&answer.stdout, pairs.iter().map(|(_, to)| to))
             .ok_or_else(|| answer.unreadable("it does not answer for every pair of commits"))
@@ -57,7 +57,7 @@ impl ProductRepo {
 
     /// The subjects of the commits that `to` has and `from` has not, newest first.
     pub async fn subjects(&self, from: &Sha, to: &Sha) -> Result<Vec<String>, GitError> {
-        let answer = self.git().ask(Call::new(argv_subjects(from, to))).await?.success()?;
+        let answer = self.git().ask(GitCall::new(argv_subjects(from, to))).await?.success()?;
         let fields = answer.stdout.split(|&byte| byte == 0).filter(|field| !field.is_empty());
         Ok(fields.map(|field| String::from_utf8_lossy(field).into_owned()).collect())
     }
@@ -68,7 +68,7 @@ impl ProductRepo {
     }
 
     /// Makes a commit that nothing points at yet.
-    pub async fn commit_tree(&self, wish: NewCommit<'_>) -> Result<Sha, GitError> {
+    pub async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
         self.git().commit_tree(wish).await
     }
 }

@@ -9,7 +9,7 @@ use model::id::{BranchName, Sha};
 
 use super::ProductRepo;
 use crate::git::GitError;
-use crate::git::call::{Call, args};
+use crate::git::call::{GitCall, args};
 
 /// A large checkout takes its time.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
@@ -38,7 +38,7 @@ impl ProductRepo {
     /// All worktrees, the main one first.
     pub async fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
         let argv = args(["worktree", "list", "--porcelain", "-z"]);
-        let answer = self.git().ask(Call::new(argv)).await?.success()?;
+        let answer = self.git().ask(GitCall::new(argv)).await?.success()?;
         parse_worktrees(&answer.stdout)
             .ok_or_else(|| answer.unreadable("it is not a list of worktrees"))
     }
@@ -50,7 +50,7 @@ impl ProductRepo {
         branch: &BranchName,
         base: &Sha,
     ) -> Result<(), GitError> {
-        let call = Call::new(argv_add(path, branch, base)).within(CHECKOUT_LIMIT);
+        let call = GitCall::new(argv_add(path, branch, base)).within(CHECKOUT_LIMIT);
         self.git().ask(call).await?.success().map(|_| ())
     }
 
@@ -69,21 +69,21 @@ impl ProductRepo {
         let mut argv = args(["worktree", "remove"]);
         argv.extend(args(flags));
         argv.extend([OsString::from("--"), path.as_os_str().to_owned()]);
-        let call = Call::new(argv).within(CHECKOUT_LIMIT);
+        let call = GitCall::new(argv).within(CHECKOUT_LIMIT);
         self.git().ask(call).await?.success().map(|_| ())
     }
 
     /// Forgets worktrees whose folders are gone.
     pub async fn prune_worktrees(&self) -> Result<(), GitError> {
         let argv = args(["worktree", "prune"]);
-        self.git().ask(Call::new(argv)).await?.success().map(|_| ())
+        self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
     }
 
     /// What differs in a worktree from what is committed there, files that git does not know included.
     pub async fn dirty_paths(&self, worktree: &Path) -> Result<Vec<DirtyPath>, GitError> {
         let argv =
             args(["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"]);
-        let call = Call::new(argv).within(CHECKOUT_LIMIT);
+        let call = GitCall::new(argv).within(CHECKOUT_LIMIT);
         let answer = self.git_at(worktree).ask(call).await?.success()?;
         parse_status(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a status"))
     }
@@ -91,7 +91,7 @@ impl ProductRepo {
     /// The branch that is checked out in a worktree; none when HEAD is detached.
     pub async fn current_branch(&self, worktree: &Path) -> Result<Option<BranchName>, GitError> {
         let argv = args(["symbolic-ref", "--quiet", "HEAD"]);
-        let answer = self.git_at(worktree).ask(Call::new(argv)).await?;
+        let answer = self.git_at(worktree).ask(GitCall::new(argv)).await?;
         match answer.status {
             0 => Ok(parse_branch(answer.stdout.trim_ascii_end())),
             1 => Ok(None),
@@ -109,7 +109,7 @@ impl ProductRepo {
         // A person may have set merges to stash or to ask for signatures; this one moves a branch and nothing else.
         let mut argv = args(["merge", "--ff-only", "--quiet", "--no-edit", "--no-autostash"]);
         argv.extend(args(["--no-verify-signatures", commit.as_str()]));
-        let call = Call::new(argv).within(CHECKOUT_LIMIT);
+        let call = GitCall::new(argv).within(CHECKOUT_LIMIT);
         self.git_at(worktree).ask(call).await?.success().map(|_| ())
     }
 }

@@ -62,10 +62,10 @@ impl ProductRepo {
 pub(super) mod test_answer {
     //! Answers for tests that need no git.
 
-    use crate::git::call::Answer;
+    use crate::git::call::GitOutput;
 
-    pub(crate) fn answer(status: i32, stdout: &[u8]) -> Answer {
-        Answer {
+    pub(crate) fn answer(status: i32, stdout: &[u8]) -> GitOutput {
+        GitOutput {
             args: "x".to_owned(),
             status,
             stdout: stdout.to_vec(),

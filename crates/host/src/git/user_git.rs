@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::call::{Git, args};
-use super::settings::Settings;
+use super::settings::GitSettings;
 use crate::env;
 
 const ASKPASS: &str = "GIT_ASKPASS";
@@ -91,7 +91,7 @@ pub(super) fn user_flags() -> Vec<OsString> {
 }
 
 /// Closes the ways of asking that the person has not set up an answer for.
-pub(super) fn close_prompts(git: &mut Git, settings: &Settings) {
+pub(super) fn close_prompts(git: &mut Git, settings: &GitSettings) {
     let env = UserEnv { vars: git.env.clone() };
     if !env.has(ASKPASS) && !settings.has_askpass() {
         git.set_env(ASKPASS, "/bin/false");

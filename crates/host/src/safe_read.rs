@@ -15,7 +15,7 @@ use thiserror::Error;
 
 /// The beginning of a file found beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BeneathFile {
+pub struct SafeFile {
     /// The first bytes, at most as many as were asked for.
     pub bytes: Vec<u8>,
     /// Whether the file goes on after `bytes`.
@@ -27,7 +27,7 @@ pub struct BeneathFile {
 /// Why a file of an untrusted tree was not read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum BeneathError {
+pub enum SafeReadError {
     /// A component of the path is a symbolic link.
     #[error("refused to read {relative} in {root}: a symbolic link is on the way", root = root.display())]
     Symlink {
@@ -80,8 +80,8 @@ pub fn read_beneath(
     root: &Path,
     relative: &str,
     cap: usize,
-) -> Result<Option<BeneathFile>, BeneathError> {
-    let asked = Asked { root, relative };
+) -> Result<Option<SafeFile>, SafeReadError> {
+    let asked = ReadRequest { root, relative };
     if relative.is_empty() || relative.contains('\0') {
         return Err(asked.bad_path());
     }
@@ -93,17 +93,17 @@ pub fn read_beneath(
     }
     let (bytes, truncated) = read_start(file, cap).map_err(|source| asked.io(source))?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
-    Ok(Some(BeneathFile { bytes, truncated, size }))
+    Ok(Some(SafeFile { bytes, truncated, size }))
 }
 
 /// What was asked for, so that every refusal can say it.
-struct Asked<'a> {
+struct ReadRequest<'a> {
     root: &'a Path,
     relative: &'a str,
 }
 
-impl Asked<'_> {
-    fn open(&self) -> Result<Option<File>, BeneathError> {
+impl ReadRequest<'_> {
+    fn open(&self) -> Result<Option<File>, SafeReadError> {
         let root = rustix::fs::open(
             self.root,
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -113,11 +113,11 @@ impl Asked<'_> {
         match resolve(&root, self.relative) {
             Ok(file) => Ok(Some(File::from(file))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(Errno::LOOP) => Err(BeneathError::Symlink {
+            Err(Errno::LOOP) => Err(SafeReadError::Symlink {
                 root: self.root.to_path_buf(),
                 relative: self.relative.to_owned(),
             }),
-            Err(Errno::XDEV) => Err(BeneathError::Outside {
+            Err(Errno::XDEV) => Err(SafeReadError::Outside {
                 root: self.root.to_path_buf(),
                 relative: self.relative.to_owned(),
             }),
@@ -127,20 +127,20 @@ impl Asked<'_> {
         }
     }
 
-    fn not_regular(&self, kind: &'static str) -> BeneathError {
-        BeneathError::NotRegular {
+    fn not_regular(&self, kind: &'static str) -> SafeReadError {
+        SafeReadError::NotRegular {
             root: self.root.to_path_buf(),
             relative: self.relative.to_owned(),
             kind,
         }
     }
 
-    fn bad_path(&self) -> BeneathError {
-        BeneathError::BadPath { root: self.root.to_path_buf(), relative: self.relative.to_owned() }
+    fn bad_path(&self) -> SafeReadError {
+        SafeReadError::BadPath { root: self.root.to_path_buf(), relative: self.relative.to_owned() }
     }
 
-    fn io(&self, source: io::Error) -> BeneathError {
-        BeneathError::Io {
+    fn io(&self, source: io::Error) -> SafeReadError {
+        SafeReadError::Io {
             root: self.root.to_path_buf(),
             relative: self.relative.to_owned(),
             source,
@@ -207,7 +207,7 @@ mod tests {
         tempfile::tempdir().unwrap()
     }
 
-    fn refusal(root: &Path, relative: &str) -> BeneathError {
+    fn refusal(root: &Path, relative: &str) -> SafeReadError {
         read_beneath(root, relative, CAP).unwrap_err()
     }
 
@@ -233,14 +233,14 @@ mod tests {
     fn a_link_to_a_secret_is_refused() {
         let dir = tree();
         symlink("/etc/passwd", dir.path().join("STUCK.md")).unwrap();
-        assert!(matches!(refusal(dir.path(), "STUCK.md"), BeneathError::Symlink { .. }));
+        assert!(matches!(refusal(dir.path(), "STUCK.md"), SafeReadError::Symlink { .. }));
     }
 
     #[test]
     fn a_linked_directory_on_the_way_is_refused() {
         let dir = tree();
         symlink("/etc", dir.path().join("sub")).unwrap();
-        assert!(matches!(refusal(dir.path(), "sub/passwd"), BeneathError::Symlink { .. }));
+        assert!(matches!(refusal(dir.path(), "sub/passwd"), SafeReadError::Symlink { .. }));
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         let dir = tree();
         fs::write(dir.path().join("real"), "x").unwrap();
         symlink("real", dir.path().join("STUCK.md")).unwrap();
-        assert!(matches!(refusal(dir.path(), "STUCK.md"), BeneathError::Symlink { .. }));
+        assert!(matches!(refusal(dir.path(), "STUCK.md"), SafeReadError::Symlink { .. }));
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         let dir = tree();
         mkfifoat(CWD, dir.path().join("STUCK.md"), Mode::RUSR | Mode::WUSR).unwrap();
         let error = refusal(dir.path(), "STUCK.md");
-        assert!(matches!(error, BeneathError::NotRegular { kind: "FIFO", .. }), "{error}");
+        assert!(matches!(error, SafeReadError::NotRegular { kind: "FIFO", .. }), "{error}");
     }
 
     #[test]
@@ -265,15 +265,15 @@ mod tests {
         fs::create_dir(dir.path().join("dir")).unwrap();
         let _listener = UnixListener::bind(dir.path().join("sock")).unwrap();
         let error = refusal(dir.path(), "dir");
-        assert!(matches!(error, BeneathError::NotRegular { kind: "directory", .. }), "{error}");
-        assert!(matches!(refusal(dir.path(), "sock"), BeneathError::NotRegular { .. }));
+        assert!(matches!(error, SafeReadError::NotRegular { kind: "directory", .. }), "{error}");
+        assert!(matches!(refusal(dir.path(), "sock"), SafeReadError::NotRegular { .. }));
     }
 
     #[test]
     fn a_device_is_refused() {
         let error = refusal(Path::new("/dev"), "null");
         let kind = "character device";
-        assert!(matches!(error, BeneathError::NotRegular { kind: k, .. } if k == kind), "{error}");
+        assert!(matches!(error, SafeReadError::NotRegular { kind: k, .. } if k == kind), "{error}");
     }
 
     #[test]
@@ -286,9 +286,9 @@ mod tests {
             let answer = read_beneath(&root, path, CAP);
             assert!(!matches!(answer, Ok(Some(_))), "{path} was read");
         }
-        assert!(matches!(refusal(&root, "../secret"), BeneathError::Outside { .. }));
-        assert!(matches!(refusal(&root, "/etc/passwd"), BeneathError::Outside { .. }));
-        assert!(matches!(refusal(&root, ""), BeneathError::BadPath { .. }));
+        assert!(matches!(refusal(&root, "../secret"), SafeReadError::Outside { .. }));
+        assert!(matches!(refusal(&root, "/etc/passwd"), SafeReadError::Outside { .. }));
+        assert!(matches!(refusal(&root, ""), SafeReadError::BadPath { .. }));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use model::id::{BranchName, RemoteName, Sha};
 
 use super::ProductRepo;
 use crate::git::GitError;
-use crate::git::call::{Answer, Call, args};
+use crate::git::call::{GitCall, GitOutput, args};
 
 /// What a remote said about a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl ProductRepo {
 
     async fn list_refs(&self, below: &str) -> Result<Vec<(String, Sha)>, GitError> {
         let argv = args(["for-each-ref", "--format=%(objectname) %(refname)", below]);
-        let answer = self.git().ask(Call::new(argv)).await?.success()?;
+        let answer = self.git().ask(GitCall::new(argv)).await?.success()?;
         parse_refs(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of refs"))
     }
 
@@ -60,14 +60,14 @@ impl ProductRepo {
             to.as_str(),
             seen.as_str(),
         ]);
-        self.git().ask(Call::new(argv)).await?.success().map(|_| ())
+        self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
     }
 
     /// Deletes a branch that is still where it was seen.
     pub async fn delete_branch(&self, branch: &BranchName, seen: &Sha) -> Result<(), GitError> {
         let argv =
             args(["update-ref", "-d", "--end-of-options", &branch.full_ref(), seen.as_str()]);
-        self.git().ask(Call::new(argv)).await?.success().map(|_| ())
+        self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
     }
 
     /// Asks a remote for one branch, without changing anything here.
@@ -77,7 +77,7 @@ impl ProductRepo {
         branch: &BranchName,
         timeout: Duration,
     ) -> Result<RemoteBranch, GitError> {
-        let call = Call::new(argv_ls_remote(remote, branch)).within(timeout);
+        let call = GitCall::new(argv_ls_remote(remote, branch)).within(timeout);
         let answer = self.git().ask(call).await?.success()?;
         read_remote_branch(&answer, branch)
     }
@@ -109,7 +109,7 @@ impl ProductRepo {
         refspec: &str,
         timeout: Duration,
     ) -> Result<(), GitError> {
-        let call = Call::new(argv_push(remote, refspec)).within(timeout);
+        let call = GitCall::new(argv_push(remote, refspec)).within(timeout);
         self.git().ask(call).await?.success().map(|_| ())
     }
 }
@@ -127,7 +127,7 @@ fn argv_ls_remote(remote: &RemoteName, branch: &BranchName) -> Vec<OsString> {
 }
 
 /// A pattern also matches refs that merely end like it, so the name is compared.
-fn read_remote_branch(answer: &Answer, branch: &BranchName) -> Result<RemoteBranch, GitError> {
+fn read_remote_branch(answer: &GitOutput, branch: &BranchName) -> Result<RemoteBranch, GitError> {
     let refs = String::from_utf8_lossy(&answer.stdout).replace('\t', " ");
     let refs = parse_refs(refs.as_bytes()).ok_or_else(|| answer.unreadable("no list of refs"))?;
     let full = branch.full_ref();

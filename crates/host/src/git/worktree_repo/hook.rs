@@ -2,19 +2,19 @@
 
 use super::ProductRepo;
 use crate::git::GitError;
-use crate::git::call::{Answer, Call, args};
+use crate::git::call::{GitCall, GitOutput, args};
 
 impl ProductRepo {
     /// The person's `core.hooksPath`, if they set one. Our own calls switch hooks off by the same setting, and that one
     /// is not theirs.
     pub async fn hooks_path(&self) -> Result<Option<String>, GitError> {
         let argv = args(["config", "-z", "--show-scope", "--get-all", "core.hooksPath"]);
-        read_own(&self.git().ask(Call::new(argv)).await?)
+        read_own(&self.git().ask(GitCall::new(argv)).await?)
     }
 }
 
 /// Scopes and values take turns; the last value counts. Status 1 means that there is none.
-fn read_own(answer: &Answer) -> Result<Option<String>, GitError> {
+fn read_own(answer: &GitOutput) -> Result<Option<String>, GitError> {
     if !matches!(answer.status, 0 | 1) {
         return Err(answer.failure());
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::ProductRepo;
-use crate::git::call::{Call, args};
+use crate::git::call::{GitCall, args};
 use crate::git::{GitError, RefName, SealedRepo};
 
 /// Many objects on a slow disk.
@@ -13,7 +13,7 @@ const TAKE_LIMIT: Duration = Duration::from_secs(600);
 impl ProductRepo {
     /// Brings the objects of a ref of `from` here and gives them no name: no ref of the person's moves.
     pub async fn take_objects(&self, from: &SealedRepo, name: &RefName) -> Result<(), GitError> {
-        let call = Call::new(argv_take(from, name)).within(TAKE_LIMIT);
+        let call = GitCall::new(argv_take(from, name)).within(TAKE_LIMIT);
         self.git().ask(call).await?.success().map(|_| ())
     }
 }

@@ -1,0 +1,64 @@
+//! How agents talk to a language model, and what its tokens cost.
+
+use serde::{Deserialize, Serialize};
+
+/// An HTTP API of language models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireApi {
+    /// Anthropic's `POST /v1/messages`.
+    Messages,
+    /// OpenAI's `POST /v1/chat/completions`.
+    Chat,
+    /// OpenAI's `POST /v1/responses`.
+    Responses,
+}
+
+/// Dollars for a million tokens of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Read by the model, cached ones not included.
+    pub input: f64,
+    /// Written by the model.
+    pub output: f64,
+    /// Read from its cache.
+    #[serde(default)]
+    pub cache_read: f64,
+    /// Put into its cache.
+    #[serde(default)]
+    pub cache_write: f64,
+}
+
+impl WireApi {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Messages, Self::Chat, Self::Responses];
+
+    /// The name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+        }
+    }
+
+    /// Finds an API by its name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|api| api.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_records() {
+        for api in WireApi::ALL {
+            assert_eq!(serde_json::to_value(api).unwrap(), api.name());
+            assert_eq!(WireApi::parse(api.name()), Some(api));
+        }
+        assert_eq!(WireApi::parse("Chat"), None);
+    }
+}
