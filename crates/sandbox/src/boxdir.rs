@@ -88,3 +88,75 @@ fn guest_config(spec: &BoxSpec, backend: BackendKind) -> GuestConfig {
     config.grace_ms = spec.grace_ms.saturating_sub(spec.grace_ms / 4);
     config
 }
+
+#[cfg(test)]
+mod tests {
+    use guest::terminal::TerminalSize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::spec::BoxRelay;
+    use crate::test_spec::spec;
+
+    fn config(spec: &BoxSpec, backend: BackendKind) -> serde_json::Value {
+        serde_json::to_value(guest_config(spec, backend)).expect("JSON")
+    }
+
+    #[test]
+    fn the_guest_gets_command_environment_and_sockets_as_the_box_sees_them() {
+        let mut spec = spec();
+        spec.env.insert("HOME".to_owned(), "/harness-state/home".to_owned());
+        let listen = "127.0.0.1:3128".parse().expect("an address");
+        spec.relays = vec![BoxRelay { listen, socket: "egress.sock".to_owned() }];
+        spec.terminal = Some(TerminalSize { rows: 24, cols: 80 });
+        let value = config(&spec, BackendKind::Bwrap);
+        assert_eq!(value["argv"], json!(["true"]));
+        assert_eq!(value["env"], json!({ "HOME": "/harness-state/home" }));
+        assert_eq!(value["cwd"], "/workspace");
+        assert_eq!(
+            value["relays"],
+            json!([{ "listen": "127.0.0.1:3128", "socket": "/harness-state/run/egress.sock" }])
+        );
+        assert_eq!(value["terminal"]["socket"], "/harness-state/run/terminal.sock");
+    }
+
+    /// The host ends the box at its deadline. The guest's own timer and grace must neither outrun nor outlast it by much.
+    #[test]
+    fn the_guests_timer_trails_the_deadline_and_its_grace_is_shorter() {
+        let spec = spec();
+        let config = guest_config(&spec, BackendKind::Bwrap);
+        assert_eq!(config.backstop_secs, spec.deadline_secs + BACKSTOP_SECS);
+        assert_eq!((spec.grace_ms, config.grace_ms), (5000, 3750));
+    }
+
+    #[test]
+    fn processes_are_limited_by_the_guest_only_where_no_control_group_does_it() {
+        let limits = |backend| guest_config(&spec(), backend).limits;
+        assert_eq!(limits(BackendKind::Bwrap).nproc, Some(512));
+        assert_eq!(limits(BackendKind::Docker).nproc, None);
+        assert_eq!(limits(BackendKind::Docker).nofile, Some(4096));
+        assert_eq!(limits(BackendKind::Docker).fsize, Some(1 << 30));
+    }
+
+    #[test]
+    fn the_guest_folder_is_written_readable_by_all_and_twice_over() {
+        let root = tempfile::tempdir().expect("a folder");
+        let mut spec = spec();
+        spec.box_dir = root.path().join("boxes/agent");
+        spec.harness_state = root.path().join("state");
+        fs::create_dir(&spec.harness_state).expect("made");
+        for _ in 0..2 {
+            prepare(&spec, BackendKind::Docker).expect("prepared");
+        }
+        let mode = |name: &str| {
+            let meta = fs::metadata(spec.guest_dir().join(name)).expect("written");
+            meta.permissions().mode() & 0o777
+        };
+        assert_eq!(mode(guest::BINARY_FILE), 0o755);
+        assert_eq!(mode(guest::CONFIG_FILE), 0o644);
+        assert_eq!(mode("."), 0o755);
+        assert!(spec.harness_state.join("run").is_dir(), "the mount point");
+        let program = fs::read(spec.guest_dir().join(guest::BINARY_FILE)).expect("read");
+        assert_eq!(program, guest_program());
+    }
+}

@@ -130,6 +130,37 @@ mod tests {
     }
 
     #[test]
+    fn every_decision_gives_its_reason_and_every_refusal_a_remedy() {
+        use BackendKind::{Bwrap, Docker};
+        let words = |wanted, found: &BackendFacts| match choose(wanted, found, "image:tag") {
+            Ok(choice) => format!("{}: {}", choice.kind, choice.reason),
+            Err(refusal) => format!("refused: {refusal}"),
+        };
+        let table = [
+            words(None, &found(true, true, true)),
+            words(None, &found(true, true, false)),
+            words(None, &found(true, false, false)),
+            words(Some(Bwrap), &found(true, false, false)),
+            words(Some(Docker), &found(false, true, false)),
+            words(Some(Docker), &found(true, false, false)),
+            words(Some(Bwrap), &found(false, false, false)),
+            words(None, &found(false, true, false)),
+            words(None, &found(false, false, false)),
+        ];
+        insta::assert_snapshot!(table.join("\n"), @r"
+        docker: Engine 1 answers and holds image:tag
+        bwrap: Engine 1 answers but has no image 'image:tag'
+        bwrap: no container engine answers
+        bwrap: asked for by name
+        refused: Engine 1 answers but has no image 'image:tag'; build or load it, name another with --image, or use --backend bwrap
+        refused: no container engine answers; start Docker or podman, set DOCKER_HOST, or use --backend bwrap
+        refused: bwrap was not found; install it (Debian: apt-get install bubblewrap)
+        refused: Engine 1 answers but has no image 'image:tag', and bwrap was not found; build the image or install bubblewrap (Debian: apt-get install bubblewrap)
+        refused: neither a container engine nor bwrap was found; install bubblewrap (Debian: apt-get install bubblewrap) or start Docker
+        ");
+    }
+
+    #[test]
     fn what_was_asked_for_by_name_is_never_replaced() {
         use BackendKind::{Bwrap, Docker};
         check(Some(Docker), &found(true, false, false), None);

@@ -197,6 +197,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_spec_is_read_back_and_one_of_the_version_before_too() {
+        let spec = crate::test_spec::spec();
+        let mut value = serde_json::to_value(&spec).expect("JSON");
+        assert_eq!(serde_json::from_value::<BoxSpec>(value.clone()).expect("a spec"), spec);
+        assert_eq!(value["place"], "/runs/r/boxes/agent");
+        let fields = value.as_object_mut().expect("an object");
+        fields.remove("terminal");
+        fields.remove("silence_secs");
+        assert_eq!(serde_json::from_value::<BoxSpec>(value).expect("a spec"), spec);
+    }
+
+    #[test]
     fn root_never_backs_a_box() {
         assert_eq!(BoxUser::for_caller(0, 0), BoxUser { uid: 1000, gid: 1000 });
         assert_eq!(BoxUser::for_caller(1001, 100), BoxUser { uid: 1001, gid: 100 });

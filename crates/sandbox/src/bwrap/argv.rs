@@ -103,6 +103,7 @@ impl Argv {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::ProgramMount;
     use crate::test_spec::spec;
 
     fn machine() -> Machine {
@@ -124,11 +125,88 @@ mod tests {
         }
     }
 
+    fn shown(spec: &BoxSpec, machine: &Machine) -> String {
+        let argv = argv_bwrap(spec, machine);
+        let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        words.join(" ").replace(" --", "\n--")
+    }
+
     #[test]
     fn the_profile_is_the_measured_one() {
-        let argv = argv_bwrap(&spec(), &machine());
-        let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        insta::assert_snapshot!(words.join(" ").replace(" --", "\n--"));
+        insta::assert_snapshot!(shown(&spec(), &machine()), @r"
+        --unshare-all
+        --unshare-user
+        --disable-userns
+        --die-with-parent
+        --new-session
+        --as-pid-1
+        --cap-drop ALL
+        --hostname bottle
+        --uid 1000
+        --gid 1000
+        --ro-bind /usr /usr
+        --symlink usr/bin /bin
+        --ro-bind /stage/etc/passwd /etc/passwd
+        --ro-bind /stage/etc/group /etc/group
+        --ro-bind /stage/etc/hosts /etc/hosts
+        --ro-bind /stage/etc/nsswitch.conf /etc/nsswitch.conf
+        --ro-bind /stage/etc/resolv.conf /etc/resolv.conf
+        --ro-bind /etc/ssl/certs /etc/ssl/certs
+        --proc /proc
+        --dev /dev
+        --size 268435456
+        --tmpfs /tmp
+        --size 268435456
+        --tmpfs /dev/shm
+        --dir /run
+        --dir /var
+        --symlink ../tmp /var/tmp
+        --bind /stage/workspace /workspace
+        --bind /stage/harness-state /harness-state
+        --ro-bind /stage/guest /harness-state/run
+        --remount-ro /dev
+        --remount-ro /
+        --add-seccomp-fd 7
+        --add-seccomp-fd 8
+        --json-status-fd 9
+        --chdir /
+        -- /harness-state/run/bottle-guest init /harness-state/run/config.json
+        ");
+    }
+
+    /// Only the lines that differ from the plain box.
+    #[test]
+    fn programs_are_mounted_read_only_behind_the_guest_folder() {
+        let mut spec = spec();
+        spec.programs = vec![
+            ProgramMount { host: "/opt/agents/codex".into(), inside: "/opt/agent".to_owned() },
+            ProgramMount { host: "/opt/forge".into(), inside: "/opt/forge".to_owned() },
+        ];
+        let mut machine = machine();
+        machine.paths.programs = vec!["/stage/p0".into(), "/stage/p1".into()];
+        let plain = shown(&self::spec(), &self::machine());
+        let with_programs = shown(&spec, &machine);
+        let added: Vec<_> =
+            with_programs.lines().filter(|line| !plain.lines().any(|old| old == *line)).collect();
+        assert_eq!(added, ["--ro-bind /stage/p0 /opt/agent", "--ro-bind /stage/p1 /opt/forge"]);
+        let guest = with_programs.find("/harness-state/run\n").expect("the guest folder");
+        assert!(guest < with_programs.find("/opt/agent").expect("a program"));
+    }
+
+    #[test]
+    fn command_and_environment_of_the_agent_are_not_on_the_command_line() {
+        let mut spec = spec();
+        spec.argv = vec!["agent".to_owned(), "--key=hunter2".to_owned()];
+        spec.env.insert("TOKEN".to_owned(), "hunter2".to_owned());
+        assert_eq!(shown(&spec, &machine()), shown(&self::spec(), &machine()));
+    }
+
+    #[test]
+    fn memory_file_systems_have_the_size_of_the_limit() {
+        let mut spec = spec();
+        spec.limits.tmp_bytes = 4096;
+        let text = shown(&spec, &machine());
+        assert_eq!(text.matches("--size 4096\n--tmpfs").count(), 2, "{text}");
     }
 
     #[test]

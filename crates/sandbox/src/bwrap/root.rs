@@ -128,6 +128,28 @@ mod tests {
     }
 
     #[test]
+    fn an_unpacked_root_brings_its_own_certificates() {
+        let root = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(root.path().join("etc/ssl/certs")).expect("made");
+        fs::write(root.path().join("etc/shadow"), "root:secret").expect("written");
+        let etc = observe_etc(&Root::Folder(root.path().to_path_buf()));
+        let certs = (root.path().join("etc/ssl/certs"), PathBuf::from("/etc/ssl/certs"));
+        assert_eq!(etc, [certs]);
+    }
+
+    #[test]
+    fn the_made_up_etc_is_written_whole_and_resolves_no_names() {
+        let root = tempfile::tempdir().expect("a folder");
+        let mut spec = crate::test_spec::spec();
+        spec.box_dir = root.path().to_path_buf();
+        write_etc(&spec).expect("written");
+        let read = |name: &str| fs::read_to_string(spec.etc_dir().join(name)).expect("a file");
+        assert_eq!(read("resolv.conf"), "");
+        assert!(read("nsswitch.conf").contains("hosts: files\n"));
+        assert_eq!(fs::read_dir(spec.etc_dir()).expect("a folder").count(), MADE_UP_ETC.len());
+    }
+
+    #[test]
     fn only_the_boxs_own_user_is_told() {
         assert!(etc_text("passwd").lines().all(|line| {
             ["root:", "forklift:", "nobody:"].iter().any(|user| line.starts_with(user))

@@ -152,6 +152,7 @@ fn signed(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::ProgramMount;
     use crate::test_spec::spec;
 
     fn leash() -> BoxLabels {
@@ -166,12 +167,154 @@ mod tests {
         EngineSettings { seccomp: "{}".to_owned(), nproc: None }
     }
 
-    #[test]
-    fn the_profile_is_the_measured_one() {
-        let body = create_body(&spec(), "image:tag", &leash(), &dialect());
+    fn json(spec: &BoxSpec, settings: &EngineSettings) -> serde_json::Value {
+        let body = create_body(spec, "image:tag", &leash(), settings);
         let mut value = serde_json::to_value(&body).expect("JSON");
         value.sort_all_objects();
-        insta::assert_snapshot!(serde_json::to_string_pretty(&value).expect("text"));
+        value
+    }
+
+    #[test]
+    fn the_profile_is_the_measured_one() {
+        let value = json(&spec(), &dialect());
+        insta::assert_snapshot!(serde_json::to_string_pretty(&value).expect("text"), @r#"
+        {
+          "AttachStderr": true,
+          "AttachStdout": true,
+          "Cmd": [],
+          "Entrypoint": [
+            "/harness-state/run/bottle-guest",
+            "init",
+            "/harness-state/run/config.json"
+          ],
+          "Env": [],
+          "HostConfig": {
+            "AutoRemove": false,
+            "CapDrop": [
+              "ALL"
+            ],
+            "IpcMode": "private",
+            "LogConfig": {
+              "Type": "none"
+            },
+            "Memory": 4294967296,
+            "MemorySwap": 4294967296,
+            "Mounts": [
+              {
+                "ReadOnly": false,
+                "Source": "/runs/r/workspace",
+                "Target": "/workspace",
+                "Type": "bind"
+              },
+              {
+                "ReadOnly": false,
+                "Source": "/runs/r/harness-state",
+                "Target": "/harness-state",
+                "Type": "bind"
+              },
+              {
+                "ReadOnly": true,
+                "Source": "/runs/r/boxes/agent/guest",
+                "Target": "/harness-state/run",
+                "Type": "bind"
+              }
+            ],
+            "NanoCpus": 2000000000,
+            "NetworkMode": "none",
+            "PidsLimit": 512,
+            "Privileged": false,
+            "ReadonlyRootfs": true,
+            "SecurityOpt": [
+              "no-new-privileges",
+              "seccomp={}"
+            ],
+            "ShmSize": 268435456,
+            "Tmpfs": {
+              "/tmp": "rw,exec,nosuid,nodev,mode=1777,size=268435456"
+            },
+            "Ulimits": [
+              {
+                "Hard": 0,
+                "Name": "core",
+                "Soft": 0
+              },
+              {
+                "Hard": 4096,
+                "Name": "nofile",
+                "Soft": 4096
+              },
+              {
+                "Hard": 1073741824,
+                "Name": "fsize",
+                "Soft": 1073741824
+              }
+            ]
+          },
+          "Hostname": "bottle",
+          "Image": "image:tag",
+          "Labels": {
+            "bottle.boot": "b",
+            "bottle.deadline": "1234",
+            "bottle.lock": "/runs/r/boxes/agent/lock",
+            "bottle.run": "fork_20260102_030405"
+          },
+          "NetworkDisabled": true,
+          "OpenStdin": false,
+          "Tty": false,
+          "User": "1000:1000",
+          "WorkingDir": "/"
+        }
+        "#);
+    }
+
+    #[test]
+    fn podman_gets_the_filter_as_a_file_and_a_limit_on_processes() {
+        let settings = EngineSettings { seccomp: "/x/seccomp.json".to_owned(), nproc: Some(99) };
+        let host = &json(&spec(), &settings)["HostConfig"];
+        assert_eq!(
+            host["SecurityOpt"],
+            serde_json::json!(["no-new-privileges", "seccomp=/x/seccomp.json"])
+        );
+        assert_eq!(
+            host["Ulimits"][3],
+            serde_json::json!({ "Name": "nproc", "Soft": 99, "Hard": 99 })
+        );
+    }
+
+    #[test]
+    fn limits_become_the_engines_numbers() {
+        let mut spec = spec();
+        spec.limits.pids = 7;
+        spec.limits.memory_bytes = 1 << 30;
+        spec.limits.cpu_percent = 150;
+        spec.limits.tmp_bytes = u64::MAX;
+        let host = &json(&spec, &dialect())["HostConfig"];
+        assert_eq!(host["PidsLimit"], 7);
+        // Memory and swap together are what memory alone may be: no swap.
+        assert_eq!((&host["Memory"], &host["MemorySwap"]), (&(1 << 30).into(), &(1 << 30).into()));
+        assert_eq!(host["NanoCpus"], 1_500_000_000);
+        assert_eq!(host["ShmSize"], i64::MAX);
+    }
+
+    #[test]
+    fn programs_and_an_exported_workspace_are_read_only() {
+        let mut spec = spec();
+        spec.workspace_access = MountAccess::ReadOnly;
+        spec.programs =
+            vec![ProgramMount { host: "/opt/a:b".into(), inside: "/opt/agent".to_owned() }];
+        let mounts = mounts(&spec);
+        assert_eq!(mounts[0].read_only, Some(true));
+        let program = mounts.last().expect("a mount");
+        assert_eq!(program.source.as_deref(), Some("/opt/a:b"), "a colon has no meaning");
+        assert_eq!((program.target.as_deref(), program.read_only), (Some("/opt/agent"), Some(true)));
+    }
+
+    #[test]
+    fn command_and_environment_of_the_agent_are_not_in_the_request() {
+        let mut spec = spec();
+        spec.argv = vec!["agent".to_owned(), "--key=hunter2".to_owned()];
+        spec.env.insert("TOKEN".to_owned(), "hunter2".to_owned());
+        assert_eq!(json(&spec, &dialect()), json(&self::spec(), &dialect()));
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Engine {
     /// Asks, in this order, `DOCKER_HOST`, Docker's socket and podman's sockets. The first answer wins.
     pub async fn find() -> Result<Self, SandboxError> {
         let mut tried = Vec::new();
-        for address in candidates() {
+        for address in candidates(host::env::var("DOCKER_HOST"), host::env::var("XDG_RUNTIME_DIR")) {
             match Self::hello(&address).await {
                 Some(engine) => return Ok(engine),
                 None => tried.push(address),
@@ -96,15 +96,40 @@ impl Engine {
 }
 
 /// Only local sockets: a box shares folders and sockets with this host, and those do not cross machines.
-fn candidates() -> Vec<String> {
-    if let Some(address) = host::env::var("DOCKER_HOST").filter(|text| !text.is_empty()) {
+fn candidates(docker_host: Option<String>, runtime_dir: Option<String>) -> Vec<String> {
+    if let Some(address) = docker_host.filter(|text| !text.is_empty()) {
         return vec![address];
     }
     let mut paths = vec![PathBuf::from("/var/run/docker.sock")];
-    if let Some(runtime) = host::env::var("XDG_RUNTIME_DIR") {
+    if let Some(runtime) = runtime_dir {
         paths.push(PathBuf::from(&runtime).join("docker.sock"));
         paths.push(PathBuf::from(runtime).join("podman/podman.sock"));
     }
     paths.push(PathBuf::from("/run/podman/podman.sock"));
     paths.iter().map(|path| format!("unix://{}", path.display())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docker_host_is_the_only_candidate_if_it_is_set() {
+        let given = Some("unix:///x.sock".to_owned());
+        assert_eq!(candidates(given, Some("/run/user/7".to_owned())), ["unix:///x.sock"]);
+        assert_eq!(candidates(Some(String::new()), None), candidates(None, None));
+    }
+
+    #[test]
+    fn sockets_of_the_system_come_before_those_of_the_user_and_docker_before_podman() {
+        assert_eq!(
+            candidates(None, Some("/run/user/7".to_owned())),
+            [
+                "unix:///var/run/docker.sock",
+                "unix:///run/user/7/docker.sock",
+                "unix:///run/user/7/podman/podman.sock",
+                "unix:///run/podman/podman.sock",
+            ]
+        );
+    }
 }

@@ -100,3 +100,47 @@ fn pack(files: &[ContextFile<'_>]) -> std::io::Result<Vec<u8>> {
     }
     archive.into_inner()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    const FILES: [ContextFile<'_>; 2] = [
+        ContextFile { path: "Dockerfile", mode: 0o644, bytes: b"FROM scratch\n" },
+        ContextFile { path: "harness/run.sh", mode: 0o755, bytes: b"#!/bin/sh\n" },
+    ];
+
+    #[test]
+    fn a_context_holds_paths_modes_and_bytes_and_no_time() {
+        let packed = pack(&FILES).expect("packed");
+        let mut archive = tar::Archive::new(packed.as_slice());
+        let mut found = Vec::new();
+        for entry in archive.entries().expect("entries") {
+            let mut entry = entry.expect("an entry");
+            let mut text = String::new();
+            entry.read_to_string(&mut text).expect("text");
+            let header = entry.header();
+            let path = entry.path().expect("a path").to_string_lossy().into_owned();
+            found.push((path, header.mode().ok(), header.mtime().ok(), text));
+        }
+        assert_eq!(
+            found,
+            [
+                ("Dockerfile".to_owned(), Some(0o644), Some(0), "FROM scratch\n".to_owned()),
+                ("harness/run.sh".to_owned(), Some(0o755), Some(0), "#!/bin/sh\n".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_same_files_are_the_same_context() {
+        assert_eq!(pack(&FILES).expect("packed"), pack(&FILES).expect("packed"));
+    }
+
+    #[test]
+    fn a_path_that_leaves_the_context_is_refused() {
+        assert!(pack(&[ContextFile { path: "../x", mode: 0o644, bytes: b"" }]).is_err());
+    }
+}

@@ -245,3 +245,47 @@ fn status_of(error: &SandboxError) -> Option<u16> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    fn answer(status_code: u16) -> SandboxError {
+        let message = "no".to_owned();
+        let source = Box::new(EngineError::DockerResponseServerError { status_code, message });
+        SandboxError::Engine { doing: "ask", source }
+    }
+
+    #[test]
+    fn a_container_that_is_missing_or_stopped_is_gone() {
+        let table = [(404, true, true), (409, false, true), (500, false, false)];
+        for (status, not_found, gone) in table {
+            let error = answer(status);
+            assert_eq!((is_not_found(&error), is_gone(&error)), (not_found, gone), "{status}");
+        }
+        let timeout = SandboxError::EngineTimeout { doing: "ask", secs: 1 };
+        assert!(!is_gone(&timeout), "silence says nothing about the container");
+    }
+
+    #[tokio::test]
+    async fn output_keeps_its_stream_and_ends_at_the_first_error() {
+        let pieces = vec![
+            Ok(LogOutput::StdOut { message: "out".into() }),
+            Ok(LogOutput::StdErr { message: "err".into() }),
+            Ok(LogOutput::StdIn { message: "in".into() }),
+            Ok(LogOutput::Console { message: "tty".into() }),
+            Err(EngineError::RequestTimeoutError),
+            Ok(LogOutput::StdOut { message: "late".into() }),
+        ];
+        let (sender, mut receiver) = mpsc::channel(OUTPUT_QUEUE);
+        pump(stream::iter(pieces), sender).await;
+        let mut seen = Vec::new();
+        while let Some(chunk) = receiver.recv().await {
+            seen.push(chunk);
+        }
+        let out = |text: &str| OutputChunk::Out(text.as_bytes().to_vec());
+        assert_eq!(seen, [out("out"), OutputChunk::Err(b"err".to_vec()), out("tty")]);
+    }
+}
