@@ -1,4 +1,4 @@
-//! What a run's egress is told, and what it tells in the end.
+//! Configuration of a run's egress, and its report at the end.
 
 use std::path::PathBuf;
 

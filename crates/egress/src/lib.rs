@@ -1,11 +1,12 @@
-//! The way out of a box.
+//! Egress: the proxy through which a box reaches the network.
 //!
 //! A box has no network interface. Inside it one address leads, byte for byte, to one Unix socket on
-//! the host, and this crate is what answers there: a proxy for tunnels and plain requests that lets
+//! the host, and this crate serves that socket: a proxy for tunnels and plain requests that lets
 //! through what the [`policy`] of the run allows, and the [`model_route`], which puts the real key
-//! into calls to the model. What happened is in the [`record`].
+//! into calls to the model. The [`record`] has one line for each of them.
 //!
-//! Making the socket, relaying to it and choosing a policy are for others.
+//! Egress profiles (`none`, `model-only`, `packages`, `open`) are in `policy/profile.rs`, the hosts of
+//! `packages` in `policy/registry.rs`. The engine makes the socket, the products choose the policy.
 
 mod config;
 mod env;

@@ -2,7 +2,10 @@
 //!
 //! Two backends behind one trait: bubblewrap, which needs no daemon, and container engines (Docker, podman). Both
 //! run the same static guest as first process, give the box no network interface and mount the same three folders.
-//! Deadlines, logs and records are the engine's business, one house above.
+//! Deadlines, logs and records are the engine's business.
+//!
+//! What differs between backends is in [`backend::BackendKind`] (`kind.rs`); `backend.rs` says how to add one.
+//! Default limits of a box are in [`spec::BoxLimits`].
 
 pub mod backend;
 mod boxdir;

@@ -9,8 +9,8 @@ use engine::launch::{BoxStatus, box_status};
 use model::exit::ExitStatus;
 use model::id::BoxName;
 use model::redact::RedactingStream;
+use run_store::run_dir::RunDir;
 use sandbox::spec::BoxOutput;
-use store::run_dir::RunDir;
 
 use crate::failure::{Failure, OrExit};
 use crate::terminal;

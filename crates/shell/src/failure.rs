@@ -106,7 +106,7 @@ struct Transient(String);
 impl<S> fmt::Display for Failure<S> {
     /// The whole chain in one line, without causes that repeat the line above them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&model::told(&*self.cause))
+        f.write_str(&model::error_chain(&*self.cause))
     }
 }
 

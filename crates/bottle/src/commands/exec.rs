@@ -6,8 +6,8 @@ use engine::launch::Launcher;
 use host::signal::cancel_on_signals;
 use model::exit::BottleExit;
 use model::id::{BoxName, ProjectName};
+use run_store::run_dir::RunDir;
 use sandbox::spec::{BoxUser, MountAccess};
-use store::run_dir::RunDir;
 
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome};

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use model::exit::BottleExit;
+use run_store::metadata::load_metadata;
+use run_store::operation_log;
+use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
-use store::metadata::load_metadata;
-use store::operation_log;
-use store::run_dir::RunDir;
 
 use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::attestation::{load_operations, signature_state};

@@ -12,10 +12,10 @@ use attest::host_chain::HostChain;
 use attest::statement::Resource;
 use host::digest::sha256_file;
 use model::exit::BottleExit;
+use run_store::metadata::load_metadata;
+use run_store::operation_log::{OPERATIONS, verify};
+use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
-use store::metadata::load_metadata;
-use store::operation_log::{OPERATIONS, verify};
-use store::run_dir::RunDir;
 
 use super::bottle::Bottle;
 use super::home::Home;
@@ -228,7 +228,7 @@ pub(crate) fn signature_state(home: &Home, dir: &RunDir) -> Value {
         Ok(trust) => trust,
         Err(error) => {
             let signers = bundle.envelopes[0].signer_names();
-            return json!({ "state": "unchecked", "keyid": signers, "reason": model::told(&error) });
+            return json!({ "state": "unchecked", "keyid": signers, "reason": model::error_chain(&error) });
         }
     };
     match bundle.verify(&trust) {

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use model::exit::BottleExit;
 use model::id::{BranchName, RunId, Sha, Slug};
 pub(crate) use orchestrator_db::BottleState;
+use run_store::run_dir::{self, RunDir};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
-use store::run_dir::{self, RunDir};
 
 use super::home::Home;
 use crate::exit::{Failure, OrExit};

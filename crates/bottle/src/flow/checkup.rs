@@ -30,7 +30,7 @@ pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
     };
     let account = match site.forge.whoami().await {
         Ok(account) => account,
-        Err(error) => return vec![Finding::bad("forge", model::told(&error))],
+        Err(error) => return vec![Finding::bad("forge", model::error_chain(&error))],
     };
     let login =
         account.login.clone().unwrap_or_else(|| "an account that it does not name".to_owned());
@@ -66,8 +66,10 @@ async fn check_org(forge: &Forge, org: &str, login: Option<&str>) -> Finding {
                 "{login} is no member of '{org}', or there is no such organisation; its members could not be seen"
             ),
         ),
-        Err(error @ ForgeError::MembersHidden { .. }) => Finding::bad("org", model::told(&error)),
-        Err(error) => Finding::bad("org", model::told(&error)),
+        Err(error @ ForgeError::MembersHidden { .. }) => {
+            Finding::bad("org", model::error_chain(&error))
+        }
+        Err(error) => Finding::bad("org", model::error_chain(&error)),
     }
 }
 
@@ -90,7 +92,7 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
         format!("install it again: bot-bottle hook install {} --url {}", hook.repo, hook.url);
     let there = match site.forge.webhooks().await {
         Ok(hooks) => hooks,
-        Err(error) => return vec![Finding::bad(name, model::told(&error))],
+        Err(error) => return vec![Finding::bad(name, model::error_chain(&error))],
     };
     let finding = match there.iter().find(|there| there.url == hook.url) {
         None => {

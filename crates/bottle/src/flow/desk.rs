@@ -23,10 +23,10 @@ use model::exit::BottleExit;
 use model::id::BoxName;
 use model::redact::Redactor;
 use model::secret::Secret;
+use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
+use run_store::run_dir::RunDir;
 use serde_json::json;
 use sidecar::{Desk, DoneQueue, Entry, EntryOutcome, Journal, JournalError, Limits};
-use store::operation_log::{Operation, OperationLog, Outcome};
-use store::run_dir::RunDir;
 
 use super::access::open_forge;
 use super::sidecar::SidecarPlace;
@@ -45,10 +45,10 @@ struct RunJournal(OperationLog);
 impl Journal for RunJournal {
     fn record(&self, entry: &Entry) -> Result<(), JournalError> {
         let outcome = match entry.outcome {
-            EntryOutcome::Intended => Outcome::Intended,
-            EntryOutcome::Done => Outcome::Done,
-            EntryOutcome::Refused => Outcome::Refused,
-            EntryOutcome::Failed => Outcome::Failed,
+            EntryOutcome::Intended => OperationOutcome::Intended,
+            EntryOutcome::Done => OperationOutcome::Done,
+            EntryOutcome::Refused => OperationOutcome::Refused,
+            EntryOutcome::Failed => OperationOutcome::Failed,
         };
         let operation = Operation::new(format!("forge.{}", entry.method), &*entry.target, outcome)
             .with_detail(json!({ "sentence": entry.sentence }));

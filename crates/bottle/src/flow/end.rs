@@ -7,7 +7,7 @@ use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
 use model::id::BoxName;
 use orchestrator_db::BottleStep;
-use store::run_dir::RunDir;
+use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record};
@@ -101,7 +101,7 @@ pub(crate) async fn destroy(
 /// A run whose commits never came out of the box left its work in the workspace alone.
 fn refuse_loss(bottle: &Bottle, record: &Record, slug: &str) -> Result<(), Failure> {
     let Some(dir) = bottle.last_run(record)? else { return Ok(()) };
-    let meta: Metadata = store::metadata::load_metadata(&dir).or_general()?;
+    let meta: Metadata = run_store::metadata::load_metadata(&dir).or_general()?;
     let lost = meta.import_refused.is_some() || meta.agent_box.is_none();
     match lost && meta.setup.is_none() {
         true => Err(Failure::new(

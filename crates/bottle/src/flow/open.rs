@@ -9,10 +9,10 @@ use engine::terminal::TerminalPlan;
 use model::exit::BottleExit;
 use model::id::{BranchName, Sha};
 use orchestrator_db::BottleStep;
+use run_store::metadata::load_metadata;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, BackendChoice};
 use shell::agent_settings::DEFAULT_IMAGE;
-use store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
 use super::bottle::{self, Bottle, BottleState, Record, WorkspaceState};

@@ -8,9 +8,9 @@ use host::lock::FileLock;
 use model::exit::BottleExit;
 use model::id::{BranchName, ProjectName, RunId};
 use model::redact::Redactor;
-use store::env_snapshot::LaterSnapshot;
-use store::metadata::save_metadata;
-use store::run_dir::RunDir;
+use run_store::env_snapshot::LaterSnapshot;
+use run_store::metadata::save_metadata;
+use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record, WorkspaceState};

@@ -7,7 +7,7 @@ use forge::{NewPull, PullRequest, closes_issue, neutralise};
 use host::git::{SealedRepo, push_problem};
 use model::id::{BranchName, Sha};
 use model::redact::Redactor;
-use store::operation_log::{Operation, OperationLog, Outcome};
+use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 
 use super::access::ForgeAccess;
 use super::metadata::{Metadata, Publication, PullReference};
@@ -51,7 +51,7 @@ impl Publisher<'_> {
             problem: None,
         };
         let target = format!("{} {commit}", sent.branch);
-        self.note("push", &target, Outcome::Intended)?;
+        self.note("push", &target, OperationOutcome::Intended)?;
         let env = self.access.git_env();
         let pushed = repo.push(self.url, commit, &sent.branch, env, PUSH_LIMIT).await;
         host::failpoint::hit("pushed");
@@ -59,7 +59,11 @@ impl Publisher<'_> {
             pushed.as_ref().is_err().then(|| Failure::transient("origin could not be reached"));
         sent.problem = push_problem(pushed).map(|text| self.redactor.redact(&text).into_owned());
         sent.pushed = sent.problem.is_none();
-        self.note("push", &target, if sent.pushed { Outcome::Done } else { Outcome::Failed })?;
+        self.note(
+            "push",
+            &target,
+            if sent.pushed { OperationOutcome::Done } else { OperationOutcome::Failed },
+        )?;
         match sent.pushed {
             true => {
                 let text = self.pull_text(repo, meta, &sent).await?;
@@ -76,10 +80,10 @@ impl Publisher<'_> {
         sent: &mut Publication,
     ) -> Result<Option<Failure>, Failure> {
         let target = format!("{}/{} {}", self.access.env.owner, self.access.env.repo, sent.branch);
-        self.note("pull", &target, Outcome::Intended)?;
+        self.note("pull", &target, OperationOutcome::Intended)?;
         match self.write_pull(&text).await {
             Ok(opened) => {
-                self.note("pull", &format!("{target} #{}", opened.number), Outcome::Done)?;
+                self.note("pull", &format!("{target} #{}", opened.number), OperationOutcome::Done)?;
                 sent.pull = Some(PullReference {
                     number: opened.number,
                     url: opened.url,
@@ -89,7 +93,7 @@ impl Publisher<'_> {
                 Ok(None)
             }
             Err(error) => {
-                self.note("pull", &target, Outcome::Failed)?;
+                self.note("pull", &target, OperationOutcome::Failed)?;
                 sent.problem = Some(self.redactor.redact(&error.to_string()).into_owned());
                 Ok(error.is_transient().then_some(error))
             }
@@ -142,7 +146,7 @@ impl Publisher<'_> {
         })
     }
 
-    fn note(&self, op: &str, target: &str, outcome: Outcome) -> Result<(), Failure> {
+    fn note(&self, op: &str, target: &str, outcome: OperationOutcome) -> Result<(), Failure> {
         self.log.append(&Operation::new(op, target, outcome)).or_general().map(drop)
     }
 }

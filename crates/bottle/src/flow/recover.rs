@@ -6,8 +6,8 @@ use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
 use model::id::BoxName;
 use orchestrator_db::BottleStep;
-use store::env_snapshot::LaterSnapshot;
-use store::metadata::load_metadata;
+use run_store::env_snapshot::LaterSnapshot;
+use run_store::metadata::load_metadata;
 
 use super::access::ForgeAccess;
 use super::attestation::settle_statements;

@@ -8,10 +8,10 @@ use engine::box_command::BoxCommand;
 use engine::launch::Launcher;
 use model::exit::BottleExit;
 use model::id::BoxName;
+use run_store::run_dir::RunDir;
 use sandbox::backend::BackendKind;
 use sandbox::spec::{BoxUser, MountAccess, Root};
 use shell::agent_settings::DEFAULT_IMAGE;
-use store::run_dir::RunDir;
 
 use super::hire::box_limits;
 use super::metadata::ChoreSummary;

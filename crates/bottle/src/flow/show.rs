@@ -1,7 +1,7 @@
 //! The end of a run, for people and for machines.
 
+use run_store::run_dir::RunDir;
 use serde_json::json;
-use store::run_dir::RunDir;
 
 use super::metadata::Metadata;
 use crate::ui::Ui;

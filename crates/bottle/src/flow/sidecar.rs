@@ -13,9 +13,9 @@ use host::process::{ProcessHandle, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
 use model::exit::BottleExit;
 use model::id::BoxName;
+use run_store::run_dir::RunDir;
 use sandbox::spec::{BoxRelay, ProgramMount};
 use sidecar::{DoneEvent, load_events};
-use store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use crate::exit::{Failure, OrExit};

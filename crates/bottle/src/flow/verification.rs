@@ -12,8 +12,8 @@ use attest::rotation::TrustedKeys;
 use attest::statement::Resource;
 use host::digest::sha256_file;
 use model::exit::BottleExit;
-use store::operation_log;
-use store::run_dir::RunDir;
+use run_store::operation_log;
+use run_store::run_dir::RunDir;
 
 use super::attestation::{load_bundle, parse_bundle};
 use super::bottle::{Bottle, find_run};
@@ -50,7 +50,7 @@ pub(crate) fn verify(home: &Home, name: &str, key: Option<&Path>) -> Result<Repo
             let unsigned = found.bundle.envelopes.iter().all(|it| it.signatures.is_empty());
             report.checks.push(match unsigned {
                 true => judge_signature(&Err(pending(&found.bundle)), ""),
-                false => no_key(&model::told(&error)),
+                false => no_key(&model::error_chain(&error)),
             });
             return Ok(report);
         }
@@ -135,7 +135,7 @@ fn check_host_chain(
         (Some(dir), Some(cellar)) if dir.starts_with(&cellar) => {}
         _ => return Ok(not_checked("host chain", "the run is not in this home's cellar")),
     }
-    let chain = RunChain::load(&home.host_chain()).map_err(|error| model::told(&error));
+    let chain = RunChain::load(&home.host_chain()).map_err(|error| model::error_chain(&error));
     let links = chain.as_ref().ok().and_then(Option::as_ref).map(|chain| chain.links.clone());
     let links = links.unwrap_or_default();
     let kept = links

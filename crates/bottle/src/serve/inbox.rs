@@ -67,7 +67,7 @@ fn write_all(store: &SqliteForgeStateStore, mut receiver: mpsc::Receiver<Waiting
                 }
             }
             Err(error) => {
-                let words = model::told(&error);
+                let words = model::error_chain(&error);
                 for answer in answers {
                     drop(answer.send(Err(words.clone())));
                 }

@@ -99,6 +99,6 @@ fn lock_home(home: &Home) -> Result<FileLock, Failure> {
             let who = holder.map_or_else(String::new, |it| format!(" (process {})", it.pid));
             Failure::not_found(format!("another bot-bottle serves this home{who}"))
         }
-        other => Failure::new(BottleExit::General, model::told(&other)),
+        other => Failure::new(BottleExit::General, model::error_chain(&other)),
     })
 }

@@ -168,7 +168,7 @@ impl ForgeSettings {
 /// Reads a secret from a file that nobody else can read.
 pub(crate) fn read_secret(path: &Path, what: &str) -> Result<Secret, Failure> {
     let bytes = host::file::read_private(path)
-        .map_err(|error| Failure::usage(format!("{what}: {}", model::told(&error))))?;
+        .map_err(|error| Failure::usage(format!("{what}: {}", model::error_chain(&error))))?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     match text.is_empty() {
         true => Err(Failure::usage(format!("{what}: {} is empty", path.display()))),

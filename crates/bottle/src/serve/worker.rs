@@ -9,7 +9,7 @@ use engine::agent_result::AgentClaim as Says;
 use host::signal::Cancel;
 use jiff::Timestamp;
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
-use store::metadata::load_metadata;
+use run_store::metadata::load_metadata;
 use tokio::sync::mpsc;
 
 use super::Service;

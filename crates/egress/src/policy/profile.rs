@@ -1,4 +1,4 @@
-//! The four bases a policy can start from.
+//! Egress profiles: the base that a policy starts from. A new profile is a new variant here; the compiler lists the rest.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How far a run may see by default.
+/// Hosts that a run may reach before its allow rules count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EgressProfile {

@@ -1,4 +1,4 @@
-//! The log: takes what happened, makes it the next line, and has it written beside the traffic.
+//! The egress log open for appending: makes each entry the next line, and writes the lines beside the traffic.
 //!
 //! The line is made at once and under one lock, so that the numbers and the chain are in the order
 //! of the file; only the writing happens elsewhere.
@@ -22,7 +22,7 @@ use super::{EgressEntry, EgressSummary};
 /// Time to wait for another writer, which can only be a supervisor that is about to end.
 const LOCK_WAIT: Duration = Duration::from_millis(200);
 
-/// The log of one run, open for adding.
+/// The egress log of one run, open for appending.
 #[derive(Debug)]
 pub(crate) struct EgressLog {
     run: String,
@@ -39,8 +39,8 @@ struct LogState {
 }
 
 impl EgressLog {
-    /// Opens a log, and goes on with it if it is there already: after a crash of the supervisor the
-    /// run is still the same. The old lines are returned, so that what they used up stays used up.
+    /// Opens a log, or continues one that exists: after a crash of the supervisor the run is still
+    /// the same. Returns the old lines, so that what they used up stays used up.
     pub(crate) fn open(run: &str, path: &Path) -> Result<(Self, Vec<EgressEntry>), ChainFileError> {
         let (mut file, bytes) = ChainFile::open_or_create(path, LOCK_WAIT)?;
         let chain = read_log(run, &bytes).map_err(|fault| file.broken(fault))?;

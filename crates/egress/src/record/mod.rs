@@ -1,4 +1,4 @@
-//! The record: one line per connection or request, chained by hash, and the summary made of them.
+//! The egress log: one line for each connection or request, chained by hash, and the summary of them.
 //!
 //! A line holds hosts, addresses and counts. It never holds a path, a query, a header or a body, so
 //! that no secret can get into it.

@@ -4,9 +4,9 @@
 //! The terminal itself is in the box. Its other end is a socket in the box's read-only folder, which takes exactly one
 //! connection: the guest makes it before it starts anything, and then the socket is gone.
 //!
-//! - `veil` what a box may do to a person's screen
+//! - `filter` what a box may do to a person's screen
 
-mod veil;
+mod filter;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -24,7 +24,7 @@ use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::box_dir::BoxDir;
-use veil::Veil;
+use filter::TerminalFilter;
 
 /// What a screen of unknown size is taken for.
 const USUAL_SIZE: TerminalSize = TerminalSize { rows: 24, cols: 80 };
@@ -106,7 +106,7 @@ impl AttachedTerminal {
 
 /// A person's screen while a box draws on it. However that ends, it is made usable again.
 #[derive(Default)]
-struct Canvas(Veil);
+struct Canvas(TerminalFilter);
 
 impl Canvas {
     fn draw(&mut self, bytes: &[u8]) -> io::Result<()> {

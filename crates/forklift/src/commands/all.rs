@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
+use run_store::metadata::load_metadata;
+use run_store::run_dir::RunDir;
 use serde::Serialize;
 use serde_json::json;
-use store::metadata::load_metadata;
-use store::run_dir::RunDir;
 
 use super::run::begin;
 use super::{Places, block_on};

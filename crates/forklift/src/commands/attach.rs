@@ -3,9 +3,9 @@
 use agent::Usage;
 use host::signal::cancel_on_signals;
 use model::exit::ForkliftExit;
-use store::env_snapshot::LaterSnapshot;
-use store::metadata::load_metadata;
-use store::run_dir;
+use run_store::env_snapshot::LaterSnapshot;
+use run_store::metadata::load_metadata;
+use run_store::run_dir;
 
 use super::{Places, block_on};
 use crate::cli::DEFAULT_WAIT_SECS;

@@ -1,9 +1,9 @@
 //! `forklift log`: what the agent of a run printed, from the start or as it comes.
 
 use model::exit::ForkliftExit;
+use run_store::run_dir;
 use shell::Ui;
 use shell::agent_log::{LogEnd, print_agent_log};
-use store::run_dir;
 
 use super::Places;
 use crate::exit::{Failure, OrExit, Outcome};

@@ -7,9 +7,9 @@ use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use host::lock::FileLock;
 use model::exit::ForkliftExit;
+use run_store::metadata::load_metadata;
+use run_store::run_dir::{self, BOXES, RunDir};
 use serde_json::json;
-use store::metadata::load_metadata;
-use store::run_dir::{self, BOXES, RunDir};
 
 use super::{Places, block_on};
 use crate::cli::PruneArgs;

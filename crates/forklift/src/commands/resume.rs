@@ -1,7 +1,7 @@
 //! `forklift resume` and `forklift retry`: an earlier run, gone on from or done once more.
 
 use model::exit::ForkliftExit;
-use store::run_dir;
+use run_store::run_dir;
 
 use super::Places;
 use super::run::{run_from, run_in};
@@ -27,7 +27,7 @@ pub(crate) fn retry(ui: &Ui, resume: &ResumeArgs) -> Outcome {
 }
 
 fn asked(dir: &run_dir::RunDir, resume: &ResumeArgs) -> Result<RunArgs, crate::exit::Failure> {
-    let meta: Metadata = store::metadata::load_metadata(dir).or_exit(ForkliftExit::Machine)?;
+    let meta: Metadata = run_store::metadata::load_metadata(dir).or_exit(ForkliftExit::Machine)?;
     let mut args = load_args(dir)?;
     args.directory = Some(meta.fork.path);
     if let Some(timeout) = resume.timeout {

@@ -7,11 +7,11 @@ use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use model::id::RunId;
 use model::redact::Redactor;
+use run_store::env_snapshot::LaterSnapshot;
+use run_store::metadata::save_mark;
+use run_store::run_dir::RunDir;
 use sandbox::choice::{self, BackendChoice};
 use sandbox::docker::{Engine, sweep};
-use store::env_snapshot::LaterSnapshot;
-use store::metadata::save_mark;
-use store::run_dir::RunDir;
 
 use super::request::Request;
 use super::{Places, block_on, unless_stopped};

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::exit::ForkliftExit;
+use run_store::metadata::load_metadata;
+use run_store::run_dir::{self, RunDir};
 use serde_json::json;
-use store::metadata::load_metadata;
-use store::run_dir::{self, RunDir};
 
 use super::Places;
 use crate::exit::{OrExit, Outcome};

@@ -1,8 +1,8 @@
 //! `forklift show`: one run, with what is known about it.
 
 use model::exit::ForkliftExit;
-use store::metadata::load_metadata;
-use store::run_dir;
+use run_store::metadata::load_metadata;
+use run_store::run_dir;
 
 use super::Places;
 use crate::exit::{OrExit, Outcome};

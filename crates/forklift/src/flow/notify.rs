@@ -5,7 +5,7 @@ use std::time::Duration;
 use host::process::{RunLimits, run_with_input};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
-use store::run_dir::RunDir;
+use run_store::run_dir::RunDir;
 
 use super::metadata::Metadata;
 use super::show::verdict_event;

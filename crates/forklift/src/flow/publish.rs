@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use host::git::{SealedRepo, UserEnv, push_problem};
 use model::id::{BranchName, RunId, Sha};
-use store::operation_log::{Operation, OperationLog, Outcome};
+use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 
 use super::metadata::Publication;
 use crate::exit::{Failure, OrExit};
@@ -29,10 +29,10 @@ pub(crate) async fn publish(
 ) -> Result<Publication, Failure> {
     let branch = branch_of(run)?;
     let note = |outcome| Operation::new("push", format!("{branch} {commit}"), outcome);
-    log.append(&note(Outcome::Intended)).or_exit(ForkliftExit::Machine)?;
+    log.append(&note(OperationOutcome::Intended)).or_exit(ForkliftExit::Machine)?;
     let pushed = repo.push(url, commit, &branch, UserEnv::from_env(), PUSH_LIMIT).await;
     let problem = push_problem(pushed);
-    let outcome = if problem.is_none() { Outcome::Done } else { Outcome::Failed };
+    let outcome = if problem.is_none() { OperationOutcome::Done } else { OperationOutcome::Failed };
     log.append(&note(outcome)).or_exit(ForkliftExit::Machine)?;
     Ok(Publication {
         branch,

@@ -8,7 +8,7 @@ use forge::{
 };
 use model::exit::ForkliftExit;
 use model::secret::Secret;
-use store::operation_log::{Operation, OperationLog, Outcome};
+use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 
 use super::metadata::{Publication, PullReference};
 use crate::exit::{Failure, OrExit};
@@ -91,14 +91,14 @@ pub(crate) async fn open_pull(
     };
     let target = format!("{} {}", address.full_name(), pull.head);
     let note = |outcome| Operation::new("pull", target.clone(), outcome);
-    log.append(&note(Outcome::Intended)).or_exit(ForkliftExit::Machine)?;
+    log.append(&note(OperationOutcome::Intended)).or_exit(ForkliftExit::Machine)?;
     match publish(&address, token, plan.kind, pull).await {
         Ok(opened) => {
-            log.append(&note(Outcome::Done)).or_exit(ForkliftExit::Machine)?;
+            log.append(&note(OperationOutcome::Done)).or_exit(ForkliftExit::Machine)?;
             publication.pull = Some(PullReference { number: opened.number, url: opened.url });
         }
         Err(error) => {
-            log.append(&note(Outcome::Failed)).or_exit(ForkliftExit::Machine)?;
+            log.append(&note(OperationOutcome::Failed)).or_exit(ForkliftExit::Machine)?;
             publication.pull_text = Some(keep_text(folder, pull)?);
             publication.problem = Some(match &error {
                 ForgeError::UnknownForge { .. } | ForgeError::LoginWanted { .. } => {

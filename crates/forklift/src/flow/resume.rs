@@ -4,8 +4,8 @@ use engine::evidence::Pins;
 use host::git::UserRepo;
 use model::exit::ForkliftExit;
 use model::id::{ProjectName, RunId};
-use store::metadata::load_metadata;
-use store::run_dir::RunDir;
+use run_store::metadata::load_metadata;
+use run_store::run_dir::RunDir;
 
 use super::metadata::Metadata;
 use super::observe::Observation;

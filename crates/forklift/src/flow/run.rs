@@ -30,13 +30,13 @@ use model::id::{RunId, Sha};
 use model::redact::Redactor;
 use model::secret::Secret;
 use model::verdict::Ended;
+use run_store::commands_log::CommandsLog;
+use run_store::env_snapshot::LaterSnapshot;
+use run_store::metadata::{save_mark, save_metadata};
+use run_store::operation_log::{Operation, OperationLog, OperationOutcome as Done};
+use run_store::run_dir::RunDir;
 use sandbox::spec::BoxUser;
 use serde_json::json;
-use store::commands_log::CommandsLog;
-use store::env_snapshot::LaterSnapshot;
-use store::metadata::{save_mark, save_metadata};
-use store::operation_log::{Operation, OperationLog, Outcome as Done};
-use store::run_dir::RunDir;
 
 use super::ladder::Handover;
 use super::metadata::{Metadata, Phase, Publication};

@@ -7,8 +7,8 @@ use engine::agent_run::{AgentRun, BoxLayout};
 use engine::launch::Launcher;
 use model::exit::ForkliftExit;
 use model::id::BoxName;
+use run_store::run_dir::RunDir;
 use sandbox::spec::{BoxLimits, BoxUser, MountAccess};
-use store::run_dir::RunDir;
 
 use super::observe::fork_key;
 use super::run::Run;

@@ -1,8 +1,8 @@
 //! The end of a run, for people and for machines.
 
 use merge::contract::{ContractFormat, render_contract};
+use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
-use store::run_dir::RunDir;
 
 use super::metadata::Metadata;
 use super::run::STUCK_FILE;

@@ -3,7 +3,7 @@
 //! Two kinds of repository, told apart by type because they need opposite care. [`SealedRepo`] is a
 //! bare repository of ours that takes in what an agent made: no configuration, hook, filter, helper or
 //! network of anybody's takes part. [`UserRepo`] is a person's own checkout: their configuration and
-//! credentials serve, but it is only read from and fetched into. [`ProductRepo`] is such a checkout whose
+//! credentials serve, but it is only read from and fetched into. [`WorktreeRepo`] is such a checkout whose
 //! owner asked for worktrees and branches to be made, moved and removed.
 //!
 //! Each question has a function that builds the arguments and one that reads the answer; both are
@@ -66,7 +66,7 @@ pub use user::UserRepo;
 pub use user_git::UserEnv;
 pub use version::{GitVersion, MINIMUM, check_version, version};
 pub use workspace::WorkspaceRepo;
-pub use worktree_repo::{DirtyPath, ProductRepo, RemoteBranch, WorktreeEntry};
+pub use worktree_repo::{DirtyPath, RemoteBranch, WorktreeEntry, WorktreeRepo};
 
 /// Gets the record of every git command of a handle.
 pub type GitLog = Arc<dyn Fn(CommandRecord) + Send + Sync>;

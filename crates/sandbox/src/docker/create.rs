@@ -306,7 +306,10 @@ mod tests {
         assert_eq!(mounts[0].read_only, Some(true));
         let program = mounts.last().expect("a mount");
         assert_eq!(program.source.as_deref(), Some("/opt/a:b"), "a colon has no meaning");
-        assert_eq!((program.target.as_deref(), program.read_only), (Some("/opt/agent"), Some(true)));
+        assert_eq!(
+            (program.target.as_deref(), program.read_only),
+            (Some("/opt/agent"), Some(true))
+        );
     }
 
     #[test]

@@ -45,7 +45,8 @@ impl Engine {
     /// Asks, in this order, `DOCKER_HOST`, Docker's socket and podman's sockets. The first answer wins.
     pub async fn find() -> Result<Self, SandboxError> {
         let mut tried = Vec::new();
-        for address in candidates(host::env::var("DOCKER_HOST"), host::env::var("XDG_RUNTIME_DIR")) {
+        for address in candidates(host::env::var("DOCKER_HOST"), host::env::var("XDG_RUNTIME_DIR"))
+        {
             match Self::hello(&address).await {
                 Some(engine) => return Ok(engine),
                 None => tried.push(address),

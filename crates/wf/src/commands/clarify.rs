@@ -4,9 +4,9 @@ use std::path::Path;
 
 use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
+use model::error_chain;
 use model::exit::WfExit;
 use model::id::ClarificationId;
-use model::told;
 use serde_json::json;
 
 use super::{App, person};
@@ -167,7 +167,7 @@ pub(super) fn chosen(
         None => {
             let (good, bad) = dirs.load_workstreams()?;
             for fault in &bad {
-                app.ui.warn(&told(fault));
+                app.ui.warn(&error_chain(fault));
             }
             Ok(good)
         }

@@ -1,8 +1,8 @@
 //! `wf conflicts`: overlaps of a workstream with others, and forecasts of the merges.
 
-use host::git::ProductRepo;
+use host::git::WorktreeRepo;
+use model::error_chain;
 use model::exit::WfExit;
-use model::told;
 use serde_json::json;
 
 use super::App;
@@ -51,7 +51,7 @@ pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
     let merges = try_merges(&product, &tips, &target, &others, &overlaps).await?;
     show(app, &target, &overlaps, &base, &merges);
     for fault in &faults {
-        app.ui.warn(&told(fault));
+        app.ui.warn(&error_chain(fault));
     }
     let trouble = !overlaps.is_empty() || matches!(base, Some(Forecast::Conflicts { .. }));
     Ok(if exit_code && trouble { WfExit::General } else { WfExit::Success })
@@ -72,7 +72,7 @@ fn warn_stale<'a>(app: &App, tips: &Tips, all: impl Iterator<Item = &'a Workstre
 }
 
 async fn base_forecast(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     tips: &Tips,
     target: &Workstream,
 ) -> Result<Option<Forecast>, Failure> {
@@ -87,7 +87,7 @@ async fn base_forecast(
 
 /// Tries a merge with each workstream that touched the same files: without a file in common there is nothing to try.
 async fn try_merges(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     tips: &Tips,
     target: &Workstream,
     others: &[&Workstream],

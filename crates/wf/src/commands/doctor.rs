@@ -1,7 +1,7 @@
 //! `wf doctor`: checks the machine and the project, and changes nothing.
 
+use model::error_chain;
 use model::exit::WfExit;
-use model::told;
 use serde_json::json;
 use shell::doctor::{Finding, FindingState};
 
@@ -45,7 +45,7 @@ pub(crate) async fn run(app: &App) -> Outcome {
 async fn observe_machine() -> Vec<Finding> {
     let mut findings = vec![match host::git::check_version().await {
         Ok(version) => Finding::good("git", version.to_string()),
-        Err(error) => Finding::bad("git", told(&error)),
+        Err(error) => Finding::bad("git", error_chain(&error)),
     }];
     for (program, missing) in [
         ("make", "not found; suites without TEST_CMD_* cannot run"),
@@ -70,7 +70,7 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     findings.push(match dirs.load_profile() {
         Ok((_, warnings)) if warnings.is_empty() => Finding::good("profile", "valid"),
         Ok((_, warnings)) => Finding::odd("profile", warnings.join("; ")),
-        Err(error) => Finding::bad("profile", told(&error)),
+        Err(error) => Finding::bad("profile", error_chain(&error)),
     });
     findings.extend(observe_workshop(app, dirs).await);
     match observe_product(dirs).await {
@@ -103,13 +103,13 @@ async fn observe_product(dirs: &ProjectDirs) -> Result<Vec<Finding>, Failure> {
     let product = open_product(dirs).await?;
     let mut findings = vec![Finding::good("repository", dirs.project.repo.display().to_string())];
     let (workstreams, faults) = dirs.load_workstreams()?;
-    findings.extend(faults.iter().map(|fault| Finding::bad("workstream", told(fault))));
+    findings.extend(faults.iter().map(|fault| Finding::bad("workstream", error_chain(fault))));
     for workstream in &workstreams {
         let id = workstream.meta.id.as_str();
         if let Err(fault) = check_worktree(dirs, &product, workstream).await? {
             findings.push(Finding::bad(id, fault.to_string()));
         } else if let Err(error) = workstream.load_plan() {
-            findings.push(Finding::bad(id, told(&error)));
+            findings.push(Finding::bad(id, error_chain(&error)));
         } else {
             findings.push(Finding::good(id, workstream.meta.status.word()));
         }

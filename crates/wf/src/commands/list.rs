@@ -1,7 +1,7 @@
 //! `wf list`: the active workstreams, and which of them share files.
 
+use model::error_chain;
 use model::exit::WfExit;
-use model::told;
 use serde_json::json;
 
 use super::App;
@@ -32,7 +32,7 @@ pub(crate) fn run(app: &App) -> Outcome {
     let shared = count_shared(&all_paths, counts.iter().sum());
     show(app, &active, &counts, &shared, dirs.current().as_deref());
     for fault in &faults {
-        app.ui.warn(&told(fault));
+        app.ui.warn(&error_chain(fault));
     }
     Ok(if faults.is_empty() { WfExit::Success } else { WfExit::Config })
 }

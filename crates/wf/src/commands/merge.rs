@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use forge::Forge;
-use host::git::ProductRepo;
+use host::git::WorktreeRepo;
 use model::exit::WfExit;
 use model::redact::Redactor;
+use run_store::commands_log::CommandsLog;
 use serde_json::json;
-use store::commands_log::CommandsLog;
 
 use super::App;
 use crate::cli::Which;
@@ -32,7 +32,7 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;
     let (profile, _) = dirs.load_profile()?;
-    let product: ProductRepo = open_product(&dirs).await?;
+    let product: WorktreeRepo = open_product(&dirs).await?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "merge")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
     let route = choose_merge_route(&dirs, &product, &profile).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
 async fn merge_here(
     app: &App,
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     mut workstream: Workstream,
     publish: Publish,
 ) -> Outcome {
@@ -76,7 +76,7 @@ async fn merge_here(
 async fn merge_there(
     app: &App,
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     mut workstream: Workstream,
     profile: &Profile,
     forge: &Forge,
@@ -124,7 +124,7 @@ async fn merge_there(
 async fn test_gate(
     app: &App,
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     profile: &Profile,
 ) -> Result<PathBuf, Failure> {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use model::exit::WfExit;
 use model::redact::Redactor;
+use run_store::commands_log::CommandsLog;
 use serde_json::json;
 use similar::TextDiff;
-use store::commands_log::CommandsLog;
 
 use super::clarify::{editor, open_editor};
 use super::{App, person};

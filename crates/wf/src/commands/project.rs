@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use host::git::ProductRepo;
+use host::git::WorktreeRepo;
 use model::env_file::EnvFile;
+use model::error_chain;
 use model::exit::WfExit;
 use model::id::{BranchName, ProjectName};
-use model::told;
 use serde_json::json;
 
 use super::App;
@@ -56,7 +56,7 @@ pub(crate) async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
 #[derive(Debug)]
 pub(crate) struct FoundRepo {
     pub(crate) path: PathBuf,
-    pub(crate) product: ProductRepo,
+    pub(crate) product: WorktreeRepo,
 }
 
 /// The repository at a path, by its root.
@@ -65,7 +65,7 @@ pub(crate) async fn find_repo(path: &Path, here: &Path) -> Result<FoundRepo, Fai
     if !path.is_dir() {
         return Err(Failure::usage(format!("{} does not exist", path.display())));
     }
-    let product = ProductRepo::discover(&path).await.or_exit(WfExit::Config)?;
+    let product = WorktreeRepo::discover(&path).await.or_exit(WfExit::Config)?;
     let root = product.user().toplevel().map(Path::to_path_buf);
     let root = root.ok_or_else(|| Failure::usage(format!("{} has no checkout", path.display())))?;
     Ok(FoundRepo { path: root, product })
@@ -152,7 +152,7 @@ pub(crate) fn list(app: &App) -> Outcome {
                 rows.push(vec![name, repo, branch]);
             }
             Err(error) => {
-                app.ui.warn(&told(&error));
+                app.ui.warn(&error_chain(&error));
                 status = WfExit::Config;
             }
         }

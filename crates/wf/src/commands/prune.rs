@@ -1,7 +1,7 @@
 //! `wf prune`: removes superseded copies of failed runs. Their records stay.
 
+use model::error_chain;
 use model::exit::WfExit;
-use model::told;
 use serde_json::json;
 
 use super::App;
@@ -51,7 +51,7 @@ fn observe(app: &App, dirs: &ProjectDirs) -> Result<(Vec<RunCopy>, Vec<RunResult
     for name in list_runs(&root)? {
         let path = root.join(&name);
         let result = load_result(&path).unwrap_or_else(|fault| {
-            app.ui.warn(&told(&fault));
+            app.ui.warn(&error_chain(&fault));
             None
         });
         // Projects may share an ops directory.

@@ -1,7 +1,7 @@
 //! `wf refresh`: updates the touched files of workstreams and the table of active ones.
 
+use model::error_chain;
 use model::exit::WfExit;
-use model::told;
 use serde_json::json;
 
 use super::App;
@@ -46,7 +46,7 @@ pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
         None => dirs.write_active_of(&workstreams)?,
     }
     for fault in &faults {
-        app.ui.warn(&told(fault));
+        app.ui.warn(&error_chain(fault));
     }
     let changed = rows.iter().filter(|row| row["changed"] == true).count();
     app.ui.line(&format!("Refreshed {} workstreams, {changed} changed", rows.len()));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use host::git::{ProductRepo, RemoteBranch};
+use host::git::{RemoteBranch, WorktreeRepo};
 use model::exit::WfExit;
 use model::id::{RemoteName, Sha, WorkstreamId};
 
@@ -49,7 +49,7 @@ pub(crate) enum RemoteBranchState {
 /// Closes a workstream: removes the worktree, moves the folder to `_closed` and keeps the branch. Returns the new folder.
 pub(crate) async fn close(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &mut Workstream,
     mode: CloseMode,
 ) -> Result<PathBuf, Failure> {
@@ -78,7 +78,7 @@ pub(crate) async fn close(
     Ok(archive)
 }
 
-async fn refuse_dirty(product: &ProductRepo, workstream: &Workstream) -> Result<(), Failure> {
+async fn refuse_dirty(product: &WorktreeRepo, workstream: &Workstream) -> Result<(), Failure> {
     let worktree = &workstream.meta.worktree;
     if !worktree.is_dir() {
         return Ok(());
@@ -99,7 +99,7 @@ async fn refuse_dirty(product: &ProductRepo, workstream: &Workstream) -> Result<
 /// wrong `WORKTREE` in meta.env would otherwise delete someone's files.
 async fn remove_worktree(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
 ) -> Result<(), Failure> {
     let worktree = &workstream.meta.worktree;
@@ -128,7 +128,7 @@ fn forget(dirs: &ProjectDirs, id: &WorkstreamId) {
 
 /// Reads the state of the remote branch and changes nothing.
 pub(crate) async fn observe_remote(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
 ) -> Result<RemoteBranchState, Failure> {
     let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
@@ -164,7 +164,7 @@ pub(crate) struct Deleted {
 /// Deletes a workstream, its worktree and its branch. The caller has the person's confirmation.
 pub(crate) async fn delete(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     policy: RemoteBranchPolicy,
 ) -> Result<Deleted, Failure> {
@@ -188,7 +188,7 @@ pub(crate) async fn delete(
 }
 
 async fn delete_remote(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     state: RemoteBranchState,
 ) -> Result<(bool, Vec<String>), Failure> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use host::git::{ProductRepo, RemoteBranch};
+use host::git::{RemoteBranch, WorktreeRepo};
 use model::exit::WfExit;
 use model::id::{BranchName, RemoteName, Sha, WorkstreamId};
 
@@ -42,7 +42,7 @@ struct WorkstreamSpec {
 /// Creates the workstream. The warnings name what could not be checked.
 pub(crate) async fn create(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     request: &CreateRequest<'_>,
 ) -> Result<(Workstream, Vec<String>), Failure> {
     let spec = check(dirs, product, request).await?;
@@ -64,7 +64,7 @@ pub(crate) async fn create(
 /// Checks every argument before anything is created, so that a refusal leaves no trace.
 async fn check(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     request: &CreateRequest<'_>,
 ) -> Result<WorkstreamSpec, Failure> {
     let id = WorkstreamId::parse(request.id).or_exit(WfExit::Config)?;
@@ -104,7 +104,7 @@ async fn check(
 }
 
 /// Asks origin whether it has the branch, without fetching or pruning anything.
-async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
+async fn ask_remote(product: &WorktreeRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
     let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
     if !product.user().has_remote(&origin) {
         return Ok(Vec::new());
@@ -122,7 +122,7 @@ async fn ask_remote(product: &ProductRepo, branch: &BranchName) -> Result<Vec<St
 
 async fn refuse_taken(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     spec: &WorkstreamSpec,
 ) -> Result<(), Failure> {
     let WorkstreamSpec { id, branch, .. } = spec;
@@ -146,7 +146,7 @@ async fn refuse_taken(
 
 async fn build(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     spec: &WorkstreamSpec,
 ) -> Result<Workstream, Failure> {
     make_dir(&dirs.worktrees_dir())?;
@@ -175,7 +175,7 @@ fn write_files(dirs: &ProjectDirs, spec: &WorkstreamSpec) -> Result<Workstream, 
 
 /// Removes what this call created and nothing else: under the lock all three were absent, and the branch is deleted only
 /// while it is still at its base. Errors are ignored, because the first error is the one to report.
-async fn roll_back(dirs: &ProjectDirs, product: &ProductRepo, spec: &WorkstreamSpec) {
+async fn roll_back(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &WorkstreamSpec) {
     let worktree = dirs.worktree(&spec.id);
     product.discard_worktree(&worktree).await.ok();
     product.delete_branch(&spec.branch, &spec.base).await.ok();

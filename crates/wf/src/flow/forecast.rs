@@ -1,7 +1,7 @@
 //! What merging would bring, tried for real and without touching anything: against the base branch, and between branches
 //! that touched the same files.
 
-use host::git::ProductRepo;
+use host::git::WorktreeRepo;
 use merge::ladder::decide::Trust;
 use model::exit::WfExit;
 use model::id::Sha;
@@ -26,7 +26,7 @@ pub(crate) enum Forecast {
 
 /// Tries a merge.
 pub(crate) async fn forecast(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     ours: &Sha,
     theirs: &Sha,
 ) -> Result<Forecast, Failure> {

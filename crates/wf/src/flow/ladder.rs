@@ -3,7 +3,7 @@
 //! A workstream's branch has no past that people accepted, so the answers are trusted as far as other repositories' past
 //! carries, and no further.
 
-use host::git::{ProductRepo, SealedRepo};
+use host::git::{SealedRepo, WorktreeRepo};
 use merge::ladder::decide::Trust;
 use merge::ladder::knowledge::Knowledge;
 use merge::ladder::rule::Rules;
@@ -23,7 +23,7 @@ pub(crate) struct Ladder {
 
 impl Ladder {
     /// Makes one beside nothing of the person's.
-    pub(crate) async fn open(product: &ProductRepo) -> Result<Self, Failure> {
+    pub(crate) async fn open(product: &WorktreeRepo) -> Result<Self, Failure> {
         let folder = TempDir::new().or_exit(WfExit::General)?;
         let user = product.user();
         let path = folder.path().join("ladder.git");

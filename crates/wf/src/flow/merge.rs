@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host::git::{CommitDraft, ProductRepo};
+use host::git::{CommitDraft, WorktreeRepo};
 use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 
@@ -39,7 +39,7 @@ pub(crate) struct Merged {
 /// Checks every condition of a merge before anything moves.
 pub(crate) async fn check_ready(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
 ) -> Result<(), Failure> {
     let meta = &workstream.meta;
@@ -58,7 +58,7 @@ pub(crate) async fn check_ready(
 }
 
 pub(super) async fn refuse_dirty(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     dir: &Path,
     what: &str,
 ) -> Result<(), Failure> {
@@ -78,7 +78,7 @@ pub(super) async fn refuse_dirty(
 
 /// Merges locally; the caller holds the workstream's lock and the global one.
 pub(crate) async fn merge_local(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &mut Workstream,
     publish: Publish,
 ) -> Result<Merged, Failure> {
@@ -121,7 +121,7 @@ pub(crate) async fn merge_local(
 
 /// The worktree in which the base branch is checked out, if any.
 async fn checkout_of(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
 ) -> Result<Option<PathBuf>, Failure> {
     let worktrees = product.worktrees().await.or_exit(WfExit::General)?;
@@ -135,7 +135,7 @@ async fn checkout_of(
 /// Builds the new tip of the base branch: the workstream's tip, or a merge of both. A merge that an interrupted command
 /// already made is found again.
 async fn make_commit(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     base: &Sha,
     head: &Sha,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::git::{GitIdentity, ProductRepo};
+use host::git::{GitIdentity, WorktreeRepo};
 use model::exit::WfExit;
 
 use crate::disk::project_dirs::ProjectDirs;
@@ -10,14 +10,14 @@ use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 
 /// Opens the product repository.
-pub(crate) async fn open_product(dirs: &ProjectDirs) -> Result<ProductRepo, Failure> {
+pub(crate) async fn open_product(dirs: &ProjectDirs) -> Result<WorktreeRepo, Failure> {
     if !dirs.project.repo.is_dir() {
         let path = dirs.project.repo.display();
         return Err(Failure::usage(format!(
             "REPO_PATH {path} does not exist; correct project.env"
         )));
     }
-    ProductRepo::discover(&dirs.project.repo).await.or_exit(WfExit::Config)
+    WorktreeRepo::discover(&dirs.project.repo).await.or_exit(WfExit::Config)
 }
 
 /// Reason why a worktree cannot be used.
@@ -36,7 +36,7 @@ pub(crate) enum WorktreeFault {
 /// Checks that the worktree is there, ours, and on its branch.
 pub(crate) async fn check_worktree(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
 ) -> Result<Result<(), WorktreeFault>, Failure> {
     let meta = &workstream.meta;
@@ -48,7 +48,7 @@ pub(crate) async fn check_worktree(
         return Ok(Err(WorktreeFault::Missing(path)));
     }
     // From a plain folder git may find an enclosing repository, so the result is compared with the expected path.
-    let Ok(found) = ProductRepo::discover(&path).await else {
+    let Ok(found) = WorktreeRepo::discover(&path).await else {
         return Ok(Err(WorktreeFault::Foreign(path)));
     };
     let same_place = found.user().toplevel().is_some_and(|top| is_same(top, &path));
@@ -65,7 +65,7 @@ pub(crate) async fn check_worktree(
 }
 
 /// The user's git identity, or a fixed one where git has none configured.
-pub(crate) async fn identity(product: &ProductRepo) -> Result<GitIdentity, Failure> {
+pub(crate) async fn identity(product: &WorktreeRepo) -> Result<GitIdentity, Failure> {
     let user = product.user();
     let name = user.config_get("user.name").await.or_exit(WfExit::General)?;
     let email = user.config_get("user.email").await.or_exit(WfExit::General)?;

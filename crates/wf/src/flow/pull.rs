@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewPull, PullRequest, Remote};
-use host::git::ProductRepo;
+use host::git::WorktreeRepo;
 use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 use model::secret::Secret;
@@ -38,7 +38,7 @@ pub(crate) enum MergeRoute {
 /// GitHub login is available, and a local merge otherwise. This asks the network, so only `wf merge` calls it.
 pub(crate) async fn choose_merge_route(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     profile: &Profile,
 ) -> Result<MergeRoute, Failure> {
     let kind = match profile.merge_mode {
@@ -73,7 +73,7 @@ pub(crate) async fn choose_merge_route(
 
 /// Finds the repository on the forge: FORGE_URL of the profile, or else origin.
 async fn find_address(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     profile: &Profile,
 ) -> Result<Option<ForgeAddress>, Failure> {
     let url = match &profile.forge_url {
@@ -121,7 +121,7 @@ async fn find_github(address: &ForgeAddress) -> Option<Secret> {
 /// Reads the state of the workstream's pull request and what follows from it.
 pub(crate) async fn observe_pull(
     forge: &Forge,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
 ) -> Result<(PullAction, Option<PullRequest>), Failure> {
     let meta = &workstream.meta;
@@ -139,7 +139,7 @@ pub(crate) async fn observe_pull(
 /// first, and a pull request whose response was lost is found again by its branch.
 pub(crate) async fn publish(
     forge: &Forge,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     run_dir: &Path,
 ) -> Result<(PullRequest, Sha), Failure> {

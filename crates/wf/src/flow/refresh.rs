@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use futures_util::{StreamExt, stream};
-use host::git::ProductRepo;
+use host::git::WorktreeRepo;
 use model::exit::WfExit;
 use model::id::Sha;
 
@@ -41,7 +41,7 @@ pub(crate) enum Refreshed {
 
 impl Tips {
     /// Reads the tips of all branches and worktrees.
-    pub(crate) async fn observe(product: &ProductRepo) -> Result<Self, Failure> {
+    pub(crate) async fn observe(product: &WorktreeRepo) -> Result<Self, Failure> {
         let (branches, worktrees) = tokio::join!(product.branches(), product.worktrees());
         let worktrees = worktrees.or_exit(WfExit::General)?;
         Ok(Self {
@@ -54,7 +54,7 @@ impl Tips {
     }
 
     /// Reads only the branches: reading a thousand worktrees takes time.
-    pub(crate) async fn observe_branches(product: &ProductRepo) -> Result<Self, Failure> {
+    pub(crate) async fn observe_branches(product: &WorktreeRepo) -> Result<Self, Failure> {
         let branches = product.branches().await.or_exit(WfExit::General)?;
         Ok(Self { branches: branches.into_iter().collect(), worktrees: HashMap::new() })
     }
@@ -79,7 +79,7 @@ impl Tips {
 
 /// Refreshes one workstream and writes its meta.env. The caller holds the global lock.
 pub(crate) async fn refresh(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     tips: &Tips,
     workstream: &mut Workstream,
 ) -> Result<Refreshed, Failure> {
@@ -99,7 +99,7 @@ enum Need {
 }
 
 async fn observe_need(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     tips: &Tips,
     workstream: &Workstream,
 ) -> Result<Need, Failure> {
@@ -119,7 +119,7 @@ async fn observe_need(
 /// The commit to diff against. After the base branch was merged into the workstream, this is the merge base, so that the
 /// base branch's files do not count as touched.
 async fn touched_from(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     head: &Sha,
     base_tip: Option<&Sha>,
@@ -137,7 +137,7 @@ async fn touched_from(
 /// Refreshes many workstreams and returns a result for each, in their order. The caller read them under the global lock
 /// and still holds it.
 pub(crate) async fn refresh_all(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     tips: &Tips,
     workstreams: &mut [Workstream],
 ) -> Vec<Result<Refreshed, Failure>> {
@@ -188,7 +188,7 @@ fn apply(
 /// Reads the needed lists in their order, in one git call; one by one if that fails, so that a single bad commit does not
 /// affect the others.
 async fn lists_of(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     needs: &[Result<Need, Failure>],
 ) -> Vec<Result<Vec<Vec<u8>>, Failure>> {
     let pair = |need: &Result<Need, Failure>| match need {

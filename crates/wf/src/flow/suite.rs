@@ -50,7 +50,7 @@ pub(crate) async fn run_suite(
         SuiteRunner::Make(target) => argv_make(suites.context, target),
     };
     let kept = suites.context.run_dir.join("tests").join(suite.name);
-    make_dir(&kept).map_err(|error| StageRunError::Failed(model::told(&error)))?;
+    make_dir(&kept).map_err(|error| StageRunError::Failed(model::error_chain(&error)))?;
     let log = kept.join("output.log");
     let left = format!("test-results/{}/{}", suites.dirs.project.name, suite.name);
     let request = SuiteRequest {
@@ -99,8 +99,9 @@ async fn run_on_host(
     request: SuiteRequest<'_>,
     suites: &SuiteContext<'_>,
 ) -> Result<SuiteExit, StageRunError> {
-    let failed =
-        |error: &(dyn std::error::Error + 'static)| StageRunError::Failed(model::told(error));
+    let failed = |error: &(dyn std::error::Error + 'static)| {
+        StageRunError::Failed(model::error_chain(error))
+    };
     let worktree = &request.context.workstream.meta.worktree;
     let program = request.argv.first().cloned().unwrap_or_default();
     let program = match program.contains('/') {

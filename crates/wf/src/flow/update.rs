@@ -2,7 +2,7 @@
 //!
 //! The merge is made from objects alone; the worktree is moved forward at the end, files and all, or not at all.
 
-use host::git::{CommitDraft, OldValue, ProductRepo, RefName};
+use host::git::{CommitDraft, OldValue, RefName, WorktreeRepo};
 use merge::ladder::decide::Trust;
 use merge::ladder::receipt::Receipt;
 use model::exit::WfExit;
@@ -34,7 +34,7 @@ const NAMED: usize = 10;
 /// Updates; the caller holds the workstream's lock and the global one.
 pub(crate) async fn update(
     dirs: &ProjectDirs,
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     trust: Trust,
 ) -> Result<Updated, Failure> {
@@ -62,7 +62,7 @@ pub(crate) async fn update(
 }
 
 async fn merge_base(
-    product: &ProductRepo,
+    product: &WorktreeRepo,
     workstream: &Workstream,
     [head, base]: [&Sha; 2],
     trust: Trust,

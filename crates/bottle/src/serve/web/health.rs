@@ -36,7 +36,7 @@ fn look(web: &Web) -> Readiness {
     let database = match web.service.store.events_since(0, 1) {
         Ok(_) => "ok",
         Err(error) => {
-            tracing::error!(error = %model::told(&error), "not ready");
+            tracing::error!(error = %model::error_chain(&error), "not ready");
             "it does not answer"
         }
     };

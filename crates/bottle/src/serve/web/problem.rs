@@ -95,7 +95,7 @@ impl From<Failure> for Problem {
 
 impl From<DbError> for Problem {
     fn from(error: DbError) -> Self {
-        Self::failed(&model::told(&error))
+        Self::failed(&model::error_chain(&error))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::id::{BranchName, RemoteName, Sha};
 
-use super::ProductRepo;
+use super::WorktreeRepo;
 use crate::git::GitError;
 use crate::git::call::{GitCall, GitOutput, args};
 
@@ -18,7 +18,7 @@ pub enum RemoteBranch {
     Absent,
 }
 
-impl ProductRepo {
+impl WorktreeRepo {
     /// Every ref and the object it points at, by name.
     pub async fn refs(&self) -> Result<Vec<(String, Sha)>, GitError> {
         self.list_refs("refs/").await

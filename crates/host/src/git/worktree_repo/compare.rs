@@ -4,11 +4,11 @@ use std::ffi::OsString;
 
 use model::id::Sha;
 
-use super::ProductRepo;
+use super::WorktreeRepo;
 use crate::git::call::{GitCall, args};
 use crate::git::{Capped, CommitDraft, FileNumbers, GitError, MergedTree};
 
-impl ProductRepo {
+impl WorktreeRepo {
     /// The paths that differ between two commits, sorted by their bytes; both names of a renamed file.
     pub async fn changed_paths(&self, from: &Sha, to: &Sha) -> Result<Vec<Vec<u8>>, GitError> {
         let answer = self.git().ask(GitCall::new(argv_names(from, to))).await?.success()?;

@@ -1,10 +1,10 @@
 //! Where a person keeps the hooks of their repository. Nothing here runs one.
 
-use super::ProductRepo;
+use super::WorktreeRepo;
 use crate::git::GitError;
 use crate::git::call::{GitCall, GitOutput, args};
 
-impl ProductRepo {
+impl WorktreeRepo {
     /// The person's `core.hooksPath`, if they set one. Our own calls switch hooks off by the same setting, and that one
     /// is not theirs.
     pub async fn hooks_path(&self) -> Result<Option<String>, GitError> {

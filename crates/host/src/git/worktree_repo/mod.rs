@@ -20,11 +20,11 @@ use crate::signal::Cancel;
 
 /// A repository whose worktrees and branches are administered.
 #[derive(Clone, Debug)]
-pub struct ProductRepo {
+pub struct WorktreeRepo {
     user: UserRepo,
 }
 
-impl ProductRepo {
+impl WorktreeRepo {
     /// Finds the repository that `dir` is in.
     pub async fn discover(dir: &Path) -> Result<Self, GitError> {
         Ok(Self { user: UserRepo::discover(dir).await? })

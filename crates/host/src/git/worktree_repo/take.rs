@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::ProductRepo;
+use super::WorktreeRepo;
 use crate::git::call::{GitCall, args};
 use crate::git::{GitError, RefName, SealedRepo};
 
 /// Many objects on a slow disk.
 const TAKE_LIMIT: Duration = Duration::from_secs(600);
 
-impl ProductRepo {
+impl WorktreeRepo {
     /// Brings the objects of a ref of `from` here and gives them no name: no ref of the person's moves.
     pub async fn take_objects(&self, from: &SealedRepo, name: &RefName) -> Result<(), GitError> {
         let call = GitCall::new(argv_take(from, name)).within(TAKE_LIMIT);

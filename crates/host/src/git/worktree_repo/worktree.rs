@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::id::{BranchName, Sha};
 
-use super::ProductRepo;
+use super::WorktreeRepo;
 use crate::git::GitError;
 use crate::git::call::{GitCall, args};
 
@@ -34,7 +34,7 @@ pub struct DirtyPath {
     pub path: Vec<u8>,
 }
 
-impl ProductRepo {
+impl WorktreeRepo {
     /// All worktrees, the main one first.
     pub async fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
         let argv = args(["worktree", "list", "--porcelain", "-z"]);

@@ -11,8 +11,8 @@ use std::time::Duration;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use host::signal::Cancel;
+use model::error_chain;
 use model::exit::WfExit;
-use model::told;
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::pager::{Paper, open_paper};
@@ -121,7 +121,7 @@ impl WatchScreen {
         let needs = new_needs(&self.board.rows, &rows);
         self.board.update(rows);
         if let Some(fault) = faults.first() {
-            self.board.message = told(fault);
+            self.board.message = error_chain(fault);
         }
         self.tell(needs);
         Ok(WatchStep::On)
@@ -138,7 +138,7 @@ impl WatchScreen {
                 // The board shows the same message, so the result is ignored.
                 drop(tokio::spawn(async move { notify(&profile, &words).await }));
             }
-            Err(error) => self.board.message = told(&error),
+            Err(error) => self.board.message = error_chain(&error),
         }
     }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::git::{GitLog, ProductRepo};
+use host::git::{GitLog, WorktreeRepo};
 use host::lock::FileLock;
 use jiff::Timestamp;
 use model::exit::WfExit;
 use model::id::{Sha, WorkstreamId};
 use model::redact::Redactor;
+use run_store::commands_log::CommandsLog;
 use serde_json::json;
-use store::commands_log::CommandsLog;
 
 use super::RunOptions;
 use crate::disk::DiskError;
@@ -43,7 +43,7 @@ pub(crate) struct RunContext {
     pub(super) lock: Option<FileLock>,
     /// Held while the process lives, so that another run does not treat this one as dead.
     _alive: FileLock,
-    pub(super) product: Option<ProductRepo>,
+    pub(super) product: Option<WorktreeRepo>,
     pub(super) profile: Option<Profile>,
     pub(super) workstream: Option<Workstream>,
     pub(super) plan: Option<Plan>,
@@ -172,7 +172,7 @@ impl RunContext {
     }
 
     /// The product repository, which LOAD opened.
-    pub(super) fn product(&self) -> Result<&ProductRepo, Failure> {
+    pub(super) fn product(&self) -> Result<&WorktreeRepo, Failure> {
         self.product
             .as_ref()
             .ok_or_else(|| Failure::new(WfExit::Internal, "the product was not opened"))

@@ -1,7 +1,7 @@
 //! The single finaliser: however a cycle ended, it writes status, touched files, result and summary, in this order.
 
 use model::exit::WfExit;
-use store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
+use run_store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
 
 use super::RunContext;
 use crate::disk::run_dir::{RESULT, SUMMARY};

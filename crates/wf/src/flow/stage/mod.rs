@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::record::ExitRecord;
-use host::git::{GitLog, ProductRepo, RefName, SealedRepo};
+use host::git::{GitLog, RefName, SealedRepo, WorktreeRepo};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandRecord};
 use model::id::Sha;
@@ -38,7 +38,7 @@ use crate::rules::profile::Profile;
 pub(crate) struct StageContext<'a> {
     pub(crate) workstream: &'a Workstream,
     pub(crate) profile: &'a Profile,
-    pub(crate) product: &'a ProductRepo,
+    pub(crate) product: &'a WorktreeRepo,
     /// The run's directory: logs and boxes go there.
     pub(crate) run_dir: &'a Path,
     pub(crate) cancel: &'a Cancel,
@@ -134,12 +134,12 @@ pub(crate) enum StageRunError {
 impl StageRunError {
     /// A failure with its whole chain of causes.
     fn failed(error: impl std::error::Error + 'static) -> Self {
-        Self::Failed(model::told(&error))
+        Self::Failed(model::error_chain(&error))
     }
 
     /// The same for what the profile says.
     fn config(error: impl std::error::Error + 'static) -> Self {
-        Self::Config(model::told(&error))
+        Self::Config(model::error_chain(&error))
     }
 }
 

@@ -105,5 +105,5 @@ fn with_remedy(error: ResolveAgentError) -> StageRunError {
         ResolveAgentError::Model(NoModel::Missing { .. }) => " (AGENT_*_MODEL in the profile)",
         _ => "",
     };
-    StageRunError::Config(format!("{}{remedy}", model::told(&error)))
+    StageRunError::Config(format!("{}{remedy}", model::error_chain(&error)))
 }

@@ -8,10 +8,10 @@ use engine::box_dir::BoxDir;
 use jiff::Timestamp;
 use model::exit::BottleExit;
 use model::id::{BoxName, RunId};
+use run_store::metadata::load_metadata;
+use run_store::run_dir::RunDir;
 use serde::Serialize;
 use serde_json::Value;
-use store::metadata::load_metadata;
-use store::run_dir::RunDir;
 use utoipa::ToSchema;
 
 use super::super::rules::link::safe_href;

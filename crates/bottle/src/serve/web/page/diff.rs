@@ -29,7 +29,7 @@ pub(super) async fn load(web: &Web, found: &FoundRun) -> Result<Option<Patch>, P
     let start = &found.meta.pins.start;
     let repo = SealedRepo::open(&path, format_of(&tip));
     let capped = repo.diff(start, &tip, DIFF_MAX_BYTES).await;
-    let capped = capped.map_err(|error| Problem::failed(&model::told(&error)))?;
+    let capped = capped.map_err(|error| Problem::failed(&model::error_chain(&error)))?;
     let text = String::from_utf8_lossy(&capped.bytes).into_owned();
     let text = Redactor::new([]).redact(&text).into_owned();
     Ok(Some(Patch { text, is_whole: !capped.truncated }))

@@ -12,10 +12,10 @@ use jiff::{SignedDuration, Timestamp};
 use model::id::{BranchName, ProjectName, Sha};
 use model::redact::Redactor;
 use orchestrator_db::{IssueKey, SqliteForgeStateStore, WorkNote, WorkRequest, WorkStep};
+use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
+use run_store::run_dir::RunDir;
 use sandbox::backend::BackendKind;
 use serde_json::{Value, json};
-use store::operation_log::{Operation, OperationLog, Outcome};
-use store::run_dir::RunDir;
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
@@ -222,9 +222,9 @@ impl Stage {
         let redactor = Redactor::new([]);
         let operations = OperationLog::create(&dir, Arc::new(Redactor::new([]))).expect("a log");
         for (op, target, outcome) in [
-            ("branch.push", "bot-bottle/work", Outcome::Intended),
-            ("branch.push", "bot-bottle/work", Outcome::Done),
-            ("comment.create", HOSTILE, Outcome::Refused),
+            ("branch.push", "bot-bottle/work", OperationOutcome::Intended),
+            ("branch.push", "bot-bottle/work", OperationOutcome::Done),
+            ("comment.create", HOSTILE, OperationOutcome::Refused),
         ] {
             operations.append(&Operation::new(op, target, outcome)).expect("a line");
         }
@@ -233,7 +233,7 @@ impl Stage {
         let meta: Metadata = serde_json::from_value(meta).expect("metadata");
         match meta.finished_at {
             Some(_) => dir.close(&redactor, &meta).expect("closed"),
-            None => store::metadata::save_metadata(&dir, &redactor, &meta).expect("saved"),
+            None => run_store::metadata::save_metadata(&dir, &redactor, &meta).expect("saved"),
         }
         dir
     }

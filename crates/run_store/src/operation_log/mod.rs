@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::error::StoreError;
 use crate::run_dir::RunDir;
 
-pub use line::{Operation, Outcome};
+pub use line::{Operation, OperationOutcome};
 pub use model::chain::{ChainFault, ChainHead};
 
 /// File name of the operation log in a run directory.
@@ -84,7 +84,8 @@ impl OperationLog {
         self.run.ensure_open()?;
         if let Some(torn) = tail.file.cut_torn_end()? {
             let detail = json!({ "bytes": torn.len(), "sha256": sha256(&torn) });
-            let cut = Operation::new(OP_CUT, OPERATIONS, Outcome::Done).with_detail(detail);
+            let cut =
+                Operation::new(OP_CUT, OPERATIONS, OperationOutcome::Done).with_detail(detail);
             self.write(&mut tail, &cut, now)?;
         }
         self.write(&mut tail, operation, now)?;

@@ -1,9 +1,9 @@
-//! An error as it is told to people: with its causes, in one line.
+//! An error with its causes, in one line.
 
 use std::error::Error;
 
-/// The whole chain in one line; causes that repeat what was said are left out.
-pub fn told(error: &(dyn Error + 'static)) -> String {
+/// Renders an error and its causes in one line. Leaves out causes whose text the line already has.
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut said = error.to_string();
     let mut line = said.clone();
     let mut source = error.source();
@@ -30,6 +30,6 @@ mod tests {
     #[test]
     fn a_cause_that_was_said_already_is_not_said_again() {
         let error = Repeating(std::io::Error::other("the key broke"));
-        assert_eq!(told(&error), "could not open the door: the key broke");
+        assert_eq!(error_chain(&error), "could not open the door: the key broke");
     }
 }

@@ -60,7 +60,7 @@ fn redactor() -> Arc<Redactor> {
 }
 
 fn push(target: &str) -> Operation {
-    Operation::new("branch.push", target, Outcome::Done)
+    Operation::new("branch.push", target, OperationOutcome::Done)
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn no_secret_reaches_the_log() {
     let sample = Sample::empty();
     let log = OperationLog::create(&sample.run, redactor()).unwrap();
     let secret = "hunter2-hunter2";
-    let operation = Operation::new(secret, secret, Outcome::Intended)
+    let operation = Operation::new(secret, secret, OperationOutcome::Intended)
         .with_detail(json!({ "note": format!("with {secret}"), secret: [secret] }));
     log.append(&operation).unwrap();
     let text = sample.lines().concat();

@@ -1,42 +1,45 @@
-//! What a box may do to a person's screen: draw on it, and leave it as it was.
+//! Filter between a box and the user's terminal: the box may draw on the screen, and the screen is left as it was.
 //!
-//! An agent's interface needs most of what a terminal can do, so its bytes go through as they are. Held back is what
-//! reaches beyond the screen: writing the clipboard, sending files, reading files for pictures, and speaking past one
-//! terminal to the next. And what was switched on is remembered, because an agent that is killed switches nothing off.
+//! An agent's interface needs most of what a terminal can do, so its bytes pass unchanged. The filter drops what
+//! reaches beyond the screen: clipboard writes, file transfers, pictures read from files, and pass-through to an outer
+//! terminal. It records which modes were switched on, because an agent that is killed switches nothing off.
+//!
+//! A parser crate such as `vte` does not serve here: it hands out parsed parameters instead of the bytes, so sequences
+//! would have to be rendered again, and it buffers a string without limit until its end.
 
 use std::collections::BTreeSet;
 
-/// A longer string is no title and no colour; it is left out.
+/// Longest string sequence. A longer one is neither a title nor a colour, and is dropped.
 const STRING_MAX: usize = 16 * 1024;
 
-/// A longer sequence is none.
+/// Longest control sequence.
 const SEQUENCE_MAX: usize = 256;
 
-/// As many modes are remembered; more than any interface uses.
+/// Most modes that are recorded; more than any interface uses.
 const MODES_MAX: usize = 64;
 
-/// What may be said by an operating system command: titles, links, colours, progress and marks for prompts. Not among
-/// them are the clipboard (52), files (1337) and notifications (777).
+/// Operating system commands that pass: titles, links, colours, progress and prompt marks. Clipboard (52), files (1337)
+/// and notifications (777) do not.
 const COMMANDS: [&str; 18] = [
     "0", "1", "2", "4", "8", "10", "11", "12", "13", "14", "17", "19", "104", "110", "111", "112",
     "133", "9",
 ];
 
-/// Modes that a terminal has switched on by itself: wrapping lines, and the cursor.
+/// Modes that are on by default: line wrapping and the cursor.
 const USUALLY_ON: [u16; 2] = [7, 25];
 
-/// The other screen, which full-screen programs draw on. It is left last.
+/// Modes of the alternate screen. It is left last.
 const OTHER_SCREEN: [u16; 3] = [47, 1047, 1049];
 
-/// Between a box and a screen.
+/// State of the filter between a box and a screen.
 #[derive(Debug, Default)]
-pub(super) struct Veil {
+pub(super) struct TerminalFilter {
     state: State,
-    /// Bytes that are still missing of a character.
+    /// Bytes that the current UTF-8 character still needs.
     missing: u8,
-    /// Modes that are not as a terminal has them by itself.
+    /// Modes that differ from the default.
     modes: BTreeSet<u16>,
-    /// How often the keyboard was asked to tell more than usual.
+    /// Depth of the stack of keyboard protocol flags.
     keyboard: u8,
     reports_keys: bool,
 }
@@ -60,8 +63,8 @@ enum State {
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
-impl Veil {
-    /// What may be shown of these bytes.
+impl TerminalFilter {
+    /// Filters output of the box.
     pub(super) fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut shown = Vec::with_capacity(bytes.len());
         for &byte in bytes {
@@ -70,7 +73,7 @@ impl Veil {
         shown
     }
 
-    /// What makes the screen usable again, whatever was left on.
+    /// Renders the sequences that undo what was left on.
     pub(super) fn leave(self) -> Vec<u8> {
         let is_other = |mode: &&u16| OTHER_SCREEN.contains(*mode);
         let (last, first): (Vec<u16>, Vec<u16>) =
@@ -237,9 +240,9 @@ mod tests {
     #[track_caller]
     fn check(printed: &str, expected: &str) {
         for step in [1, 2, 3, 1000] {
-            let mut veil = Veil::default();
+            let mut filter = TerminalFilter::default();
             let shown: Vec<u8> =
-                printed.as_bytes().chunks(step).flat_map(|chunk| veil.pass(chunk)).collect();
+                printed.as_bytes().chunks(step).flat_map(|chunk| filter.pass(chunk)).collect();
             assert_eq!(String::from_utf8_lossy(&shown), expected, "{step}");
         }
     }
@@ -269,13 +272,13 @@ mod tests {
             "\x1b[21t",
             "\u{9d}52;c;eA==\u{9c}",
         ] {
-            let mut veil = Veil::default();
-            let shown: Vec<u8> = text.bytes().flat_map(|byte| veil.pass(&[byte])).collect();
+            let mut filter = TerminalFilter::default();
+            let shown: Vec<u8> = text.bytes().flat_map(|byte| filter.pass(&[byte])).collect();
             let shown = String::from_utf8_lossy(&shown).into_owned();
             assert!(!shown.contains('\x1b') && !shown.contains('\u{9d}'), "{text:?}: {shown:?}");
         }
-        let mut veil = Veil::default();
-        assert_eq!(veil.pass(b"a\x9d52;c;eA==\x9cb"), b"a52;c;eA==b");
+        let mut filter = TerminalFilter::default();
+        assert_eq!(filter.pass(b"a\x9d52;c;eA==\x9cb"), b"a52;c;eA==b");
         let long = format!("\x1b]0;{}\x07after", "x".repeat(STRING_MAX));
         check(&long, "after");
     }
@@ -289,9 +292,9 @@ mod tests {
     #[test]
     fn what_was_left_on_is_switched_off() {
         let leave = |text: &str| {
-            let mut veil = Veil::default();
-            veil.pass(text.as_bytes());
-            String::from_utf8(veil.leave()).expect("ASCII")
+            let mut filter = TerminalFilter::default();
+            filter.pass(text.as_bytes());
+            String::from_utf8(filter.leave()).expect("ASCII")
         };
         assert_eq!(leave("plain"), "\x1b[0m");
         assert_eq!(

@@ -15,7 +15,7 @@ pub struct Operation {
     /// To what, such as a branch or a pull request.
     pub target: String,
     /// How far it came.
-    pub outcome: Outcome,
+    pub outcome: OperationOutcome,
     /// What else is worth knowing; `Null` when nothing is. Digests instead of long texts.
     pub detail: Value,
 }
@@ -23,7 +23,7 @@ pub struct Operation {
 /// How far an operation came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum OperationOutcome {
     /// Written down before it happens, to be found again after a crash.
     Intended,
     /// It happened.
@@ -36,7 +36,11 @@ pub enum Outcome {
 
 impl Operation {
     /// An operation about which nothing else is worth knowing.
-    pub fn new(op: impl Into<String>, target: impl Into<String>, outcome: Outcome) -> Self {
+    pub fn new(
+        op: impl Into<String>,
+        target: impl Into<String>,
+        outcome: OperationOutcome,
+    ) -> Self {
         Self { op: op.into(), target: target.into(), outcome, detail: Value::Null }
     }
 
@@ -68,7 +72,7 @@ struct OperationLine<'a> {
     prev: &'a str,
     op: &'a str,
     target: &'a str,
-    outcome: Outcome,
+    outcome: OperationOutcome,
     detail: &'a Value,
 }
 

@@ -1,4 +1,4 @@
-//! What is kept of a run: its directory and the records in it.
+//! The run store: the directory of a run and the records in it.
 //!
 //! A run directory is made once, never reused, and closed for ever at the end ([`run_dir`]). Its
 //! records are the metadata ([`metadata`]), the commands that were run ([`commands_log`]), the
