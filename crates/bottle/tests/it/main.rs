@@ -12,6 +12,7 @@ mod goals;
 mod hooks;
 mod lifecycle;
 mod manifest;
+mod older_version;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod publish;

@@ -8,6 +8,7 @@ mod history;
 mod hostile;
 mod image;
 mod ladder;
+mod older_version;
 mod outcome;
 mod packages;
 mod pains;

@@ -8,6 +8,7 @@ pub use redact::redact_snapshot;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,6 +47,25 @@ impl Hermetic {
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(hermetic.root().join("runtime"), private).expect("a private folder");
         hermetic
+    }
+
+    /// Unpacks a world that the version `version` of the product `name` left on disk. Records hold absolute paths,
+    /// so the old root is replaced by the new one in every file; both have the same length, which also keeps
+    /// databases intact.
+    pub fn from_version(version: &str, name: &str) -> Self {
+        let root = tempfile::Builder::new()
+            .prefix(".tmp")
+            .rand_bytes(6)
+            .tempdir_in("/tmp")
+            .expect("a temporary folder");
+        let archive =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/{version}/{name}.tar.gz"));
+        let mut tar = program::command("tar");
+        tar.env("PATH", SYSTEM_PATH).arg("-xzf").arg(&archive).arg("-C").arg(root.path());
+        let status = tar.status().expect("tar starts");
+        assert!(status.success(), "{} is not unpacked", archive.display());
+        replace_below(root.path(), FIXTURE_ROOT.as_bytes(), root.path().as_os_str().as_bytes());
+        Self { root, path: SYSTEM_PATH.into() }
     }
 
     /// Puts a folder before the others on the path of every command.
@@ -108,6 +128,34 @@ impl Hermetic {
 impl Default for Hermetic {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Root of the worlds in `fixtures/`, as their records name it.
+const FIXTURE_ROOT: &str = "/tmp/.tmpOLDONE";
+
+/// Replaces `old` by `new`, which has the same length, in every file below a folder.
+fn replace_below(folder: &Path, old: &[u8], new: &[u8]) {
+    assert_eq!(old.len(), new.len(), "the roots differ in length");
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let kind = entry.file_type().expect("a type");
+        if kind.is_dir() {
+            replace_below(&entry.path(), old, new);
+        } else if kind.is_file() {
+            let mut bytes = fs::read(entry.path()).expect("a file");
+            let found: Vec<usize> = (0..bytes.len().saturating_sub(old.len() - 1))
+                .filter(|&at| bytes[at..].starts_with(old))
+                .collect();
+            for &at in &found {
+                bytes[at..at + new.len()].copy_from_slice(new);
+            }
+            if !found.is_empty() {
+                let mode = entry.metadata().expect("metadata").permissions();
+                fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o600)).expect("set");
+                fs::write(entry.path(), bytes).expect("written");
+                fs::set_permissions(entry.path(), mode).expect("set");
+            }
+        }
     }
 }
 

@@ -85,6 +85,17 @@ impl Fork {
         Self::build(hermetic, ForkPlan::default())
     }
 
+    /// The ordinary fork of a world that is on disk already.
+    pub fn open(hermetic: &Hermetic) -> Self {
+        let forge = hermetic.root().join("forge/fork");
+        Self {
+            upstream: Repo::open(forge.join("upstream.git")),
+            origin: Repo::open(forge.join("origin.git")),
+            checkout: Repo::open(hermetic.work().join("fork")),
+            author: Repo::open(forge.join("author")),
+        }
+    }
+
     /// A checkout in a folder of this name, such as one with a space and a `+`.
     pub fn named(hermetic: &Hermetic, folder: &str) -> Self {
         Self::build(hermetic, ForkPlan { folder, ..ForkPlan::default() })

@@ -7,6 +7,7 @@ mod crash;
 mod golden;
 mod life;
 mod never;
+mod older_version;
 mod play;
 mod readme;
 mod shell;
