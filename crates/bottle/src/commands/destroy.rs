@@ -1,13 +1,27 @@
 //! `bot-bottle destroy`: remove a bottle's workspace and harness state. Its runs and their records stay.
 
+use clap::Args;
+
 use super::keep;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::{Loss, destroy};
 use crate::flow::home::Home;
 use crate::ui::Ui;
 
-/// Removes it.
-pub(crate) fn run(ui: &Ui, slug: &str, loss: Loss) -> Outcome {
+/// Remove a bottle's workspace and the agent's files; the records of its runs stay
+#[derive(Debug, Args)]
+pub(crate) struct DestroyArgs {
+    /// The bottle
+    slug: String,
+    /// Remove them even if work is lost
+    #[arg(long)]
+    force: bool,
+}
+
+/// Removes the bottle.
+pub(crate) fn cmd_destroy(ui: &Ui, args: &DestroyArgs) -> Outcome {
+    let slug = args.slug.as_str();
+    let loss = if args.force { Loss::Accepted } else { Loss::Refused };
     let home = Home::from_env()?;
     keep(ui, &home, async |keeper| destroy(keeper, slug, None, loss).await)?;
     ui.result("destroyed", slug);

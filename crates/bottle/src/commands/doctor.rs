@@ -11,7 +11,7 @@ use crate::flow::checkup::{check_egress, check_forge};
 use crate::flow::home::{Home, Shelf};
 
 /// Looks around and reports; fails if runs would fail here.
-pub(crate) fn run(ui: &Ui) -> Outcome {
+pub(crate) fn cmd_doctor(ui: &Ui) -> Outcome {
     let home = Home::from_env()?;
     let (machine, others) = block_on(async {
         let mut others = check_forge(&home).await;

@@ -1,5 +1,6 @@
 //! `bot-bottle exec`: a command in a box of its own, on a bottle's workspace. It has no way out and no forge.
 
+use clap::Args;
 use engine::agent_run::BoxLayout;
 use engine::box_command::BoxCommand;
 use engine::launch::Launcher;
@@ -21,8 +22,19 @@ use crate::ui::Ui;
 /// An hour.
 const LIMIT_SECS: u64 = 3600;
 
+/// Run a command on a bottle's workspace, in a sealed box of its own; returns its status
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The bottle
+    slug: String,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
 /// Runs it and returns its status. While an agent is at work the workspace can only be looked at.
-pub(crate) fn run(ui: &Ui, slug: &str, argv: Vec<String>) -> Outcome {
+pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
+    let (slug, argv) = (args.slug.as_str(), args.command);
     let home = Home::from_env()?;
     let (bottle, record) = Bottle::open(&home, slug)?;
     if record.state == BottleState::Destroyed || record.workspace == WorkspaceState::Absent {

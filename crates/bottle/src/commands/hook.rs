@@ -1,21 +1,41 @@
 //! `bot-bottle hook`: the webhooks by which a forge tells `bot-bottle serve` what happened.
 
+use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::block_on;
-use crate::cli::HookAction;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
 use crate::flow::hooks::{HookSite, InstalledHook, hook_secrets, installed_hooks};
 use crate::ui::Ui;
 
-/// Installs, lists or removes.
-pub(crate) fn run(ui: &Ui, action: &HookAction) -> Outcome {
+/// Webhooks of repositories.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookCommand {
+    /// Make the webhook of a repository, with a fresh secret; one that is there is replaced
+    Install {
+        /// owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
+        repo: String,
+        /// Where the forge posts to; a server alone stands for `/webhooks/` with the kind of forge behind it
+        #[arg(long, value_name = "URL")]
+        url: String,
+    },
+    /// List the webhooks that were installed from here
+    List,
+    /// Remove the webhook of a repository and its secret
+    Remove {
+        /// owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
+        repo: String,
+    },
+}
+
+/// Installs, lists or removes webhooks.
+pub(crate) fn cmd_hook(ui: &Ui, command: &HookCommand) -> Outcome {
     let home = Home::from_env()?;
-    match action {
-        HookAction::Install { repo, url } => install(ui, &home, repo, url),
-        HookAction::List => list(ui, &home),
-        HookAction::Remove { repo } => remove(ui, &home, repo),
+    match command {
+        HookCommand::Install { repo, url } => install(ui, &home, repo, url),
+        HookCommand::List => list(ui, &home),
+        HookCommand::Remove { repo } => remove(ui, &home, repo),
     }
 }
 

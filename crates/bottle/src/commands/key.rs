@@ -3,30 +3,41 @@
 use attest::host_chain::HostChain;
 use attest::key::PublicKey;
 use attest::keyring::Keyring;
+use clap::Subcommand;
 use model::exit::BottleExit;
 use serde_json::json;
 
-use crate::cli::KeyAction;
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::attestation::settle_statements;
 use crate::flow::home::Home;
 use crate::ui::Ui;
 
-/// Makes, shows or replaces it. Where there is a key at last, whatever waited for one is signed.
-pub(crate) fn run(ui: &Ui, action: &KeyAction) -> Outcome {
+/// The signing key of this home.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a key; done by itself when the first run ends
+    Create,
+    /// Show the public key and its id
+    Show,
+    /// Replace the key by a new one, with a statement that both sign
+    Rotate,
+}
+
+/// Makes, shows or replaces the key, and signs what waited for one.
+pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
     let home = Home::from_env()?;
     let ring = home.keyring();
-    match action {
-        KeyAction::Create => {
+    match command {
+        KeyCommand::Create => {
             let key = ring.create().or_exit(BottleExit::NotFound)?.public();
             settle_statements(ui, &home);
             show(ui, &ring, &key)
         }
-        KeyAction::Show => {
+        KeyCommand::Show => {
             settle_statements(ui, &home);
             show(ui, &ring, &load(&ring)?)
         }
-        KeyAction::Rotate => {
+        KeyCommand::Rotate => {
             let old = load(&ring)?;
             // Whoever signs holds the chain too, so no run that ended after this moment is signed by the old key.
             let chain = HostChain::open(&home.host_chain(), host::clock::now()).or_general()?;

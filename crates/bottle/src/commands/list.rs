@@ -7,8 +7,8 @@ use crate::flow::bottle::{Bottle, Record};
 use crate::flow::home::Home;
 use crate::ui::Ui;
 
-/// Lists them.
-pub(crate) fn run(ui: &Ui) -> Outcome {
+/// Lists the bottles of this person.
+pub(crate) fn cmd_list(ui: &Ui) -> Outcome {
     let bottles = Bottle::all(&Home::from_env()?)?;
     if ui.is_json() {
         let rows: Vec<Value> =

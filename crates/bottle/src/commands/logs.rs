@@ -1,5 +1,6 @@
 //! `bot-bottle logs`: what the agent of a bottle's newest run printed, from the start or as it comes.
 
+use clap::Args;
 use shell::Ui;
 use shell::agent_log::{LogEnd, print_agent_log};
 
@@ -7,11 +8,21 @@ use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::bottle::Bottle;
 use crate::flow::home::Home;
 
-/// Shows the log. Following ends when the box has ended and everything was shown.
-pub(crate) fn run(ui: &Ui, slug: &str, follow: bool) -> Outcome {
+/// Show what the agent of the newest run printed
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// The bottle
+    slug: String,
+    /// Follow the log until the agent has ended
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// Shows the log of the newest run's agent.
+pub(crate) fn cmd_logs(ui: &Ui, LogsArgs { slug, follow }: &LogsArgs) -> Outcome {
     let (bottle, record) = Bottle::open(&Home::from_env()?, slug)?;
     let has_log = match bottle.last_run(&record)? {
-        Some(dir) => print_agent_log(ui, &dir, LogEnd::follow(follow))?,
+        Some(dir) => print_agent_log(ui, &dir, LogEnd::follow(*follow))?,
         None => false,
     };
     match has_log {

@@ -1,10 +1,10 @@
 //! `bot-bottle agent` and `bot-bottle bottle`: the manifests of both kinds.
 
+use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;
 
 use super::block_on;
-use crate::cli::ManifestAction;
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::hire::resolve_manifest_agent;
 use crate::flow::home::{Home, Shelf};
@@ -13,17 +13,39 @@ use crate::rules::agent_manifest::AGENT_TEMPLATE;
 use crate::rules::bottle_manifest::BOTTLE_TEMPLATE;
 use crate::ui::Ui;
 
-/// Does it.
-pub(crate) fn run(ui: &Ui, shelf: Shelf, action: &ManifestAction) -> Outcome {
+/// Manifests of agents or of bottles.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ManifestCommand {
+    /// List the manifests
+    List,
+    /// Show a manifest
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check a manifest against this machine
+    Check {
+        /// Its name
+        name: String,
+    },
+    /// Write a manifest to start with
+    New {
+        /// Its name
+        name: String,
+    },
+}
+
+/// Lists, shows, checks or writes manifests.
+pub(crate) fn cmd_manifest(ui: &Ui, shelf: Shelf, command: &ManifestCommand) -> Outcome {
     let home = Home::from_env()?;
-    match action {
-        ManifestAction::List => list(ui, &home, shelf),
-        ManifestAction::Show { name } => match shelf {
+    match command {
+        ManifestCommand::List => list(ui, &home, shelf),
+        ManifestCommand::Show { name } => match shelf {
             Shelf::Agents => show(ui, &home, shelf, name, &home.load_agent(name)?),
             Shelf::Bottles => show(ui, &home, shelf, name, &home.load_bottle(name)?),
         },
-        ManifestAction::Check { name } => check(ui, &home, shelf, name),
-        ManifestAction::New { name } => make(ui, &home, shelf, name),
+        ManifestCommand::Check { name } => check(ui, &home, shelf, name),
+        ManifestCommand::New { name } => make(ui, &home, shelf, name),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `bot-bottle provenance`: what a run was, from its records; and whether the signed statements about it hold.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use model::exit::BottleExit;
 use run_store::metadata::load_metadata;
 use run_store::operation_log;
@@ -16,8 +17,34 @@ use crate::flow::verification::{self, run_of};
 use crate::rules::provenance::{Chain, render_provenance};
 use crate::ui::Ui;
 
+/// Records and statements of a run.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProvenanceCommand {
+    /// Show the newest run of a bottle, or the run of this name
+    Show {
+        /// The bottle, or the run's name or the start of it
+        name: String,
+    },
+    /// Check the signed statements about a run against its records, offline; 0 if they hold, 1 if not
+    Verify {
+        /// A file (provenance.json), the bottle (its newest run), or the run's name or the start of it
+        name: String,
+        /// The public key that must have signed, or one that rotations lead from [default: this home's key]
+        #[arg(long, value_name = "PEM")]
+        key: Option<PathBuf>,
+    },
+}
+
+/// Shows or verifies the provenance of a run.
+pub(crate) fn cmd_provenance(ui: &Ui, command: &ProvenanceCommand) -> Outcome {
+    match command {
+        ProvenanceCommand::Show { name } => show(ui, name),
+        ProvenanceCommand::Verify { name, key } => verify(ui, name, key.as_deref()),
+    }
+}
+
 /// Shows the newest run of a bottle, or the run of this name.
-pub(crate) fn show(ui: &Ui, name: &str) -> Outcome {
+fn show(ui: &Ui, name: &str) -> Outcome {
     let home = Home::from_env()?;
     let dir = run_of(&home, name)?;
     let meta: Metadata = load_metadata(&dir).or_general()?;
@@ -32,7 +59,7 @@ pub(crate) fn show(ui: &Ui, name: &str) -> Outcome {
 }
 
 /// Verifies the statements of a run, or of a file, and says what holds and what does not.
-pub(crate) fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
+fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
     let home = Home::from_env()?;
     let report = verification::verify(&home, name, key)?;
     let verified = report.is_verified();

@@ -1,29 +1,50 @@
 //! `bot-bottle serve` and `bot-bottle config`: from webhook to pull request, and what it is told.
 
-use std::path::Path;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 
 use super::block_on;
-use crate::cli::ConfigAction;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
 use crate::serve::settings::{EXPLAINED, Settings};
 use crate::serve::{log, run as serve};
 use crate::ui::Ui;
 
+/// Serve webhooks, the page and the API: issues become pull requests without a person beside them
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The configuration; see: bot-bottle config show
+    #[arg(long)]
+    config: PathBuf,
+}
+
+/// The configuration of `serve`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print a configuration in which every key is explained
+    Show,
+    /// Check a configuration
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}
+
 /// Serves until a signal says to stop.
-pub(crate) fn run(ui: &Ui, config: &Path) -> Outcome {
+pub(crate) fn cmd_serve(ui: &Ui, args: &ServeArgs) -> Outcome {
     let home = Home::from_env()?;
-    let settings = Settings::load(config)?;
+    let settings = Settings::load(&args.config)?;
     log::start(&settings, &home);
     block_on(serve(ui, home, settings))?;
     Ok(SUCCESS)
 }
 
 /// Shows or checks a configuration.
-pub(crate) fn config(ui: &Ui, action: &ConfigAction) -> Outcome {
-    match action {
-        ConfigAction::Show => ui.page(EXPLAINED),
-        ConfigAction::Check { file } => {
+pub(crate) fn cmd_config(ui: &Ui, command: &ConfigCommand) -> Outcome {
+    match command {
+        ConfigCommand::Show => ui.page(EXPLAINED),
+        ConfigCommand::Check { file } => {
             let settings = Settings::load(file)?;
             let repos = settings.forges.iter().map(|forge| forge.repos.len()).sum::<usize>();
             ui.result("good", &format!("{repos} repositories are served"));

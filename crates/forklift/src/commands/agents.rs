@@ -1,6 +1,7 @@
 //! `forklift agents`: the programs of agents on this machine.
 
 use agent::Provider;
+use clap::Subcommand;
 use engine::install;
 use host::signal::cancel_on_signals;
 use model::exit::ForkliftExit;
@@ -10,8 +11,28 @@ use super::{Places, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::ui::Ui;
 
+/// Install or list the programs of agents.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// Install an agent's program from npm, in the version that forklift was made for
+    Install {
+        /// opencode, codex, claude or pi
+        name: String,
+    },
+    /// Show which programs are installed
+    List,
+}
+
+/// Installs or lists programs of agents.
+pub(crate) fn cmd_agents(ui: &Ui, command: &AgentsCommand) -> Outcome {
+    match command {
+        AgentsCommand::Install { name } => install(ui, name),
+        AgentsCommand::List => list(ui),
+    }
+}
+
 /// Lists the agents, the versions that forklift was made for, and whether they are there.
-pub(crate) fn list(ui: &Ui) -> Outcome {
+fn list(ui: &Ui) -> Outcome {
     let places = Places::from_env()?;
     for provider in Provider::ALL {
         let Some(program) = provider.program() else { continue };
@@ -31,7 +52,7 @@ pub(crate) fn list(ui: &Ui) -> Outcome {
 }
 
 /// Puts an agent's program in place, from npm, in the version that forklift was made for.
-pub(crate) fn install(ui: &Ui, name: &str) -> Outcome {
+fn install(ui: &Ui, name: &str) -> Outcome {
     let places = Places::from_env()?;
     let provider = Provider::parse(name).or_exit(ForkliftExit::Usage)?;
     let program = provider

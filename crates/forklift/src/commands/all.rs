@@ -34,7 +34,7 @@ struct Row {
 }
 
 /// Does them all. Whatever goes wrong with one is told and is no reason to leave out the next.
-pub(crate) fn run(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
+pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
     let places = Places::from_env()?;
     let forks = expand(forks)?;
     block_on(async {

@@ -1,14 +1,15 @@
 //! `forklift attach`: finish a run whose forklift was killed.
 
 use agent::Usage;
+use clap::Args;
 use host::signal::cancel_on_signals;
 use model::exit::ForkliftExit;
 use run_store::env_snapshot::LaterSnapshot;
 use run_store::metadata::load_metadata;
 use run_store::run_dir;
 
+use super::run_args::DEFAULT_WAIT_SECS;
 use super::{Places, block_on};
-use crate::cli::DEFAULT_WAIT_SECS;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::metadata::Metadata;
@@ -21,10 +22,17 @@ use crate::flow::show::show_end;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
 
-/// Goes on from the last thing that the run wrote down.
-pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
+/// Finish a run whose forklift was killed: wait for its box, import, verify, publish
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// The run's name, or the start of it
+    run: String,
+}
+
+/// Continues the run from its last mark.
+pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
     let places = Places::from_env()?;
-    let dir = run_dir::find(&places.runs, name).or_exit(ForkliftExit::Usage)?;
+    let dir = run_dir::find(&places.runs, &args.run).or_exit(ForkliftExit::Usage)?;
     let meta: Metadata = load_metadata(&dir).or_exit(ForkliftExit::Machine)?;
     if dir.is_closed() {
         let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);

@@ -1,5 +1,6 @@
 //! `forklift changelog`: what is coming from upstream, and what would become of it.
 
+use clap::Args;
 use host::git::{GitIdentity, RefName};
 use merge::clean::{Conflict, MergeWish};
 use merge::contract::Protected;
@@ -28,8 +29,21 @@ enum RebaseForecast {
     TooMany,
 }
 
-/// Looks ahead and says what it sees.
-pub(crate) fn run(ui: &Ui, look: &LookArgs, limit: usize) -> Outcome {
+/// Show what is coming from upstream: commits, numbers, and the conflicts to expect
+///
+/// Fetches as a run does and changes nothing. No model is asked.
+#[derive(Debug, Args)]
+pub(crate) struct ChangelogArgs {
+    #[command(flatten)]
+    look: LookArgs,
+    /// Commits and files that are listed at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+}
+
+/// Fetches, tries the merge in memory and shows what it found.
+pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
+    let (look, limit) = (&args.look, args.limit);
     let places = Places::from_env()?;
     block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use clap::Args;
 use host::git::{ObjectFormat, SealedRepo, check_out_fork};
 use model::exit::ForkliftExit;
+
+use shell::agent_settings::DEFAULT_IMAGE;
 
 use super::{Places, block_on};
 use crate::cli::RunArgs;
@@ -69,8 +72,19 @@ Do as you like.
 END
 ";
 
+/// Make a fork with a conflicting upstream in a temporary folder and bring it up to date, without a model
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where the box comes from
+    #[arg(long, value_name = "NAME")]
+    backend: Option<String>,
+    /// The image for docker
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    image: String,
+}
+
 /// Makes the fork and runs forklift in it. Everything stays below one temporary folder, to be looked at.
-pub(crate) fn run(ui: &Ui, backend: Option<String>, image: String) -> Outcome {
+pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
     let folder = tempfile::Builder::new()
         .prefix("forklift-demo-")
         .tempdir()
@@ -84,8 +98,8 @@ pub(crate) fn run(ui: &Ui, backend: Option<String>, image: String) -> Outcome {
         directory: Some(folder.join("fork")),
         provider: "scripted".to_owned(),
         script: Some(script),
-        backend,
-        image,
+        backend: demo.backend,
+        image: demo.image,
         ..RunArgs::default()
     };
     let places = Places {

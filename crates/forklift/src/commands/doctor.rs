@@ -1,17 +1,27 @@
 //! `forklift doctor`: what this machine offers, which backend would be used and why.
 
+use clap::Args;
 use model::exit::ForkliftExit;
 use serde_json::json;
 use shell::Ui;
+use shell::agent_settings::DEFAULT_IMAGE;
 use shell::doctor::Machine;
 
 use super::{Places, block_on};
 use crate::exit::Outcome;
 
-/// Looks around and reports; fails if no run could start here.
-pub(crate) fn run(ui: &Ui, image: &str) -> Outcome {
+/// Show what this machine offers, which backend would be used and why
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The image to look for
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    image: String,
+}
+
+/// Shows the findings; fails if no run could start here.
+pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
     let places = Places::from_env()?;
-    let machine = block_on(async { Ok(Machine::observe(image).await) })?;
+    let machine = block_on(async { Ok(Machine::observe(&args.image).await) })?;
     machine.show(ui);
     ui.result("runs", &places.runs.display().to_string());
     let found = &machine.found;

@@ -1,5 +1,6 @@
 //! `forklift files`: the files that the fork has made its own.
 
+use clap::Args;
 use merge::own::{OwnFile, observe_own_files};
 use model::exit::ForkliftExit;
 use serde_json::{Value, json};
@@ -13,8 +14,22 @@ use crate::ui::Ui;
 /// What stands where a deleted file has no object.
 const NO_OBJECT: &str = "-";
 
-/// Lists them.
-pub(crate) fn run(ui: &Ui, look: &LookArgs, hash: bool) -> Outcome {
+/// List the files in which the fork differs from where it parted from upstream
+///
+/// Each with what the fork did to it and whether upstream touched it as well, which may become a conflict. Files that
+/// only upstream changed or deleted are not listed.
+#[derive(Debug, Args)]
+pub(crate) struct FilesArgs {
+    #[command(flatten)]
+    look: LookArgs,
+    /// Show each file's object id; a file that the fork deleted has none
+    #[arg(long)]
+    hash: bool,
+}
+
+/// Lists the fork's own files.
+pub(crate) fn cmd_files(ui: &Ui, args: &FilesArgs) -> Outcome {
+    let (look, hash) = (&args.look, args.hash);
     let places = Places::from_env()?;
     block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;

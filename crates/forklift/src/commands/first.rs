@@ -1,5 +1,6 @@
 //! `forklift first`: the first commit of upstream's that conflicts with the fork.
 
+use clap::Args;
 use host::git::MergedTree;
 use merge::clean::conflicts_of;
 use model::exit::ForkliftExit;
@@ -15,12 +16,22 @@ use crate::rules::search::{Method, Search};
 use crate::rules::words::counted;
 use crate::ui::Ui;
 
+/// Find the first commit of upstream's that conflicts with the fork
+///
+/// Commits are tried along first parents, oldest first, by merging each into the fork in memory. Nothing conflicts if
+/// the target itself does not.
+#[derive(Debug, Args)]
+pub(crate) struct FirstArgs {
+    #[command(flatten)]
+    look: LookArgs,
+}
+
 /// Finds it, or says that nothing conflicts. The target is tried first: what was settled upstream in the meantime is
 /// nobody's trouble any more.
-pub(crate) fn run(ui: &Ui, look: &LookArgs) -> Outcome {
+pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs) -> Outcome {
     let places = Places::from_env()?;
     block_on_stoppable(async {
-        let preview = Preview::make(ui, look, &places.cache).await?;
+        let preview = Preview::make(ui, &args.look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;
         parted.or_exit(ForkliftExit::Machine)?.ok_or_else(|| preview.unrelated())?;

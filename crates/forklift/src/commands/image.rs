@@ -1,5 +1,6 @@
 //! `forklift image`: make the image that boxes on a container engine come from, and see whether it has what it should.
 
+use clap::{Args, Subcommand};
 use engine::agent_run::BoxLayout;
 use engine::box_command::BoxCommand;
 use engine::launch::Launcher;
@@ -12,9 +13,9 @@ use sandbox::backend::BackendKind;
 use sandbox::docker::{ContextFile, Engine, ImageBuild};
 use sandbox::spec::{BoxLimits, BoxUser, MountAccess, Root};
 use serde_json::json;
+use shell::agent_settings::DEFAULT_IMAGE;
 
 use super::block_on;
-use crate::cli::ImageBuildArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::image::{Tool, judge_tools, parse_tools, tools_script};
 use crate::ui::Ui;
@@ -47,8 +48,42 @@ const fn file(path: &'static str, mode: u32, bytes: &'static [u8]) -> ContextFil
     ContextFile { path, mode, bytes }
 }
 
+/// Build or check the image.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageCommand {
+    Build(ImageBuildArgs),
+    /// Look into an image from a sealed box: every tool, and whether this version of forklift made it
+    Check {
+        /// The image
+        #[arg(value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+        image: String,
+    },
+}
+
+/// Build the image on the engine that answers
+#[derive(Debug, Args)]
+pub(crate) struct ImageBuildArgs {
+    /// The name of the image
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    tag: String,
+    /// The image to start from
+    #[arg(long, value_name = "IMAGE", default_value = "ubuntu:24.04")]
+    base: String,
+    /// Language runtimes, which come from the open internet: any of rust, node, bun and pyenv, or none
+    #[arg(long, value_name = "LIST", default_value = "rust node bun pyenv")]
+    runtimes: String,
+}
+
+/// Builds or checks the image.
+pub(crate) fn cmd_image(ui: &Ui, command: &ImageCommand) -> Outcome {
+    match command {
+        ImageCommand::Build(args) => build(ui, args),
+        ImageCommand::Check { image } => check(ui, image),
+    }
+}
+
 /// Builds the image on the engine that answers.
-pub(crate) fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
+fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
     let recipe = recipe();
     let runtimes = if args.runtimes == "none" { "" } else { &args.runtimes };
     block_on(async {
@@ -71,7 +106,7 @@ pub(crate) fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
 }
 
 /// Looks into an image the way an agent would: from inside a sealed box.
-pub(crate) fn check(ui: &Ui, image: &str) -> Outcome {
+fn check(ui: &Ui, image: &str) -> Outcome {
     let (labels, tools) = block_on(async {
         let engine = Engine::find().await.or_exit(ForkliftExit::Usage)?;
         let Some(labels) = engine.image_labels(image).await else {

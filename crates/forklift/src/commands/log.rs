@@ -1,5 +1,6 @@
 //! `forklift log`: what the agent of a run printed, from the start or as it comes.
 
+use clap::Args;
 use model::exit::ForkliftExit;
 use run_store::run_dir;
 use shell::Ui;
@@ -8,10 +9,20 @@ use shell::agent_log::{LogEnd, print_agent_log};
 use super::Places;
 use crate::exit::{Failure, OrExit, Outcome};
 
-/// Shows the log. Following ends when the box has ended and everything was shown.
-pub(crate) fn run(ui: &Ui, name: &str, follow: bool) -> Outcome {
-    let dir = run_dir::find(&Places::from_env()?.runs, name).or_exit(ForkliftExit::Usage)?;
-    if print_agent_log(ui, &dir, LogEnd::follow(follow))? {
+/// Show what a run's agent printed
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// The run's name, or the start of it
+    run: String,
+    /// Follow the log until the agent has ended
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// Shows the log of the run's agent.
+pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs) -> Outcome {
+    let dir = run_dir::find(&Places::from_env()?.runs, &args.run).or_exit(ForkliftExit::Usage)?;
+    if print_agent_log(ui, &dir, LogEnd::follow(args.follow))? {
         return Ok(ForkliftExit::Success);
     }
     Err(Failure::usage(format!("the run {} has no log: no agent was started", dir.id())))

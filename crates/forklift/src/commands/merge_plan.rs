@@ -21,7 +21,7 @@ use crate::exit::{OrExit, Outcome};
 use crate::flow::ladder::learn_kept;
 use crate::ui::Ui;
 
-/// What to merge.
+/// Merge two commits as far as possible without an agent, and print the plan as JSON
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MergePlanArgs {
     /// The repository
@@ -45,7 +45,7 @@ pub(crate) struct MergePlanArgs {
 }
 
 /// Learns from the merges that are reachable from the fork's commit, merges, and tells.
-pub(crate) fn run(ui: &Ui, args: &MergePlanArgs) -> Outcome {
+pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
     let plan = block_on(async {
         let repo = open(args);
         let ends = PastEnds { tip: &args.ours, upstream: &args.theirs };

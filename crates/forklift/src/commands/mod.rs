@@ -17,6 +17,7 @@ pub(crate) mod replay;
 mod request;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod run_args;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod trust;

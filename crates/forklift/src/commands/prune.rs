@@ -3,22 +3,23 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use host::lock::FileLock;
+use jiff::SignedDuration;
 use model::exit::ForkliftExit;
 use run_store::metadata::load_metadata;
 use run_store::run_dir::{self, BOXES, RunDir};
 use serde_json::json;
 
 use super::{Places, block_on};
-use crate::cli::PruneArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::try_fork_lock;
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
 use crate::rules::judge::Verdict;
-use crate::rules::prune::{Fate, OldRun, PruneWish, RunState, Unpublished, judge_runs};
+use crate::rules::prune::{Fate, OldRun, PruneWish, RunState, Unpublished, judge_runs, parse_age};
 use crate::rules::words::counted;
 use crate::ui::Ui;
 
@@ -28,8 +29,31 @@ const REMOVING: &str = "removing";
 /// Entries of a run that are counted to say how much was freed.
 const MOST_COUNTED: u64 = 5_000_000;
 
+/// Remove old runs
+///
+/// A run is removed when it is both older than --older-than and not among the --keep newest runs of its fork. To go by
+/// age alone give --keep 0; to go by number alone give --older-than 0d. Never removed: a run that is not finished, one
+/// whose box still runs, and the runs of a fork that a forklift is at work on. Not removed without --unpublished: a run
+/// with work that is published nowhere, which is the workspace of an agent that was stuck, out of time, refused or
+/// failed, or a verified commit that could not be published.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Remove only runs that are older: a number and w, d, h or m
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_age)]
+    older_than: SignedDuration,
+    /// Keep the newest N runs of every fork, however old they are
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    keep: usize,
+    /// Show what would be removed and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Remove runs with unpublished work as well
+    #[arg(long)]
+    unpublished: bool,
+}
+
 /// Decides about every run, then removes what is to go.
-pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Outcome {
+pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
     let places = Places::from_env()?;
     block_on(async {
         let dirs = run_dir::list(&places.runs).or_exit(ForkliftExit::Machine)?;

@@ -14,7 +14,7 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::replay_page::{Replayed, render_html, render_text};
 use crate::ui::Ui;
 
-/// What to replay.
+/// Repeat the merges of this fork, and show which needed no person
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReplayArgs {
     /// Look at the fork in this folder instead of the current one
@@ -35,7 +35,7 @@ pub(crate) struct ReplayArgs {
 }
 
 /// Replays, then tells.
-pub(crate) fn run(ui: &Ui, args: &ReplayArgs) -> Outcome {
+pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
     let places = Places::from_env()?;
     let (learned, tried) = block_on(replay(ui, args, &places))?;
     let shown = tried.len().saturating_sub(args.last.unwrap_or(usize::MAX));

@@ -1,32 +1,74 @@
 //! `forklift resume` and `forklift retry`: an earlier run, gone on from or done once more.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use model::exit::ForkliftExit;
 use run_store::run_dir;
 
 use super::Places;
 use super::run::{run_from, run_in};
-use crate::cli::{ResumeArgs, RunArgs};
+use crate::cli::RunArgs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::Metadata;
 use crate::flow::resume::{Earlier, load_args};
 use crate::ui::Ui;
 
-/// Goes on from the workspace of an earlier run.
-pub(crate) fn resume(ui: &Ui, resume: &ResumeArgs, answer: Option<&str>) -> Outcome {
+/// Continue from the workspace of a run that is stuck, out of time or refused
+///
+/// Makes a new run that begins with a copy of the old one's workspace, in the same conversation where the agent can
+/// resume one. The old run stays as it is.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    earlier: EarlierRunArgs,
+    /// Answer to the agent's questions
+    #[arg(long, short, value_name = "TEXT")]
+    answer: Option<String>,
+}
+
+/// Repeat an earlier run, from the fork as it is now
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    #[command(flatten)]
+    earlier: EarlierRunArgs,
+}
+
+/// The earlier run, and what is different this time.
+#[derive(Debug, Args)]
+struct EarlierRunArgs {
+    /// The run's name, or the start of it
+    run: String,
+    /// Time limit of the agent this time, in seconds of wall clock
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
+    /// Additional instruction for the agent
+    #[arg(long, value_name = "TEXT")]
+    instruction: Option<String>,
+    /// What the scripted agent plays this time
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+}
+
+/// Continues from the workspace of an earlier run.
+pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
+    let resume = &args.earlier;
     let places = Places::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
-    let earlier = Earlier::load(&dir, answer.map(str::to_owned))?;
+    let earlier = Earlier::load(&dir, args.answer)?;
     run_from(ui, &asked(&dir, resume)?, &places, Some(earlier))
 }
 
-/// Asks once more for what an earlier run was asked, from the fork as it is now.
-pub(crate) fn retry(ui: &Ui, resume: &ResumeArgs) -> Outcome {
+/// Repeats an earlier run from the fork as it is now.
+pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
+    let resume = &args.earlier;
     let places = Places::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
     run_in(ui, &asked(&dir, resume)?, &places)
 }
 
-fn asked(dir: &run_dir::RunDir, resume: &ResumeArgs) -> Result<RunArgs, crate::exit::Failure> {
+/// The options of the earlier run, with what is different this time.
+fn asked(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, crate::exit::Failure> {
     let meta: Metadata = run_store::metadata::load_metadata(dir).or_exit(ForkliftExit::Machine)?;
     let mut args = load_args(dir)?;
     args.directory = Some(meta.fork.path);

@@ -29,7 +29,7 @@ use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
 use crate::ui::Ui;
 
 /// Runs with the places of the environment.
-pub(crate) fn run(ui: &Ui, args: &RunArgs) -> Outcome {
+pub(crate) fn cmd_run(ui: &Ui, args: &RunArgs) -> Outcome {
     run_in(ui, args, &Places::from_env()?)
 }
 

@@ -11,8 +11,8 @@ use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::{Metadata, Phase, Publication};
 use crate::ui::Ui;
 
-/// Lists them.
-pub(crate) fn run(ui: &Ui) -> Outcome {
+/// Lists the runs.
+pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
     let runs = run_dir::list(&Places::from_env()?.runs).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {
         let rows: Vec<_> = runs

@@ -1,5 +1,6 @@
 //! `forklift show`: one run, with what is known about it.
 
+use clap::Args;
 use model::exit::ForkliftExit;
 use run_store::metadata::load_metadata;
 use run_store::run_dir;
@@ -10,10 +11,17 @@ use crate::flow::metadata::Metadata;
 use crate::flow::show::show_end;
 use crate::ui::Ui;
 
-/// Shows it; as JSON, the whole of its metadata.
-pub(crate) fn run(ui: &Ui, name: &str) -> Outcome {
+/// Show one run
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run's name, or the start of it
+    run: String,
+}
+
+/// Shows the run; as JSON, the whole of its metadata.
+pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
     let places = Places::from_env()?;
-    let dir = run_dir::find(&places.runs, name).or_exit(ForkliftExit::Usage)?;
+    let dir = run_dir::find(&places.runs, &args.run).or_exit(ForkliftExit::Usage)?;
     let meta: Metadata = load_metadata(&dir).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {
         ui.document(&meta);

@@ -17,7 +17,7 @@ use crate::rules::replay_page::one_sided;
 use crate::rules::words::counted;
 use crate::ui::Ui;
 
-/// What to look at.
+/// Show how far each kind of answer to a conflict is trusted in this fork, and why
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TrustArgs {
     /// Look at the fork in this folder instead of the current one
@@ -29,7 +29,7 @@ pub(crate) struct TrustArgs {
 }
 
 /// Learns what is new and shows the record.
-pub(crate) fn run(ui: &Ui, args: &TrustArgs) -> Outcome {
+pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = Places::from_env()?;
     let (learned, structure) = block_on(async {
         let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;

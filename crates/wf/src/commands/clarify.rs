@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
 use model::error_chain;
@@ -10,7 +12,8 @@ use model::id::ClarificationId;
 use serde_json::json;
 
 use super::{App, person};
-use crate::cli::{QueueArg, Which};
+use crate::cli::Which;
+use crate::commands::complete::{question_ids, workstream_ids};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::{self, load_questions, move_answered, name_of};
 use crate::disk::queue::QueueEntry;
@@ -22,8 +25,56 @@ use crate::rules::clarification::{
 };
 use crate::rules::suggest::hint;
 
+/// Questions that wait for a person.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClarifyCommand {
+    /// List questions that wait
+    List {
+        /// Only those of this workstream
+        #[arg(long, short, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
+        workstream: Option<String>,
+        /// Also those that were answered
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show a question
+    Show(QueueArg),
+    /// Answer a question: with an option's number, in words, or in your editor
+    Answer {
+        #[command(flatten)]
+        which: QueueArg,
+        /// The number or id of an option, or words [default: $EDITOR opens]
+        answer: Option<String>,
+    },
+    /// Ask a question of your own
+    Ask {
+        #[command(flatten)]
+        which: Which,
+        /// The question
+        #[arg(long, value_name = "WORDS")]
+        question: String,
+        /// An answer to choose from (repeatable)
+        #[arg(long = "option", value_name = "WORDS")]
+        options: Vec<String>,
+        /// How pressing it is
+        #[arg(long, value_enum, default_value_t)]
+        urgency: Urgency,
+    },
+}
+
+/// A question.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct QueueArg {
+    /// The question, such as CLQ-001
+    #[arg(add = ArgValueCandidates::new(question_ids))]
+    pub(crate) id: String,
+    /// Its workstream, if the id alone is ambiguous
+    #[arg(long, short, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
+    pub(crate) workstream: Option<String>,
+}
+
 /// Lists questions, blocking ones first.
-pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
+pub(crate) async fn cmd_clarify(app: &App, command: ClarifyCommand) -> Outcome {
     let dirs = app.dirs()?;
     let statuses: &[ClarificationStatus] = if all {
         &[ClarificationStatus::Pending, ClarificationStatus::Answered]
@@ -78,7 +129,7 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
 }
 
 /// Shows a question.
-pub(crate) fn show(app: &App, which: &QueueArg) -> Outcome {
+fn show(app: &App, which: &QueueArg) -> Outcome {
     let dirs = app.dirs()?;
     let (_, question) = find(app, &dirs, which, QuestionFilter::Any)?;
     if app.ui.is_json() {
@@ -90,7 +141,7 @@ pub(crate) fn show(app: &App, which: &QueueArg) -> Outcome {
 }
 
 /// Answers a question. It takes only the global lock, so that a person can answer during a run.
-pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> Outcome {
+pub(super) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> Outcome {
     let dirs = app.dirs()?;
     let (_, question) = find(app, &dirs, which, QuestionFilter::Pending)?;
     let typed = match typed {
@@ -117,7 +168,7 @@ pub(crate) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
 }
 
 /// Adds a question.
-pub(crate) async fn ask(
+async fn ask(
     app: &App,
     which: &Which,
     text: String,

@@ -1,5 +1,6 @@
 //! `wf close`: archives a workstream.
 
+use clap::Args;
 use model::exit::WfExit;
 use serde_json::json;
 
@@ -9,12 +10,22 @@ use crate::exit::Outcome;
 use crate::flow::archive::{CloseMode, close};
 use crate::flow::product::open_product;
 
+/// Archive a workstream: its worktree goes, its branch stays
+#[derive(Debug, Args)]
+pub(crate) struct CloseArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Close it although it is not complete, and discard what is not committed
+    #[arg(long)]
+    force: bool,
+}
+
 /// Closes it; its branch stays, and the message says so.
-pub(crate) async fn run(app: &App, which: &Which, force: bool) -> Outcome {
+pub(crate) async fn cmd_close(app: &App, CloseArgs { which, force }: &CloseArgs) -> Outcome {
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;
     let product = open_product(&dirs).await?;
-    let mode = if force { CloseMode::Forced } else { CloseMode::Checked };
+    let mode = if *force { CloseMode::Forced } else { CloseMode::Checked };
     let archive = close(&dirs, &product, &mut workstream, mode).await?;
     let meta = &workstream.meta;
     app.ui.line(&format!("Closed workstream: {}", meta.id));

@@ -1,5 +1,6 @@
 //! `wf conflicts`: overlaps of a workstream with others, and forecasts of the merges.
 
+use clap::Args;
 use host::git::WorktreeRepo;
 use model::error_chain;
 use model::exit::WfExit;
@@ -21,8 +22,19 @@ const SHOWN: usize = 10;
 /// Merges are tried with so many others, those with the most files in common first.
 const TRIED: usize = 20;
 
-/// Shows them.
-pub(crate) async fn run(app: &App, which: &Which, exit_code: bool) -> Outcome {
+/// Show where a workstream overlaps with others, and what merging would bring
+#[derive(Debug, Args)]
+pub(crate) struct ConflictsArgs {
+    #[command(flatten)]
+    which: Which,
+    /// End with status 1 if there is any overlap
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// Shows the overlaps.
+pub(crate) async fn cmd_conflicts(app: &App, args: &ConflictsArgs) -> Outcome {
+    let (which, exit_code) = (&args.which, args.exit_code);
     let dirs = app.dirs()?;
     let target = app.workstream(&dirs, which)?;
     let (all, faults) = dirs.load_workstreams()?;

@@ -1,21 +1,39 @@
 //! `wf delete`: shows what would be deleted, and deletes it with `--confirm`.
 
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
+use crate::commands::complete::workstream_ids;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, Outcome};
 use crate::flow::archive::{RemoteBranchPolicy, RemoteBranchState, delete, observe_remote};
 use crate::flow::product::open_product;
 
+/// Delete a workstream with its worktree and branch; without --confirm only show what would go
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// The workstream
+    #[arg(add = ArgValueCandidates::new(workstream_ids))]
+    id: String,
+    /// Really delete it
+    #[arg(long)]
+    confirm: bool,
+    /// Leave the branch on origin
+    #[arg(long)]
+    keep_remote: bool,
+}
+
 /// Previews or deletes.
-pub(crate) async fn run(app: &App, id: &str, confirm: bool, keep_remote: bool) -> Outcome {
+pub(crate) async fn cmd_delete(app: &App, args: &DeleteArgs) -> Outcome {
+    let DeleteArgs { id, confirm, keep_remote } = args;
     let dirs = app.dirs()?;
     let workstream = dirs.find_workstream(id)?;
-    let policy = if keep_remote { RemoteBranchPolicy::Keep } else { RemoteBranchPolicy::Delete };
-    if !confirm {
+    let policy = if *keep_remote { RemoteBranchPolicy::Keep } else { RemoteBranchPolicy::Delete };
+    if !*confirm {
         return preview(app, &dirs, &workstream, policy).await;
     }
     let product = open_product(&dirs).await?;

@@ -10,7 +10,7 @@ use crate::disk::run_dir::DIFF;
 use crate::exit::{Failure, Outcome};
 
 /// Shows the patch.
-pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
+pub(crate) fn cmd_diff(app: &App, arg: &RunArg) -> Outcome {
     let dirs = app.dirs()?;
     let dir = app.run_dir(&dirs, arg)?;
     let patch = read_optional(&dir.join(DIFF))?.ok_or_else(|| {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use model::exit::WfExit;
 use serde_json::json;
 
@@ -16,8 +17,31 @@ use crate::rules::docs::{Coverage, DocFile, is_page, judge_coverage};
 /// Limit on the files of a documentation.
 const MAX_FILES: usize = 50_000;
 
+/// Documentation of a worktree.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DocsCommand {
+    /// Count pages and pictures, and name pictures that no page mentions
+    Status(Which),
+    /// Remove pictures that no page mentions, in the workstream's worktree; without --apply only name them
+    Cleanup {
+        #[command(flatten)]
+        which: Which,
+        /// Really remove them
+        #[arg(long)]
+        apply: bool,
+    },
+}
+
+/// Counts pages and pictures, or removes pictures that no page mentions.
+pub(crate) async fn cmd_docs(app: &App, command: &DocsCommand) -> Outcome {
+    match command {
+        DocsCommand::Status(which) => status(app, which),
+        DocsCommand::Cleanup { which, apply } => cleanup(app, which, *apply).await,
+    }
+}
+
 /// Shows the coverage.
-pub(crate) fn status(app: &App, which: &Which) -> Outcome {
+fn status(app: &App, which: &Which) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
     let (folder, coverage) = observe(&dirs, &workstream)?;
@@ -32,7 +56,7 @@ pub(crate) fn status(app: &App, which: &Which) -> Outcome {
 }
 
 /// Removes orphaned pictures from the worktree, or names them.
-pub(crate) async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
+async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
     let _run =

@@ -13,7 +13,7 @@ use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::StageRunner;
 
 /// Looks around and tells; status 2 if something must be put right first.
-pub(crate) async fn run(app: &App) -> Outcome {
+pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
     let mut findings = observe_machine().await;
     match app.dirs() {
         Ok(dirs) => findings.extend(observe_project(app, &dirs).await),

@@ -1,7 +1,9 @@
 //! `wf interview`: registers a project and writes its profile, by questions or by flags.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
+use clap::Args;
 use inquire::{Select, Text};
 use model::env_file::EnvFile;
 use model::exit::WfExit;
@@ -13,7 +15,6 @@ use super::project::{
     FoundRepo, Registration, check_prefix, choose_branch, choose_workflow, default_ops, find_repo,
     register,
 };
-use crate::cli::InterviewArgs;
 use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
 use crate::disk::{DiskError, load_env, save};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -22,8 +23,60 @@ use crate::rules::project::Project;
 
 const MODES: [&str; 4] = ["strict", "stage-only", "exceptions", "off"];
 
+/// Register a project and describe how it is built and tested
+///
+/// Asks one question after the other; every question has a flag.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct InterviewArgs {
+    /// Ask nothing; take flags and defaults
+    #[arg(long)]
+    non_interactive: bool,
+    /// The project's name [default: that of the repository's folder]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The product repository [default: the one you stand in]
+    #[arg(long, value_name = "DIR")]
+    repo_path: Option<PathBuf>,
+    /// Where worktrees, runs and locks go [default: <repository>.ops]
+    #[arg(long, value_name = "DIR")]
+    ops_path: Option<PathBuf>,
+    /// The workflow repository [default: the one that is found, or <ops>/workflow]
+    #[arg(long, value_name = "DIR")]
+    workflow_repo: Option<PathBuf>,
+    /// The branch that workstreams start from and are merged into
+    #[arg(long, value_name = "BRANCH")]
+    default_branch: Option<String>,
+    /// What branches of workstreams start with
+    #[arg(long, value_name = "PREFIX")]
+    branch_prefix: Option<String>,
+    /// The Makefile, relative to the repository; empty if there is none
+    #[arg(long, value_name = "PATH")]
+    makefile_path: Option<String>,
+    /// The target of the unit tests; empty to skip them
+    #[arg(long, value_name = "TARGET")]
+    make_target_unit: Option<String>,
+    /// The target of the integration tests; empty to skip them
+    #[arg(long, value_name = "TARGET")]
+    make_target_integration: Option<String>,
+    /// The target of the smoke tests; empty to skip them
+    #[arg(long, value_name = "TARGET")]
+    make_target_smoke: Option<String>,
+    /// The target of the end-to-end tests; empty to skip them
+    #[arg(long, value_name = "TARGET")]
+    make_target_e2e: Option<String>,
+    /// The documentation, relative to the repository
+    #[arg(long, value_name = "PATH")]
+    docs_path: Option<String>,
+    /// When people are asked: strict, stage-only, exceptions or off
+    #[arg(long, value_name = "MODE")]
+    hitl_mode: Option<String>,
+    /// Where raw requirements are, separated by blanks
+    #[arg(long, value_name = "PATHS")]
+    raw_requirements_paths: Option<String>,
+}
+
 /// Asks, checks everything, then writes both files.
-pub(crate) async fn run(app: &App, args: &InterviewArgs) -> Outcome {
+pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let asker = Asker::new(args)?;
     asker.greet(app);
     let here = app.here.display().to_string();

@@ -13,7 +13,7 @@ use crate::rules::conflict::{WorkstreamPaths, count_shared};
 use crate::rules::touched::parse_touched;
 
 /// Lists them. A workstream that cannot be read causes a warning and status 2.
-pub(crate) fn run(app: &App) -> Outcome {
+pub(crate) fn cmd_list(app: &App) -> Outcome {
     let dirs = app.dirs()?;
     let (all, faults) = dirs.load_workstreams()?;
     let active: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();

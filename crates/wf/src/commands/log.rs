@@ -1,5 +1,6 @@
 //! `wf log`: the runs of a workstream, newest first.
 
+use clap::Args;
 use model::exit::WfExit;
 use serde_json::json;
 
@@ -8,14 +9,24 @@ use crate::cli::Which;
 use crate::disk::run_dir::{list_runs, load_result};
 use crate::exit::Outcome;
 
+/// List the runs of a workstream, newest first
+#[derive(Debug, Args)]
+pub(crate) struct RunHistoryArgs {
+    #[command(flatten)]
+    which: Which,
+    /// The most runs to show
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    limit: usize,
+}
+
 /// Lists them. The owner of a run comes from its result, because run names cannot be parsed unambiguously.
-pub(crate) fn run(app: &App, which: &Which, limit: usize) -> Outcome {
+pub(crate) fn cmd_log(app: &App, RunHistoryArgs { which, limit }: &RunHistoryArgs) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
     let (project, id) = (dirs.project.name.as_str(), workstream.meta.id.as_str());
     let mut runs = Vec::new();
     for name in list_runs(&dirs.runs_dir())? {
-        if runs.len() == limit {
+        if runs.len() == *limit {
             break;
         }
         if let Ok(Some(result)) = load_result(&dirs.runs_dir().join(&name))

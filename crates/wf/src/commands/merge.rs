@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
 use forge::Forge;
 use host::git::WorktreeRepo;
 use model::exit::WfExit;
@@ -27,8 +28,19 @@ use crate::rules::profile::{Profile, Suite, SuiteRunner};
 use crate::rules::pull::PullAction;
 use crate::rules::run_id::{RunTopic, run_stem};
 
+/// Merge a workstream that is merge-ready
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Push the merged branch to origin
+    #[arg(long)]
+    push: bool,
+}
+
 /// Merges. Refused while a run is active; the global lock is held only for the merge itself.
-pub(crate) async fn run(app: &App, which: &Which, push: bool) -> Outcome {
+pub(crate) async fn cmd_merge(app: &App, args: &MergeArgs) -> Outcome {
+    let (which, push) = (&args.which, args.push);
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;
     let (profile, _) = dirs.load_profile()?;

@@ -1,5 +1,6 @@
 //! `wf new`: a branch, a worktree and a folder with an empty plan.
 
+use clap::Args;
 use model::exit::WfExit;
 
 use super::App;
@@ -7,18 +8,29 @@ use crate::exit::Outcome;
 use crate::flow::create::{CreateRequest, create};
 use crate::flow::product::open_product;
 
+/// Create a workstream: a branch, a worktree and an empty plan
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Lower-case letters, digits, _ and -, starting with a letter
+    id: String,
+    /// 1 to 100 characters
+    title: String,
+    /// Paths that it is expected to touch, separated by blanks
+    #[arg(default_value = "")]
+    expected_paths: String,
+    /// Start of the branch name, instead of BRANCH_PREFIX
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+}
+
 /// Makes the workstream, or nothing.
-pub(crate) async fn run(
-    app: &App,
-    id: &str,
-    title: &str,
-    expected: &str,
-    prefix: Option<&str>,
-) -> Outcome {
+pub(crate) async fn cmd_new(app: &App, args: &NewArgs) -> Outcome {
+    let NewArgs { id, title, expected_paths: expected, prefix } = args;
     let dirs = app.dirs()?;
     let product = open_product(&dirs).await?;
     let (workstream, warnings) =
-        create(&dirs, &product, &CreateRequest { id, title, expected, prefix }).await?;
+        create(&dirs, &product, &CreateRequest { id, title, expected, prefix: prefix.as_deref() })
+            .await?;
     for warning in warnings {
         app.ui.warn(&warning);
     }

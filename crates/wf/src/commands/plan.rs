@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use model::exit::WfExit;
 use model::redact::Redactor;
 use run_store::commands_log::CommandsLog;
@@ -12,7 +13,7 @@ use similar::TextDiff;
 
 use super::clarify::{editor, open_editor};
 use super::{App, person};
-use crate::cli::{PlanArgs, Which};
+use crate::cli::Which;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::WfRunDir;
 use crate::disk::secrets::load_secrets;
@@ -29,8 +30,25 @@ use crate::rules::run_id::{RunTopic, run_stem};
 const DRAFT: &str = "plan.draft.md";
 const DRAFT_BASE: &str = "plan.draft.base.md";
 
+/// Let an agent draft micro-commits for a story, look at them, accept them
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    which: Which,
+    /// The story: a file, - for standard input, or the words themselves
+    #[arg(long, value_name = "TEXT|FILE")]
+    from: Option<String>,
+    /// Make the draft the plan
+    #[arg(long)]
+    accept: bool,
+    /// Open the draft in VISUAL or EDITOR first
+    #[arg(long)]
+    edit: bool,
+}
+
 /// Drafts, edits and accepts, depending on the flags.
-pub(crate) async fn run(app: &App, which: &Which, args: &PlanArgs) -> Outcome {
+pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
+    let which = &args.which;
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "plan")?;

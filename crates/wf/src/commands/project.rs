@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 use host::git::WorktreeRepo;
 use model::env_file::EnvFile;
 use model::error_chain;
@@ -10,7 +12,7 @@ use model::id::{BranchName, ProjectName};
 use serde_json::json;
 
 use super::App;
-use crate::cli::ProjectAddArgs;
+use crate::commands::complete::project_names;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workflow::{PROJECT_ENV, Workflow};
 use crate::disk::{DiskError, load_env, make_dir, save};
@@ -24,8 +26,53 @@ pub(crate) struct Registration {
     pub(crate) workflow: Workflow,
 }
 
+/// Projects of the workflow repository.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProjectCommand {
+    Add(ProjectAddArgs),
+    /// List projects
+    List,
+    /// Show a project and its profile
+    Show {
+        /// The project [default: the one that is meant]
+        #[arg(add = ArgValueCandidates::new(project_names))]
+        name: Option<String>,
+    },
+}
+
+/// Register a project, with a profile of defaults
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProjectAddArgs {
+    /// The project's name
+    name: String,
+    /// The product repository
+    #[arg(long, value_name = "DIR")]
+    repo_path: PathBuf,
+    /// Where worktrees, runs and locks go [default: <repository>.ops]
+    #[arg(long, value_name = "DIR")]
+    ops_path: Option<PathBuf>,
+    /// The workflow repository [default: the one that is found, or <ops>/workflow]
+    #[arg(long, value_name = "DIR")]
+    workflow_repo: Option<PathBuf>,
+    /// The branch that workstreams start from [default: the one that is checked out]
+    #[arg(long, value_name = "BRANCH")]
+    default_branch: Option<String>,
+    /// What branches of workstreams start with [default: feat]
+    #[arg(long, value_name = "PREFIX")]
+    branch_prefix: Option<String>,
+}
+
+/// Registers, lists or shows projects.
+pub(crate) async fn cmd_project(app: &App, command: &ProjectCommand) -> Outcome {
+    match command {
+        ProjectCommand::Add(args) => add(app, args).await,
+        ProjectCommand::List => list(app),
+        ProjectCommand::Show { name } => show(app, name.as_deref()),
+    }
+}
+
 /// Registers a project.
-pub(crate) async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
+async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
     let repo = find_repo(&args.repo_path, &app.here).await?;
     let registration = Registration {
         project: Project {
@@ -139,7 +186,7 @@ pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf
 }
 
 /// Lists projects.
-pub(crate) fn list(app: &App) -> Outcome {
+fn list(app: &App) -> Outcome {
     let workflow = Workflow::find(&app.here)?
         .ok_or_else(|| Failure::usage("no workflow repository found; make one: wf interview"))?;
     let (mut rows, mut values, mut status) = (Vec::new(), Vec::new(), WfExit::Success);
@@ -166,7 +213,7 @@ pub(crate) fn list(app: &App) -> Outcome {
 }
 
 /// Shows a project and its profile.
-pub(crate) fn show(app: &App, name: Option<&str>) -> Outcome {
+fn show(app: &App, name: Option<&str>) -> Outcome {
     let dirs = match name {
         Some(name) => ProjectDirs::resolve(Some(name), &app.here)?,
         None => app.dirs()?,

@@ -1,5 +1,6 @@
 //! `wf prune`: removes superseded copies of failed runs. Their records stay.
 
+use clap::Args;
 use model::error_chain;
 use model::exit::WfExit;
 use serde_json::json;
@@ -13,8 +14,17 @@ use crate::flow::stage::{has_copy, remove_copy};
 use crate::rules::prune::{CopyVerdict, RunCopy, judge_copy};
 use crate::rules::result::RunResult;
 
+/// Remove the copies that failed runs left, once their micro-commit is accepted; without --apply only name them
+#[derive(Debug, Args)]
+pub(crate) struct PruneCopiesArgs {
+    /// Really remove them
+    #[arg(long)]
+    apply: bool,
+}
+
 /// Removes or lists superseded copies.
-pub(crate) async fn run(app: &App, apply: bool) -> Outcome {
+pub(crate) async fn cmd_prune(app: &App, args: &PruneCopiesArgs) -> Outcome {
+    let apply = args.apply;
     let dirs = app.dirs()?;
     let _lock = dirs.lock_global("prune").await?;
     let (left, results) = observe(app, &dirs)?;

@@ -1,19 +1,31 @@
 //! `wf refresh`: updates the touched files of workstreams and the table of active ones.
 
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use model::error_chain;
 use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
+use crate::commands::complete::workstream_ids;
 use crate::disk::registry::is_active;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Refreshed, Tips, refresh_all};
 
+/// Find out which files workstreams have touched
+#[derive(Debug, Args)]
+pub(crate) struct RefreshArgs {
+    /// The workstream [default: all]
+    #[arg(add = ArgValueCandidates::new(workstream_ids))]
+    id: Option<String>,
+}
+
 /// Refreshes one workstream, or all. Uncommitted changes are checked only for a named workstream; for all of them this
 /// would read every file of every worktree.
-pub(crate) async fn run(app: &App, id: Option<&str>) -> Outcome {
+pub(crate) async fn cmd_refresh(app: &App, args: &RefreshArgs) -> Outcome {
+    let id = args.id.as_deref();
     let dirs = app.dirs()?;
     let product = open_product(&dirs).await?;
     let _lock = dirs.lock_global("refresh").await?;

@@ -1,5 +1,6 @@
 //! `wf run`: takes the next micro-commit through all stages, once or until something needs a person.
 
+use clap::Args;
 use model::exit::WfExit;
 use model::id::WorkstreamId;
 
@@ -12,8 +13,22 @@ use crate::flow::run::{RunOptions, run as run_cycles};
 use crate::flow::stage::StageRunner;
 use crate::rules::pipeline::RunMode;
 
+/// Take the next micro-commit through all stages
+#[derive(Debug, Args)]
+pub(crate) struct RunCycleArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Run one cycle (the default)
+    #[arg(long, conflicts_with = "looped")]
+    once: bool,
+    /// Run cycles until something needs you
+    #[arg(long = "loop")]
+    looped: bool,
+}
+
 /// Runs. An unknown workstream is an error inside the run, so that it gets a run directory.
-pub(crate) async fn run(app: &App, which: &Which, looped: bool) -> Outcome {
+pub(crate) async fn cmd_run(app: &App, args: &RunCycleArgs) -> Outcome {
+    let (which, looped) = (&args.which, args.looped && !args.once);
     let dirs = app.dirs()?;
     let id = match &which.id {
         Some(typed) => WorkstreamId::parse(typed).or_exit(WfExit::Config)?,

@@ -10,7 +10,7 @@ use crate::disk::{names_in, read_optional};
 use crate::exit::Outcome;
 
 /// Shows it; as JSON, its result and its files.
-pub(crate) fn run(app: &App, arg: &RunArg) -> Outcome {
+pub(crate) fn cmd_show(app: &App, arg: &RunArg) -> Outcome {
     let dirs = app.dirs()?;
     let dir = app.run_dir(&dirs, arg)?;
     let result = load_result(&dir)?;

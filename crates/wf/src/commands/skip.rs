@@ -1,5 +1,6 @@
 //! `wf skip`: marks a micro-commit as done without implementing it.
 
+use clap::Args;
 use model::exit::WfExit;
 use model::id::MicroCommitId;
 use serde_json::json;
@@ -10,13 +11,22 @@ use crate::disk::{DiskError, save};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::plan::mark_done;
 
+/// Mark the next micro-commit as done without doing it
+#[derive(Debug, Args)]
+pub(crate) struct SkipArgs {
+    #[command(flatten)]
+    which: Which,
+    /// The micro-commit, instead of the next one
+    #[arg(long, value_name = "COMMIT")]
+    commit: Option<String>,
+    /// Reason for the notes
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
+}
+
 /// Marks it and records who skipped it and why. Refused while a run is active.
-pub(crate) async fn run(
-    app: &App,
-    which: &Which,
-    commit: Option<&str>,
-    message: Option<&str>,
-) -> Outcome {
+pub(crate) async fn cmd_skip(app: &App, args: &SkipArgs) -> Outcome {
+    let SkipArgs { which, commit, message } = args;
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "skip")?;
@@ -38,7 +48,7 @@ pub(crate) async fn run(
         Failure::usage(format!("the plan has no {id}{hint}"))
     })?;
     save(&path, marked.as_bytes())?;
-    let why = message.map(|message| format!(": {message}")).unwrap_or_default();
+    let why = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
     workstream.note(&format!("{} skipped {id}{why}", person()), host::clock::now())?;
     app.ui.line(&format!("Skipped {id}"));
     app.ui.document(&json!({"workstream": workstream.meta.id, "skipped": id}));

@@ -28,7 +28,7 @@ struct StatusView {
 }
 
 /// Shows it.
-pub(crate) fn run(app: &App, which: &Which) -> Outcome {
+pub(crate) fn cmd_status(app: &App, which: &Which) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
     let questions = load_questions(&workstream.dir, ClarificationStatus::Pending)?;

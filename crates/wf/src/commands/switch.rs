@@ -1,13 +1,24 @@
 //! `wf use`: sets the default workstream.
 
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
+use crate::commands::complete::workstream_ids;
 use crate::exit::Outcome;
 
+/// Choose the workstream that commands mean when they name none
+#[derive(Debug, Args)]
+pub(crate) struct UseArgs {
+    /// The workstream
+    #[arg(add = ArgValueCandidates::new(workstream_ids))]
+    id: String,
+}
+
 /// Chooses it.
-pub(crate) fn run(app: &App, id: &str) -> Outcome {
+pub(crate) fn cmd_use(app: &App, UseArgs { id }: &UseArgs) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = dirs.find_workstream(id)?;
     dirs.set_current(&workstream.meta.id)?;

@@ -1,12 +1,14 @@
 //! `wf uat`: lists, shows, passes and fails acceptance tests.
 
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 use model::exit::WfExit;
 use model::id::UatId;
 use serde_json::json;
 
 use super::clarify::chosen;
 use super::{App, person};
-use crate::cli::UatArg;
+use crate::commands::complete::{uat_ids, workstream_ids};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::queue::QueueEntry;
 use crate::disk::uat::{load_uats, move_uat, name_of};
@@ -16,8 +18,55 @@ use crate::flow::gate::{require_readable, update_status};
 use crate::rules::suggest::hint;
 use crate::rules::uat::{Uat, UatStatus, render_uat};
 
+/// Acceptance tests that wait for a person.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UatCommand {
+    /// List acceptance tests that wait
+    List {
+        /// Only those of this workstream
+        #[arg(long, short, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
+        workstream: Option<String>,
+        /// Also those that have a verdict
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show an acceptance test
+    Show(UatArg),
+    /// Accept
+    Pass(UatArg),
+    /// Do not accept, and say why
+    Fail {
+        #[command(flatten)]
+        which: UatArg,
+        /// What is wrong (repeatable)
+        #[arg(long, value_name = "WORDS", required = true)]
+        issues: Vec<String>,
+    },
+}
+
+/// An acceptance test.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UatArg {
+    /// The acceptance test, such as UAT-001
+    #[arg(add = ArgValueCandidates::new(uat_ids))]
+    id: String,
+    /// Its workstream, if the id alone is ambiguous
+    #[arg(long, short, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
+    workstream: Option<String>,
+}
+
+/// Lists, shows, passes or fails acceptance tests.
+pub(crate) async fn cmd_uat(app: &App, command: UatCommand) -> Outcome {
+    match command {
+        UatCommand::List { workstream, all } => list(app, workstream.as_deref(), all),
+        UatCommand::Show(which) => show(app, &which),
+        UatCommand::Pass(which) => pass(app, &which).await,
+        UatCommand::Fail { which, issues } => fail(app, &which, issues).await,
+    }
+}
+
 /// Lists acceptance tests.
-pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
+fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     let dirs = app.dirs()?;
     let statuses: &[UatStatus] = if all { &UatStatus::ALL } else { &[UatStatus::Pending] };
     let mut entries = Vec::new();
@@ -60,7 +109,7 @@ pub(crate) fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
 }
 
 /// Shows an acceptance test.
-pub(crate) fn show(app: &App, which: &UatArg) -> Outcome {
+fn show(app: &App, which: &UatArg) -> Outcome {
     let dirs = app.dirs()?;
     let (_, _, uat) = find(app, &dirs, which)?;
     if app.ui.is_json() {
@@ -72,12 +121,12 @@ pub(crate) fn show(app: &App, which: &UatArg) -> Outcome {
 }
 
 /// Accepts.
-pub(crate) async fn pass(app: &App, which: &UatArg) -> Outcome {
+async fn pass(app: &App, which: &UatArg) -> Outcome {
     judge(app, which, |uat| uat.passed(person(), host::clock::now())).await
 }
 
 /// Fails an acceptance test with its issues.
-pub(crate) async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
+async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
     if issues.iter().any(|issue| issue.trim().is_empty()) {
         return Err(Failure::usage("an issue is empty; say what is wrong"));
     }

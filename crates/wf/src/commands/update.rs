@@ -1,5 +1,6 @@
 //! `wf update`: brings a workstream's branch up to date with its base branch.
 
+use clap::Args;
 use merge::ladder::decide::Trust;
 use model::exit::WfExit;
 use serde_json::json;
@@ -12,8 +13,19 @@ use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh};
 use crate::flow::update::{Updated, render_receipt, update};
 
+/// Bring a workstream's branch up to date with its base branch
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArgs {
+    #[command(flatten)]
+    which: Which,
+    /// How sure an answer to a conflict must be, from 0 to 1; at 1 no conflict is resolved
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = Trust::parse)]
+    trust: Trust,
+}
+
 /// Updates. Refused while a run is active.
-pub(crate) async fn run(app: &App, which: &Which, trust: Trust) -> Outcome {
+pub(crate) async fn cmd_update(app: &App, args: &UpdateArgs) -> Outcome {
+    let (which, trust) = (&args.which, args.trust);
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
     let product = open_product(&dirs).await?;

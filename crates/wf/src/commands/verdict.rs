@@ -1,5 +1,6 @@
 //! `wf approve` and `wf reject`: a person's word on the last micro-commit, where the profile wants people to see every one
 
+use clap::Args;
 use model::exit::WfExit;
 use model::id::MicroCommitId;
 use serde_json::json;
@@ -18,7 +19,7 @@ use crate::rules::plan::mark_undone;
 use crate::rules::status::WorkstreamStatus;
 
 /// Records the approval of the last micro-commit.
-pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
+pub(crate) async fn cmd_approve(app: &App, which: &Which) -> Outcome {
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;
     let (commit, sha) = last_accepted(&dirs, &workstream)?;
@@ -32,9 +33,24 @@ pub(crate) async fn approve(app: &App, which: &Which) -> Outcome {
     Ok(WfExit::Success)
 }
 
+/// Send the last micro-commit back to the agent, and say why
+#[derive(Debug, Args)]
+pub(crate) struct RejectArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Reason, for the agent
+    #[arg(long, short, value_name = "TEXT")]
+    message: String,
+}
+
+/// Rejects the last micro-commit.
+pub(crate) async fn cmd_reject(app: &App, args: &RejectArgs) -> Outcome {
+    reject(app, &args.which, &args.message).await
+}
+
 /// Marks the last micro-commit as not done and records the reason for the agent's next attempt. Its commits stay on the
 /// branch.
-pub(crate) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
+pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     if words.trim().is_empty() {
         return Err(Failure::usage("say why, so that the agent can do better: -m WORDS"));
     }

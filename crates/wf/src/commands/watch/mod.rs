@@ -18,7 +18,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use self::pager::{Paper, open_paper};
 use self::screen::{Screen, parse_key};
 use super::App;
-use crate::cli::{QueueArg, Which};
+use super::clarify::QueueArg;
+use crate::cli::Which;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::board::{BoardStamp, observe_board, observe_stamp};
@@ -36,7 +37,7 @@ enum WatchStep {
 }
 
 /// Shows the board until the user quits.
-pub(crate) async fn run(app: &App) -> Outcome {
+pub(crate) async fn cmd_watch(app: &App) -> Outcome {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage("wf watch needs a terminal; elsewhere use: wf list --json"));
     }
@@ -157,7 +158,7 @@ impl WatchScreen {
                 outcome.map(|_| format!("Answered {question}; go on: wf run {workstream}"))
             }
             BoardAction::Approve(id) => {
-                let outcome = super::verdict::approve(&self.silent, &named(&id)).await;
+                let outcome = super::verdict::cmd_approve(&self.silent, &named(&id)).await;
                 outcome.map(|_| format!("Approved; go on: wf run {id}"))
             }
             BoardAction::Reject { workstream, words } => {

@@ -1,0 +1,173 @@
+//! Options of `forklift` itself.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use merge::ladder::decide::{Trust, TrustError};
+use serde::{Deserialize, Serialize};
+use shell::agent_settings::DEFAULT_IMAGE;
+
+use crate::rules::strategy::Strategy;
+use crate::rules::target::Target;
+
+/// Options of a run. They are kept with it, so that a later run can repeat it.
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RunArgs {
+    /// Work on the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// The agent: opencode, codex, claude, pi or scripted
+    #[arg(long, value_name = "NAME", default_value = "opencode")]
+    pub(crate) provider: String,
+    /// What the scripted agent plays (see `forklift script`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Where the box comes from: docker or bwrap [default: docker if an engine answers and holds the image, else bwrap]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// The image for docker
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
+    pub(crate) image: String,
+    /// Time limit of the agent in seconds of wall clock
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: u64,
+    /// When an agent is started: only when git cannot merge by itself, or always
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = AgentWhen::Conflict)]
+    pub(crate) agent_when: AgentWhen,
+    /// Publish although work of the fork was lost
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+    /// The repository's address on its forge, if origin's address does not say it
+    #[arg(long, value_name = "URL")]
+    pub(crate) forge_url: Option<String>,
+    /// What to take from upstream: tip, latest-tag, or the name of a tag, branch or commit [default: what FORK.md says,
+    /// else tip]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<Target>,
+    /// How: a merge commit, or the fork's commits rebased on top of upstream's [default: what FORK.md says, else merge]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub(crate) strategy: Option<Strategy>,
+    /// How sure an answer to a conflict must be for it to be settled without an agent, from 0 to 1; 1 is never [default: what
+    /// FORK.md says, else 0.9]
+    #[arg(long, value_name = "SHARE", value_parser = parse_trust)]
+    pub(crate) trust: Option<f64>,
+    /// Additional instruction for the agent, for this run alone
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instruction: Option<String>,
+    /// Run this command line on every verdict, with the verdict as JSON on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) notify_cmd: Option<String>,
+    /// Seconds to wait for another forklift on the same fork
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_WAIT_SECS)]
+    pub(crate) wait: u64,
+    /// The branch to bring up to date, here and upstream
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    pub(crate) main_branch: String,
+    /// The model, instead of the configured one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The model's variant, instead of the configured one
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) variant: Option<String>,
+    /// The agent's profile, instead of the configured one
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// The address of the model server, instead of the one that the model's name implies
+    #[arg(long, value_name = "URL", help_heading = "Model and network")]
+    pub(crate) model_url: Option<String>,
+    /// A file (mode 0600) with the model's key, instead of the variable that is usual for the server
+    #[arg(long, value_name = "FILE", help_heading = "Model and network")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// A command line that prints the model's key; run outside the box, and again after a 401
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        conflicts_with = "key_file",
+        help_heading = "Model and network"
+    )]
+    pub(crate) key_command: Option<String>,
+    /// Stop using the model after so many dollars, counted with --price
+    #[arg(long, value_name = "USD", requires = "price", help_heading = "Model and network")]
+    pub(crate) max_usd: Option<f64>,
+    /// Stop using the model after so many tokens
+    #[arg(long, value_name = "N", help_heading = "Model and network")]
+    pub(crate) max_tokens: Option<u64>,
+    /// What a million tokens cost in dollars: IN,OUT
+    #[arg(long, value_name = "IN,OUT", help_heading = "Model and network")]
+    pub(crate) price: Option<String>,
+    /// What the agent may reach: none, model-only, packages or open (all public addresses) [default: packages; none for
+    /// the scripted agent]
+    #[arg(long, value_name = "PROFILE", help_heading = "Model and network")]
+    pub(crate) egress: Option<String>,
+    /// Allow one more host, or *.suffix (repeatable)
+    #[arg(long, value_name = "HOST", help_heading = "Model and network")]
+    pub(crate) allow: Vec<String>,
+    /// Let this exact address count as public: a model server or mirror of your own (repeatable)
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Model and network")]
+    pub(crate) permit_private: Vec<SocketAddr>,
+    /// Seconds without output or traffic after which the agent is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_SILENCE_SECS)]
+    pub(crate) silence: u64,
+}
+
+impl Default for RunArgs {
+    /// Options of a bare `forklift`.
+    fn default() -> Self {
+        Self {
+            directory: None,
+            provider: "opencode".to_owned(),
+            script: None,
+            backend: None,
+            image: DEFAULT_IMAGE.to_owned(),
+            timeout: DEFAULT_TIMEOUT_SECS,
+            agent_when: AgentWhen::Conflict,
+            accept_loss: false,
+            forge_url: None,
+            target: None,
+            strategy: None,
+            trust: None,
+            instruction: None,
+            notify_cmd: None,
+            wait: DEFAULT_WAIT_SECS,
+            main_branch: "main".to_owned(),
+            model: None,
+            variant: None,
+            agent: None,
+            model_url: None,
+            key_file: None,
+            key_command: None,
+            max_usd: None,
+            max_tokens: None,
+            price: None,
+            egress: None,
+            allow: Vec::new(),
+            permit_private: Vec::new(),
+            silence: DEFAULT_SILENCE_SECS,
+        }
+    }
+}
+
+fn parse_trust(text: &str) -> Result<f64, TrustError> {
+    Trust::parse(text).map(Trust::share)
+}
+
+/// Ten minutes: as long as a run usually takes.
+pub(crate) const DEFAULT_WAIT_SECS: u64 = 600;
+
+/// Three minutes.
+const DEFAULT_SILENCE_SECS: u64 = 180;
+
+/// When an agent is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AgentWhen {
+    /// When git cannot merge by itself
+    Conflict,
+    /// For every merge
+    Always,
+}
+
+/// Eight minutes.
+const DEFAULT_TIMEOUT_SECS: u64 = 480;
