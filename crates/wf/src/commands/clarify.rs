@@ -73,8 +73,22 @@ pub(crate) struct QueueArg {
     pub(crate) workstream: Option<String>,
 }
 
-/// Lists questions, blocking ones first.
+/// Lists, shows, answers or asks questions.
 pub(crate) async fn cmd_clarify(app: &App, command: ClarifyCommand) -> Outcome {
+    match command {
+        ClarifyCommand::List { workstream, all } => list(app, workstream.as_deref(), all),
+        ClarifyCommand::Show(which) => show(app, &which),
+        ClarifyCommand::Answer { which, answer: typed } => {
+            answer(app, &which, typed.as_deref()).await
+        }
+        ClarifyCommand::Ask { which, question, options, urgency } => {
+            ask(app, &which, question, options, urgency).await
+        }
+    }
+}
+
+/// Lists questions, blocking ones first.
+fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     let dirs = app.dirs()?;
     let statuses: &[ClarificationStatus] = if all {
         &[ClarificationStatus::Pending, ClarificationStatus::Answered]
