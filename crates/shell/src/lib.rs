@@ -6,13 +6,14 @@
 //! - [`failure`]: an error with its exit status and its remedy.
 //! - [`runtime`]: the async runtime of a command, and how signals stop it.
 //! - [`cli`]: flags and commands that every program has.
-//! - [`doctor`], [`agent_log`], [`agent_settings`]: what commands of several programs have in common.
+//! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: what commands of several programs have in common.
 
 pub mod agent_log;
 pub mod agent_settings;
 pub mod cli;
 pub mod doctor;
 pub mod failure;
+pub mod pull;
 pub mod runtime;
 pub mod start;
 pub mod terminal;

@@ -8,6 +8,7 @@ use host::git::{SealedRepo, push_problem};
 use model::id::{BranchName, Sha};
 use model::redact::Redactor;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
+use shell::pull::{PullEdit, open_pull};
 
 use super::access::ForgeAccess;
 use super::metadata::{Metadata, Publication, PullReference};
@@ -103,9 +104,12 @@ impl Publisher<'_> {
     /// Opens the pull request, or writes our part of the one that is there anew. What people wrote stays.
     async fn write_pull(&self, text: &PullText) -> Result<PullRequest, Failure> {
         let forge = self.access.open().await?;
-        let Some(there) = forge.find_pull(&text.head).await.or_general()? else {
-            return forge.create_pull(&text.new_pull()).await.or_general();
-        };
+        let renew = |there: &PullRequest| self.renew(there, text);
+        open_pull(&forge, &text.new_pull(), renew).await.or_general()
+    }
+
+    /// Our part of a pull request that is there, written again; `None` if that changes nothing.
+    fn renew(&self, there: &PullRequest, text: &PullText) -> Option<PullEdit> {
         let link = match closes_issue(&there.body, self.access.env.issue) {
             true => Link::Kept,
             false => Link::Lost,
@@ -113,10 +117,8 @@ impl Publisher<'_> {
         let body = renew_body(&there.body, &text.section, link);
         let body = body.unwrap_or_else(|| there.body.clone());
         let title = choose_title(&there.title, self.title_before, &text.title);
-        if (title, body.trim_end()) == (there.title.as_str(), there.body.trim_end()) {
-            return Ok(there);
-        }
-        forge.update_pull(there.number, title, &body).await.or_general()
+        let same = (title, body.trim_end()) == (there.title.as_str(), there.body.trim_end());
+        (!same).then(|| PullEdit { title: title.to_owned(), body })
     }
 
     /// The agent's words do nothing by themselves: no other issue is closed, nobody is called.

@@ -8,7 +8,8 @@ use forge::{
 };
 use model::exit::ForkliftExit;
 use model::secret::Secret;
-use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
+use run_store::operation_log::OperationLog;
+use shell::pull::{PullEdit, logged, open_pull as open_once};
 
 use super::metadata::{Publication, PullReference};
 use crate::exit::{Failure, OrExit};
@@ -90,21 +91,20 @@ pub(crate) async fn open_pull(
         return Ok(());
     };
     let target = format!("{} {}", address.full_name(), pull.head);
-    let note = |outcome| Operation::new("pull", target.clone(), outcome);
-    log.append(&note(OperationOutcome::Intended)).or_exit(ForkliftExit::Machine)?;
-    match publish(&address, token, plan.kind, pull).await {
+    let act = async {
+        publish(&address, token, plan.kind, pull).await.or_exit(ForkliftExit::PublishFailed)
+    };
+    match logged(log, "pull", &target, act).await? {
         Ok(opened) => {
-            log.append(&note(OperationOutcome::Done)).or_exit(ForkliftExit::Machine)?;
             publication.pull = Some(PullReference { number: opened.number, url: opened.url });
         }
-        Err(error) => {
-            log.append(&note(OperationOutcome::Failed)).or_exit(ForkliftExit::Machine)?;
+        Err(failure) => {
             publication.pull_text = Some(keep_text(folder, pull)?);
-            publication.problem = Some(match &error {
-                ForgeError::UnknownForge { .. } | ForgeError::LoginWanted { .. } => {
-                    format!("{error}: set {KIND_VARIABLE} to gitea, github or gitlab")
+            publication.problem = Some(match failure.forge() {
+                Some(ForgeError::UnknownForge { .. } | ForgeError::LoginWanted { .. }) => {
+                    format!("{failure}: set {KIND_VARIABLE} to gitea, github or gitlab")
                 }
-                _ => error.to_string(),
+                _ => failure.to_string(),
             });
         }
     }
@@ -130,10 +130,7 @@ async fn publish(
     let setting = ForgeSetting { kind, ..ForgeSetting::default() };
     let forge = Forge::open(address, token, &setting).await?;
     // A forklift that was killed after the forge had said yes finds its own pull request here.
-    let opened = match forge.find_pull(&pull.head).await? {
-        Some(there) => forge.update_pull(there.number, &pull.title, &pull.body).await?,
-        None => forge.create_pull(pull).await?,
-    };
+    let opened = open_once(&forge, pull, |_| Some(PullEdit::of(pull))).await?;
     for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {
         if earlier.number != opened.number && earlier.base_branch == pull.base.as_str() {
             let successor = forge.reference(Thread::Pull(opened.number));

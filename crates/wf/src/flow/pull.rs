@@ -8,7 +8,9 @@ use host::git::WorktreeRepo;
 use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 use model::secret::Secret;
+use run_store::operation_log::OperationOutcome;
 use serde_json::json;
+use shell::pull::{EffectLog, PullEdit, logged, open_pull};
 
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::EVENTS;
@@ -145,14 +147,15 @@ pub(crate) async fn publish(
 ) -> Result<(PullRequest, Sha), Failure> {
     let meta = &workstream.meta;
     let log = run_dir.join(EVENTS);
+    let log = EventLog(&log);
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let tip = tip.ok_or_else(|| {
         Failure::new(WfExit::Implement, format!("{} does not exist any more", meta.branch))
     })?;
     let remote = origin()?;
     let push = product.push_branch(&remote, &meta.branch, PUSH_LIMIT);
-    noted(&log, "push", meta.branch.as_str(), async { push.await.or_exit(WfExit::General) })
-        .await?;
+    let push = async { push.await.or_exit(WfExit::General) };
+    logged(&log, "push", meta.branch.as_str(), push).await??;
     host::failpoint::hit("pull-after-push");
     let plan = workstream.load_plan()?;
     let pull = NewPull {
@@ -162,35 +165,29 @@ pub(crate) async fn publish(
         base: meta.base_branch.clone(),
         labels: Vec::new(),
     };
-    let opened = noted(&log, "pull", meta.branch.as_str(), open(forge, &pull)).await?;
+    let open = async {
+        let renew = |_: &PullRequest| Some(PullEdit::of(&pull));
+        open_pull(forge, &pull, renew).await.or_exit(WfExit::General)
+    };
+    let opened = logged(&log, "pull", meta.branch.as_str(), open).await??;
     host::failpoint::hit("pull-after-open");
     Ok((opened, tip))
 }
 
-async fn open(forge: &Forge, pull: &NewPull) -> Result<PullRequest, Failure> {
-    match forge.find_pull(&pull.head).await.or_exit(WfExit::General)? {
-        Some(there) => forge.update_pull(there.number, &pull.title, &pull.body).await,
-        None => forge.create_pull(pull).await,
-    }
-    .or_exit(WfExit::General)
-}
+/// The events of a run, as the log of its effects.
+struct EventLog<'a>(&'a Path);
 
-/// Does something to others with its intent written down before and its outcome after.
-async fn noted<T>(
-    log: &Path,
-    kind: &'static str,
-    target: &str,
-    act: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let note = |outcome: &str| {
+impl EffectLog<WfExit> for EventLog<'_> {
+    fn note(
+        &self,
+        operation: &str,
+        target: &str,
+        outcome: OperationOutcome,
+    ) -> Result<(), Failure> {
         let now = stamp(host::clock::now());
-        let line = json!({"ts": now, "operation": kind, "target": target, "status": outcome});
-        host::file::append_line(log, &line.to_string()).or_exit(WfExit::General)
-    };
-    note("intended")?;
-    let done = act.await;
-    note(if done.is_ok() { "done" } else { "failed" })?;
-    done
+        let line = json!({"ts": now, "operation": operation, "target": target, "status": outcome});
+        host::file::append_line(self.0, &line.to_string()).or_exit(WfExit::General)
+    }
 }
 
 /// Records the pull request in meta.env. The caller holds the global lock.
