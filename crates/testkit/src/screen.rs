@@ -38,6 +38,11 @@ impl<'a> Screen<'a> {
         self.tmux(&["capture-pane", "-p"])
     }
 
+    /// The text with the escapes that colour it.
+    pub fn coloured_text(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e"])
+    }
+
     /// Presses keys, as tmux names them.
     pub fn press(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());

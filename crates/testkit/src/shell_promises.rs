@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::hermetic::{Hermetic, Output};
+use crate::screen::Screen;
 
 /// A secret that no program knows by its shape.
 const SECRET: &str = "correct-horse-battery";
@@ -36,6 +37,7 @@ impl Shell {
         self.completions_are_answered();
         self.the_manual_page_is_rendered();
         self.nothing_is_coloured_without_a_terminal();
+        self.errors_are_coloured_on_a_terminal();
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -149,6 +151,20 @@ impl Shell {
             let output = self.run(args);
             let both = format!("{}{}", output.stdout, output.stderr);
             assert!(!both.contains('\u{1b}'), "{both:?}");
+        }
+    }
+
+    fn errors_are_coloured_on_a_terminal(&self) {
+        let script = format!("{} completions tcsh; exec cat", self.path);
+        for (variable, coloured) in [("NO_COLOR=", true), ("NO_COLOR=1", false)] {
+            let words = [variable, "sh", "-c", &script];
+            let Some(screen) = Screen::start(&self.hermetic, &self.hermetic.work(), &words) else {
+                return;
+            };
+            screen.shows("is not one of");
+            let text = screen.coloured_text();
+            assert_eq!(text.contains("\u{1b}[31merror"), coloured, "{variable} {text:?}");
+            screen.close();
         }
     }
 }
