@@ -52,7 +52,7 @@ impl Finding {
 
 /// What this machine offers for boxes with one image.
 #[derive(Debug)]
-pub struct Machine {
+pub struct MachineReport {
     /// Its git.
     pub git: Result<GitVersion, GitError>,
     /// Its backends.
@@ -62,7 +62,7 @@ pub struct Machine {
     image: String,
 }
 
-impl Machine {
+impl MachineReport {
     /// Looks at git, at both backends and for the image.
     pub async fn observe(image: &str) -> Self {
         let git = host::git::check_version().await;

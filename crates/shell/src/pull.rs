@@ -48,14 +48,14 @@ pub async fn logged<T, S>(
 
 /// Title and body for a pull request that is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PullEdit {
+pub struct PullRenewal {
     /// The title.
     pub title: String,
     /// The body.
     pub body: String,
 }
 
-impl PullEdit {
+impl PullRenewal {
     /// The same text as for a new one.
     pub fn of(pull: &NewPull) -> Self {
         Self { title: pull.title.clone(), body: pull.body.clone() }
@@ -67,7 +67,7 @@ impl PullEdit {
 pub async fn open_pull(
     forge: &Forge,
     pull: &NewPull,
-    renew: impl FnOnce(&PullRequest) -> Option<PullEdit>,
+    renew: impl FnOnce(&PullRequest) -> Option<PullRenewal>,
 ) -> Result<PullRequest, ForgeError> {
     let Some(there) = forge.find_pull(&pull.head).await? else {
         return forge.create_pull(pull).await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::{FindingState, Machine};
+use shell::doctor::{FindingState, MachineReport};
 
 use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
@@ -16,7 +16,7 @@ pub(crate) fn cmd_doctor(ui: &Ui) -> Outcome {
     let (machine, others) = block_on(async {
         let mut others = check_forge(&home).await;
         others.extend(check_egress(&home).await?);
-        Ok((Machine::observe(DEFAULT_IMAGE).await, others))
+        Ok((MachineReport::observe(DEFAULT_IMAGE).await, others))
     })?;
     machine.show(ui);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());

@@ -8,7 +8,7 @@ use host::git::{SealedRepo, push_problem};
 use model::id::{BranchName, Sha};
 use model::redact::Redactor;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
-use shell::pull::{PullEdit, open_pull};
+use shell::pull::{PullRenewal, open_pull};
 
 use super::access::ForgeAccess;
 use super::metadata::{Metadata, Publication, PullReference};
@@ -109,7 +109,7 @@ impl Publisher<'_> {
     }
 
     /// Our part of a pull request that is there, written again; `None` if that changes nothing.
-    fn renew(&self, there: &PullRequest, text: &PullText) -> Option<PullEdit> {
+    fn renew(&self, there: &PullRequest, text: &PullText) -> Option<PullRenewal> {
         let link = match closes_issue(&there.body, self.access.env.issue) {
             true => Link::Kept,
             false => Link::Lost,
@@ -118,7 +118,7 @@ impl Publisher<'_> {
         let body = body.unwrap_or_else(|| there.body.clone());
         let title = choose_title(&there.title, self.title_before, &text.title);
         let same = (title, body.trim_end()) == (there.title.as_str(), there.body.trim_end());
-        (!same).then(|| PullEdit { title: title.to_owned(), body })
+        (!same).then(|| PullRenewal { title: title.to_owned(), body })
     }
 
     /// The agent's words do nothing by themselves: no other issue is closed, nobody is called.

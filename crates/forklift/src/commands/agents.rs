@@ -7,7 +7,7 @@ use host::signal::cancel_on_signals;
 use model::exit::ForkliftExit;
 use serde_json::json;
 
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::ui::Ui;
 
@@ -33,7 +33,7 @@ pub(crate) fn cmd_agents(ui: &Ui, command: &AgentsCommand) -> Outcome {
 
 /// Lists the agents, the versions that forklift was made for, and whether they are there.
 fn list(ui: &Ui) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     for provider in Provider::ALL {
         let Some(program) = provider.program() else { continue };
         let folder = install::find(&places.agents, &program).map(|found| found.mount.host);
@@ -53,7 +53,7 @@ fn list(ui: &Ui) -> Outcome {
 
 /// Puts an agent's program in place, from npm, in the version that forklift was made for.
 fn install(ui: &Ui, name: &str) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let provider = Provider::parse(name).or_exit(ForkliftExit::Usage)?;
     let program = provider
         .program()

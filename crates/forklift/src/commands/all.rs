@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::run::begin;
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::metadata::{Metadata, Publication};
@@ -35,7 +35,7 @@ struct Row {
 
 /// Does them all. Whatever goes wrong with one is told and is no reason to leave out the next.
 pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let forks = expand(forks)?;
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
@@ -78,7 +78,13 @@ fn expand(forks: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-async fn run_one(ui: &Ui, args: &RunArgs, places: &Places, fork: &Path, cancel: Cancel) -> Row {
+async fn run_one(
+    ui: &Ui,
+    args: &RunArgs,
+    places: &ForkliftDirs,
+    fork: &Path,
+    cancel: Cancel,
+) -> Row {
     let args = RunArgs { directory: Some(fork.to_path_buf()), ..args.clone() };
     let (run, fork_lock) = match begin(ui, &args, places, None, cancel).await {
         Ok(begun) => begun,

@@ -9,7 +9,7 @@ use run_store::metadata::load_metadata;
 use run_store::run_dir;
 
 use super::run_args::DEFAULT_WAIT_SECS;
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::exit::{OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::metadata::Metadata;
@@ -31,7 +31,7 @@ pub(crate) struct AttachArgs {
 
 /// Continues the run from its last mark.
 pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &args.run).or_exit(ForkliftExit::Usage)?;
     let meta: Metadata = load_metadata(&dir).or_exit(ForkliftExit::Machine)?;
     if dir.is_closed() {

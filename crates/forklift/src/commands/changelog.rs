@@ -10,7 +10,7 @@ use model::exit::ForkliftExit;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Places, block_on_stoppable};
+use super::{ForkliftDirs, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
@@ -44,7 +44,7 @@ pub(crate) struct ChangelogArgs {
 /// Fetches, tries the merge in memory and shows what it found.
 pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
     let (look, limit) = (&args.look, args.limit);
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;

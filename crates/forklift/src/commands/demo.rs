@@ -8,7 +8,7 @@ use model::exit::ForkliftExit;
 
 use shell::agent_settings::DEFAULT_IMAGE;
 
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::ui::Ui;
@@ -102,7 +102,7 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
         image: demo.image,
         ..RunArgs::default()
     };
-    let places = Places {
+    let places = ForkliftDirs {
         runs: folder.join("state/forklift/runs"),
         cache: folder.join("cache/bottleworks"),
         config: folder.join("config/forklift"),

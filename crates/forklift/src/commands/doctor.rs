@@ -5,9 +5,9 @@ use model::exit::ForkliftExit;
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::Machine;
+use shell::doctor::MachineReport;
 
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::exit::Outcome;
 
 /// Show what this machine offers, which backend would be used and why
@@ -20,8 +20,8 @@ pub(crate) struct DoctorArgs {
 
 /// Shows the findings; fails if no run could start here.
 pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
-    let places = Places::from_env()?;
-    let machine = block_on(async { Ok(Machine::observe(&args.image).await) })?;
+    let places = ForkliftDirs::from_env()?;
+    let machine = block_on(async { Ok(MachineReport::observe(&args.image).await) })?;
     machine.show(ui);
     ui.result("runs", &places.runs.display().to_string());
     let found = &machine.found;

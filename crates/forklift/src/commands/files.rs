@@ -5,7 +5,7 @@ use merge::own::{OwnFile, observe_own_files};
 use model::exit::ForkliftExit;
 use serde_json::{Value, json};
 
-use super::{Places, block_on_stoppable};
+use super::{ForkliftDirs, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::preview::Preview;
@@ -30,7 +30,7 @@ pub(crate) struct FilesArgs {
 /// Lists the fork's own files.
 pub(crate) fn cmd_files(ui: &Ui, args: &FilesArgs) -> Outcome {
     let (look, hash) = (&args.look, args.hash);
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;

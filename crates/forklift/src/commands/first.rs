@@ -8,7 +8,7 @@ use model::id::Sha;
 use serde_json::json;
 
 use super::changelog::show_conflicts;
-use super::{Places, block_on_stoppable};
+use super::{ForkliftDirs, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
@@ -29,7 +29,7 @@ pub(crate) struct FirstArgs {
 /// Finds it, or says that nothing conflicts. The target is tried first: what was settled upstream in the meantime is
 /// nobody's trouble any more.
 pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
         let preview = Preview::make(ui, &args.look, &places.cache).await?;
         let pins = &preview.seen.pins;

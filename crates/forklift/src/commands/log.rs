@@ -6,7 +6,7 @@ use run_store::run_dir;
 use shell::Ui;
 use shell::agent_log::{LogEnd, print_agent_log};
 
-use super::Places;
+use super::ForkliftDirs;
 use crate::exit::{Failure, OrExit, Outcome};
 
 /// Show what a run's agent printed
@@ -21,7 +21,8 @@ pub(crate) struct LogArgs {
 
 /// Shows the log of the run's agent.
 pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs) -> Outcome {
-    let dir = run_dir::find(&Places::from_env()?.runs, &args.run).or_exit(ForkliftExit::Usage)?;
+    let dir =
+        run_dir::find(&ForkliftDirs::from_env()?.runs, &args.run).or_exit(ForkliftExit::Usage)?;
     if print_agent_log(ui, &dir, LogEnd::follow(args.follow))? {
         return Ok(ForkliftExit::Success);
     }

@@ -34,14 +34,14 @@ use crate::flow::pull::TOKEN_FILE;
 
 /// Where runs and caches are kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct ForkliftDirs {
     pub(crate) runs: PathBuf,
     pub(crate) cache: PathBuf,
     pub(crate) config: PathBuf,
     pub(crate) agents: PathBuf,
 }
 
-impl Places {
+impl ForkliftDirs {
     /// As the XDG variables say.
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let dirs = Dirs::from_env().or_exit(ForkliftExit::Usage)?;

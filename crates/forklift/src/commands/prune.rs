@@ -13,7 +13,7 @@ use run_store::metadata::load_metadata;
 use run_store::run_dir::{self, BOXES, RunDir};
 use serde_json::json;
 
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::try_fork_lock;
 use crate::flow::metadata::Metadata;
@@ -54,7 +54,7 @@ pub(crate) struct PruneArgs {
 
 /// Decides about every run, then removes what is to go.
 pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     block_on(async {
         let dirs = run_dir::list(&places.runs).or_exit(ForkliftExit::Machine)?;
         let mut turns = Turns { cache: &places.cache, taken: BTreeMap::new() };

@@ -9,7 +9,7 @@ use model::exit::ForkliftExit;
 use serde_json::json;
 
 use super::history::ForkHistory;
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::replay_page::{Replayed, render_html, render_text};
 use crate::ui::Ui;
@@ -36,7 +36,7 @@ pub(crate) struct ReplayArgs {
 
 /// Replays, then tells.
 pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let (learned, tried) = block_on(replay(ui, args, &places))?;
     let shown = tried.len().saturating_sub(args.last.unwrap_or(usize::MAX));
     let Learned { skipped, one_sided, .. } = learned;
@@ -56,7 +56,7 @@ pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
 async fn replay(
     ui: &Ui,
     args: &ReplayArgs,
-    places: &Places,
+    places: &ForkliftDirs,
 ) -> Result<(Learned, Vec<Tried>), Failure> {
     let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
     let ui = ui.without_events();

@@ -15,7 +15,7 @@ use model::id::{BranchName, Override};
 use sandbox::backend::BackendKind;
 use shell::agent_settings::{egress_policy, load_script, parse_price};
 
-use super::Places;
+use super::ForkliftDirs;
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::opencode_env::{
@@ -26,16 +26,16 @@ use crate::rules::opencode_env::{
 const ENV_FILE_VARIABLE: &str = "FORKLIFT_OPENCODE_ENV";
 
 /// A request whose every part was checked.
-pub(crate) struct Request {
+pub(crate) struct RunRequest {
     pub(crate) directory: PathBuf,
     pub(crate) branch: BranchName,
     pub(crate) backend: Option<BackendKind>,
     pub(crate) resolved: ResolvedAgent,
 }
 
-impl Request {
+impl RunRequest {
     /// Checks everything that can be checked without touching the fork.
-    pub(crate) async fn check(args: &RunArgs, places: &Places) -> Result<Self, Failure> {
+    pub(crate) async fn check(args: &RunArgs, places: &ForkliftDirs) -> Result<Self, Failure> {
         let directory = match &args.directory {
             Some(directory) => directory.clone(),
             None => host::env::current_dir().or_exit(ForkliftExit::Usage)?,
@@ -62,7 +62,7 @@ fn with_flag(error: ResolveAgentError) -> Failure {
 }
 
 /// The agent that the flags and, for OpenCode, its settings file come to.
-fn agent_wish(args: &RunArgs, places: &Places) -> Result<AgentOptions, Failure> {
+fn agent_wish(args: &RunArgs, places: &ForkliftDirs) -> Result<AgentOptions, Failure> {
     let flags =
         parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
             .or_exit(ForkliftExit::Usage)?;
@@ -107,7 +107,7 @@ fn apply_overrides(wish: &mut AgentOptions, flags: Overrides) {
 fn apply_settings(
     wish: &mut AgentOptions,
     flags: &Overrides,
-    places: &Places,
+    places: &ForkliftDirs,
 ) -> Result<(), Failure> {
     let path = host::env::var_os(ENV_FILE_VARIABLE)
         .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);

@@ -6,7 +6,7 @@ use clap::Args;
 use model::exit::ForkliftExit;
 use run_store::run_dir;
 
-use super::Places;
+use super::ForkliftDirs;
 use super::run::{run_from, run_in};
 use crate::cli::RunArgs;
 use crate::exit::{OrExit, Outcome};
@@ -53,7 +53,7 @@ struct EarlierRunArgs {
 /// Continues from the workspace of an earlier run.
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let resume = &args.earlier;
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
     let earlier = Earlier::load(&dir, args.answer)?;
     run_from(ui, &asked(&dir, resume)?, &places, Some(earlier))
@@ -62,7 +62,7 @@ pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
 /// Repeats an earlier run from the fork as it is now.
 pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
     let resume = &args.earlier;
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
     run_in(ui, &asked(&dir, resume)?, &places)
 }

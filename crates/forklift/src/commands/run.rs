@@ -13,8 +13,8 @@ use run_store::run_dir::RunDir;
 use sandbox::choice::{self, BackendChoice};
 use sandbox::docker::{Engine, sweep};
 
-use super::request::Request;
-use super::{Places, block_on, unless_stopped};
+use super::request::RunRequest;
+use super::{ForkliftDirs, block_on, unless_stopped};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
@@ -30,11 +30,11 @@ use crate::ui::Ui;
 
 /// Runs with the places of the environment.
 pub(crate) fn cmd_run(ui: &Ui, args: &RunArgs) -> Outcome {
-    run_in(ui, args, &Places::from_env()?)
+    run_in(ui, args, &ForkliftDirs::from_env()?)
 }
 
 /// Runs with given places.
-pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
+pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &ForkliftDirs) -> Outcome {
     run_from(ui, args, places, None)
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &Places) -> Outcome {
 pub(crate) fn run_from(
     ui: &Ui,
     args: &RunArgs,
-    places: &Places,
+    places: &ForkliftDirs,
     earlier: Option<Earlier>,
 ) -> Outcome {
     block_on(async {
@@ -60,11 +60,11 @@ pub(crate) fn run_from(
 pub(super) async fn begin<'a>(
     ui: &'a Ui,
     args: &RunArgs,
-    places: &Places,
+    places: &ForkliftDirs,
     earlier: Option<Earlier>,
     cancel: Cancel,
 ) -> Result<(Run<'a>, FileLock), Failure> {
-    let request = Request::check(args, places).await?;
+    let request = RunRequest::check(args, places).await?;
     let found = choice::observe(request.backend, &args.image).await;
     let choice =
         choice::choose(request.backend, &found, &args.image).or_exit(ForkliftExit::Usage)?;

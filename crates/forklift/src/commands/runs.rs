@@ -6,14 +6,14 @@ use run_store::metadata::load_metadata;
 use run_store::run_dir::{self, RunDir};
 use serde_json::json;
 
-use super::Places;
+use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::{Metadata, Phase, Publication};
 use crate::ui::Ui;
 
 /// Lists the runs.
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
-    let runs = run_dir::list(&Places::from_env()?.runs).or_exit(ForkliftExit::Machine)?;
+    let runs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {
         let rows: Vec<_> = runs
             .iter()

@@ -5,7 +5,7 @@ use model::exit::ForkliftExit;
 use run_store::metadata::load_metadata;
 use run_store::run_dir;
 
-use super::Places;
+use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::Metadata;
 use crate::flow::show::show_end;
@@ -20,7 +20,7 @@ pub(crate) struct ShowArgs {
 
 /// Shows the run; as JSON, the whole of its metadata.
 pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &args.run).or_exit(ForkliftExit::Usage)?;
     let meta: Metadata = load_metadata(&dir).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {

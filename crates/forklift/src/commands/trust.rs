@@ -11,7 +11,7 @@ use model::exit::ForkliftExit;
 use serde_json::json;
 
 use super::history::ForkHistory;
-use super::{Places, block_on};
+use super::{ForkliftDirs, block_on};
 use crate::exit::Outcome;
 use crate::rules::replay_page::one_sided;
 use crate::rules::words::counted;
@@ -30,7 +30,7 @@ pub(crate) struct TrustArgs {
 
 /// Learns what is new and shows the record.
 pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
-    let places = Places::from_env()?;
+    let places = ForkliftDirs::from_env()?;
     let (learned, structure) = block_on(async {
         let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
         ui.without_events().phase("learn", "looking at the merges of this fork");

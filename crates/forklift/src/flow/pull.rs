@@ -9,7 +9,7 @@ use forge::{
 use model::exit::ForkliftExit;
 use model::secret::Secret;
 use run_store::operation_log::OperationLog;
-use shell::pull::{PullEdit, logged, open_pull as open_once};
+use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
 use super::metadata::{Publication, PullReference};
 use crate::exit::{Failure, OrExit};
@@ -130,7 +130,7 @@ async fn publish(
     let setting = ForgeSetting { kind, ..ForgeSetting::default() };
     let forge = Forge::open(address, token, &setting).await?;
     // A forklift that was killed after the forge had said yes finds its own pull request here.
-    let opened = open_once(&forge, pull, |_| Some(PullEdit::of(pull))).await?;
+    let opened = open_once(&forge, pull, |_| Some(PullRenewal::of(pull))).await?;
     for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {
         if earlier.number != opened.number && earlier.base_branch == pull.base.as_str() {
             let successor = forge.reference(Thread::Pull(opened.number));

@@ -10,7 +10,7 @@ use model::id::{RemoteName, Sha};
 use model::secret::Secret;
 use run_store::operation_log::OperationOutcome;
 use serde_json::json;
-use shell::pull::{EffectLog, PullEdit, logged, open_pull};
+use shell::pull::{EffectLog, PullRenewal, logged, open_pull};
 
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::EVENTS;
@@ -166,7 +166,7 @@ pub(crate) async fn publish(
         labels: Vec::new(),
     };
     let open = async {
-        let renew = |_: &PullRequest| Some(PullEdit::of(&pull));
+        let renew = |_: &PullRequest| Some(PullRenewal::of(&pull));
         open_pull(forge, &pull, renew).await.or_exit(WfExit::General)
     };
     let opened = logged(&log, "pull", meta.branch.as_str(), open).await??;
