@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 use testkit::Hermetic;
-use testkit::fake_gitea::hooks::{Hook, SECRET};
-use testkit::fake_gitea::{FakeGitea, OWNER, REPO, Room, TOKEN};
+use testkit::fake_forge::hooks::{Hook, SECRET};
+use testkit::fake_forge::{FakeGitea, OWNER, REPO, Room, TOKEN};
 use testkit::measure::{quantile, row};
 use testkit::repo::Fork;
 

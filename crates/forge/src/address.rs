@@ -1,41 +1,47 @@
-//! What a remote's URL names: a repository on a forge, or a folder on this machine. Pure.
+//! Addresses: the repository that a remote's URL names, on a server or in a folder, and the front page of a forge. Pure.
 //!
-//! The rules are git's own: a scheme, or `host:path` where no slash stands before the colon, or else a path. A user name
-//! and a password in a URL are left out at once, so that an address can be shown.
+//! Remotes follow git's rules: a scheme, or `host:path` where no slash stands before the colon, or else a path. A user
+//! name and a password in a URL are dropped at once, so that an address can be shown.
 
 use std::fmt;
 
-/// Where a remote is.
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use url::{Host, Url};
+
+/// Characters that are escaped in a segment of a path and in a value of a query.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Repository that a remote names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remote {
-    /// A repository on a server that may be a forge.
+    /// On a server that may be a forge.
     Hosted(ForgeAddress),
-    /// A folder on this machine, as git was told of it.
+    /// In a folder on this machine, as git knows it.
     Local(String),
 }
 
-/// How a remote is spoken to.
+/// Protocol of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// HTTP with TLS.
     Https,
-    /// HTTP in the clear.
+    /// HTTP without TLS.
     Http,
     /// SSH, with a scheme or in the short form `git@host:owner/repo`.
     Ssh,
 }
 
-/// A repository on a server.
+/// Repository on a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeAddress {
-    /// How it is spoken to.
+    /// Protocol of the remote.
     pub scheme: Scheme,
     /// The server, in lower case; an IPv6 address without its brackets.
     pub host: String,
-    /// The port, where the URL names one.
+    /// The port, where the URL names one that is not the default.
     pub port: Option<u16>,
-    /// What stands before the owner, without slashes at its ends: the sub-path of an installation, or, on forges that
-    /// have them, the outer groups.
+    /// Path before the owner, without slashes at its ends: the sub-path of an installation, or, on forges that have
+    /// them, the outer groups.
     pub prefix: String,
     /// The user or organisation.
     pub owner: String,
@@ -43,22 +49,9 @@ pub struct ForgeAddress {
     pub repo: String,
 }
 
-/// Where a forge's web pages and its API are.
+/// Front page of a forge, below which its pages and its API are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebBase {
-    /// Whether with TLS.
-    pub(crate) tls: Tls,
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    /// Without slashes at its ends, already fit for a URL.
-    pub(crate) prefix: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tls {
-    On,
-    Off,
-}
+pub struct WebBase(Url);
 
 impl ForgeAddress {
     /// Reads a remote's URL. `None` if it names no repository of an owner: another protocol, a helper program, a path
@@ -68,49 +61,54 @@ impl ForgeAddress {
             return None;
         }
         if let Some((scheme, rest)) = url.split_once("://") {
-            return match scheme.to_ascii_lowercase().as_str() {
-                "https" => parse_hosted(Scheme::Https, rest),
-                "http" => parse_hosted(Scheme::Http, rest),
-                "ssh" | "git+ssh" | "ssh+git" => parse_hosted(Scheme::Ssh, rest),
-                "file" => decode(rest).filter(|path| !path.is_empty()).map(Remote::Local),
-                _ => None,
+            let scheme = match scheme.to_ascii_lowercase().as_str() {
+                "https" => Scheme::Https,
+                "http" => Scheme::Http,
+                "ssh" | "git+ssh" | "ssh+git" => Scheme::Ssh,
+                "file" => {
+                    return decode(rest).filter(|path| !path.is_empty()).map(Remote::Local);
+                }
+                _ => return None,
             };
+            return parse_hosted(scheme, rest);
         }
         match split_short_form(url) {
             // `ext::` and its like start a program.
             Some((_, path)) if path.starts_with(':') => None,
-            Some((authority, path)) => {
-                let host = parse_host(without_user(authority))?;
-                let place = (Scheme::Ssh, host, None);
-                parse_path(place, path.split(['?', '#']).next().unwrap_or_default())
-            }
+            Some((authority, path)) => parse_hosted(Scheme::Ssh, &format!("{authority}/{path}")),
             None => Some(Remote::Local(url.to_owned())),
         }
     }
 
-    /// Where the web pages of this repository's forge should be. For SSH that is a guess: HTTPS on the usual port.
+    /// Front page of the repository's forge. For SSH that is a guess: HTTPS on the default port, without a sub-path.
     pub fn web_base(&self) -> WebBase {
-        let (tls, port, prefix) = match self.scheme {
-            Scheme::Https => (Tls::On, self.port, self.prefix.as_str()),
-            Scheme::Http => (Tls::Off, self.port, self.prefix.as_str()),
+        let (scheme, port, prefix) = match self.scheme {
+            Scheme::Https => ("https", self.port, self.prefix.as_str()),
+            Scheme::Http => ("http", self.port, self.prefix.as_str()),
             // The port is that of the SSH server, and Gitea has no sub-path there.
-            Scheme::Ssh => (Tls::On, None, ""),
+            Scheme::Ssh => ("https", None, ""),
         };
-        let prefix = prefix.split('/').map(encode_segment).collect::<Vec<_>>().join("/");
-        WebBase { tls, host: self.host.clone(), port: port.unwrap_or(tls.usual_port()), prefix }
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let port = port.map_or_else(String::new, |port| format!(":{port}"));
+        let path = prefix.split('/').map(encode).collect::<Vec<_>>().join("/");
+        let url = Url::parse(&format!("{scheme}://{host}{port}/{path}"));
+        WebBase(url.expect("the parts of an address were parsed from a URL"))
     }
 
-    /// The front page of a forge that is not installed under a sub-path.
+    /// Front page of a forge that is not installed under a sub-path.
     pub(crate) fn root_base(&self) -> WebBase {
-        WebBase { prefix: String::new(), ..self.web_base() }
+        let mut base = self.web_base();
+        base.0.set_path("");
+        base
     }
 
-    /// The whole path of a project with its outer groups, without the sub-path of the installation.
+    /// Path of a project with its outer groups, without the sub-path of the installation.
     pub(crate) fn project_path(&self, base: &WebBase) -> String {
         let outer = match self.scheme {
             Scheme::Https | Scheme::Http => {
-                let rest = self.prefix.strip_prefix(&base.prefix).unwrap_or(&self.prefix);
-                rest.trim_start_matches('/')
+                let prefix = base.0.path().trim_matches('/');
+                self.prefix.strip_prefix(prefix).unwrap_or(&self.prefix).trim_start_matches('/')
             }
             Scheme::Ssh => self.prefix.as_str(),
         };
@@ -118,7 +116,7 @@ impl ForgeAddress {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
     }
 
-    /// The repository as people name it.
+    /// `owner/repo`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.repo)
     }
@@ -126,95 +124,67 @@ impl ForgeAddress {
 
 impl WebBase {
     /// Reads the address of a forge's front page, such as `https://example.org:3000/git`.
-    pub fn parse(url: &str) -> Option<Self> {
-        let (scheme, rest) = url.split_once("://")?;
-        let tls = match scheme.to_ascii_lowercase().as_str() {
-            "https" => Tls::On,
-            "http" => Tls::Off,
-            _ => return None,
-        };
-        if rest.contains(['?', '#']) || rest.contains(char::is_control) {
-            return None;
-        }
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (host, port) = split_port(without_user(authority))?;
-        let segments = path.split('/').filter(|segment| !segment.is_empty());
-        let segments = segments.map(|segment| decode(segment).filter(|text| is_name(text)));
-        let segments = segments.collect::<Option<Vec<String>>>()?;
-        let prefix = segments.iter().map(|text| encode_segment(text)).collect::<Vec<_>>().join("/");
-        Some(Self { tls, host: parse_host(host)?, port: port.unwrap_or(tls.usual_port()), prefix })
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut url = parse_http(text)?;
+        segments(&url)?;
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        (url.query().is_none() && url.fragment().is_none()).then_some(Self(url))
     }
 
-    /// The server.
+    /// The server; an IPv6 address without its brackets.
     pub fn host(&self) -> &str {
-        &self.host
+        bare_host(&self.0)
     }
 
-    /// Whether a token would travel unencrypted, other than within this machine.
+    /// Whether a token would travel unencrypted to another machine.
     pub fn sends_in_the_clear(&self) -> bool {
-        let loopback = self.host == "localhost"
-            || self.host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
-        self.tls == Tls::Off && !loopback
+        let is_loopback = match self.0.host() {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.0.scheme() == "http" && !is_loopback
     }
 
-    /// The path below the server's root, with a slash before every part.
-    pub(crate) fn path(&self, segments: &[&str]) -> String {
-        let mut path = String::new();
-        if !self.prefix.is_empty() {
-            path.push('/');
-            path.push_str(&self.prefix);
-        }
-        for segment in segments {
-            path.push('/');
-            path.push_str(&encode_segment(segment));
-        }
-        path
+    pub(crate) fn has_tls(&self) -> bool {
+        self.0.scheme() == "https"
     }
 
-    /// A page below the front page, for people and for git.
-    pub(crate) fn page(&self, segments: &[&str]) -> String {
-        let root = Self { prefix: String::new(), ..self.clone() };
-        format!("{root}{}", self.path(segments))
+    /// The same page on another server.
+    pub(crate) fn with_host(mut self, host: &str) -> Self {
+        // Refuses what is no host, and then stays with the one that it has.
+        self.0.set_host(Some(host)).ok();
+        self
     }
 
-    /// The server as a `Host` header names it.
-    pub(crate) fn authority(&self) -> String {
-        let Self { host, port, tls, .. } = self;
-        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        if *port == tls.usual_port() { host } else { format!("{host}:{port}") }
+    /// The page below this one with these segments as its own front page.
+    pub(crate) fn below(&self, segments: &[&str]) -> Self {
+        let mut url = self.0.clone();
+        url.set_path(&format!("{}{}", url.path().trim_end_matches('/'), join(segments)));
+        Self(url)
+    }
+
+    /// Address of what is below the front page, each segment escaped.
+    pub(crate) fn url(&self, segments: &[&str]) -> String {
+        format!("{self}{}", join(segments))
     }
 }
 
 impl fmt::Display for WebBase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match self.tls {
-            Tls::On => "https",
-            Tls::Off => "http",
-        };
-        write!(f, "{scheme}://{}{}", self.authority(), self.path(&[]))
+        f.write_str(self.0.as_str().trim_end_matches('/'))
     }
 }
 
-impl Tls {
-    fn usual_port(self) -> u16 {
-        match self {
-            Self::On => 443,
-            Self::Off => 80,
-        }
-    }
+/// Escapes a text that is to be one segment of a path or one value of a query, so that it cannot lead elsewhere.
+pub(crate) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
-/// Makes any text one segment of a path.
-pub(crate) fn encode_segment(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
+fn join(segments: &[&str]) -> String {
+    segments.iter().map(|segment| format!("/{}", encode(segment))).collect()
 }
 
 /// `[user@]host:path`, the host perhaps in brackets. A slash before the colon makes it a path.
@@ -228,72 +198,66 @@ fn split_short_form(url: &str) -> Option<(&str, &str)> {
     (!authority.contains('/')).then_some((authority, path))
 }
 
+/// Every scheme is read as a web address is: only for those does the library check the host.
 fn parse_hosted(scheme: Scheme, rest: &str) -> Option<Remote> {
-    let (authority, path) = rest.split_once('/')?;
-    let (host, port) = split_port(without_user(authority))?;
-    let path = path.split(['?', '#']).next().unwrap_or_default();
-    parse_path((scheme, parse_host(host)?, port), path)
+    let stand_in = match scheme {
+        Scheme::Https | Scheme::Ssh => "https",
+        Scheme::Http => "http",
+    };
+    let url = parse_http(&format!("{stand_in}://{rest}"))?;
+    let mut segments = segments(&url)?;
+    let repo = segments.pop()?;
+    let repo = repo.strip_suffix(".git").unwrap_or(&repo).to_owned();
+    let owner = segments.pop().filter(|_| !repo.is_empty())?;
+    let (host, port, prefix) = (bare_host(&url).to_owned(), url.port(), segments.join("/"));
+    Some(Remote::Hosted(ForgeAddress { scheme, host, port, prefix, owner, repo }))
 }
 
-fn parse_path(place: (Scheme, String, Option<u16>), path: &str) -> Option<Remote> {
-    let (scheme, host, port) = place;
-    let segments = path.split('/').filter(|segment| !segment.is_empty());
-    let segments: Vec<String> = segments.map(decode).collect::<Option<_>>()?;
-    let [outer @ .., owner, repo] = segments.as_slice() else { return None };
-    let repo = repo.strip_suffix(".git").unwrap_or(repo);
-    let sound = outer.iter().map(String::as_str).chain([owner.as_str(), repo]).all(is_name);
-    sound.then(|| {
-        let (owner, repo, prefix) = (owner.clone(), repo.to_owned(), outer.join("/"));
-        Remote::Hosted(ForgeAddress { scheme, host, port, prefix, owner, repo })
-    })
-}
-
-fn without_user(authority: &str) -> &str {
-    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
-}
-
-fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
-    let inside_brackets = authority.ends_with(']');
-    match authority.rsplit_once(':') {
-        // Git allows a colon with no port behind it.
-        Some((host, "")) => Some((host, None)),
-        Some((host, port)) if !inside_brackets => Some((host, Some(port.parse().ok()?))),
-        Some(_) | None => Some((authority, None)),
+/// Reads a web address and drops the user in it. Refuses what the library would repair: dots that climb and blanks.
+fn parse_http(text: &str) -> Option<Url> {
+    let (scheme, rest) = text.split_once("://")?;
+    let is_web = ["http", "https"].contains(&scheme.to_ascii_lowercase().as_str());
+    let climbs = rest.split(['/', '?', '#']).any(|segment| matches!(segment, "." | ".."));
+    if !is_web
+        || climbs
+        || rest.starts_with('/')
+        || rest.contains(|c: char| c.is_control() || " \\".contains(c))
+    {
+        return None;
     }
-}
-
-fn parse_host(text: &str) -> Option<String> {
-    if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
-        let address: std::net::Ipv6Addr = inner.parse().ok()?;
-        return Some(address.to_string());
+    let mut url = Url::parse(text).ok()?;
+    if bare_host(&url).is_empty() || bare_host(&url).starts_with(['-', '.']) {
+        return None;
     }
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let sound = !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(fits);
-    sound.then(|| text.to_ascii_lowercase())
+    // Only an address without a host refuses these.
+    url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+    Some(url)
 }
 
-/// What may be a part of a path without leading anywhere else.
+/// The segments of a path, decoded; `None` if one of them could lead elsewhere.
+fn segments(url: &Url) -> Option<Vec<String>> {
+    let named = url.path().split('/').filter(|segment| !segment.is_empty());
+    named.map(|segment| decode(segment).filter(|text| is_name(text))).collect()
+}
+
+fn bare_host(url: &Url) -> &str {
+    url.host_str().unwrap_or_default().trim_matches(['[', ']'])
+}
+
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !matches!(text, "." | "..")
         && !text.contains(|c: char| c.is_control() || "/\\".contains(c))
 }
 
+/// `None` for what is no escape or no text.
 fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        rest = tail;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let digits = tail.get(..2).and_then(|two| std::str::from_utf8(two).ok())?;
-        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
-        rest = &tail[2..];
-    }
-    String::from_utf8(bytes).ok()
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let decoded = percent_decode_str(text).decode_utf8().ok()?;
+    text.split('%').skip(1).all(is_escape).then(|| decoded.into_owned())
 }
 
 #[cfg(test)]
@@ -393,7 +357,8 @@ mod tests {
             "Https git.example - [] a b c?d https://git.example",
         );
         let base = WebBase::parse("https://git.example/my%20git/").unwrap();
-        assert_eq!(base.path(&["repos", "a/b", "é"]), "/my%20git/repos/a%2Fb/%C3%A9");
+        let expected = "https://git.example/my%20git/repos/a%2Fb/%C3%A9";
+        assert_eq!(base.url(&["repos", "a/b", "é"]), expected);
     }
 
     #[test]
@@ -432,6 +397,8 @@ mod tests {
         assert!(clear("http://git.example"));
         assert!(!clear("https://git.example"));
         assert!(!clear("http://127.0.0.1:3000"));
+        assert!(!clear("http://[::1]:3000"));
         assert!(!clear("http://localhost"));
+        assert!(clear("http://localhost.example"));
     }
 }

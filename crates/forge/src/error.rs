@@ -1,4 +1,4 @@
-//! What went wrong with a forge, in one sentence that says what to do.
+//! Errors of forges, each in one sentence that says what to do.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,106 +7,108 @@ use host::tls::TlsError;
 use jiff::Timestamp;
 use thiserror::Error;
 
-/// Why a forge did not do what it was asked. What a forge says is shown escaped, cut short, and without the token.
+use crate::forge::ALLOW_HTTP_VARIABLE;
+
+/// Failed operation on a forge. Text from the forge is shown escaped, cut short, and without the token.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ForgeError {
     /// 401: the token is wrong, expired or missing.
-    #[error("{host} does not accept the token{said}; make a new one and store it in its place")]
+    #[error("{host} does not accept the token{message}; make a new one and store it in its place")]
     Unauthorized {
         /// The forge.
         host: String,
-        /// What the forge said.
-        said: Said,
+        /// Text of the forge.
+        message: ServerMessage,
     },
     /// 403: the token or its account may not do this.
     #[error(
-        "{host} does not let the token {action}{said}; give the token the missing scope, or its account write access"
+        "{host} does not let the token {action}{message}; give the token the missing scope, or its account write access"
     )]
     Forbidden {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
-        /// What the forge said.
-        said: Said,
+        /// Text of the forge.
+        message: ServerMessage,
     },
     /// 404: it is not there, or the token cannot see it.
     #[error(
-        "{host} could not {action}, because it finds no such thing{said}; check the names of repository and branch, and that the token can see them"
+        "{host} could not {action}, because it finds no such thing{message}; check the names of repository and branch, and that the token can see them"
     )]
     NotFound {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
-        /// What the forge said.
-        said: Said,
+        /// Text of the forge.
+        message: ServerMessage,
     },
     /// 409 and its like: what is there already stands in the way.
     #[error(
-        "{host} could not {action}, because what is there stands in the way{said}; look at it on the forge, then try again"
+        "{host} could not {action}, because what is there stands in the way{message}; look at it on the forge, then try again"
     )]
     Conflict {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
-        /// What the forge said.
-        said: Said,
+        /// Text of the forge.
+        message: ServerMessage,
     },
     /// 422 and its like: the forge does not take these values.
     #[error(
-        "{host} refused the values it was given to {action}{said}; change what it names and try again"
+        "{host} refused the values it was given to {action}{message}; change what it names and try again"
     )]
     Invalid {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
-        /// What the forge said.
-        said: Said,
+        /// Text of the forge.
+        message: ServerMessage,
     },
     /// 429: too much was asked, and waiting for it would take too long.
     #[error("{host} wants fewer requests; try again {}", render_until(.until.as_ref()))]
     RateLimited {
         /// The forge.
         host: String,
-        /// When it will listen again, if it said so.
+        /// End of the wait, if the forge names it.
         until: Option<Timestamp>,
     },
     /// 5xx: the forge failed, however often it was asked.
     #[error(
-        "{host} failed to {action} with status {status}{said}; try again later, or ask whoever runs it"
+        "{host} failed to {action} with status {status}{message}; try again later, or ask whoever runs it"
     )]
     Server {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
         /// The status.
         status: u16,
-        /// What the forge said.
-        said: Said,
+        /// Text of the forge.
+        message: ServerMessage,
     },
-    /// Nobody answered.
+    /// No connection, or no response.
     #[error(
         "{host} could not be reached to {action}: it {reason}; check the network and the address"
     )]
     Unreachable {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
         /// What happened on the way, as the end of a sentence.
         reason: &'static str,
     },
-    /// A write left, no answer came, and nothing shows whether it was done.
+    /// A write was sent, no response came, and nothing shows whether it was done.
     #[error("{host} did not say whether it could {action}; look there before you try again")]
     Lost {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
     },
     /// The repository has another name now.
@@ -114,36 +116,20 @@ pub enum ForgeError {
     Moved {
         /// The forge.
         host: String,
-        /// Where to, if it said so.
+        /// New address, if the forge names it.
         to: Option<String>,
     },
-    /// An answer that no forge of this kind gives.
+    /// A response that no forge of this kind gives.
     #[error(
-        "{host} gave an answer that is none of its kind of forge when asked to {action} ({reason}); check its address"
+        "{host} gave a response that its kind of forge does not give when asked to {action} ({reason}); check its address"
     )]
     Unreadable {
         /// The forge.
         host: String,
-        /// What was being done.
+        /// The operation.
         action: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         reason: String,
-    },
-    /// A label that the repository does not have.
-    #[error("{host} has no label {name:?} in this repository; make it there, or leave it out")]
-    NoSuchLabel {
-        /// The forge.
-        host: String,
-        /// The label.
-        name: String,
-    },
-    /// An account that the forge does not have.
-    #[error("{host} has no account {login:?}; check the spelling")]
-    NoSuchAccount {
-        /// The forge.
-        host: String,
-        /// The account.
-        login: String,
     },
     /// The forge shows the members of an organisation only to its members.
     #[error(
@@ -161,18 +147,18 @@ pub enum ForgeError {
         /// The server.
         host: String,
     },
-    /// 401 or 403 to the question that anybody may ask: only those with a login learn which kind of forge it is, and
-    /// no token is sent to a server of which nothing is known.
+    /// 401 or 403 to a request that needs no login: the kind of forge is shown to accounts only, and no token is sent
+    /// to a server of unknown kind.
     #[error(
         "{host} answers only to those who are logged in (status {status}), so that it cannot be asked which kind of forge it is; name the kind in the configuration"
     )]
     LoginWanted {
         /// The server.
         host: String,
-        /// What it answered.
+        /// Status of the response.
         status: u16,
     },
-    /// A token that no header can carry.
+    /// A token that cannot be sent in a header.
     #[error(
         "the token for {host} has characters that no token has; store it again without blanks and line ends"
     )]
@@ -180,46 +166,59 @@ pub enum ForgeError {
         /// The forge.
         host: String,
     },
+    /// The token would travel unencrypted.
+    #[error(
+        "the token for {host} would travel unencrypted; use https, or set {ALLOW_HTTP_VARIABLE}=1 to allow plain http"
+    )]
+    PlainHttp {
+        /// The forge.
+        host: String,
+    },
     /// TLS cannot be used at all.
     #[error("could not prepare TLS; check the certificates of this machine")]
     Tls(#[from] TlsError),
-    /// A folder tells nobody anything.
-    #[error("the local forge {} has no webhooks; name a repository on a server", .path.display())]
+    /// A folder does not deliver webhooks.
+    #[error("the folder {} delivers no webhooks; bot-bottle serve looks at it regularly without one", .path.display())]
     NoWebhooks {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// The files of a local forge, or its repository, cannot be used.
-    #[error("could not {action} in the local forge {}; check that the folder is yours", .path.display())]
-    Shelf {
-        /// Where.
+    /// The repository of a folder, or the files beside it, cannot be used.
+    #[error("could not {action} in the folder {}; check that it is there and that you may write to it", .path.display())]
+    Folder {
+        /// The path.
         path: PathBuf,
-        /// What was being done.
+        /// The operation.
         action: String,
-        /// Why not.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl ForgeError {
     /// For a number that is a pull request's where an issue's was wanted.
-    pub(crate) fn not_an_issue(host: String, action: String) -> Self {
-        Self::NotFound { host, action, said: Said("it is a pull request".to_owned()) }
+    pub(crate) fn not_an_issue(host: &str, action: String) -> Self {
+        let message = ServerMessage("it is a pull request".to_owned());
+        Self::NotFound { host: host.to_owned(), action, message }
+    }
+
+    pub(crate) fn members_hidden(host: &str, org: &str) -> Self {
+        Self::MembersHidden { host: host.to_owned(), org: org.to_owned() }
     }
 }
 
-/// What a forge said, ready to stand in a sentence: empty, or in parentheses.
+/// Text of a forge within a sentence: empty, or in parentheses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Said(pub(crate) String);
+pub struct ServerMessage(pub(crate) String);
 
-impl Said {
-    /// The words alone; empty if there were none.
+impl ServerMessage {
+    /// The text alone; empty if there is none.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for ServerMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
     }

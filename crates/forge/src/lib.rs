@@ -1,47 +1,50 @@
-//! Forges: the places where a repository has pull requests.
+//! Forges: the places where a repository has issues and pull requests.
 //!
-//! - [`address`] what a remote's URL names, without asking anybody
-//! - [`detect`] which kind of forge answers there
-//! - [`forge`] the one way to a forge for everybody who reads or publishes
-//! - [`gitea`] (and Forgejo), [`github`], [`gitlab`], [`local`] (a bare repository with files beside it)
-//! - [`scoped`] a forge for one run: it reads anything and writes to what it was assigned
+//! - [`address`] the repository that a remote's URL names
+//! - [`kind`] the kinds of forges and their data; **start here to add a kind**
+//! - [`detect`] the kind of a server
+//! - [`forge`] the one type through which everything is read and published
+//! - [`github_like`] (GitHub, Gitea, Forgejo), [`gitlab`], [`folder`] (a bare repository with files beside it)
+//! - [`scoped`] a forge for one run: it reads anything and writes to what the run was assigned
 //! - [`pull`], [`thread`] pull requests, issues and comments, the same for every forge
-//! - [`webhook`] how a forge tells somebody what happened
-//! - [`error`] what went wrong, and what to do about it
-//! - `provider` what each kind must be able to do, `once` writes that are done once, `rules` what is decided
+//! - [`pull_text`] a pull request as text, where there is no forge
+//! - [`webhook`] webhooks and their deliveries
+//! - [`error`] errors, and what to do about them
+//! - `provider` the operations of each kind, `once` writes that are done once, `http` the client, `rules` decisions
 //!
-//! A token is held as a secret, travels in one header and is found in no error. Nothing is called that a forge names in
-//! an answer: every request goes to the address that the person configured.
+//! A token is held as a secret, travels in one header and is in no error. Addresses in a forge's responses are never
+//! requested: every request goes to the server that the user configured.
 
 pub mod address;
 pub mod detect;
 pub mod error;
+pub mod folder;
 pub mod forge;
-pub mod gitea;
-pub mod github;
+mod gh_login;
+pub mod github_like;
 pub mod gitlab;
 mod http;
-pub mod local;
+pub mod kind;
 mod once;
 mod provider;
 pub mod pull;
+pub mod pull_text;
 mod rules;
 pub mod scoped;
 pub mod thread;
 pub mod webhook;
 
 pub use address::{ForgeAddress, Remote, Scheme, WebBase};
-pub use detect::ForgeKind;
 pub use error::ForgeError;
-pub use forge::{Forge, ForgeSetting};
-pub use http::Patience;
-pub use local::{Local, write_pull_text};
+pub use folder::FolderForge;
+pub use forge::{ALLOW_HTTP_VARIABLE, Forge, ForgeOptions, PlainHttp};
+pub use http::{HttpPool, RetryPolicy};
+pub use kind::ForgeKind;
 pub use pull::{NewPull, PullRequest};
+pub use pull_text::write_pull_text;
 pub use rules::link::closes_issue;
 pub use rules::neutral::neutralise;
-pub use rules::scope::{BODY_MAX_BYTES, Refusal, RefusalReason, Scope, ThreadKind};
-pub use scoped::{Ruling, ScopedForge};
-pub use thread::{
-    Account, Comment, CommentKind, Issue, IssueFilter, Numbering, Thread, ThreadState,
-};
-pub use webhook::{NewWebhook, Webhook};
+pub use rules::scope::{BODY_MAX_BYTES, RefusalReason, Scope, ThreadKind, WriteRefusal};
+pub use scoped::{ScopedForge, WriteOutcome};
+pub use thread::{Account, Comment, CommentKind, Issue, Numbering, Thread, ThreadState};
+pub use webhook::{Delivery, DeliveryError, DeliverySubject, NewWebhook, Webhook};

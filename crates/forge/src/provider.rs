@@ -1,108 +1,106 @@
-//! What each kind of forge must be able to do, one request or so at a time. What is made of these is in `forge`, once
-//! for all kinds.
+//! Operations that each kind of forge implements, one request or so each. `forge` builds on them, once for all kinds.
 
 use model::id::BranchName;
 
 use crate::error::ForgeError;
-use crate::http::Patience;
+use crate::http::RetryPolicy;
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, Issue, IssueFilter, Numbering, Thread};
+use crate::thread::{Account, Comment, Issue, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 
-pub(crate) type Answer<T> = Result<T, ForgeError>;
+pub(crate) type ForgeResult<T> = Result<T, ForgeError>;
 
 /// One repository on one forge.
-pub(crate) trait Provider: Sync {
+pub(crate) trait ForgeProvider: Sync {
     fn numbering(&self) -> Numbering;
 
-    /// The server's name, for errors.
-    fn host(&self) -> String;
+    fn retry(&self) -> &RetryPolicy;
 
-    /// How long to wait between attempts.
-    fn patience(&self) -> &Patience;
+    fn whoami(&self) -> impl Future<Output = ForgeResult<Account>> + Send;
 
-    /// Where git pushes to, without any credential.
-    fn push_url(&self) -> String;
+    fn is_org_member(
+        &self,
+        org: &str,
+        user: &str,
+    ) -> impl Future<Output = ForgeResult<bool>> + Send;
 
-    fn whoami(&self) -> impl Future<Output = Answer<Account>> + Send;
+    fn read_issue(&self, number: u64) -> impl Future<Output = ForgeResult<Issue>> + Send;
 
-    fn is_org_member(&self, org: &str, user: &str) -> impl Future<Output = Answer<bool>> + Send;
+    /// Open issues, perhaps only those with these labels; no pull requests among them.
+    fn open_issues(
+        &self,
+        labels: &[String],
+    ) -> impl Future<Output = ForgeResult<Vec<Issue>>> + Send;
 
-    fn read_issue(&self, number: u64) -> impl Future<Output = Answer<Issue>> + Send;
+    fn read_pr(&self, number: u64) -> impl Future<Output = ForgeResult<PullRequest>> + Send;
 
-    /// Open issues that fit; no pull requests among them.
-    fn open_issues(&self, filter: &IssueFilter) -> impl Future<Output = Answer<Vec<Issue>>> + Send;
-
-    fn read_pr(&self, number: u64) -> impl Future<Output = Answer<PullRequest>> + Send;
-
-    /// Open pull requests from branches of the repository itself (in a fork anybody may name a branch as we do), perhaps
-    /// of one branch only, oldest first.
+    /// Open pull requests, perhaps only those of one branch.
     fn open_pulls(
         &self,
         head: Option<&BranchName>,
-    ) -> impl Future<Output = Answer<Vec<PullRequest>>> + Send;
+    ) -> impl Future<Output = ForgeResult<Vec<PullRequest>>> + Send;
 
-    /// Asks once for a pull request, without its labels. One that is there already is a conflict.
-    fn make_pull(&self, pull: &NewPull) -> impl Future<Output = Answer<PullRequest>> + Send;
+    /// Open pull requests from branches of the repository itself, oldest first. In a fork anybody may name a branch as
+    /// we do.
+    fn own_pulls(
+        &self,
+        head: Option<&BranchName>,
+    ) -> impl Future<Output = ForgeResult<Vec<PullRequest>>> + Send {
+        async move {
+            let mut pulls = self.open_pulls(head).await?;
+            pulls.retain(|pull| pull.is_open() && !pull.from_fork);
+            pulls.sort_by_key(|pull| pull.number);
+            Ok(pulls)
+        }
+    }
+
+    /// Sends one request for a pull request. One that is there already is a conflict.
+    fn make_pull(&self, pull: &NewPull) -> impl Future<Output = ForgeResult<PullRequest>> + Send;
 
     fn edit_pull(
         &self,
         number: u64,
         edit: &PullEdit<'_>,
-    ) -> impl Future<Output = Answer<PullRequest>> + Send;
+    ) -> impl Future<Output = ForgeResult<PullRequest>> + Send;
 
-    /// What was said in the conversation, oldest first.
-    fn plain_comments(&self, thread: Thread) -> impl Future<Output = Answer<Vec<Comment>>> + Send;
+    /// Comments of the conversation, oldest first.
+    fn plain_comments(
+        &self,
+        thread: Thread,
+    ) -> impl Future<Output = ForgeResult<Vec<Comment>>> + Send;
 
-    /// What was said in reviews, where these are kept apart; nothing for an issue.
-    fn review_comments(&self, thread: Thread) -> impl Future<Output = Answer<Vec<Comment>>> + Send;
+    /// Comments of reviews, where these are kept apart; none for an issue.
+    fn review_comments(
+        &self,
+        thread: Thread,
+    ) -> impl Future<Output = ForgeResult<Vec<Comment>>> + Send;
 
-    /// Asks once for a comment.
+    /// Sends one request for a comment.
     fn make_comment(
         &self,
         thread: Thread,
         body: &str,
-    ) -> impl Future<Output = Answer<Comment>> + Send;
+    ) -> impl Future<Output = ForgeResult<Comment>> + Send;
 
     /// Replaces the text of a thread, and nothing else.
     fn set_description(
         &self,
         thread: Thread,
         body: &str,
-    ) -> impl Future<Output = Answer<()>> + Send;
+    ) -> impl Future<Output = ForgeResult<()>> + Send;
 
-    /// The labels that the repository has.
-    fn label_names(&self) -> impl Future<Output = Answer<Vec<String>>> + Send;
+    fn webhooks(&self) -> impl Future<Output = ForgeResult<Vec<Webhook>>> + Send;
 
-    /// Adds labels that the repository has.
-    fn put_labels(
-        &self,
-        thread: Thread,
-        names: &[String],
-    ) -> impl Future<Output = Answer<()>> + Send;
+    /// Sends one request for a webhook that reports issues, pull requests and the comments on them.
+    fn make_webhook(&self, hook: &NewWebhook) -> impl Future<Output = ForgeResult<Webhook>> + Send;
 
-    /// Takes a label off; one that is not there is no error.
-    fn drop_label(&self, thread: Thread, name: &str) -> impl Future<Output = Answer<()>> + Send;
-
-    fn webhooks(&self) -> impl Future<Output = Answer<Vec<Webhook>>> + Send;
-
-    /// Asks once for a webhook that tells of issues, pull requests and what is said on them.
-    fn make_webhook(&self, hook: &NewWebhook) -> impl Future<Output = Answer<Webhook>> + Send;
-
-    /// Gives a webhook another secret; nothing where a forge cannot do that.
+    /// Gives a webhook another secret; `None` where a forge cannot do that.
     fn edit_webhook(
         &self,
         id: u64,
         hook: &NewWebhook,
-    ) -> impl Future<Output = Answer<Option<Webhook>>> + Send;
+    ) -> impl Future<Output = ForgeResult<Option<Webhook>>> + Send;
 
-    /// Removes a webhook; one that is not there is no error.
-    fn drop_webhook(&self, id: u64) -> impl Future<Output = Answer<()>> + Send;
-
-    /// Assigns exactly these accounts.
-    fn set_assignees(
-        &self,
-        thread: Thread,
-        logins: &[String],
-    ) -> impl Future<Output = Answer<()>> + Send;
+    /// Removes a webhook; one that is not there is not an error.
+    fn drop_webhook(&self, id: u64) -> impl Future<Output = ForgeResult<()>> + Send;
 }

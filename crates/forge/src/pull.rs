@@ -5,18 +5,18 @@ use serde::Serialize;
 
 use crate::thread::ThreadState;
 
-/// A pull request, as a forge has it.
+/// Pull request as a forge has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PullRequest {
-    /// Its number in the repository.
+    /// Number in the repository.
     pub number: u64,
-    /// Its page, for people. Never called.
+    /// Page for people; never requested.
     pub url: String,
-    /// Its title.
+    /// Title, one line.
     pub title: String,
-    /// Its text; empty if it has none.
+    /// Text; empty if it has none.
     pub body: String,
-    /// Whether it is open.
+    /// Open or closed.
     pub state: ThreadState,
     /// Whether it was merged; it is closed then too.
     pub merged: bool,
@@ -30,15 +30,15 @@ pub struct PullRequest {
     pub from_fork: bool,
     /// The branch to be merged into.
     pub base_branch: String,
-    /// Who opened it.
+    /// Login of the account that opened it.
     pub author: String,
-    /// Its labels, by name.
+    /// Labels by name.
     pub labels: Vec<String>,
-    /// Who shall look after it.
+    /// Logins of the assignees.
     pub assignees: Vec<String>,
 }
 
-/// What of a pull request shall change; the rest stays.
+/// Changes to a pull request; what is not given stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PullEdit<'a> {
     pub(crate) title: Option<&'a str>,
@@ -46,7 +46,7 @@ pub(crate) struct PullEdit<'a> {
     pub(crate) close: bool,
 }
 
-/// A pull request to be opened.
+/// Pull request to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPull {
     /// One line.
@@ -57,13 +57,23 @@ pub struct NewPull {
     pub head: BranchName,
     /// The branch to be merged into.
     pub base: BranchName,
-    /// Labels by name; each must exist in the repository.
-    pub labels: Vec<String>,
 }
 
 impl PullRequest {
     /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.state == ThreadState::Open
+    }
+
+    /// Whether these are its branches.
+    pub(crate) fn is_between(&self, head: &BranchName, base: &BranchName) -> bool {
+        self.head_branch == head.as_str() && self.base_branch == base.as_str()
+    }
+}
+
+impl PullEdit<'_> {
+    /// The verb for an error message.
+    pub(crate) fn verb(&self) -> &'static str {
+        if self.close { "close" } else { "update" }
     }
 }

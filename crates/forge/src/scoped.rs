@@ -1,10 +1,10 @@
-//! A forge for one run: it may read anything, and write to what it was assigned.
+//! Forge for one run: it may read anything, and write to what the run was assigned.
 //!
-//! The scope is fixed when the forge is opened: a run's own pull request is opened after its agent has ended, so it is the
-//! next run's scope that has grown.
+//! The scope is fixed when the forge is opened: a run's own pull request is opened after its agent has ended, and is in
+//! the scope of the next run.
 //!
-//! The repository's own permissions are no such limit: whoever may write may edit everybody's text. A refusal is a value,
-//! so that whoever keeps the record can say what was tried.
+//! The repository's own permissions are not such a limit: an account that may write may edit everybody's text. A refusal
+//! is a value, so that the caller can record what was tried.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use model::redact::Redactor;
 use crate::error::ForgeError;
 use crate::forge::Forge;
 use crate::pull::PullRequest;
-use crate::rules::scope::{Refusal, Scope, ThreadKind, judge_text};
+use crate::rules::scope::{Scope, ThreadKind, WriteRefusal, judge_text};
 use crate::thread::{Comment, Issue, Numbering, Thread};
 
 /// A forge with a scope around its writes.
@@ -24,13 +24,13 @@ pub struct ScopedForge {
     redactor: Arc<Redactor>,
 }
 
-/// What came of a write.
+/// Result of a write within a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ruling<T> {
-    /// It was allowed, and done.
+pub enum WriteOutcome<T> {
+    /// Allowed, and done.
     Done(T),
-    /// It was not allowed, and nothing was sent.
-    Refused(Refusal),
+    /// Not allowed; nothing was sent.
+    Refused(WriteRefusal),
 }
 
 impl ScopedForge {
@@ -39,7 +39,7 @@ impl ScopedForge {
         Self { forge, scope, redactor }
     }
 
-    /// What a number means to this run.
+    /// Thread that a number means to this run.
     pub fn choose_thread(&self, number: u64, kind: Option<ThreadKind>) -> Thread {
         self.scope.choose_thread(number, kind, self.forge.numbering())
     }
@@ -49,18 +49,18 @@ impl ScopedForge {
         self.scope.allows(thread, self.forge.numbering())
     }
 
-    /// Any issue, for context.
+    /// Reads any issue, for context.
     pub async fn read_issue(&self, number: u64) -> Result<Issue, ForgeError> {
         self.forge.read_issue(number).await
     }
 
-    /// Any pull request, for context.
+    /// Reads any pull request, for context.
     pub async fn read_pr(&self, number: u64) -> Result<PullRequest, ForgeError> {
         self.forge.read_pr(number).await
     }
 
-    /// Any conversation, for context. Where issues and pull requests are numbered apart and nobody said which is meant,
-    /// a number that is no issue is tried as a pull request.
+    /// Reads any conversation, for context. Where issues and pull requests are numbered apart and no kind is given, a
+    /// number that is not an issue's is tried as a pull request's.
     pub async fn read_comments(
         &self,
         number: u64,
@@ -71,7 +71,7 @@ impl ScopedForge {
             Err(ForgeError::NotFound { .. }) if self.may_be_pull(thread, kind) => {
                 self.forge.read_comments(Thread::Pull(number)).await
             }
-            answer => answer,
+            result => result,
         }
     }
 
@@ -80,10 +80,10 @@ impl ScopedForge {
         &self,
         thread: Thread,
         body: &str,
-    ) -> Result<Ruling<Comment>, ForgeError> {
+    ) -> Result<WriteOutcome<Comment>, ForgeError> {
         match self.judge("comment", thread, body) {
-            Ok(text) => Ok(Ruling::Done(self.forge.post_comment(thread, &text).await?)),
-            Err(refusal) => Ok(Ruling::Refused(refusal)),
+            Ok(text) => Ok(WriteOutcome::Done(self.forge.post_comment(thread, &text).await?)),
+            Err(refusal) => Ok(WriteOutcome::Refused(refusal)),
         }
     }
 
@@ -92,10 +92,10 @@ impl ScopedForge {
         &self,
         thread: Thread,
         body: &str,
-    ) -> Result<Ruling<()>, ForgeError> {
+    ) -> Result<WriteOutcome<()>, ForgeError> {
         match self.judge("update description", thread, body) {
-            Ok(text) => Ok(Ruling::Done(self.forge.update_description(thread, &text).await?)),
-            Err(refusal) => Ok(Ruling::Refused(refusal)),
+            Ok(text) => Ok(WriteOutcome::Done(self.forge.update_description(thread, &text).await?)),
+            Err(refusal) => Ok(WriteOutcome::Refused(refusal)),
         }
     }
 
@@ -104,9 +104,9 @@ impl ScopedForge {
         operation: &'static str,
         target: Thread,
         body: &str,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, WriteRefusal> {
         let scope = &self.scope;
-        let refuse = |reason| Refusal { operation, target, reason };
+        let refuse = |reason| WriteRefusal { operation, target, reason };
         if !scope.allows(target, self.forge.numbering()) {
             return Err(refuse(crate::RefusalReason::OutOfScope));
         }

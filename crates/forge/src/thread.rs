@@ -1,26 +1,26 @@
-//! Where people talk: issues and comments, the same for every forge. Pull requests are in `pull`.
+//! Issues and comments, the same for every forge. Pull requests are in `pull`.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// An issue, as a forge has it.
+/// Issue as a forge has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Issue {
-    /// Its number in the repository.
+    /// Number in the repository.
     pub number: u64,
-    /// Its page, for people. Never called.
+    /// Page for people; never requested.
     pub url: String,
-    /// Its title.
+    /// Title, one line.
     pub title: String,
-    /// Its text; empty if it has none.
+    /// Text; empty if it has none.
     pub body: String,
-    /// Whether it is open.
+    /// Open or closed.
     pub state: ThreadState,
-    /// Who opened it.
+    /// Login of the account that opened it.
     pub author: String,
-    /// Its labels, by name.
+    /// Labels by name.
     pub labels: Vec<String>,
-    /// Who shall do it.
+    /// Logins of the assignees.
     pub assignees: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub enum Thread {
     Pull(u64),
 }
 
-/// How a forge counts its threads.
+/// How a forge numbers its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
     /// Issues and pull requests share their numbers.
@@ -48,30 +48,30 @@ pub enum Numbering {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadState {
-    /// It goes on.
+    /// Not closed yet.
     Open,
-    /// It is done, merged or turned down.
+    /// Done, merged or rejected.
     Closed,
-    /// A word that is new to us.
+    /// A state that this version does not know.
     #[serde(untagged)]
     Other(String),
 }
 
-/// A comment on an issue or a pull request.
+/// Comment on an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Comment {
-    /// Its number on the forge; reviews and remarks may be counted apart.
+    /// Number on the forge; reviews and remarks may be numbered apart.
     pub id: u64,
-    /// Which sort it is.
+    /// Where it was made.
     #[serde(flatten)]
     pub kind: CommentKind,
-    /// Its page, for people. Never called.
+    /// Page for people; never requested.
     pub url: String,
-    /// Who wrote it.
+    /// Login of its author.
     pub author: String,
     /// Markdown.
     pub body: String,
-    /// When, where the forge says so.
+    /// Time, where the forge says so.
     pub created_at: Option<Timestamp>,
 }
 
@@ -92,16 +92,7 @@ pub enum CommentKind {
     },
 }
 
-/// Which open issues are wanted; what is not given does not matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct IssueFilter {
-    /// All of these labels, by name.
-    pub labels: Vec<String>,
-    /// Assigned to this account.
-    pub assignee: Option<String>,
-}
-
-/// Whom a token stands for, and what it may do with the repository.
+/// Account of a token, and its rights on the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// The login; `None` if the token is good but may not say whose it is.
@@ -111,7 +102,7 @@ pub struct Account {
 }
 
 impl Thread {
-    /// Its number among its kind.
+    /// Number of the issue or the pull request.
     pub fn number(self) -> u64 {
         match self {
             Self::Issue(number) | Self::Pull(number) => number,
@@ -130,13 +121,9 @@ impl ThreadState {
     }
 }
 
-impl IssueFilter {
-    /// Whether an issue is wanted. Servers ignore filters that they do not understand, so everything is matched again.
-    pub(crate) fn fits(&self, issue: &Issue) -> bool {
-        let has = |label: &String| issue.labels.contains(label);
-        let assigned = |login: &String| issue.assignees.contains(login);
-        issue.state == ThreadState::Open
-            && self.labels.iter().all(has)
-            && self.assignee.as_ref().is_none_or(assigned)
+impl Issue {
+    /// Whether it is open and has all of these labels.
+    pub(crate) fn is_open_with(&self, labels: &[String]) -> bool {
+        self.state == ThreadState::Open && labels.iter().all(|label| self.labels.contains(label))
     }
 }

@@ -19,7 +19,7 @@ use model::secret::Secret;
 use serde_json::{Value, json};
 use sidecar::{Desk, DoneQueue, Entry, Journal, JournalError, Limits};
 use testkit::fake_forge::TOKEN;
-use testkit::fake_gitea::FakeGitea;
+use testkit::fake_forge::FakeGitea;
 use testkit::measure::{Comparison, quantile, row};
 use tokio::net::UnixStream;
 

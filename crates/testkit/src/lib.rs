@@ -4,8 +4,7 @@
 //! - [`repo`] real git repositories whose SHAs repeat, forks in every state, hostile workspaces
 //! - [`abuse`] what a bad agent tries inside a box
 //! - [`model_server`] a model that plays scripts, for real agents to talk to
-//! - [`fake_gitea`], [`fake_github`], [`fake_gitlab`] forges that keep a repository in memory and fail when they are
-//!   told to; [`fake_forge`] is what they have in common
+//! - [`fake_forge`] forges of every kind that keep a repository in memory and fail on demand
 //! - [`shell_promises`] what the three programs promise alike on a command line
 //! - [`screen`] a terminal to look at and to type into
 //! - [`tree`] whole trees, and whether something is hidden in them
@@ -15,9 +14,6 @@
 
 pub mod abuse;
 pub mod fake_forge;
-pub mod fake_gitea;
-pub mod fake_github;
-pub mod fake_gitlab;
 pub mod hermetic;
 mod http;
 pub mod measure;

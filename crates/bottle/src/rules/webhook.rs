@@ -233,8 +233,8 @@ fn read_gitlab(body: &[u8]) -> Result<Option<Call>, HookFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testkit::fake_gitea::Room;
-    use testkit::fake_gitea::hooks::{SECRET, Sample, samples};
+    use testkit::fake_forge::Room;
+    use testkit::fake_forge::hooks::{SECRET, Sample, samples};
 
     fn header<'a>(list: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<&'a str> {
         move |name| {

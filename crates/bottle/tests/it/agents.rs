@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use testkit::fake_gitea::Room;
+use testkit::fake_forge::Room;
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 use testkit::part::{Part, require, require_folder};

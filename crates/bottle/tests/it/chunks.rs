@@ -1,7 +1,7 @@
 //! The test lists of the document's "Implementation chunks", by name. Chunks 2, 3 and 4 are the crates `orchestrator_db`, `forge`
 //! and `sidecar`, whose own suites have their lists; here they are met through the binary.
 
-use testkit::fake_gitea::TOKEN;
+use testkit::fake_forge::TOKEN;
 
 use crate::support::{COMMIT, DONE, Person, SLUG, Scene};
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use testkit::fake_forge::Room;
-use testkit::fake_gitea::TOKEN;
+use testkit::fake_forge::TOKEN;
 use testkit::part::{Part, require, require_setting};
 use testkit::screen::Screen;
 use testkit::wait::wait_for;

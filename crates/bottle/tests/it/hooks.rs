@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 use testkit::fake_forge::{FakeForge, Flavour, Mishap};
-use testkit::fake_gitea::{GiteaFlavour, OWNER, REPO, TOKEN};
-use testkit::fake_github::GithubFlavour;
-use testkit::fake_gitlab::GitlabFlavour;
+use testkit::fake_forge::{GiteaFlavour, OWNER, REPO, TOKEN};
+use testkit::fake_forge::GithubFlavour;
+use testkit::fake_forge::GitlabFlavour;
 use testkit::hermetic::{Hermetic, Output};
 
 const SERVER: &str = "https://bottles.example";

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use testkit::fake_gitea::Mishap;
+use testkit::fake_forge::Mishap;
 use testkit::part::{Part, require};
 
 use crate::support::{COMMIT, DONE, Person, Scene};

@@ -1,7 +1,7 @@
 //! The forge's token is found nowhere inside the box, in no log, in no database and in no argument. Each search is shown
 //! to find something that is there.
 
-use testkit::fake_gitea::TOKEN;
+use testkit::fake_forge::TOKEN;
 use testkit::wait::wait_for;
 
 use crate::support::{COMMIT, DONE, SLUG, Scene};

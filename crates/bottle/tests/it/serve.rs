@@ -1,6 +1,6 @@
 //! From webhook to pull request, with nobody watching.
 
-use testkit::fake_gitea::Room;
+use testkit::fake_forge::Room;
 use testkit::wait::wait_for;
 
 use crate::serving::Serving;

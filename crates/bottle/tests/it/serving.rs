@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::Value;
-use testkit::fake_gitea::hooks::{Hook, SECRET};
-use testkit::fake_gitea::{OWNER, REPO, Room, TOKEN};
+use testkit::fake_forge::hooks::{Hook, SECRET};
+use testkit::fake_forge::{OWNER, REPO, Room, TOKEN};
 use testkit::part::missing;
 use testkit::wait::{PATIENCE, wait_for};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use testkit::fake_gitea::{FakeGitea, OWNER, REPO, TOKEN};
+use testkit::fake_forge::{FakeGitea, OWNER, REPO, TOKEN};
 use testkit::hermetic::{Hermetic, Output};
 use testkit::part::{Part, require};
 use testkit::repo::Fork;

@@ -1,6 +1,6 @@
 //! A person at the agent's own terminal: keys go in, the screen comes out, and the box ends with the agent.
 
-use testkit::fake_gitea::TOKEN;
+use testkit::fake_forge::TOKEN;
 use testkit::screen::Screen;
 use testkit::wait::{wait_for, wait_until};
 

@@ -1,29 +1,29 @@
 //! GitLab, over its REST API.
 //!
 //! A project is one segment of every path, however many groups it lies in. Issues and merge requests are numbered apart.
-//! Comments are notes, and what the server notes by itself is among them.
+//! Comments are notes, and the system's own notes are among them.
 //!
-//! - `wire` what the server sends
+//! - `wire` the bodies of responses
 
 mod wire;
-
-use std::path::Path;
 
 use hyper::Method;
 use model::id::BranchName;
 use model::secret::Secret;
 use serde_json::{Map, Value, json};
 
-use crate::address::{WebBase, encode_segment};
+use crate::address::{WebBase, encode};
 use crate::error::ForgeError;
-use crate::http::{Ask, Client, Dialect, Paging, Patience, Silence};
-use crate::provider::{Answer, Provider};
+use crate::forge::ForgeOptions;
+use crate::http::{Client, HttpRequest, MissingLink, Paging, Protocol, RetryPolicy};
+use crate::kind::ForgeKind;
+use crate::provider::{ForgeProvider, ForgeResult};
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, Issue, IssueFilter, Numbering, Thread};
+use crate::thread::{Account, Comment, Issue, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
-use wire::{WireHook, WireIssue, WireLabel, WireMergeRequest, WireNote, WireProject, WireUser};
+use wire::{GitlabHook, GitlabIssue, GitlabUser, WireMergeRequest, WireNote, WireProject};
 
-const DIALECT: Dialect = Dialect {
+const PROTOCOL: Protocol = Protocol {
     token_word: "Bearer",
     accept: "application/json",
     headers: &[],
@@ -31,7 +31,7 @@ const DIALECT: Dialect = Dialect {
         size_field: "per_page",
         size: 100,
         total_header: "x-total",
-        silence: Silence::End,
+        missing_link: MissingLink::LastPage,
     },
 };
 
@@ -39,261 +39,221 @@ const DIALECT: Dialect = Dialect {
 #[derive(Debug)]
 pub struct Gitlab {
     client: Client,
-    /// With all its groups.
+    api: WebBase,
+    /// The project's page.
+    page: String,
+    /// The project with all its groups.
     project: String,
 }
 
 impl Gitlab {
-    /// Prepares to speak to a server about one project, given with all its groups. Nothing is sent yet.
-    pub async fn open(
-        base: WebBase,
+    /// Prepares a client for one project, given with all its groups. Nothing is sent yet.
+    pub(crate) async fn open(
+        web: WebBase,
         project: String,
         token: &Secret,
-        ca_file: Option<&Path>,
-        patience: Patience,
-    ) -> Result<Self, ForgeError> {
-        let host = base.host.strip_prefix("altssh.").unwrap_or(&base.host).to_owned();
-        let base = WebBase { host, ..base };
-        let client = Client::open(base, &DIALECT, Some(token), ca_file, patience).await?;
-        Ok(Self { client, project })
+        options: &ForgeOptions,
+    ) -> ForgeResult<Self> {
+        // The server for SSH on the port of the web has another name than the web.
+        let host = web.host().strip_prefix("altssh.").map(str::to_owned);
+        let web = host.into_iter().fold(web, |web, host| web.with_host(&host));
+        let client = Client::open(&web, &PROTOCOL, Some(token), options).await?;
+        let page = web.url(&project.split('/').collect::<Vec<_>>());
+        Ok(Self { client, api: web.below(&["api", "v4"]), page, project })
     }
 
-    async fn find_user(&self, login: &str) -> Answer<Option<WireUser>> {
-        let path = format!("{}?username={}", self.api_path(&["users"]), encode_segment(login));
-        let ask = Ask::get(path, format!("look for the account {login}"));
-        let found: Vec<WireUser> = self.client.json(&ask).await?;
+    async fn find_user(&self, login: &str) -> ForgeResult<Option<GitlabUser>> {
+        let url = format!("{}?username={}", self.api.url(&["users"]), encode(login));
+        let request = HttpRequest::get(url, format!("look for the account {login}"));
+        let found: Vec<GitlabUser> = self.client.json(&request).await?;
         Ok(found.into_iter().find(|user| user.username.eq_ignore_ascii_case(login)))
     }
 
-    async fn merge_request(&self, ask: &Ask) -> Answer<PullRequest> {
-        let found: WireMergeRequest = self.client.json(ask).await?;
-        Ok(found.into_pull(&self.page_of("merge_requests")))
+    async fn merge_request(&self, request: &HttpRequest) -> ForgeResult<PullRequest> {
+        let found: WireMergeRequest = self.client.json(request).await?;
+        Ok(self.show_pull(found))
     }
 
-    /// Setting values twice is setting them once, so it may be repeated.
-    async fn edit_thread(&self, thread: Thread, fields: Value, action: String) -> Answer<()> {
-        let path = self.thread_path(thread, &[]);
-        self.client.call(&Ask::set(Method::PUT, path, Some(fields), action)).await?;
-        Ok(())
+    fn show_pull(&self, found: WireMergeRequest) -> PullRequest {
+        let page = self.page_of(Thread::Pull(found.iid));
+        found.into_pull(page)
     }
 
-    fn api_path(&self, segments: &[&str]) -> String {
-        self.client.base().path(&[&["api", "v4"], segments].concat())
+    fn show_issue(&self, issue: GitlabIssue) -> Issue {
+        let page = self.page_of(Thread::Issue(issue.iid));
+        issue.into_issue(page)
     }
 
-    fn project_path(&self, segments: &[&str]) -> String {
-        self.api_path(&[&["projects", self.project.as_str()], segments].concat())
+    fn project_url(&self, segments: &[&str]) -> String {
+        self.api.url(&[&["projects", self.project.as_str()], segments].concat())
     }
 
-    fn thread_path(&self, thread: Thread, segments: &[&str]) -> String {
-        let number = thread.number().to_string();
-        self.project_path(&[&[room_of(thread), number.as_str()], segments].concat())
+    fn thread_url(&self, thread: Thread, segments: &[&str]) -> String {
+        let list = match thread {
+            Thread::Issue(_) => "issues",
+            Thread::Pull(_) => "merge_requests",
+        };
+        self.project_url(&[&[list, thread.number().to_string().as_str()], segments].concat())
     }
 
-    /// A page of the project for people.
-    fn page_of(&self, room: &str) -> String {
-        let segments: Vec<&str> = self.project.split('/').chain(["-", room]).collect();
-        self.client.base().page(&segments)
+    /// A thread's page, for people.
+    fn page_of(&self, thread: Thread) -> String {
+        let below = match thread {
+            Thread::Issue(number) => ForgeKind::GitLab.issue_page(number),
+            Thread::Pull(number) => ForgeKind::GitLab.pull_page(number),
+        };
+        format!("{}{below}", self.page)
     }
 }
 
-impl Provider for Gitlab {
+impl ForgeProvider for Gitlab {
     fn numbering(&self) -> Numbering {
         Numbering::Separate
     }
 
-    fn host(&self) -> String {
-        self.client.base().host().to_owned()
+    fn retry(&self) -> &RetryPolicy {
+        self.client.retry()
     }
 
-    fn patience(&self) -> &Patience {
-        self.client.patience()
+    async fn whoami(&self) -> ForgeResult<Account> {
+        let request = HttpRequest::get(self.project_url(&[]), "read the project");
+        let project: WireProject = self.client.json(&request).await?;
+        let user = HttpRequest::get(self.api.url(&["user"]), "read the account");
+        let user = self.client.json_if_allowed::<GitlabUser>(&user).await?;
+        Ok(Account { login: user.map(|user| user.username), may_push: project.may_push() })
     }
 
-    fn push_url(&self) -> String {
-        let segments: Vec<&str> = self.project.split('/').collect();
-        format!("{}.git", self.client.base().page(&segments))
-    }
-
-    async fn whoami(&self) -> Answer<Account> {
-        let ask = Ask::get(self.project_path(&[]), "read the project");
-        let project: WireProject = self.client.json(&ask).await?;
-        let user = Ask::get(self.api_path(&["user"]), "read the account");
-        let login = match self.client.json::<WireUser>(&user).await {
-            Ok(user) => Some(user.username),
-            Err(ForgeError::Forbidden { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        Ok(Account { login, may_push: project.may_push() })
-    }
-
-    async fn is_org_member(&self, org: &str, user: &str) -> Answer<bool> {
-        // A group that this account may not see is not found, and that must not pass for "no member".
-        let ask = Ask::get(self.api_path(&["groups", org]), format!("look for the group {org}"));
-        if !self.client.is_there(&ask).await? {
-            return Err(ForgeError::MembersHidden { host: self.host(), org: org.to_owned() });
+    async fn is_org_member(&self, org: &str, user: &str) -> ForgeResult<bool> {
+        // A group that this account may not see is not found, and that must not pass for "not a member".
+        let request =
+            HttpRequest::get(self.api.url(&["groups", org]), format!("look for the group {org}"));
+        if !self.client.is_there(&request).await? {
+            return Err(ForgeError::members_hidden(self.client.host(), org));
         }
         let Some(account) = self.find_user(user).await? else { return Ok(false) };
-        let path = self.api_path(&["groups", org, "members", "all", &account.id.to_string()]);
-        let ask = Ask::get(path, format!("say whether {user} is a member of {org}"));
-        self.client.is_there(&ask).await
+        let url = self.api.url(&["groups", org, "members", "all", &account.id.to_string()]);
+        let request = HttpRequest::get(url, format!("say whether {user} is a member of {org}"));
+        self.client.is_there(&request).await
     }
 
-    async fn read_issue(&self, number: u64) -> Answer<Issue> {
-        let path = self.thread_path(Thread::Issue(number), &[]);
-        let ask = Ask::get(path, format!("read issue #{number}"));
-        let issue: WireIssue = self.client.json(&ask).await?;
-        Ok(issue.into_issue(&self.page_of("issues")))
+    async fn read_issue(&self, number: u64) -> ForgeResult<Issue> {
+        let url = self.thread_url(Thread::Issue(number), &[]);
+        let request = HttpRequest::get(url, format!("read issue #{number}"));
+        let issue: GitlabIssue = self.client.json(&request).await?;
+        Ok(self.show_issue(issue))
     }
 
-    async fn open_issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
+    async fn open_issues(&self, labels: &[String]) -> ForgeResult<Vec<Issue>> {
         let mut query = "state=opened&order_by=created_at&sort=asc".to_owned();
-        if !filter.labels.is_empty() {
-            query.push_str(&format!("&labels={}", encode_segment(&filter.labels.join(","))));
+        if !labels.is_empty() {
+            query.push_str(&format!("&labels={}", encode(&labels.join(","))));
         }
-        if let Some(login) = &filter.assignee {
-            query.push_str(&format!("&assignee_username={}", encode_segment(login)));
-        }
-        let path = self.project_path(&["issues"]);
-        let id_of = |issue: &WireIssue| issue.iid;
-        let wire = self.client.list(&path, &query, "list the issues", id_of).await?;
-        let pages = self.page_of("issues");
-        Ok(wire.into_iter().map(|issue| issue.into_issue(&pages)).collect())
+        let url = self.project_url(&["issues"]);
+        let id_of = |issue: &GitlabIssue| issue.iid;
+        let wire = self.client.list(&url, &query, "list the issues", id_of).await?;
+        Ok(wire.into_iter().map(|issue| self.show_issue(issue)).collect())
     }
 
-    async fn read_pr(&self, number: u64) -> Answer<PullRequest> {
-        let path = self.thread_path(Thread::Pull(number), &[]);
-        self.merge_request(&Ask::get(path, format!("read merge request !{number}"))).await
+    async fn read_pr(&self, number: u64) -> ForgeResult<PullRequest> {
+        let url = self.thread_url(Thread::Pull(number), &[]);
+        self.merge_request(&HttpRequest::get(url, format!("read merge request !{number}"))).await
     }
 
-    async fn open_pulls(&self, head: Option<&BranchName>) -> Answer<Vec<PullRequest>> {
+    async fn open_pulls(&self, head: Option<&BranchName>) -> ForgeResult<Vec<PullRequest>> {
         let mut query = "state=opened&order_by=created_at&sort=asc".to_owned();
         if let Some(head) = head {
-            query.push_str(&format!("&source_branch={}", encode_segment(head.as_str())));
+            query.push_str(&format!("&source_branch={}", encode(head.as_str())));
         }
-        let path = self.project_path(&["merge_requests"]);
+        let url = self.project_url(&["merge_requests"]);
         let id_of = |found: &WireMergeRequest| found.iid;
-        let wire = self.client.list(&path, &query, "list the merge requests", id_of).await?;
-        let pages = self.page_of("merge_requests");
-        let pulls = wire.into_iter().map(|found| found.into_pull(&pages));
-        let mut pulls: Vec<PullRequest> =
-            pulls.filter(|pull| pull.is_open() && !pull.from_fork).collect();
-        pulls.sort_by_key(|pull| pull.number);
-        Ok(pulls)
+        let wire = self.client.list(&url, &query, "list the merge requests", id_of).await?;
+        Ok(wire.into_iter().map(|found| self.show_pull(found)).collect())
     }
 
-    async fn make_pull(&self, pull: &NewPull) -> Answer<PullRequest> {
+    async fn make_pull(&self, pull: &NewPull) -> ForgeResult<PullRequest> {
         let body = json!({
             "title": pull.title,
             "description": pull.body,
             "source_branch": pull.head.as_str(),
             "target_branch": pull.base.as_str(),
         });
-        let path = self.project_path(&["merge_requests"]);
-        self.merge_request(&Ask::post(path, body, "open the merge request")).await
+        let url = self.project_url(&["merge_requests"]);
+        self.merge_request(&HttpRequest::post(url, body, "open the merge request")).await
     }
 
-    async fn edit_pull(&self, number: u64, edit: &PullEdit<'_>) -> Answer<PullRequest> {
+    async fn edit_pull(&self, number: u64, edit: &PullEdit<'_>) -> ForgeResult<PullRequest> {
         let PullEdit { title, body, close } = edit;
         let mut fields = Map::new();
         fields.extend(title.map(|title| ("title".to_owned(), json!(title))));
         fields.extend(body.map(|body| ("description".to_owned(), json!(body))));
         fields.extend(close.then(|| ("state_event".to_owned(), json!("close"))));
-        let path = self.thread_path(Thread::Pull(number), &[]);
-        let verb = if *close { "close" } else { "update" };
-        let action = format!("{verb} merge request !{number}");
-        self.merge_request(&Ask::set(Method::PUT, path, Some(Value::Object(fields)), action)).await
+        let url = self.thread_url(Thread::Pull(number), &[]);
+        let action = format!("{} merge request !{number}", edit.verb());
+        self.merge_request(&HttpRequest::set(Method::PUT, url, Some(Value::Object(fields)), action))
+            .await
     }
 
     /// Remarks on lines are among the notes, so they are here already.
-    async fn plain_comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
-        let path = self.thread_path(thread, &["notes"]);
+    async fn plain_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
+        let url = self.thread_url(thread, &["notes"]);
         let action = format!("read the notes on {}", name_of(thread));
         let query = "order_by=created_at&sort=asc";
         let id_of = |note: &WireNote| note.id;
-        let wire = self.client.list(&path, query, &action, id_of).await?;
-        let page = format!("{}/{}", self.page_of(room_of(thread)), thread.number());
+        let wire = self.client.list(&url, query, &action, id_of).await?;
+        let page = self.page_of(thread);
         Ok(wire.into_iter().filter_map(|note| note.into_comment(&page)).collect())
     }
 
-    async fn review_comments(&self, _thread: Thread) -> Answer<Vec<Comment>> {
+    async fn review_comments(&self, _thread: Thread) -> ForgeResult<Vec<Comment>> {
         Ok(Vec::new())
     }
 
-    async fn make_comment(&self, thread: Thread, body: &str) -> Answer<Comment> {
-        let path = self.thread_path(thread, &["notes"]);
+    async fn make_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
+        let url = self.thread_url(thread, &["notes"]);
         let action = format!("comment on {}", name_of(thread));
-        let ask = Ask::post(path, json!({ "body": body }), action.clone());
-        let note: WireNote = self.client.json(&ask).await?;
-        let page = format!("{}/{}", self.page_of(room_of(thread)), thread.number());
-        let reason = "it is a note of the server itself".to_owned();
-        let odd = || ForgeError::Unreadable { host: self.host(), action, reason };
+        let request = HttpRequest::post(url, json!({ "body": body }), action.clone());
+        let note: WireNote = self.client.json(&request).await?;
+        let page = self.page_of(thread);
+        let reason = "it is a note of the system".to_owned();
+        let host = self.client.host().to_owned();
+        let odd = || ForgeError::Unreadable { host, action, reason };
         note.into_comment(&page).ok_or_else(odd)
     }
 
-    async fn set_description(&self, thread: Thread, body: &str) -> Answer<()> {
+    async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {
         let action = format!("update the description of {}", name_of(thread));
-        self.edit_thread(thread, json!({ "description": body }), action).await
-    }
-
-    async fn label_names(&self) -> Answer<Vec<String>> {
-        let path = self.project_path(&["labels"]);
-        let id_of = |label: &WireLabel| label.id;
-        let labels = self.client.list(&path, "", "list the labels", id_of).await?;
-        Ok(labels.into_iter().map(|label| label.name).collect())
-    }
-
-    async fn put_labels(&self, thread: Thread, names: &[String]) -> Answer<()> {
-        let fields = json!({ "add_labels": names.join(",") });
-        self.edit_thread(thread, fields, format!("label {}", name_of(thread))).await
-    }
-
-    async fn drop_label(&self, thread: Thread, name: &str) -> Answer<()> {
-        let fields = json!({ "remove_labels": name });
-        self.edit_thread(thread, fields, format!("take a label off {}", name_of(thread))).await
-    }
-
-    async fn webhooks(&self) -> Answer<Vec<Webhook>> {
-        let path = self.project_path(&["hooks"]);
-        let id_of = |hook: &WireHook| hook.id;
-        let hooks = self.client.list(&path, "", "list the webhooks", id_of).await?;
-        Ok(hooks.into_iter().map(WireHook::into_webhook).collect())
-    }
-
-    async fn make_webhook(&self, hook: &NewWebhook) -> Answer<Webhook> {
-        let path = self.project_path(&["hooks"]);
-        let ask = Ask::post(path, webhook_fields(hook), "make the webhook");
-        Ok(self.client.json::<WireHook>(&ask).await?.into_webhook())
-    }
-
-    async fn edit_webhook(&self, id: u64, hook: &NewWebhook) -> Answer<Option<Webhook>> {
-        let path = self.project_path(&["hooks", &id.to_string()]);
-        let fields = Some(webhook_fields(hook));
-        let ask = Ask::set(Method::PUT, path, fields, "replace the webhook");
-        Ok(Some(self.client.json::<WireHook>(&ask).await?.into_webhook()))
-    }
-
-    async fn drop_webhook(&self, id: u64) -> Answer<()> {
-        let path = self.project_path(&["hooks", &id.to_string()]);
-        self.client.is_there(&Ask::set(Method::DELETE, path, None, "remove the webhook")).await?;
+        let fields = Some(json!({ "description": body }));
+        let request = HttpRequest::set(Method::PUT, self.thread_url(thread, &[]), fields, action);
+        self.client.call(&request).await?;
         Ok(())
     }
 
-    async fn set_assignees(&self, thread: Thread, logins: &[String]) -> Answer<()> {
-        let mut ids = Vec::new();
-        for login in logins {
-            match self.find_user(login).await? {
-                Some(user) => ids.push(user.id),
-                None => {
-                    let (host, login) = (self.host(), login.clone());
-                    return Err(ForgeError::NoSuchAccount { host, login });
-                }
-            }
-        }
-        // Zero stands for nobody; an empty list would mean "no change".
-        let ids = if ids.is_empty() { vec![0] } else { ids };
-        let action = format!("assign {}", name_of(thread));
-        self.edit_thread(thread, json!({ "assignee_ids": ids }), action).await
+    async fn webhooks(&self) -> ForgeResult<Vec<Webhook>> {
+        let url = self.project_url(&["hooks"]);
+        let id_of = |hook: &GitlabHook| hook.id;
+        let hooks = self.client.list(&url, "", "list the webhooks", id_of).await?;
+        Ok(hooks.into_iter().map(GitlabHook::into_webhook).collect())
+    }
+
+    async fn make_webhook(&self, hook: &NewWebhook) -> ForgeResult<Webhook> {
+        let url = self.project_url(&["hooks"]);
+        let request = HttpRequest::post(url, webhook_fields(hook), "make the webhook");
+        Ok(self.client.json::<GitlabHook>(&request).await?.into_webhook())
+    }
+
+    async fn edit_webhook(&self, id: u64, hook: &NewWebhook) -> ForgeResult<Option<Webhook>> {
+        let url = self.project_url(&["hooks", &id.to_string()]);
+        let fields = Some(webhook_fields(hook));
+        let request = HttpRequest::set(Method::PUT, url, fields, "replace the webhook");
+        Ok(Some(self.client.json::<GitlabHook>(&request).await?.into_webhook()))
+    }
+
+    async fn drop_webhook(&self, id: u64) -> ForgeResult<()> {
+        let url = self.project_url(&["hooks", &id.to_string()]);
+        self.client
+            .is_there(&HttpRequest::set(Method::DELETE, url, None, "remove the webhook"))
+            .await?;
+        Ok(())
     }
 }
 
@@ -302,13 +262,6 @@ fn webhook_fields(hook: &NewWebhook) -> Value {
         "url": hook.url, "token": hook.secret.expose(), "enable_ssl_verification": true,
         "issues_events": true, "note_events": true, "merge_requests_events": true, "push_events": false,
     })
-}
-
-fn room_of(thread: Thread) -> &'static str {
-    match thread {
-        Thread::Issue(_) => "issues",
-        Thread::Pull(_) => "merge_requests",
-    }
 }
 
 fn name_of(thread: Thread) -> String {

@@ -1,4 +1,4 @@
-//! What the server sends. Only what is used is read.
+//! Bodies of responses. What is used is read and nothing else.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -18,11 +18,11 @@ pub(super) struct WireMergeRequest {
     title: String,
     description: Option<String>,
     state: String,
-    author: Option<WireUser>,
+    author: Option<GitlabUser>,
     #[serde(default)]
     labels: Vec<String>,
     #[serde(default)]
-    assignees: Vec<WireUser>,
+    assignees: Vec<GitlabUser>,
     source_branch: String,
     target_branch: String,
     sha: Option<String>,
@@ -33,41 +33,35 @@ pub(super) struct WireMergeRequest {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct WireIssue {
+pub(super) struct GitlabIssue {
     pub(super) iid: u64,
     web_url: Option<String>,
     title: String,
     description: Option<String>,
     state: String,
-    author: Option<WireUser>,
+    author: Option<GitlabUser>,
     #[serde(default)]
     labels: Vec<String>,
     #[serde(default)]
-    assignees: Vec<WireUser>,
+    assignees: Vec<GitlabUser>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct WireUser {
+pub(super) struct GitlabUser {
     pub(super) id: u64,
     pub(super) username: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct WireLabel {
-    pub(super) id: u64,
-    pub(super) name: String,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WireNote {
     pub(super) id: u64,
     body: Option<String>,
-    author: Option<WireUser>,
+    author: Option<GitlabUser>,
     created_at: Option<Timestamp>,
     #[serde(default)]
     system: bool,
     #[serde(rename = "type")]
-    sort: Option<String>,
+    note_type: Option<String>,
     position: Option<WirePosition>,
 }
 
@@ -80,11 +74,11 @@ struct WirePosition {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WireProject {
-    permissions: Option<WirePermissions>,
+    permissions: Option<GitlabPermissions>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WirePermissions {
+struct GitlabPermissions {
     project_access: Option<WireAccess>,
     group_access: Option<WireAccess>,
 }
@@ -95,12 +89,12 @@ struct WireAccess {
 }
 
 impl WireMergeRequest {
-    pub(super) fn into_pull(self, pages: &str) -> PullRequest {
+    pub(super) fn into_pull(self, page: String) -> PullRequest {
         let Self { iid, web_url, title, description, state, author, labels, assignees, .. } = self;
         let Self { source_branch, target_branch, sha, detailed_merge_status, .. } = self;
         PullRequest {
             number: iid,
-            url: read_page(web_url).unwrap_or_else(|| format!("{pages}/{iid}")),
+            url: read_page(web_url).unwrap_or(page),
             title,
             body: description.unwrap_or_default(),
             merged: state == "merged",
@@ -117,12 +111,12 @@ impl WireMergeRequest {
     }
 }
 
-impl WireIssue {
-    pub(super) fn into_issue(self, pages: &str) -> Issue {
+impl GitlabIssue {
+    pub(super) fn into_issue(self, page: String) -> Issue {
         let Self { iid, web_url, title, description, state, author, labels, assignees } = self;
         Issue {
             number: iid,
-            url: read_page(web_url).unwrap_or_else(|| format!("{pages}/{iid}")),
+            url: read_page(web_url).unwrap_or(page),
             title,
             body: description.unwrap_or_default(),
             state: ThreadState::parse(&state),
@@ -134,12 +128,12 @@ impl WireIssue {
 }
 
 impl WireNote {
-    /// `None` if the server noted it by itself.
+    /// `None` if it is a note of the system.
     pub(super) fn into_comment(self, page: &str) -> Option<Comment> {
         if self.system {
             return None;
         }
-        let kind = match (self.sort.as_deref(), self.position) {
+        let kind = match (self.note_type.as_deref(), self.position) {
             (Some("DiffNote"), Some(place)) => CommentKind::Remark {
                 path: place.new_path.or(place.old_path).unwrap_or_default(),
                 line: place.new_line,
@@ -166,7 +160,7 @@ impl WireProject {
     }
 }
 
-/// Nothing while the server still works it out.
+/// `None` while the server works it out.
 fn read_mergeable(status: &str) -> Option<bool> {
     match status {
         "mergeable" => Some(true),
@@ -175,17 +169,17 @@ fn read_mergeable(status: &str) -> Option<bool> {
     }
 }
 
-fn login(user: Option<WireUser>) -> String {
+fn login(user: Option<GitlabUser>) -> String {
     user.map(|user| user.username).unwrap_or_default()
 }
 
-fn logins(users: Vec<WireUser>) -> Vec<String> {
+fn logins(users: Vec<GitlabUser>) -> Vec<String> {
     users.into_iter().map(|user| user.username).collect()
 }
 
-/// A webhook. Its token is not among what is sent.
+/// A webhook; its token is not sent.
 #[derive(Debug, Deserialize)]
-pub(super) struct WireHook {
+pub(super) struct GitlabHook {
     pub(super) id: u64,
     #[serde(default)]
     url: String,
@@ -199,14 +193,14 @@ pub(super) struct WireHook {
     merge_requests_events: bool,
 }
 
-impl WireHook {
+impl GitlabHook {
     pub(super) fn into_webhook(self) -> Webhook {
-        let told = [
+        let reported = [
             ("issues_events", self.issues_events),
             ("note_events", self.note_events),
             ("merge_requests_events", self.merge_requests_events),
         ];
-        let events = told.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned());
+        let events = reported.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned());
         let active = self.alert_status.is_none_or(|status| status == "executable");
         Webhook { id: self.id, url: self.url, active, events: events.collect() }
     }
@@ -229,7 +223,7 @@ mod tests {
         let text = r#"{"iid":3,"title":"t","description":null,"state":"merged","source_branch":"x",
             "target_branch":"main","source_project_id":null,"target_project_id":1}"#;
         let found: WireMergeRequest = serde_json::from_str(text).unwrap();
-        let pull = found.into_pull("https://git.example/a/b/-/merge_requests");
+        let pull = found.into_pull("https://git.example/a/b/-/merge_requests/3".to_owned());
         assert_eq!((pull.state, pull.merged, pull.from_fork), (ThreadState::Closed, true, true));
         assert_eq!(pull.url, "https://git.example/a/b/-/merge_requests/3");
     }

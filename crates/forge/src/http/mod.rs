@@ -1,43 +1,41 @@
-//! HTTP towards one forge: one request per connection, limits on everything, repeats only where they do no harm.
+//! HTTP towards one forge: kept connections, limits on everything, retries only where they do no harm.
 //!
-//! - `exchange` one request and its answer, or how far it came
-//! - `member` membership, which forges tell in statuses
+//! - `exchange` one request and its response, or how far it came
 //! - `page` lists to their end
-//! - `retry` whether and when to ask again
+//! - `pool` the connections
+//! - `retry` whether and when to send a request again
 //! - `status` what a status means
 
 mod exchange;
-mod member;
 mod page;
+mod pool;
 mod retry;
 mod status;
 
 use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use host::tls::load_client_config;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 use model::redact::Redactor;
 use model::secret::Secret;
-use rustls::ClientConfig;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::address::{Tls, WebBase};
+use crate::address::WebBase;
 use crate::error::ForgeError;
-use exchange::Fault;
-use retry::{Step, Tried, Trouble, is_busy, read_wait};
+use crate::forge::{ForgeOptions, PlainHttp};
+use exchange::ExchangeError;
+use retry::{Attempt, AttemptResult, RetryDecision, is_busy, read_wait};
 
-pub(crate) use page::{Paging, Silence};
-pub use retry::Patience;
+pub(crate) use page::{MissingLink, Paging};
+pub use pool::HttpPool;
+pub use retry::RetryPolicy;
 
-/// How one kind of forge wants to be spoken to.
+/// Headers and lists of one kind of forge.
 #[derive(Debug)]
-pub(crate) struct Dialect {
-    /// What stands before the token in its header.
+pub(crate) struct Protocol {
+    /// Word before the token in its header.
     pub(crate) token_word: &'static str,
     pub(crate) accept: &'static str,
     /// Headers beyond the usual ones.
@@ -45,29 +43,28 @@ pub(crate) struct Dialect {
     pub(crate) paging: Paging,
 }
 
-/// Speaks to one forge with one token.
+/// Client of one forge with one token.
 pub(crate) struct Client {
-    base: WebBase,
-    dialect: &'static Dialect,
-    tls: Option<Arc<ClientConfig>>,
+    host: String,
+    protocol: &'static Protocol,
+    pool: HttpPool,
     authorization: Option<HeaderValue>,
     redactor: Redactor,
-    patience: Patience,
+    retry: RetryPolicy,
 }
 
-/// A request.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     /// With the query.
-    pub(crate) path: String,
+    pub(crate) url: String,
     pub(crate) body: Option<Value>,
     /// What is being done, as an error says it after "could not".
     pub(crate) action: String,
     pub(crate) repeat: Repeat,
 }
 
-/// Whether a request may be sent again when nobody knows what became of it.
+/// Whether a request may be sent again when the effect of the first is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// Twice does the same as once.
@@ -76,176 +73,195 @@ pub(crate) enum Repeat {
     Never,
 }
 
-/// A whole answer.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
 impl Client {
-    /// Prepares to speak to a forge; nothing is sent yet.
+    /// Prepares a client of the server at `base`; nothing is sent yet. Refuses to show a token to another machine
+    /// without TLS.
     pub(crate) async fn open(
-        base: WebBase,
-        dialect: &'static Dialect,
+        base: &WebBase,
+        protocol: &'static Protocol,
         token: Option<&Secret>,
-        ca_file: Option<&Path>,
-        patience: Patience,
+        options: &ForgeOptions,
     ) -> Result<Self, ForgeError> {
+        let host = base.host().to_owned();
         let authorization = match token {
-            Some(token) => Some(render_authorization(token, dialect, &base)?),
+            Some(_) if options.plain_http == PlainHttp::Refused && base.sends_in_the_clear() => {
+                return Err(ForgeError::PlainHttp { host });
+            }
+            Some(token) => Some(render_authorization(token, protocol, &host)?),
             None => None,
         };
-        let tls = match base.tls {
-            Tls::On => Some(load_client_config(ca_file.map(Path::to_path_buf)).await?),
-            Tls::Off => None,
-        };
+        let pool = options.pool();
+        if base.has_tls() {
+            pool.prepare_tls().await?;
+        }
         let redactor = Redactor::new(token.cloned());
-        Ok(Self { base, dialect, tls, authorization, redactor, patience })
+        Ok(Self { host, protocol, pool, authorization, redactor, retry: options.retry.clone() })
     }
 
-    pub(crate) fn base(&self) -> &WebBase {
-        &self.base
+    /// The server's name.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
     }
 
-    pub(crate) fn patience(&self) -> &Patience {
-        &self.patience
+    pub(crate) fn retry(&self) -> &RetryPolicy {
+        &self.retry
     }
 
-    /// Asks, again where that does no harm, until there is an answer that means success or an error worth showing.
-    pub(crate) async fn call(&self, ask: &Ask) -> Result<Reply, ForgeError> {
-        let reply = self.send(ask).await?;
-        match self.read_status(ask, &reply) {
-            None => Ok(reply),
+    /// Sends a request, again where that does no harm, until there is a response that means success or an error worth
+    /// showing.
+    pub(crate) async fn call(&self, request: &HttpRequest) -> Result<HttpResponse, ForgeError> {
+        let response = self.send(request).await?;
+        match self.read_status(request, &response) {
+            None => Ok(response),
             Some(error) => Err(error),
         }
     }
 
-    /// Asks like [`Self::call`], and leaves it to the caller what the status means.
-    pub(crate) async fn send(&self, ask: &Ask) -> Result<Reply, ForgeError> {
-        let mut attempt = 1;
+    /// Sends a request like [`Self::call`], and leaves it to the caller what the status means.
+    pub(crate) async fn send(&self, request: &HttpRequest) -> Result<HttpResponse, ForgeError> {
+        let mut number = 1;
         loop {
-            let outcome = self.exchange(ask).await;
-            let tried = Tried {
-                attempt,
-                repeat: ask.repeat,
-                trouble: trouble_of(&outcome),
-                retry_after: outcome.as_ref().ok().and_then(|reply| read_wait(&reply.headers)),
+            let outcome = self.exchange(request).await;
+            let attempt = Attempt {
+                number,
+                repeat: request.repeat,
+                result: result_of(&outcome),
+                retry_after: outcome.as_ref().ok().and_then(|found| read_wait(&found.headers)),
             };
-            match self.patience.next_step(&tried) {
-                Step::Take => return self.read_outcome(ask, outcome),
-                Step::Wait(time) => tokio::time::sleep(time).await,
+            match self.retry.next_step(&attempt) {
+                RetryDecision::Accept => return self.read_outcome(request, outcome),
+                RetryDecision::RetryAfter(time) => tokio::time::sleep(time).await,
             }
-            attempt += 1;
+            number += 1;
         }
     }
 
-    /// Asks, and reads the answer as JSON.
+    /// Sends a request and reads the response as JSON.
     pub(crate) async fn call_json<T: DeserializeOwned>(
         &self,
-        ask: &Ask,
+        request: &HttpRequest,
     ) -> Result<(T, HeaderMap), ForgeError> {
-        let reply = self.call(ask).await?;
-        match serde_json::from_slice(&reply.body) {
-            Ok(read) => Ok((read, reply.headers)),
-            Err(error) => Err(self.unreadable(ask, &error.to_string())),
+        let response = self.call(request).await?;
+        match serde_json::from_slice(&response.body) {
+            Ok(read) => Ok((read, response.headers)),
+            Err(error) => Err(self.unreadable(request, &error.to_string())),
         }
     }
 
-    /// Asks for one thing as JSON, without its headers.
-    pub(crate) async fn json<T: DeserializeOwned>(&self, ask: &Ask) -> Result<T, ForgeError> {
-        Ok(self.call_json(ask).await?.0)
+    /// Reads a response as JSON, without its headers.
+    pub(crate) async fn json<T: DeserializeOwned>(
+        &self,
+        request: &HttpRequest,
+    ) -> Result<T, ForgeError> {
+        Ok(self.call_json(request).await?.0)
     }
 
-    /// Whether something is there, where that is all the answer says.
-    pub(crate) async fn is_there(&self, ask: &Ask) -> Result<bool, ForgeError> {
-        match self.call(ask).await {
+    /// Reads what the token may not be allowed to see.
+    pub(crate) async fn json_if_allowed<T: DeserializeOwned>(
+        &self,
+        request: &HttpRequest,
+    ) -> Result<Option<T>, ForgeError> {
+        match self.json(request).await {
+            Ok(found) => Ok(Some(found)),
+            Err(ForgeError::Forbidden { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether something is there, where the status alone says so.
+    pub(crate) async fn is_there(&self, request: &HttpRequest) -> Result<bool, ForgeError> {
+        match self.call(request).await {
             Ok(_) => Ok(true),
             Err(ForgeError::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn read_outcome(&self, ask: &Ask, outcome: Result<Reply, Fault>) -> Result<Reply, ForgeError> {
-        let (host, action) = (self.base.host.clone(), ask.action.clone());
-        match outcome {
-            Ok(reply) => Ok(reply),
-            Err(Fault::NotSent(reason)) => Err(ForgeError::Unreachable { host, action, reason }),
-            Err(Fault::BrokenOff(reason)) => Err(match ask.repeat {
-                Repeat::Harmless => ForgeError::Unreachable { host, action, reason },
-                Repeat::Never => ForgeError::Lost { host, action },
-            }),
-            Err(Fault::TooLarge) => Err(self.unreadable(ask, "it is far too large")),
-        }
+    fn read_outcome(
+        &self,
+        request: &HttpRequest,
+        outcome: Result<HttpResponse, ExchangeError>,
+    ) -> Result<HttpResponse, ForgeError> {
+        let (host, action) = (self.host.clone(), request.action.clone());
+        outcome.map_err(|error| match (error, request.repeat) {
+            (ExchangeError::TooLarge, _) => self.unreadable(request, "it is far too large"),
+            (ExchangeError::BrokenOff(_), Repeat::Never) => ForgeError::Lost { host, action },
+            (ExchangeError::NotSent(reason), _)
+            | (ExchangeError::BrokenOff(reason), Repeat::Harmless) => {
+                ForgeError::Unreachable { host, action, reason }
+            }
+        })
     }
 
-    fn unreadable(&self, ask: &Ask, reason: &str) -> ForgeError {
-        let (host, action) = (self.base.host.clone(), ask.action.clone());
+    pub(crate) fn unreadable(&self, request: &HttpRequest, reason: &str) -> ForgeError {
+        let (host, action) = (self.host.clone(), request.action.clone());
         ForgeError::Unreadable { host, action, reason: self.show(reason) }
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { base, dialect: _, tls: _, authorization: _, redactor: _, patience } = self;
-        f.debug_struct("Client").field("base", base).field("patience", patience).finish()
+        f.debug_struct("Client").field("host", &self.host).finish_non_exhaustive()
     }
 }
 
-impl Ask {
-    pub(crate) fn get(path: String, action: impl Into<String>) -> Self {
-        Self::new(Method::GET, path, None, action)
+impl HttpRequest {
+    pub(crate) fn get(url: String, action: impl Into<String>) -> Self {
+        Self::new(Method::GET, url, None, action)
     }
 
-    /// Makes something: twice would make two.
-    pub(crate) fn post(path: String, body: Value, action: impl Into<String>) -> Self {
-        Self { repeat: Repeat::Never, ..Self::new(Method::POST, path, Some(body), action) }
+    /// Creates something: twice would make two.
+    pub(crate) fn post(url: String, body: Value, action: impl Into<String>) -> Self {
+        Self { repeat: Repeat::Never, ..Self::new(Method::POST, url, Some(body), action) }
     }
 
-    /// Sets or adds something that is there at most once, so doing it twice is doing it once.
+    /// Sets or removes something, so doing it twice is doing it once.
     pub(crate) fn set(
         method: Method,
-        path: String,
+        url: String,
         body: Option<Value>,
         action: impl Into<String>,
     ) -> Self {
-        Self::new(method, path, body, action)
+        Self::new(method, url, body, action)
     }
 
-    fn new(method: Method, path: String, body: Option<Value>, action: impl Into<String>) -> Self {
-        Self { method, path, body, action: action.into(), repeat: Repeat::Harmless }
+    fn new(method: Method, url: String, body: Option<Value>, action: impl Into<String>) -> Self {
+        Self { method, url, body, action: action.into(), repeat: Repeat::Harmless }
     }
 }
 
 fn render_authorization(
     token: &Secret,
-    dialect: &Dialect,
-    base: &WebBase,
+    protocol: &Protocol,
+    host: &str,
 ) -> Result<HeaderValue, ForgeError> {
-    let fits = |byte: u8| byte.is_ascii_graphic();
-    if token.is_empty() || !token.expose().bytes().all(fits) {
-        return Err(ForgeError::BadToken { host: base.host.clone() });
+    let bad = || ForgeError::BadToken { host: host.to_owned() };
+    if token.is_empty() || !token.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(bad());
     }
-    match HeaderValue::from_str(&format!("{} {}", dialect.token_word, token.expose())) {
-        Ok(mut value) => {
-            value.set_sensitive(true);
-            Ok(value)
-        }
-        Err(_) => Err(ForgeError::BadToken { host: base.host.clone() }),
-    }
+    let value = HeaderValue::from_str(&format!("{} {}", protocol.token_word, token.expose()));
+    let mut value = value.or(Err(bad()))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
-fn trouble_of(outcome: &Result<Reply, Fault>) -> Trouble {
+fn result_of(outcome: &Result<HttpResponse, ExchangeError>) -> AttemptResult {
     match outcome {
-        Ok(reply) if is_busy(reply.status, &reply.headers) => Trouble::Busy,
-        Ok(reply) if reply.status.is_server_error() => Trouble::Failed,
-        Ok(_) | Err(Fault::TooLarge) => Trouble::None,
-        Err(Fault::NotSent(_) | Fault::BrokenOff(_)) => Trouble::NoAnswer,
+        Ok(found) if is_busy(found.status, &found.headers) => AttemptResult::Busy,
+        Ok(found) if found.status.is_server_error() => AttemptResult::ServerError,
+        Ok(_) | Err(ExchangeError::TooLarge) => AttemptResult::Final,
+        Err(ExchangeError::NotSent(_) | ExchangeError::BrokenOff(_)) => AttemptResult::NoAnswer,
     }
 }
 
-/// A page that people can open, and nothing else.
+/// Keeps the address of a page that people can open, and nothing else.
 pub(crate) fn read_page(url: Option<String>) -> Option<String> {
     let is_page = |url: &String| {
         let is_web = url.starts_with("https://") || url.starts_with("http://");

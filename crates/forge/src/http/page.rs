@@ -5,28 +5,27 @@ use std::collections::BTreeSet;
 use hyper::header::{HeaderMap, LINK};
 use serde::de::DeserializeOwned;
 
-use super::{Ask, Client};
+use super::{Client, HttpRequest};
 use crate::error::ForgeError;
 
-/// How a kind of forge gives out long lists.
+/// How a kind of forge pages its lists.
 #[derive(Debug)]
 pub(crate) struct Paging {
-    /// The field with the number of entries wanted on a page.
+    /// Query field with the size of a page.
     pub(crate) size_field: &'static str,
-    /// The largest page that a server gives unless it is told otherwise.
+    /// Largest page that a server gives by default.
     pub(crate) size: usize,
-    /// The header with the number of all entries.
+    /// Header with the number of all entries.
     pub(crate) total_header: &'static str,
-    pub(crate) silence: Silence,
+    pub(crate) missing_link: MissingLink,
 }
 
-/// What it means that a page has no `Link` header.
+/// Meaning of a page without a `Link` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Silence {
-    /// Nothing.
-    Unclear,
-    /// That it is the only one.
-    End,
+pub(crate) enum MissingLink {
+    Unknown,
+    /// It is the only page.
+    LastPage,
 }
 
 /// Beyond this many pages something is wrong with the server.
@@ -34,9 +33,9 @@ const PAGES_MAX: usize = 1000;
 /// How often a list is read when it changes meanwhile.
 const READS_MAX: usize = 3;
 
-/// What a page shows about the rest.
+/// What a page says about the rest of its list.
 #[derive(Debug, Clone, Copy)]
-struct Page {
+struct PageFacts {
     /// How many of its entries were new.
     fresh: usize,
     /// How many different entries were read so far.
@@ -44,41 +43,42 @@ struct Page {
     /// How many there are, as the server counts.
     total: Option<usize>,
     /// What the `Link` header says, if there is one.
-    linked: Option<Linked>,
+    linked: Option<NextLink>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Linked {
+enum NextLink {
     Next,
     End,
 }
 
 impl Client {
-    /// All entries of a list, each once. An entry that leaves the list while it is read moves later ones to an earlier
-    /// page, where nobody looks any more; a list whose count has changed is therefore read again.
+    /// Reads all entries of a list, each once. An entry that leaves the list while it is read moves later ones to a page
+    /// that was read already; a list whose count has changed is therefore read again.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
-        path: &str,
+        url: &str,
         query: &str,
         action: &str,
         id_of: fn(&T) -> u64,
     ) -> Result<Vec<T>, ForgeError> {
-        let Paging { size_field, size, total_header, silence } = &self.dialect.paging;
+        let Paging { size_field, size, total_header, missing_link } = &self.protocol.paging;
         let mut reads = 1;
         loop {
             let mut found = Vec::new();
             let mut ids = BTreeSet::new();
             let mut totals = BTreeSet::new();
             for number in 1..=PAGES_MAX {
-                let path = format!("{path}?{query}&page={number}&{size_field}={size}");
-                let ask = Ask::get(path.replace("?&", "?"), action);
-                let (entries, headers) = self.call_json::<Option<Vec<T>>>(&ask).await?;
+                let url = format!("{url}?{query}&page={number}&{size_field}={size}");
+                let request = HttpRequest::get(url.replace("?&", "?"), action);
+                let (entries, headers) = self.call_json::<Option<Vec<T>>>(&request).await?;
                 let before = found.len();
                 let entries = entries.unwrap_or_default().into_iter();
                 found.extend(entries.filter(|entry| ids.insert(id_of(entry))));
                 let (fresh, seen) = (found.len() - before, found.len());
                 let total = total(&headers, total_header);
-                let page = Page { fresh, seen, total, linked: linked(&headers, *silence) };
+                let page =
+                    PageFacts { fresh, seen, total, linked: linked(&headers, *missing_link) };
                 totals.insert(page.total);
                 if !has_more(&page) {
                     break;
@@ -92,15 +92,15 @@ impl Client {
     }
 }
 
-fn has_more(page: &Page) -> bool {
-    // A server that ignores the number of the page would go on for ever.
+fn has_more(page: &PageFacts) -> bool {
+    // A server that ignores the number of the page would page without end.
     if page.fresh == 0 {
         return false;
     }
     match (page.linked, page.total) {
-        (Some(Linked::Next), _) => true,
+        (Some(NextLink::Next), _) => true,
         (_, Some(total)) => page.seen < total,
-        (Some(Linked::End), None) => false,
+        (Some(NextLink::End), None) => false,
         (None, None) => true,
     }
 }
@@ -114,12 +114,12 @@ fn total(headers: &HeaderMap, name: &str) -> Option<usize> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
-fn linked(headers: &HeaderMap, silence: Silence) -> Option<Linked> {
+fn linked(headers: &HeaderMap, missing: MissingLink) -> Option<NextLink> {
     let Some(link) = headers.get(LINK) else {
-        return (silence == Silence::End).then_some(Linked::End);
+        return (missing == MissingLink::LastPage).then_some(NextLink::End);
     };
     let text = link.to_str().ok()?;
-    Some(if text.contains("rel=\"next\"") { Linked::Next } else { Linked::End })
+    Some(if text.contains("rel=\"next\"") { NextLink::Next } else { NextLink::End })
 }
 
 #[cfg(test)]
@@ -127,24 +127,30 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(fresh: usize, seen: usize, total: Option<usize>, linked: Option<Linked>, more: bool) {
-        assert_eq!(has_more(&Page { fresh, seen, total, linked }), more);
+    fn check(
+        fresh: usize,
+        seen: usize,
+        total: Option<usize>,
+        linked: Option<NextLink>,
+        more: bool,
+    ) {
+        assert_eq!(has_more(&PageFacts { fresh, seen, total, linked }), more);
     }
 
     #[test]
     fn a_list_goes_on_as_long_as_anything_says_so() {
-        check(30, 30, Some(70), Some(Linked::Next), true);
+        check(30, 30, Some(70), Some(NextLink::Next), true);
         check(30, 30, Some(70), None, true);
-        check(30, 30, None, Some(Linked::Next), true);
+        check(30, 30, None, Some(NextLink::Next), true);
         check(30, 30, None, None, true);
-        check(10, 70, Some(70), Some(Linked::End), false);
-        check(10, 70, None, Some(Linked::End), false);
+        check(10, 70, Some(70), Some(NextLink::End), false);
+        check(10, 70, None, Some(NextLink::End), false);
         check(70, 70, Some(70), None, false);
     }
 
     #[test]
     fn a_page_with_nothing_new_is_the_last() {
-        check(0, 30, Some(70), Some(Linked::Next), false);
+        check(0, 30, Some(70), Some(NextLink::Next), false);
         check(0, 0, Some(0), None, false);
     }
 
@@ -158,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_page_without_links_is_the_only_one_where_that_is_the_custom() {
-        assert_eq!(linked(&HeaderMap::new(), Silence::Unclear), None);
-        assert_eq!(linked(&HeaderMap::new(), Silence::End), Some(Linked::End));
+        assert_eq!(linked(&HeaderMap::new(), MissingLink::Unknown), None);
+        assert_eq!(linked(&HeaderMap::new(), MissingLink::LastPage), Some(NextLink::End));
     }
 
     #[test]
@@ -174,6 +180,6 @@ mod tests {
             }
         }
         assert_eq!(total(&headers, "x-total-count"), Some(2));
-        assert_eq!(linked(&headers, Silence::Unclear), Some(Linked::Next));
+        assert_eq!(linked(&headers, MissingLink::Unknown), Some(NextLink::Next));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether and when to ask again.
+//! Whether and when to send a request again.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -11,26 +11,26 @@ use super::Repeat;
 
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
-/// How forges say how many requests are left, and when there will be more (seconds since 1970).
+/// Headers with the number of requests left, and with the time when there will be more (seconds since 1970).
 const REMAINING: [&str; 2] = ["x-ratelimit-remaining", "ratelimit-remaining"];
 const RESET: [&str; 2] = ["x-ratelimit-reset", "ratelimit-reset"];
 
-/// How long to wait for a forge, and how often to ask.
+/// Limits on one request, and how often it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patience {
-    /// For a connection, and again for its TLS handshake.
+pub struct RetryPolicy {
+    /// Time for a connection, and again for its TLS handshake.
     pub connect: Duration,
-    /// For a whole answer.
+    /// Time for a whole response.
     pub answer: Duration,
-    /// How often to ask in all, at least once.
+    /// Attempts in all, at least one.
     pub attempts: u32,
-    /// Before the second attempt; twice that before each further one.
+    /// Pause before the second attempt; twice that before each further one.
     pub backoff: Duration,
-    /// The longest wait that a forge may ask for; beyond it the person is told.
+    /// Longest wait that a forge may ask for; a longer one is an error.
     pub retry_after_max: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -42,65 +42,64 @@ impl Default for Patience {
     }
 }
 
-/// What came of an attempt.
+/// One attempt that is over.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tried {
+pub(super) struct Attempt {
     /// From 1.
-    pub(super) attempt: u32,
+    pub(super) number: u32,
     pub(super) repeat: Repeat,
-    pub(super) trouble: Trouble,
+    pub(super) result: AttemptResult,
     pub(super) retry_after: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// An answer that will not change.
-    None,
+pub(super) enum AttemptResult {
+    /// A response that will not change.
+    Final,
     /// Turned away before anything was done.
     Busy,
     /// The forge failed.
-    Failed,
-    /// No answer, or half of one.
+    ServerError,
+    /// No response, or half of one.
     NoAnswer,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Take the outcome as it is.
-    Take,
-    /// Ask again after this time.
-    Wait(Duration),
+pub(super) enum RetryDecision {
+    Accept,
+    RetryAfter(Duration),
 }
 
-impl Patience {
-    pub(super) fn next_step(&self, tried: &Tried) -> Step {
-        self.next_step_at(tried, random())
+impl RetryPolicy {
+    pub(super) fn next_step(&self, attempt: &Attempt) -> RetryDecision {
+        self.next_step_at(attempt, random())
     }
 
-    /// Waits as long as before another attempt.
-    pub(crate) async fn rest(&self, attempt: u32) {
+    /// Sleeps as long as before another attempt.
+    pub(crate) async fn pause(&self, attempt: u32) {
         tokio::time::sleep(self.backoff_after(attempt, random())).await;
     }
 
-    fn next_step_at(&self, tried: &Tried, random: u64) -> Step {
-        let may_repeat = match (tried.trouble, tried.repeat) {
-            (Trouble::None, _) => false,
-            // Whoever is turned away at the door has done nothing inside.
-            (Trouble::Busy, _) => true,
-            (Trouble::Failed | Trouble::NoAnswer, repeat) => repeat == Repeat::Harmless,
+    fn next_step_at(&self, attempt: &Attempt, random: u64) -> RetryDecision {
+        let may_repeat = match (attempt.result, attempt.repeat) {
+            (AttemptResult::Final, _) => false,
+            (AttemptResult::Busy, _) => true,
+            (AttemptResult::ServerError | AttemptResult::NoAnswer, repeat) => {
+                repeat == Repeat::Harmless
+            }
         };
-        if !may_repeat || tried.attempt >= self.attempts {
-            return Step::Take;
+        if !may_repeat || attempt.number >= self.attempts {
+            return RetryDecision::Accept;
         }
-        let backoff = self.backoff_after(tried.attempt, random);
-        match tried.retry_after {
-            Some(asked) if asked > self.retry_after_max => Step::Take,
-            Some(asked) => Step::Wait(asked.max(backoff)),
-            None => Step::Wait(backoff),
+        let backoff = self.backoff_after(attempt.number, random);
+        match attempt.retry_after {
+            Some(asked) if asked > self.retry_after_max => RetryDecision::Accept,
+            Some(asked) => RetryDecision::RetryAfter(asked.max(backoff)),
+            None => RetryDecision::RetryAfter(backoff),
         }
     }
 
-    /// Between half and all of a time that doubles with every attempt.
+    /// Between half and all of a time that doubles with each attempt.
     fn backoff_after(&self, attempt: u32, random: u64) -> Duration {
         let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
         let whole = self.backoff.saturating_mul(doubled).min(BACKOFF_MAX);
@@ -109,8 +108,8 @@ impl Patience {
     }
 }
 
-/// Whether a client was turned away because it asks too much. Some forges say it with 403, and then only the headers
-/// tell it from a right that is missing.
+/// Whether a client was turned away because of its rate. Some forges say it with 403, and then only the headers
+/// distinguish it from a missing permission.
 pub(super) fn is_busy(status: StatusCode, headers: &HeaderMap) -> bool {
     match status {
         StatusCode::TOO_MANY_REQUESTS => true,
@@ -119,7 +118,7 @@ pub(super) fn is_busy(status: StatusCode, headers: &HeaderMap) -> bool {
     }
 }
 
-/// How long a forge wants to be left alone.
+/// Time that a forge asks to be left alone for.
 pub(super) fn read_wait(headers: &HeaderMap) -> Option<Duration> {
     read_wait_at(headers, host::clock::now())
 }
@@ -148,7 +147,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Reads `Retry-After`: seconds, or a date. A date in the past is no wait.
+/// Reads `Retry-After`: seconds, or a date. A date in the past means no wait.
 fn parse_retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(secs) = text.parse::<u32>() {
@@ -165,54 +164,78 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn patience() -> Patience {
-        Patience {
+    fn policy() -> RetryPolicy {
+        RetryPolicy {
             attempts: 3,
             backoff: SECOND,
             retry_after_max: 10 * SECOND,
-            ..Patience::default()
+            ..RetryPolicy::default()
         }
     }
 
     #[track_caller]
-    fn check(repeat: Repeat, trouble: Trouble, attempt: u32, after: Option<u64>, expected: Step) {
+    fn check(
+        repeat: Repeat,
+        result: AttemptResult,
+        number: u32,
+        after: Option<u64>,
+        expected: RetryDecision,
+    ) {
         let retry_after = after.map(Duration::from_secs);
-        let tried = Tried { attempt, repeat, trouble, retry_after };
-        assert_eq!(patience().next_step_at(&tried, 0), expected);
+        let attempt = Attempt { number, repeat, result, retry_after };
+        assert_eq!(policy().next_step_at(&attempt, 0), expected);
     }
 
     #[test]
     fn only_what_is_harmless_is_repeated() {
-        let half = Step::Wait(SECOND / 2);
-        for trouble in [Trouble::Failed, Trouble::NoAnswer] {
-            check(Repeat::Harmless, trouble, 1, None, half);
-            check(Repeat::Never, trouble, 1, None, Step::Take);
-            check(Repeat::Never, trouble, 1, Some(1), Step::Take);
+        let half = RetryDecision::RetryAfter(SECOND / 2);
+        for result in [AttemptResult::ServerError, AttemptResult::NoAnswer] {
+            check(Repeat::Harmless, result, 1, None, half);
+            check(Repeat::Never, result, 1, None, RetryDecision::Accept);
+            check(Repeat::Never, result, 1, Some(1), RetryDecision::Accept);
         }
-        check(Repeat::Never, Trouble::Busy, 1, None, half);
-        check(Repeat::Harmless, Trouble::None, 1, Some(1), Step::Take);
+        check(Repeat::Never, AttemptResult::Busy, 1, None, half);
+        check(Repeat::Harmless, AttemptResult::Final, 1, Some(1), RetryDecision::Accept);
     }
 
     #[test]
     fn the_attempts_are_counted_and_the_waits_grow() {
-        check(Repeat::Harmless, Trouble::Failed, 2, None, Step::Wait(SECOND));
-        check(Repeat::Harmless, Trouble::Failed, 3, None, Step::Take);
-        assert_eq!(patience().backoff_after(40, 0), BACKOFF_MAX / 2);
+        check(
+            Repeat::Harmless,
+            AttemptResult::ServerError,
+            2,
+            None,
+            RetryDecision::RetryAfter(SECOND),
+        );
+        check(Repeat::Harmless, AttemptResult::ServerError, 3, None, RetryDecision::Accept);
+        assert_eq!(policy().backoff_after(40, 0), BACKOFF_MAX / 2);
     }
 
     #[test]
     fn chance_moves_the_wait_between_half_and_all() {
         for random in [0, 1, 511, 1023, u64::MAX] {
-            let wait = patience().backoff_after(1, random);
+            let wait = policy().backoff_after(1, random);
             assert!((SECOND / 2..SECOND).contains(&wait), "{wait:?}");
         }
     }
 
     #[test]
     fn a_forge_may_ask_for_some_time_and_not_for_any() {
-        check(Repeat::Harmless, Trouble::Busy, 1, Some(7), Step::Wait(7 * SECOND));
-        check(Repeat::Harmless, Trouble::Busy, 1, Some(0), Step::Wait(SECOND / 2));
-        check(Repeat::Harmless, Trouble::Busy, 1, Some(11), Step::Take);
+        check(
+            Repeat::Harmless,
+            AttemptResult::Busy,
+            1,
+            Some(7),
+            RetryDecision::RetryAfter(7 * SECOND),
+        );
+        check(
+            Repeat::Harmless,
+            AttemptResult::Busy,
+            1,
+            Some(0),
+            RetryDecision::RetryAfter(SECOND / 2),
+        );
+        check(Repeat::Harmless, AttemptResult::Busy, 1, Some(11), RetryDecision::Accept);
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -220,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forge_that_is_busy_is_told_from_one_that_forbids() {
+    fn a_busy_forge_is_distinguished_from_one_that_forbids() {
         let forbidden = |pairs| is_busy(StatusCode::FORBIDDEN, &headers(pairs));
         assert!(!forbidden(&[]));
         assert!(!forbidden(&[("x-ratelimit-remaining", "4999")]));

@@ -1,4 +1,4 @@
-//! What a status means, and what of an answer's words can be shown.
+//! Meaning of a status, and the part of a response's text that can be shown.
 
 use host::clock;
 use hyper::header::LOCATION;
@@ -8,15 +8,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::retry::{is_busy, read_wait};
-use super::{Ask, Client, Reply};
-use crate::error::{ForgeError, Said};
+use super::{Client, HttpRequest, HttpResponse};
+use crate::error::{ForgeError, ServerMessage};
 
-/// As much of a forge's words as a sentence can carry.
-const SAID_MAX: usize = 200;
+/// As much of a forge's text as a sentence can carry.
+const MESSAGE_MAX_CHARS: usize = 200;
 
-/// How forges say what is wrong: a sentence, or a list, or a list for each field.
+/// Body of an error: a sentence, or a list, or a list for each field.
 #[derive(Deserialize)]
-struct Complaint {
+struct ErrorBody {
     message: Option<Value>,
     /// Where there is no message.
     error_description: Option<Value>,
@@ -26,48 +26,52 @@ struct Complaint {
 }
 
 impl Client {
-    /// The error that an answer stands for; `None` if it means success.
-    pub(crate) fn read_status(&self, ask: &Ask, reply: &Reply) -> Option<ForgeError> {
-        let (host, action) = (self.base.host.clone(), ask.action.clone());
-        let said = || Said(self.show(&words_of(&reply.body)));
-        let status = reply.status.as_u16();
+    /// The error that a response stands for; `None` if it means success.
+    pub(crate) fn read_status(
+        &self,
+        request: &HttpRequest,
+        response: &HttpResponse,
+    ) -> Option<ForgeError> {
+        let (host, action) = (self.host.clone(), request.action.clone());
+        let message = || ServerMessage(self.show(&text_of(&response.body)));
+        let status = response.status.as_u16();
         Some(match status {
             200..=299 => return None,
-            _ if is_busy(reply.status, &reply.headers) => {
-                let wait = read_wait(&reply.headers);
+            _ if is_busy(response.status, &response.headers) => {
+                let wait = read_wait(&response.headers);
                 let wait = wait.and_then(|wait| SignedDuration::try_from(wait).ok());
                 let until = wait.and_then(|wait| clock::now().checked_add(wait).ok());
                 ForgeError::RateLimited { host, until }
             }
             // Never followed: most ways of following turn a write into a read, or carry the token elsewhere.
             300..=399 => {
-                let to = reply.headers.get(LOCATION).and_then(|to| to.to_str().ok());
+                let to = response.headers.get(LOCATION).and_then(|to| to.to_str().ok());
                 ForgeError::Moved { host, to: to.map(|to| self.show(to)) }
             }
-            401 => ForgeError::Unauthorized { host, said: said() },
-            403 | 423 => ForgeError::Forbidden { host, action, said: said() },
-            404 | 410 => ForgeError::NotFound { host, action, said: said() },
-            405 | 409 | 412 => ForgeError::Conflict { host, action, said: said() },
-            400..=499 => ForgeError::Invalid { host, action, said: said() },
-            500..=599 => ForgeError::Server { host, action, status, said: said() },
+            401 => ForgeError::Unauthorized { host, message: message() },
+            403 | 423 => ForgeError::Forbidden { host, action, message: message() },
+            404 | 410 => ForgeError::NotFound { host, action, message: message() },
+            405 | 409 | 412 => ForgeError::Conflict { host, action, message: message() },
+            400..=499 => ForgeError::Invalid { host, action, message: message() },
+            500..=599 => ForgeError::Server { host, action, status, message: message() },
             _ => ForgeError::Unreadable { host, action, reason: format!("status {status}") },
         })
     }
 
-    /// Makes words from a forge fit for a sentence.
+    /// Makes text from a forge fit for a sentence.
     pub(super) fn show(&self, words: &str) -> String {
-        // Redacted while it is whole, since half a token is known by nobody.
+        // Redacted while it is whole: half a token would not be recognised.
         let redacted = self.redactor.redact(words);
         let line = redacted.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = line.chars().take(SAID_MAX).collect();
+        let short: String = line.chars().take(MESSAGE_MAX_CHARS).collect();
         escape_line(&short).into_owned()
     }
 }
 
-/// The message of a JSON body, or a plain text. A page of HTML says nothing to a terminal.
-fn words_of(body: &[u8]) -> String {
-    if let Ok(complaint) = serde_json::from_slice::<Complaint>(body) {
-        return words_of_complaint(&complaint);
+/// The message of a JSON body, or a plain text. A page of HTML is not shown.
+fn text_of(body: &[u8]) -> String {
+    if let Ok(error_body) = serde_json::from_slice::<ErrorBody>(body) {
+        return text_of_error(&error_body);
     }
     let text = String::from_utf8_lossy(body);
     if text.trim_start().starts_with(['<', '{', '[', '"']) {
@@ -77,24 +81,24 @@ fn words_of(body: &[u8]) -> String {
     }
 }
 
-fn words_of_complaint(complaint: &Complaint) -> String {
-    let Complaint { message, error_description, error, errors } = complaint;
+fn text_of_error(error_body: &ErrorBody) -> String {
+    let ErrorBody { message, error_description, error, errors } = error_body;
     let main = [message, error_description, error].into_iter().flatten().find(|it| !it.is_null());
     let mut parts = Vec::new();
-    main.into_iter().chain(errors).for_each(|value| gather_words(value, &mut parts));
+    main.into_iter().chain(errors).for_each(|value| gather_texts(value, &mut parts));
     parts.join(": ")
 }
 
 /// All texts in a value; of objects with a message only that, since the rest are codes.
-fn gather_words(value: &Value, parts: &mut Vec<String>) {
+fn gather_texts(value: &Value, parts: &mut Vec<String>) {
     match value {
         Value::String(text) => parts.push(text.clone()),
-        Value::Array(list) => list.iter().for_each(|value| gather_words(value, parts)),
+        Value::Array(list) => list.iter().for_each(|value| gather_texts(value, parts)),
         Value::Object(fields) => match fields.get("message") {
-            Some(message) => gather_words(message, parts),
+            Some(message) => gather_texts(message, parts),
             None => fields.iter().for_each(|(name, value)| {
                 let mut inner = Vec::new();
-                gather_words(value, &mut inner);
+                gather_texts(value, &mut inner);
                 parts.push(format!("{name} {}", inner.join(", ")));
             }),
         },
@@ -107,32 +111,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_of_complaining_is_understood() {
+    fn every_shape_of_an_error_is_understood() {
         let github =
             br#"{"message":"Validation Failed","errors":[{"resource":"PullRequest","code":"custom",
             "message":"A pull request already exists for a:b."}],"documentation_url":"x"}"#;
-        assert_eq!(words_of(github), "Validation Failed: A pull request already exists for a:b.");
-        assert_eq!(words_of(br#"{"message":["Another one","and"]}"#), "Another one: and");
+        assert_eq!(text_of(github), "Validation Failed: A pull request already exists for a:b.");
+        assert_eq!(text_of(br#"{"message":["Another one","and"]}"#), "Another one: and");
         let fields = br#"{"message":{"note":["can't be blank"]}}"#;
-        assert_eq!(words_of(fields), "note can't be blank");
+        assert_eq!(text_of(fields), "note can't be blank");
         let scope = br#"{"error":"insufficient_scope","error_description":"needs api"}"#;
-        assert_eq!(words_of(scope), "needs api");
-        assert_eq!(words_of(br#"{"error":"404 Not Found"}"#), "404 Not Found");
+        assert_eq!(text_of(scope), "needs api");
+        assert_eq!(text_of(br#"{"error":"404 Not Found"}"#), "404 Not Found");
     }
 
     #[test]
-    fn the_words_of_an_answer_are_its_message_or_its_plain_text() {
-        assert_eq!(words_of(br#"{"message":"not found","url":"x"}"#), "not found");
-        assert_eq!(words_of(br#"{"message":null}"#), "");
-        assert_eq!(words_of(b"404 page not found\n"), "404 page not found\n");
-        assert_eq!(words_of(b"<!DOCTYPE html><p>"), "");
-        assert_eq!(words_of(b"null"), "null");
-        assert_eq!(words_of(b""), "");
+    fn the_text_of_an_answer_are_its_message_or_its_plain_text() {
+        assert_eq!(text_of(br#"{"message":"not found","url":"x"}"#), "not found");
+        assert_eq!(text_of(br#"{"message":null}"#), "");
+        assert_eq!(text_of(b"404 page not found\n"), "404 page not found\n");
+        assert_eq!(text_of(b"<!DOCTYPE html><p>"), "");
+        assert_eq!(text_of(b"null"), "null");
+        assert_eq!(text_of(b""), "");
     }
 
     #[test]
-    fn the_words_of_recorded_answers_are_found() {
-        let words = |text: &str| words_of(text.as_bytes());
+    fn the_text_of_recorded_answers_are_found() {
+        let words = |text: &str| text_of(text.as_bytes());
         let bad_token = include_str!("../../tests/samples/api_error_401_bad_token.json");
         assert_eq!(words(bad_token), "invalid username, password or token");
         let scope = include_str!("../../tests/samples/api_error_403_scope.json");

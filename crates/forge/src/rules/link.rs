@@ -1,8 +1,8 @@
-//! Which words close an issue on a forge, and which pull request belongs to an issue.
+//! Words that close an issue on a forge, and the pull request that belongs to an issue.
 
 use crate::pull::PullRequest;
 
-/// What forges understand as "closes", in lower case.
+/// Words that forges understand as "closes", in lower case.
 const CLOSING: [&str; 13] = [
     "close",
     "closes",
@@ -19,16 +19,16 @@ const CLOSING: [&str; 13] = [
     "implements",
 ];
 
-/// A reference that closes something: where its mark stands, and what it names.
+/// Reference that closes something: where its mark stands, and what it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Closing<'a> {
+pub(crate) struct ClosingReference<'a> {
     /// Where in the text the reference begins: after the closing word.
     pub(crate) at: usize,
     /// As it is written: `#3`, `!3`, `owner/repo#3` or an address.
     pub(crate) reference: &'a str,
 }
 
-impl Closing<'_> {
+impl ClosingReference<'_> {
     /// Whether it is an issue of the repository itself.
     pub(crate) fn is_own_issue(&self, number: u64) -> bool {
         self.reference.strip_prefix('#') == Some(&number.to_string())
@@ -36,13 +36,13 @@ impl Closing<'_> {
 }
 
 /// Every reference in a text that stands behind a closing word, in order.
-pub(crate) fn find_closings(text: &str) -> Vec<Closing<'_>> {
+pub(crate) fn find_closings(text: &str) -> Vec<ClosingReference<'_>> {
     let mut found = Vec::new();
     let mut closes = false;
     for (at, word) in words(text) {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         if let Some((at, reference)) = reference_in(at, word).filter(|_| closes) {
-            found.push(Closing { at, reference });
+            found.push(ClosingReference { at, reference });
             // A list goes on: "closes #1, #2 and #3".
             continue;
         }
@@ -57,8 +57,8 @@ pub fn closes_issue(text: &str, number: u64) -> bool {
     find_closings(text).iter().any(|found| found.is_own_issue(number))
 }
 
-/// The open pull request of `login` that says it closes the issue, the newest of several. Without a login nobody's is
-/// believed.
+/// The open pull request of `login` that says it closes the issue, the newest of several. Without a login there is
+/// none.
 pub(crate) fn choose_pull_for_issue(
     pulls: &[PullRequest],
     issue: u64,

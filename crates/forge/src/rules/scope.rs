@@ -1,4 +1,4 @@
-//! What a run may write to: its issue, and the pull requests that are its own.
+//! Scope of a run's writes: its issue, and the pull requests that are its own.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fmt;
 use super::neutral::neutralise;
 use crate::thread::{Numbering, Thread};
 
-/// Below what every forge takes, and more than anybody reads.
+/// Below the limit of every forge, and more than people read.
 pub const BODY_MAX_BYTES: usize = 60_000;
 
-/// What a run was assigned.
+/// Threads that a run was assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     /// The issue.
@@ -18,7 +18,7 @@ pub struct Scope {
     pub pulls: BTreeSet<u64>,
 }
 
-/// Which of the two a number is meant to be, where somebody said so.
+/// Kind of thread that a number means, where the caller says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadKind {
     /// An issue.
@@ -27,25 +27,25 @@ pub enum ThreadKind {
     Pull,
 }
 
-/// What was not allowed, to what, and why.
+/// Write that was not allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct WriteRefusal {
     /// As a verb: `comment` or `update description`.
     pub operation: &'static str,
-    /// To what.
+    /// Thread that would have been written to.
     pub target: Thread,
-    /// Why not.
+    /// Reason.
     pub reason: RefusalReason,
 }
 
-/// Why something is not allowed.
+/// Reason why a write is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalReason {
     /// It is neither the assigned issue nor one of its pull requests.
     OutOfScope,
-    /// There is nothing to say.
+    /// The text is empty.
     Empty,
-    /// It is longer than anybody reads.
+    /// The text is longer than people read.
     TooLong {
         /// How long it is.
         bytes: usize,
@@ -64,14 +64,14 @@ impl fmt::Display for RefusalReason {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for WriteRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "refused {} to #{}: {}", self.operation, self.target.number(), self.reason)
     }
 }
 
 impl Scope {
-    /// What a number means to this run. Where the two are numbered apart, the run's own come first and then issues.
+    /// Thread that a number means to this run. Where the two are numbered apart, the run's own come first and then issues.
     pub(crate) fn choose_thread(
         &self,
         number: u64,
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_operation_target_and_reason() {
-        let refusal = Refusal {
+        let refusal = WriteRefusal {
             operation: "comment",
             target: Thread::Issue(12),
             reason: RefusalReason::OutOfScope,

@@ -1,17 +1,19 @@
 //! What single kinds of forge do differently, and what a client must not fall for.
 
-use forge::{CommentKind, Forge, ForgeError, IssueFilter, Thread};
-use model::secret::Secret;
-use testkit::fake_forge::{FakeForge, FakeReview, Flavour, Mishap, Room, TOKEN};
-use testkit::fake_gitea::{FakeGitea, GiteaFlavour};
-use testkit::fake_github::{FakeGithub, GithubFlavour};
-use testkit::fake_gitlab::{FakeGitlab, GitlabFlavour};
+use std::time::Duration;
 
-use crate::world::{address, branch, kind, new_pull, setting};
+use forge::{CommentKind, Forge, ForgeError, ForgeOptions, HttpPool, Thread};
+use model::secret::Secret;
+use testkit::fake_forge::{
+    FakeForge, FakeGitea, FakeGithub, FakeGitlab, FakeReview, Flavour, GiteaFlavour, GithubFlavour,
+    GitlabFlavour, Mishap, Room, TOKEN,
+};
+
+use crate::world::{address, branch, kind, new_pull, options};
 
 async fn open<F: Flavour>(server: &FakeForge<F>) -> Forge {
     let address = address(&server.remote_url());
-    Forge::open(&address, Secret::new(TOKEN), &setting()).await.unwrap()
+    Forge::open(&address, &Secret::new(TOKEN), &options()).await.unwrap()
 }
 
 async fn lists_are_read_to_their_end<F: Flavour>() {
@@ -25,8 +27,8 @@ async fn lists_are_read_to_their_end<F: Flavour>() {
             server.add_comment(Room::Issue, issue, "carol", &number.to_string());
         }
         let forge = open(&server).await;
-        let filter = IssueFilter { labels: vec!["many".to_owned()], assignee: None };
-        assert_eq!(forge.list_open_issues(&filter).await.unwrap().len(), 120);
+        let labels = ["many".to_owned()];
+        assert_eq!(forge.list_open_issues(&labels).await.unwrap().len(), 120);
         assert_eq!(forge.list_open_pulls_by_prefix("topic/").await.unwrap().len(), 120);
         assert!(forge.find_pull(&branch("topic/119")).await.unwrap().is_some());
         let comments = forge.read_comments(Thread::Issue(issue)).await.unwrap();
@@ -162,14 +164,46 @@ async fn the_headers_are_those_that_each_kind_wants() {
     assert_eq!(last.header("authorization"), Some(bearer.as_str()));
 }
 
+/// On one thread, as the products run it.
+async fn requests_share_one_connection<F: Flavour>() {
+    let server = FakeForge::<F>::start();
+    let number = server.add_pull("t", "topic", "main");
+    let pool = HttpPool::new(None, Duration::from_secs(2));
+    let options = ForgeOptions { pool: Some(pool), ..options() };
+    for _ in 0..2 {
+        let remote = address(&server.remote_url());
+        let forge = Forge::open(&remote, &Secret::new(TOKEN), &options).await.unwrap();
+        for _ in 0..10 {
+            forge.read_pr(number).await.unwrap();
+            forge.is_org_member("nowhere", "alice").await.ok();
+            forge.post_comment(Thread::Pull(number), "hello").await.unwrap();
+        }
+    }
+    assert!(server.requests().len() > 60);
+    assert_eq!(server.connections(), 1);
+}
+
 #[tokio::test]
-async fn an_unknown_account_cannot_be_assigned_where_accounts_have_ids() {
-    let server = FakeGitlab::start();
-    let issue = server.add_issue("Do it", "", &[], &[]);
+async fn many_requests_of_many_clients_share_one_connection() {
+    requests_share_one_connection::<GiteaFlavour>().await;
+    requests_share_one_connection::<GithubFlavour>().await;
+    requests_share_one_connection::<GitlabFlavour>().await;
+}
+
+/// A connection that the server has closed is replaced, and nothing is done twice.
+#[tokio::test]
+async fn a_connection_that_was_closed_is_replaced() {
+    let server = FakeGitea::start();
     let forge = open(&server).await;
-    let nobody = ["nobody-of-this-name".to_owned()];
-    let error = forge.set_assignees(Thread::Issue(issue), &nobody).await.unwrap_err();
-    assert_eq!(kind(&error), "NoSuchAccount");
+    for count in 1..=5 {
+        let number = server.add_pull("t", &format!("topic/{count}"), "main");
+        forge.read_pr(number).await.unwrap();
+        server.fail_next(1, &Mishap::DropBefore);
+        forge.read_pr(number).await.unwrap();
+        forge.post_comment(Thread::Pull(number), "hello").await.unwrap();
+        assert_eq!(server.comments().len(), count);
+    }
+    assert!(server.connections() <= 7, "{}", server.connections());
 }
 
 #[tokio::test]

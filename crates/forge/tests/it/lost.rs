@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge::Thread;
-use testkit::fake_gitea::{FakeGitea, Mishap};
+use testkit::fake_forge::{FakeGitea, Mishap};
 
 use crate::world::{count, kind, new_pull, open, open_impatient};
 

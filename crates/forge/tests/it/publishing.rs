@@ -1,8 +1,8 @@
 //! What is sent to a server, and what of its answers is believed.
 
-use forge::{ForgeError, NewPull, Thread, ThreadState};
+use forge::{Thread, ThreadState};
 use serde_json::{Value, json};
-use testkit::fake_gitea::{FakeGitea, Mishap};
+use testkit::fake_forge::{FakeGitea, Mishap};
 
 use crate::world::{branch, count, new_pull, open};
 
@@ -95,24 +95,6 @@ async fn closing_twice_is_closing_once() {
     let merged = server.add_pull("t", "forklift/y", "main");
     server.merge_pull(merged);
     assert!(forge.close_pull(merged).await.unwrap().merged);
-}
-
-#[tokio::test]
-async fn labels_go_by_name_and_a_missing_one_stops_everything() {
-    let server = FakeGitea::start();
-    for number in 0..60 {
-        server.add_label(&format!("label {number}"));
-    }
-    let sync = server.add_label("sync");
-    server.add_label("sync");
-    let forge = open(&server).await;
-    let pull = NewPull { labels: vec!["sync".to_owned()], ..new_pull("forklift/x") };
-    forge.create_pull(&pull).await.unwrap();
-    assert_eq!(server.pulls()[0].labels, [sync]);
-    let pull = NewPull { labels: vec!["synk".to_owned()], ..new_pull("forklift/y") };
-    let error = forge.create_pull(&pull).await.unwrap_err();
-    assert!(matches!(&error, ForgeError::NoSuchLabel { name, .. } if name == "synk"), "{error}");
-    assert_eq!(server.pulls().len(), 1);
 }
 
 #[tokio::test]

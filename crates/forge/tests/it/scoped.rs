@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forge::{RefusalReason, Ruling, Scope, ScopedForge, Thread, ThreadKind};
+use forge::{RefusalReason, Scope, ScopedForge, Thread, ThreadKind, WriteOutcome};
 use model::redact::Redactor;
 use model::secret::Secret;
+use testkit::fake_forge::FakeGitea;
+use testkit::fake_forge::FakeGitlab;
 use testkit::fake_forge::{FakeForge, Flavour, Room, TOKEN};
-use testkit::fake_gitea::FakeGitea;
-use testkit::fake_gitlab::FakeGitlab;
 
-use crate::world::{address, setting};
+use crate::world::{address, options};
 
 async fn scoped<F: Flavour>(server: &FakeForge<F>, issue: u64) -> ScopedForge {
     scoped_with(server, issue, &[]).await
@@ -18,7 +18,7 @@ async fn scoped<F: Flavour>(server: &FakeForge<F>, issue: u64) -> ScopedForge {
 
 async fn scoped_with<F: Flavour>(server: &FakeForge<F>, issue: u64, pulls: &[u64]) -> ScopedForge {
     let address = address(&server.remote_url());
-    let forge = forge::Forge::open(&address, Secret::new(TOKEN), &setting()).await.unwrap();
+    let forge = forge::Forge::open(&address, &Secret::new(TOKEN), &options()).await.unwrap();
     let redactor = Arc::new(Redactor::new([Secret::new(TOKEN)]));
     ScopedForge::new(
         forge,
@@ -27,10 +27,10 @@ async fn scoped_with<F: Flavour>(server: &FakeForge<F>, issue: u64, pulls: &[u64
     )
 }
 
-fn reason<T: std::fmt::Debug>(ruling: Ruling<T>) -> RefusalReason {
+fn reason<T: std::fmt::Debug>(ruling: WriteOutcome<T>) -> RefusalReason {
     match ruling {
-        Ruling::Refused(refusal) => refusal.reason,
-        Ruling::Done(done) => panic!("{done:?} was done"),
+        WriteOutcome::Refused(refusal) => refusal.reason,
+        WriteOutcome::Done(done) => panic!("{done:?} was done"),
     }
 }
 
@@ -49,7 +49,7 @@ async fn writes_outside_the_scope_are_refused_and_nothing_is_sent() {
     assert_eq!(scoped.read_issue(other).await.unwrap().title, "other");
     assert!(matches!(
         scoped.post_comment(Thread::Issue(own), "hello").await.unwrap(),
-        Ruling::Done(_)
+        WriteOutcome::Done(_)
     ));
 }
 
@@ -63,7 +63,7 @@ async fn an_earlier_runs_pull_request_is_in_the_scope_of_the_next() {
     assert_eq!(reason(refused), RefusalReason::OutOfScope);
     let after = scoped_with(&server, issue, &[pull]).await;
     let done = after.update_description(Thread::Pull(pull), "text").await.unwrap();
-    assert_eq!((done, server.pulls()[0].body.as_str()), (Ruling::Done(()), "text"));
+    assert_eq!((done, server.pulls()[0].body.as_str()), (WriteOutcome::Done(()), "text"));
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! The token is in one header and nowhere else.
 
-use forge::{Forge, ForgeSetting};
+use forge::{Forge, ForgeKind, ForgeOptions, PlainHttp};
 use model::secret::Secret;
-use testkit::fake_gitea::{FakeGitea, Mishap, TOKEN};
+use testkit::fake_forge::{FakeGitea, Mishap, TOKEN};
 
-use crate::world::{address, kind, new_pull, open, setting};
+use crate::world::{address, kind, new_pull, open, options};
 
 #[tokio::test]
 async fn the_token_travels_in_its_header_alone() {
@@ -57,10 +57,30 @@ async fn words_from_a_server_cannot_act_on_a_terminal() {
 async fn a_token_that_no_header_can_carry_is_refused_unseen() {
     let server = FakeGitea::start();
     for token in ["", "two words", "line\nend", "naïve"] {
-        let setting: ForgeSetting = setting();
+        let options = options();
         let address = address(&server.remote_url());
-        let error = Forge::open(&address, Secret::new(token), &setting).await.unwrap_err();
+        let error = Forge::open(&address, &Secret::new(token), &options).await.unwrap_err();
         assert_eq!(kind(&error), "BadToken");
         assert!(token.is_empty() || !error.to_string().contains(token));
     }
+}
+
+/// Nothing is contacted: the name does not exist.
+#[tokio::test]
+async fn a_token_is_not_sent_over_plain_http_unless_that_is_allowed() {
+    let remote = address("http://git.example/alice/hooks");
+    let token = Secret::new(TOKEN);
+    for kind in [ForgeKind::Gitea, ForgeKind::GitHub, ForgeKind::GitLab] {
+        let refusing = ForgeOptions { kind: Some(kind), ..options() };
+        let error = Forge::open(&remote, &token, &refusing).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the token for git.example would travel unencrypted; use https, or set FORGE_ALLOW_HTTP=1 to allow plain http"
+        );
+        let allowing = ForgeOptions { plain_http: PlainHttp::Allowed, ..refusing };
+        Forge::open(&remote, &token, &allowing).await.unwrap();
+    }
+    assert_eq!(PlainHttp::parse(Some("1")), PlainHttp::Allowed);
+    assert_eq!(PlainHttp::parse(Some("0")), PlainHttp::Refused);
+    assert_eq!(PlainHttp::parse(None), PlainHttp::Refused);
 }

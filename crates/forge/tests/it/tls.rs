@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use forge::{Forge, ForgeSetting};
+use forge::{Forge, ForgeOptions};
 use model::secret::Secret;
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::world::{address, setting};
+use crate::world::{address, options};
 
 const VERSION: &str =
     "HTTP/1.1 200 OK\r\ncontent-length: 20\r\nconnection: close\r\n\r\n{\"version\":\"1.27.2\"}";
@@ -51,22 +51,22 @@ async fn only_a_certificate_that_is_trusted_opens_the_way() {
     let folder = tempfile::tempdir().unwrap();
     let ca_file = folder.path().join("ca.pem");
     let port = serve(&ca_file).await;
-    let trusting = ForgeSetting { ca_file: Some(ca_file), ..setting() };
+    let trusting = ForgeOptions { ca_file: Some(ca_file), ..options() };
     let named = address(&format!("https://localhost:{port}/alice/hooks"));
     let token = || Secret::new("some-token");
-    Forge::open(&named, token(), &trusting).await.unwrap();
-    let error = Forge::open(&named, token(), &setting()).await.unwrap_err();
+    Forge::open(&named, &token(), &trusting).await.unwrap();
+    let error = Forge::open(&named, &token(), &options()).await.unwrap_err();
     assert!(error.to_string().contains("it did not prove who it is (TLS)"), "{error}");
     let other = address(&format!("https://127.0.0.1:{port}/alice/hooks"));
-    let error = Forge::open(&other, token(), &trusting).await.unwrap_err();
+    let error = Forge::open(&other, &token(), &trusting).await.unwrap_err();
     assert!(error.to_string().contains("it did not prove who it is (TLS)"), "{error}");
 }
 
 #[tokio::test]
 async fn certificates_that_cannot_be_read_are_an_error_before_anything_is_sent() {
-    let missing = ForgeSetting { ca_file: Some("/nowhere/ca.pem".into()), ..setting() };
+    let missing = ForgeOptions { ca_file: Some("/nowhere/ca.pem".into()), ..options() };
     let named = address("https://localhost:1/alice/hooks");
-    let error = Forge::open(&named, Secret::new("t"), &missing).await.unwrap_err();
+    let error = Forge::open(&named, &Secret::new("t"), &missing).await.unwrap_err();
     assert_eq!(error.to_string(), "could not prepare TLS; check the certificates of this machine");
     let cause = std::error::Error::source(&error).unwrap();
     assert!(cause.to_string().contains("/nowhere/ca.pem"));

@@ -3,12 +3,12 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use forge::{Forge, ForgeError, ForgeKind, ForgeSetting};
+use forge::{Forge, ForgeError, ForgeKind, ForgeOptions};
 use host::clock;
 use model::secret::Secret;
-use testkit::fake_gitea::{FakeGitea, Mishap};
+use testkit::fake_forge::{FakeGitea, Mishap};
 
-use crate::world::{address, count, kind, new_pull, open, open_impatient, open_with, setting};
+use crate::world::{address, count, kind, new_pull, open, open_impatient, open_with, options};
 
 /// Reads a pull request from a server that answers like this, and returns the sentence.
 async fn read_with(code: u16, message: &str) -> (String, String, usize) {
@@ -196,8 +196,8 @@ async fn a_closed_door_is_said_to_be_one() {
         listener.local_addr().unwrap().port()
     };
     let address = address(&format!("http://127.0.0.1:{port}/alice/hooks"));
-    let setting = ForgeSetting { kind: Some(ForgeKind::Gitea), ..setting() };
-    let forge = Forge::open(&address, Secret::new("token"), &setting).await.unwrap();
+    let options = ForgeOptions { kind: Some(ForgeKind::Gitea), ..options() };
+    let forge = Forge::open(&address, &Secret::new("token"), &options).await.unwrap();
     let error = forge.create_pull(&new_pull("forklift/x")).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -219,7 +219,7 @@ async fn an_answer_is_read_up_to_a_limit() {
 async fn half_an_answer_is_none() {
     let server = FakeGitea::start();
     server.add_pull("t", "forklift/x", "main");
-    let forge = open(&server).await;
+    let forge = open_impatient(&server).await;
     let headers = vec![("content-length".to_owned(), "5000".to_owned())];
     server.fail_next(1, &Mishap::Status { code: 200, headers, body: "{".to_owned() });
     assert_eq!(forge.read_pr(1).await.unwrap().number, 1);

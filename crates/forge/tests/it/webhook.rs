@@ -2,13 +2,12 @@
 
 use forge::{Forge, ForgeError, NewWebhook};
 use model::secret::Secret;
-use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
-use testkit::fake_gitea::GiteaFlavour;
-use testkit::fake_github::GithubFlavour;
-use testkit::fake_gitlab::GitlabFlavour;
+use testkit::fake_forge::{
+    FakeForge, Flavour, GiteaFlavour, GithubFlavour, GitlabFlavour, Mishap, TOKEN,
+};
 
-use crate::place::{Place, ShelfPlace};
-use crate::world::{address, setting};
+use crate::place::{FolderPlace, Place};
+use crate::world::{address, options};
 
 const URL: &str = "https://bottles.example/webhooks/forge";
 
@@ -18,7 +17,7 @@ fn hook(secret: &str) -> NewWebhook {
 
 async fn place<F: Flavour>() -> (FakeForge<F>, Forge) {
     let server = FakeForge::start();
-    let opened = Forge::open(&address(&server.remote_url()), Secret::new(TOKEN), &setting()).await;
+    let opened = Forge::open(&address(&server.remote_url()), &Secret::new(TOKEN), &options()).await;
     (server, opened.unwrap())
 }
 
@@ -117,8 +116,8 @@ async fn whoever_may_not_is_told_so<F: Flavour>(server: &FakeForge<F>, forge: &F
 
 #[tokio::test]
 async fn a_folder_has_none_and_says_so() {
-    let place = ShelfPlace::make().await.unwrap();
+    let place = FolderPlace::make().await.unwrap();
     assert_eq!(place.forge().webhooks().await.unwrap(), []);
     let error = place.forge().set_webhook(&hook("s1")).await.unwrap_err();
-    assert!(error.to_string().contains("has no webhooks"), "{error}");
+    assert!(error.to_string().contains("delivers no webhooks"), "{error}");
 }

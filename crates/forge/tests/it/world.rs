@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use forge::{Forge, ForgeAddress, ForgeError, ForgeSetting, NewPull, Patience, Remote};
+use forge::{Forge, ForgeAddress, ForgeError, ForgeOptions, NewPull, Remote, RetryPolicy};
 use model::id::BranchName;
 use model::secret::Secret;
-use testkit::fake_gitea::{FakeGitea, ForgeRequest, TOKEN};
+use testkit::fake_forge::{FakeGitea, ForgeRequest, TOKEN};
 
-pub(crate) fn patience() -> Patience {
-    Patience {
+pub(crate) fn retry() -> RetryPolicy {
+    RetryPolicy {
         connect: Duration::from_secs(300),
         answer: Duration::from_secs(300),
         attempts: 3,
@@ -19,20 +19,17 @@ pub(crate) fn patience() -> Patience {
 
 /// Opens a forge for which two seconds of silence are too much.
 pub(crate) async fn open_impatient(server: &FakeGitea) -> Forge {
-    let patience = Patience { answer: Duration::from_secs(2), ..patience() };
-    let setting = ForgeSetting { patience, ..ForgeSetting::default() };
-    Forge::open(&address(&server.remote_url()), Secret::new(TOKEN), &setting).await.unwrap()
+    let retry = RetryPolicy { answer: Duration::from_secs(2), ..retry() };
+    let options = ForgeOptions { retry, ..ForgeOptions::default() };
+    Forge::open(&address(&server.remote_url()), &Secret::new(TOKEN), &options).await.unwrap()
 }
 
-pub(crate) fn setting() -> ForgeSetting {
-    ForgeSetting { patience: patience(), ..ForgeSetting::default() }
+pub(crate) fn options() -> ForgeOptions {
+    ForgeOptions { retry: retry(), ..ForgeOptions::default() }
 }
 
-pub(crate) fn address(url: &str) -> ForgeAddress {
-    match ForgeAddress::parse_remote(url).unwrap() {
-        Remote::Hosted(address) => address,
-        Remote::Local(path) => panic!("{path} is local"),
-    }
+pub(crate) fn address(url: &str) -> Remote {
+    ForgeAddress::parse_remote(url).unwrap()
 }
 
 pub(crate) async fn open(server: &FakeGitea) -> Forge {
@@ -41,7 +38,7 @@ pub(crate) async fn open(server: &FakeGitea) -> Forge {
 
 pub(crate) async fn open_with(server: &FakeGitea, token: &str) -> Forge {
     let address = address(&server.remote_url());
-    Forge::open(&address, Secret::new(token), &setting()).await.unwrap()
+    Forge::open(&address, &Secret::new(token), &options()).await.unwrap()
 }
 
 pub(crate) fn new_pull(head: &str) -> NewPull {
@@ -50,7 +47,6 @@ pub(crate) fn new_pull(head: &str) -> NewPull {
         body: "Three commits.".to_owned(),
         head: branch(head),
         base: branch("main"),
-        labels: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
-use testkit::fake_gitea::FakeGitea;
+use testkit::fake_forge::FakeGitea;
 use testkit::hermetic::Hermetic;
 use testkit::model_server::Turn;
 use testkit::part::{Part, require};
@@ -100,7 +100,7 @@ fn opencode_in_the_image_resolves_a_conflict_and_opens_a_pull_request() {
     let Some(scene) = Scene::new(&OPENCODE, good_turns()) else { return };
     let mut scene = in_image(scene, image);
     let forge = FakeGitea::start();
-    scene.token = Some(testkit::fake_gitea::TOKEN);
+    scene.token = Some(testkit::fake_forge::TOKEN);
     resolves_the_conflict_of(&scene, &OPENCODE, &["--forge-url", &forge.remote_url()]);
     let pulls = forge.pulls();
     assert_eq!(pulls.len(), 1, "{pulls:?}");

@@ -1,6 +1,6 @@
 //! Merges without an agent, the account of the fork's work, and pull requests.
 
-use testkit::fake_gitea::{FakeGitea, Mishap};
+use testkit::fake_forge::{FakeGitea, Mishap};
 use testkit::hermetic::Output;
 use testkit::repo::Fork;
 
@@ -83,7 +83,7 @@ fn a_pull_request_is_opened_and_an_earlier_one_is_superseded() {
     let forge = FakeGitea::start();
     let earlier = forge.add_pull("old", "forklift/old", "main");
     let stranger = forge.add_pull("feature", "topic", "main");
-    let output = on_forge(&person, &forge, Some(testkit::fake_gitea::TOKEN));
+    let output = on_forge(&person, &forge, Some(testkit::fake_forge::TOKEN));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let open: Vec<u64> =
         forge.pulls().iter().filter(|pull| pull.open).map(|pull| pull.number).collect();
@@ -98,7 +98,7 @@ fn an_answer_that_was_lost_does_not_open_two() {
     let Some(person) = Person::new() else { return };
     let forge = FakeGitea::start();
     forge.fail_next_on("POST", 1, &Mishap::DropAfterWrite);
-    let output = on_forge(&person, &forge, Some(testkit::fake_gitea::TOKEN));
+    let output = on_forge(&person, &forge, Some(testkit::fake_forge::TOKEN));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(forge.pulls().len(), 1);
 }
@@ -126,7 +126,7 @@ fn without_a_token_the_person_is_told_what_to_set() {
 
 /// No file of the run holds the forge's token.
 fn token_is_nowhere(person: &Person) {
-    let token = testkit::fake_gitea::TOKEN;
+    let token = testkit::fake_forge::TOKEN;
     let mut command = person.hermetic.command("grep");
     let found = person.hermetic.run(command.args(["-rl", token]).arg(person.only_run()));
     assert_eq!(found.status, Some(1), "the token is in {}", found.stdout);

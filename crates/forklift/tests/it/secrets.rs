@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use testkit::fake_gitea::{FakeGitea, TOKEN};
+use testkit::fake_forge::{FakeGitea, TOKEN};
 use testkit::tree::holding;
 use testkit::wait::wait_until;
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::fake_gitea::{FakeGitea, TOKEN};
+use testkit::fake_forge::{FakeGitea, TOKEN};
 use testkit::hermetic::Output;
 use testkit::repo::Fork;
 

@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use testkit::fake_gitea::{FakeGitea, Mishap, TOKEN};
+use testkit::fake_forge::{FakeGitea, Mishap, TOKEN};
 use testkit::hermetic::Output;
 use testkit::part::{Part, missing, require};
 use testkit::repo::{Fork, Repo};

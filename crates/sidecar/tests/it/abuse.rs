@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sidecar::{EntryOutcome, Limits};
-use testkit::fake_gitea::GiteaFlavour;
+use testkit::fake_forge::GiteaFlavour;
 
 use crate::world::World;
 

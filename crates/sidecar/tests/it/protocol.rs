@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sidecar::{EntryOutcome, Limits};
 use testkit::fake_forge::{Mishap, Room};
-use testkit::fake_gitea::GiteaFlavour;
-use testkit::fake_gitlab::GitlabFlavour;
+use testkit::fake_forge::GiteaFlavour;
+use testkit::fake_forge::GitlabFlavour;
 
 use crate::world::World;
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sidecar::{Desk, DoneQueue, Entry, EntryOutcome, Journal, JournalError, Limits};
 use tempfile::TempDir;
 use testkit::fake_forge::{FakeForge, Flavour, TOKEN};
-use testkit::fake_gitea::GiteaFlavour;
+use testkit::fake_forge::GiteaFlavour;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

@@ -1,12 +1,20 @@
-//! What every fake forge has in common: a repository in memory, a record of requests, and mishaps on order.
+//! Fake forges: servers on loopback that keep a repository in memory, record requests, and fail on demand.
 //!
 //! A [`Flavour`] is one kind of forge: its paths, its shapes and its habits. The rest is the same for all, so that one
 //! suite can run over every kind.
 //!
-//! - `world` what the server knows
-//! - `request` what arrived, as tests ask for it
+//! - `github_like` Gitea and GitHub
+//! - `gitlab` GitLab
+//! - [`hooks`] webhooks as a real Gitea sends them
+//! - `world` the state of a server
+//! - `request` requests as they arrived
+//! - `page` pages of lists
 //! - `time` the server's own clock
 
+mod github_like;
+mod gitlab;
+pub mod hooks;
+mod page;
 mod request;
 mod time;
 mod world;
@@ -22,8 +30,11 @@ use serde_json::{Value, json};
 
 use crate::http::{Connection, Performed, Request, Serve, Server, Whole, render_whole};
 
+pub use github_like::{FakeGitea, FakeGithub, GiteaFlavour, GithubFlavour};
+pub use gitlab::{FakeGitlab, GitlabFlavour};
+use page::PageStyle;
 pub use request::ForgeRequest;
-pub(crate) use request::decode;
+use request::decode;
 pub use world::{FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, Room, World};
 
 /// The token that a new server accepts.
@@ -34,7 +45,7 @@ pub const LOGIN: &str = "bot1";
 pub const OWNER: &str = "alice";
 /// The one repository.
 pub const REPO: &str = "hooks";
-/// Somebody whose pull requests come from a fork.
+/// Account whose pull requests come from a fork.
 pub const STRANGER: &str = "carol";
 
 /// One kind of forge.
@@ -43,7 +54,7 @@ pub trait Flavour: fmt::Debug + Send + Sync + 'static {
     const NUMBERING: Numbering;
 
     /// Answers a request below the installation's path.
-    fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> Answer;
+    fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> FakeResponse;
 }
 
 /// How a forge counts.
@@ -55,7 +66,7 @@ pub enum Numbering {
     Separate,
 }
 
-/// What goes wrong with a request.
+/// Fault to inject into a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mishap {
     /// It is answered like this, and nothing is done.
@@ -80,38 +91,38 @@ pub enum Mishap {
 impl Mishap {
     /// A status with a message that a real server would wrap like this.
     pub fn status(code: u16, message: &str) -> Self {
-        Self::Status { code, headers: Vec::new(), body: complaint(message).to_string() }
+        Self::Status { code, headers: Vec::new(), body: render_error(message).to_string() }
     }
 }
 
-/// A whole answer.
+/// Response of a fake forge.
 #[derive(Debug)]
-pub struct Answer {
+pub struct FakeResponse {
     pub(crate) code: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Answer {
-    pub(crate) fn json(code: u16, body: &Value) -> Self {
+impl FakeResponse {
+    fn json(code: u16, body: &Value) -> Self {
         Self { code, headers: Vec::new(), body: body.to_string() }
     }
 
-    pub(crate) fn empty(code: u16) -> Self {
+    fn empty(code: u16) -> Self {
         Self { code, headers: Vec::new(), body: String::new() }
     }
 
-    pub(crate) fn complain(code: u16, message: &str) -> Self {
-        Self::json(code, &complaint(message))
+    fn error(code: u16, message: &str) -> Self {
+        Self::json(code, &render_error(message))
     }
 
-    pub(crate) fn with_header(mut self, name: &str, value: impl Into<String>) -> Self {
+    fn with_header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 }
 
-pub(crate) fn complaint(message: &str) -> Value {
+fn render_error(message: &str) -> Value {
     json!({ "message": message, "url": "https://forge.example.test/api/docs" })
 }
 
@@ -176,12 +187,12 @@ impl<F: Flavour> FakeForge<F> {
         format!("{}/{OWNER}/{REPO}.git", self.url())
     }
 
-    /// Lets the next `count` requests come to grief.
+    /// Injects a fault into the next `count` requests.
     pub fn fail_next(&self, count: usize, mishap: &Mishap) {
         self.mishaps().extend(std::iter::repeat_n((None, mishap.clone()), count));
     }
 
-    /// Lets the next `count` requests with this method come to grief, and no others.
+    /// Injects a fault into the next `count` requests with this method.
     pub fn fail_next_on(&self, method: &str, count: usize, mishap: &Mishap) {
         let planned = (Some(method.to_owned()), mishap.clone());
         self.mishaps().extend(std::iter::repeat_n(planned, count));
@@ -251,13 +262,6 @@ impl<F: Flavour> FakeForge<F> {
         self.world().orgs.entry(org.to_owned()).or_default().insert(user.to_owned());
     }
 
-    /// Makes a label. Returns its id.
-    pub fn add_label(&self, name: &str) -> u64 {
-        let mut world = self.world();
-        world.labels.push(name.to_owned());
-        world.labels.len() as u64
-    }
-
     /// Makes a webhook behind everybody's back.
     pub fn add_hook(&self, url: &str) {
         self.world().add_hook(url, "of somebody", vec!["issues".to_owned()]);
@@ -303,7 +307,12 @@ impl<F: Flavour> FakeForge<F> {
         self.world().hooks.clone()
     }
 
-    /// Every request so far, in the order of arrival; those that came to grief are among them.
+    /// Number of connections so far.
+    pub fn connections(&self) -> usize {
+        self.server.connections()
+    }
+
+    /// Every request so far, in the order of arrival; those with a fault are among them.
     pub fn requests(&self) -> Vec<ForgeRequest> {
         self.stage.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -323,7 +332,7 @@ impl<F: Flavour> Serve for Stage<F> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         let answer = match self.next_mishap(&request.method) {
             None => self.answer(&request),
-            Some(Mishap::Status { code, headers, body }) => Answer { code, headers, body },
+            Some(Mishap::Status { code, headers, body }) => FakeResponse { code, headers, body },
             Some(Mishap::DropBefore) => return Ok(Performed::Ended),
             Some(Mishap::DropAfterWrite) => {
                 self.answer(&request);
@@ -336,21 +345,21 @@ impl<F: Flavour> Serve for Stage<F> {
             }
             Some(Mishap::StatusAfterWrite(code)) => {
                 self.answer(&request);
-                Answer::empty(code)
+                FakeResponse::empty(code)
             }
         };
-        let Answer { code: status, headers, body } = answer;
+        let FakeResponse { code: status, headers, body } = answer;
         connection.send(&render_whole(&Whole { status, headers, body }))?;
         Ok(Performed::Answered)
     }
 }
 
 impl<F: Flavour> Stage<F> {
-    fn answer(&self, request: &ForgeRequest) -> Answer {
+    fn answer(&self, request: &ForgeRequest) -> FakeResponse {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         match request.path.strip_prefix(&self.under) {
             Some(path) => F::answer(&mut world, path, request),
-            None => Answer::complain(404, "nothing is installed here"),
+            None => FakeResponse::error(404, "nothing is installed here"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What arrived, as tests and flavours ask for it.
+//! Requests as they arrived.
 
 use serde_json::Value;
 

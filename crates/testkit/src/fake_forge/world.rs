@@ -1,13 +1,13 @@
-//! What a fake server knows: one repository with its issues, pull requests, comments and labels, and organisations.
+//! State of a fake server: one repository with its issues, pull requests and comments, and organisations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LOGIN, Numbering, OWNER, TOKEN, time};
 
-/// Unless it is told otherwise, a server gives no larger pages.
+/// Largest page by default.
 const PAGE_MAX: usize = 50;
 
-/// Which of the two an entry is.
+/// Kind of thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// An issue.
@@ -27,12 +27,18 @@ pub struct FakeIssue {
     pub body: String,
     /// Whether it is open.
     pub open: bool,
-    /// The ids of its labels.
-    pub labels: Vec<u64>,
-    /// Who shall do it.
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Its assignees.
     pub assignees: Vec<String>,
     /// Who opened it.
     pub author: String,
+}
+
+impl FakeIssue {
+    pub(super) fn has_labels(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.labels.iter().any(|own| own == name))
+    }
 }
 
 /// A pull request.
@@ -54,10 +60,6 @@ pub struct FakePull {
     pub merged: bool,
     /// Whether its branch is in a fork.
     pub from_fork: bool,
-    /// The ids of its labels.
-    pub labels: Vec<u64>,
-    /// Who shall look after it.
-    pub assignees: Vec<String>,
     /// Who opened it.
     pub author: String,
 }
@@ -67,9 +69,9 @@ pub struct FakePull {
 pub struct FakeComment {
     /// Its id.
     pub id: u64,
-    /// What it is on.
+    /// Kind of the thread that it is on.
     pub room: Room,
-    /// The number of what it is on.
+    /// Number of that thread.
     pub on: u64,
     /// Who wrote it.
     pub author: String,
@@ -101,13 +103,13 @@ pub struct FakeHook {
     pub id: u64,
     /// Where it leads.
     pub url: String,
-    /// What is signed with, or sent along. The server shows it to nobody.
+    /// Secret to sign with, or to send along; never shown.
     pub secret: String,
-    /// What it tells of, as it was asked for.
+    /// Events, as they were requested.
     pub events: Vec<String>,
 }
 
-/// Everything a fake server knows.
+/// State of a fake server.
 #[derive(Debug)]
 pub struct World {
     /// The front page, without a slash at its end.
@@ -121,8 +123,6 @@ pub struct World {
     pub(crate) pulls: Vec<FakePull>,
     pub(crate) comments: Vec<FakeComment>,
     pub(crate) reviews: Vec<FakeReview>,
-    /// By name; the id is the place in the list, from 1.
-    pub(crate) labels: Vec<String>,
     pub(crate) hooks: Vec<FakeHook>,
     pub(crate) branches: BTreeMap<String, String>,
     /// The members of each organisation.
@@ -142,7 +142,6 @@ impl World {
             pulls: Vec::new(),
             comments: Vec::new(),
             reviews: Vec::new(),
-            labels: Vec::new(),
             hooks: Vec::new(),
             branches: BTreeMap::new(),
             orgs: BTreeMap::new(),
@@ -172,14 +171,14 @@ impl World {
         assignees: &[&str],
     ) -> u64 {
         let number = self.next_number(Room::Issue);
-        let labels = labels.iter().map(|name| self.label_id(name)).collect();
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         self.issues.push(FakeIssue {
             number,
             title: title.to_owned(),
             body: body.to_owned(),
             open: true,
-            labels,
-            assignees: assignees.iter().map(|name| (*name).to_owned()).collect(),
+            labels: owned(labels),
+            assignees: owned(assignees),
             author: OWNER.to_owned(),
         });
         number
@@ -196,8 +195,6 @@ impl World {
             open: true,
             merged: false,
             from_fork: false,
-            labels: Vec::new(),
-            assignees: Vec::new(),
             author: self.login.clone(),
         });
         number
@@ -237,27 +234,30 @@ impl World {
         change(pull.expect("a pull request with this number"));
     }
 
-    /// Gives out text, labels, assignees and openness of either, to be changed.
+    /// Changes title, text and state of either kind of thread; what is `None` stays.
     ///
     /// # Panics
-    /// When there is no such entry.
-    pub(crate) fn change_entry(
+    /// When there is no such thread.
+    pub(super) fn edit_thread(
         &mut self,
         room: Room,
         number: u64,
-        change: impl FnOnce(EntryMut<'_>),
+        title: Option<String>,
+        body: Option<String>,
+        open: Option<bool>,
     ) {
+        let edit = |fields: (&mut String, &mut String, &mut bool)| {
+            *fields.0 = title.unwrap_or_else(|| fields.0.clone());
+            *fields.1 = body.unwrap_or_else(|| fields.1.clone());
+            *fields.2 = open.unwrap_or(*fields.2);
+        };
         match room {
             Room::Issue => {
-                let found = self.issues.iter_mut().find(|issue| issue.number == number);
-                let FakeIssue { title, body, open, labels, assignees, .. } =
-                    found.expect("an issue with this number");
-                change(EntryMut { title, body, open, labels, assignees });
+                self.change_issue(number, |it| edit((&mut it.title, &mut it.body, &mut it.open)))
             }
-            Room::Pull => self.change_pull(number, |pull| {
-                let FakePull { title, body, open, labels, assignees, .. } = pull;
-                change(EntryMut { title, body, open, labels, assignees });
-            }),
+            Room::Pull => {
+                self.change_pull(number, |it| edit((&mut it.title, &mut it.body, &mut it.open)))
+            }
         }
     }
 
@@ -279,21 +279,6 @@ impl World {
         self.comments.iter().filter(on).cloned().collect()
     }
 
-    /// The id of a label, which is made if need be.
-    pub(crate) fn label_id(&mut self, name: &str) -> u64 {
-        let at = self.labels.iter().position(|own| own == name);
-        let at = at.unwrap_or_else(|| {
-            self.labels.push(name.to_owned());
-            self.labels.len() - 1
-        });
-        at as u64 + 1
-    }
-
-    pub(crate) fn label_name(&self, id: u64) -> &str {
-        let at = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
-        at.and_then(|at| self.labels.get(at)).map_or("", String::as_str)
-    }
-
     pub(crate) fn sha_of(&self, branch: &str) -> &str {
         /// Where a branch is that nobody has placed.
         const SOME_SHA: &str = "22ae629398a82910ba5dd962b4238a7a5dc63d62";
@@ -308,14 +293,4 @@ impl World {
             (Numbering::Separate, Room::Pull) => pulls + 1,
         }
     }
-}
-
-/// What issues and pull requests have in common, to be changed.
-#[derive(Debug)]
-pub(crate) struct EntryMut<'a> {
-    pub(crate) title: &'a mut String,
-    pub(crate) body: &'a mut String,
-    pub(crate) open: &'a mut bool,
-    pub(crate) labels: &'a mut Vec<u64>,
-    pub(crate) assignees: &'a mut Vec<String>,
 }

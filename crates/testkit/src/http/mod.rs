@@ -10,7 +10,7 @@ mod message;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 pub(crate) use connection::Connection;
@@ -35,6 +35,7 @@ pub(crate) enum Performed {
 pub(crate) struct Server {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
+    connections: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -53,16 +54,21 @@ impl Server {
     /// When the socket does not listen.
     pub(crate) fn start(listener: TcpListener, stage: Arc<impl Serve>) -> Self {
         let addr = listener.local_addr().expect("a socket that listens");
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, connections) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
         let thread = std::thread::spawn({
-            let stop = Arc::clone(&stop);
-            move || accept(&listener, stage.as_ref(), &stop)
+            let (stop, connections) = (Arc::clone(&stop), Arc::clone(&connections));
+            move || accept(&listener, stage.as_ref(), &stop, &connections)
         });
-        Self { addr, stop, thread: Some(thread) }
+        Self { addr, stop, connections, thread: Some(thread) }
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Number of connections that were accepted so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 }
 
@@ -77,7 +83,12 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &TcpListener, stage: &impl Serve, stop: &AtomicBool) {
+fn accept(
+    listener: &TcpListener,
+    stage: &impl Serve,
+    stop: &AtomicBool,
+    connections: &AtomicUsize,
+) {
     std::thread::scope(|scope| {
         for stream in listener.incoming() {
             if stop.load(Ordering::Relaxed) {
@@ -85,6 +96,7 @@ fn accept(listener: &TcpListener, stage: &impl Serve, stop: &AtomicBool) {
             }
             // A client that is gone already is no concern of the server's.
             let Ok(stream) = stream else { continue };
+            connections.fetch_add(1, Ordering::Relaxed);
             scope.spawn(move || converse(stream, stage, stop).ok());
         }
     });

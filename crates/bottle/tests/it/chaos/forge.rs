@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use testkit::fake_gitea::hooks::{Hook, SECRET};
-use testkit::fake_gitea::{Mishap, Room};
+use testkit::fake_forge::hooks::{Hook, SECRET};
+use testkit::fake_forge::{Mishap, Room};
 use testkit::wait::PATIENCE;
 
 use super::{GATE, SELDOM, check, check_house, open_gate, scene, wait_until_it_works};

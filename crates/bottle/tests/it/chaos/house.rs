@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use testkit::fake_gitea::Room;
-use testkit::fake_gitea::hooks::{Hook, SECRET};
+use testkit::fake_forge::Room;
+use testkit::fake_forge::hooks::{Hook, SECRET};
 use testkit::part::{Part, require};
 use testkit::wait::wait_for;
 

@@ -7,7 +7,7 @@ mod house;
 use std::path::Path;
 use std::time::Duration;
 
-use testkit::fake_gitea::Room;
+use testkit::fake_forge::Room;
 use testkit::wait::wait_for;
 
 use crate::serving::Serving;

@@ -7,7 +7,7 @@ mod driver;
 mod fuzz;
 mod real;
 
-use testkit::fake_gitea::FakeGitea;
+use testkit::fake_forge::FakeGitea;
 
 use crate::serving::Serving;
 use crate::support::{Person, Scene};

@@ -5,7 +5,7 @@ use model::secret::Secret;
 use testkit::fake_forge::{FakeForge, Flavour, LOGIN, Room, STRANGER, TOKEN};
 
 use super::Place;
-use crate::world::{address, setting};
+use crate::world::{address, options};
 
 pub(crate) struct FakePlace<F: Flavour> {
     pub(crate) server: FakeForge<F>,
@@ -14,7 +14,7 @@ pub(crate) struct FakePlace<F: Flavour> {
 
 async fn open<F: Flavour>(server: &FakeForge<F>) -> Forge {
     let address = address(&server.remote_url());
-    Forge::open(&address, Secret::new(TOKEN), &setting()).await.unwrap()
+    Forge::open(&address, &Secret::new(TOKEN), &options()).await.unwrap()
 }
 
 impl<F: Flavour> Place for FakePlace<F> {
@@ -34,10 +34,6 @@ impl<F: Flavour> Place for FakePlace<F> {
 
     fn other(&self) -> String {
         STRANGER.to_owned()
-    }
-
-    async fn add_label(&self, name: &str) {
-        self.server.add_label(name);
     }
 
     async fn add_issue(&self, title: &str, labels: &[&str], assignees: &[&str]) -> u64 {

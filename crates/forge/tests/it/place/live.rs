@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use bytes::Bytes;
-use forge::{Forge, Patience, Thread};
+use forge::{Forge, RetryPolicy, Thread};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::client::conn::http1;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use super::{BASE, Place};
-use crate::world::{address, setting};
+use crate::world::{address, options};
 
 const URL: &str = "BOTTLEWORKS_TEST_GITEA_URL";
 const TOKEN: &str = "BOTTLEWORKS_TEST_GITEA_TOKEN";
@@ -91,13 +91,22 @@ impl LivePlace {
         format!("/repos/{}/hooks{path}", self.org)
     }
 
+    /// The ids of labels, which are made if need be.
     async fn label_ids(&self, names: &[&str]) -> Vec<u64> {
-        let labels = self.server.admin("GET", &self.repo("/labels"), Value::Null).await;
-        let id = |name: &&str| {
-            let found = labels.as_array().unwrap().iter().find(|label| label["name"] == *name);
-            found.unwrap()["id"].as_u64().unwrap()
-        };
-        names.iter().map(id).collect()
+        let there = self.server.admin("GET", &self.repo("/labels"), Value::Null).await;
+        let mut ids = Vec::new();
+        for name in names {
+            let found = there.as_array().unwrap().iter().find(|label| label["name"] == *name);
+            let label = match found {
+                Some(label) => label.clone(),
+                None => {
+                    let label = json!({ "name": name, "color": "#00aabb" });
+                    self.server.admin("POST", &self.repo("/labels"), label).await
+                }
+            };
+            ids.push(label["id"].as_u64().unwrap());
+        }
+        ids
     }
 }
 
@@ -119,8 +128,8 @@ impl Place for LivePlace {
             server.admin("PUT", &path, json!({ "permission": "write" })).await;
         }
         let url = format!("http://{}/{org}/hooks.git", server.authority);
-        let patient = forge::ForgeSetting { patience: Patience::default(), ..setting() };
-        let forge = Forge::open(&address(&url), Secret::new(token), &patient).await.unwrap();
+        let patient = forge::ForgeOptions { retry: RetryPolicy::default(), ..options() };
+        let forge = Forge::open(&address(&url), &Secret::new(token), &patient).await.unwrap();
         Some(Self { server, forge, org, login, other })
     }
 
@@ -134,11 +143,6 @@ impl Place for LivePlace {
 
     fn other(&self) -> String {
         self.other.clone()
-    }
-
-    async fn add_label(&self, name: &str) {
-        let label = json!({ "name": name, "color": "#00aabb" });
-        self.server.admin("POST", &self.repo("/labels"), label).await;
     }
 
     async fn add_issue(&self, title: &str, labels: &[&str], assignees: &[&str]) -> u64 {
@@ -197,7 +201,7 @@ impl Place for LivePlace {
         self.own_org().await;
         let token = self.server.add_account(&format!("x{}", self.login)).await;
         let url = format!("http://{}/{}/hooks.git", self.server.authority, self.org);
-        let forge = Forge::open(&address(&url), Secret::new(token), &setting()).await.unwrap();
+        let forge = Forge::open(&address(&url), &Secret::new(token), &options()).await.unwrap();
         (forge, self.org.clone())
     }
 

@@ -2,14 +2,14 @@
 //! named by the environment.
 
 mod fake;
+mod folder;
 mod live;
-mod shelf;
 
 use forge::{Forge, Thread};
 
 pub(crate) use fake::FakePlace;
+pub(crate) use folder::FolderPlace;
 pub(crate) use live::LivePlace;
-pub(crate) use shelf::ShelfPlace;
 
 /// The branch that everything is merged into.
 pub(crate) const BASE: &str = "main";
@@ -28,9 +28,7 @@ pub(crate) trait Place: Sized {
     /// Somebody else who exists, and may be assigned.
     fn other(&self) -> String;
 
-    async fn add_label(&self, name: &str);
-
-    /// Opens an issue with labels that exist. Returns its number.
+    /// Opens an issue, with labels that are made if need be. Returns its number.
     async fn add_issue(&self, title: &str, labels: &[&str], assignees: &[&str]) -> u64;
 
     /// Pushes a branch with a commit of its own.

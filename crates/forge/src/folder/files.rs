@@ -1,4 +1,5 @@
-//! The files of a local forge: one for each thread, one for each comment, written whole and under a lock.
+//! Files of a folder forge: one for each thread, one for each comment, written whole and under a lock. People write
+//! issues and comments by hand, so everything but the text has a default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,54 +18,65 @@ use crate::error::ForgeError;
 const LOCK_FILE: &str = "lock";
 const THREADS: &str = "threads";
 const COMMENTS: &str = "comments";
-const LABELS_FILE: &str = "labels.json";
 const ORGS_FILE: &str = "organisations.json";
 
-/// Whoever holds the lock writes one small file.
+/// The holder of the lock writes one small file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// A folder with the threads of one repository.
+/// Folder with the threads of one repository.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct ForgeFiles {
     dir: PathBuf,
 }
 
-/// An issue, or a pull request.
+/// Issue or pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct ThreadFile {
     pub(super) number: u64,
     pub(super) title: String,
+    #[serde(default)]
     pub(super) body: String,
+    #[serde(default = "default_author")]
     pub(super) author: String,
+    #[serde(default = "default_open")]
     pub(super) open: bool,
     #[serde(default)]
     pub(super) labels: Vec<String>,
     #[serde(default)]
     pub(super) assignees: Vec<String>,
-    /// What an issue does not have.
+    /// Fields that an issue does not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) pull: Option<PullPart>,
+    pub(super) pull: Option<PullFields>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PullPart {
+pub(super) struct PullFields {
     pub(super) head: String,
     pub(super) base: String,
-    /// Where the branch was at first, for the day it is deleted.
+    /// Commit of the branch at first, for the day it is deleted.
     pub(super) head_sha: String,
 }
 
-/// A comment.
+/// Comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct CommentFile {
     pub(super) id: u64,
+    #[serde(default = "default_author")]
     pub(super) author: String,
     pub(super) body: String,
     pub(super) created_at: Timestamp,
 }
 
-impl Shelf {
-    /// The shelf of a repository is beside it, so that git never sees it.
+fn default_author() -> String {
+    "somebody".to_owned()
+}
+
+fn default_open() -> bool {
+    true
+}
+
+impl ForgeFiles {
+    /// The files are beside the repository, so that git never sees them.
     pub(super) fn beside(repository: &Path) -> Self {
         let mut name = repository.file_name().unwrap_or_default().to_os_string();
         name.push(".forge");
@@ -76,7 +88,7 @@ impl Shelf {
         for folder in [THREADS, COMMENTS] {
             fs::create_dir_all(self.dir.join(folder)).map_err(self.failed("make folders"))?;
         }
-        let kind = LockKind::Exclusive { note: "local forge" };
+        let kind = LockKind::Exclusive { note: "folder forge" };
         let lock = FileLock::acquire(&self.dir.join(LOCK_FILE), kind, LOCK_WAIT).await;
         lock.map_err(self.failed("take the lock"))
     }
@@ -89,16 +101,16 @@ impl Shelf {
         self.dir.join(COMMENTS).join(format!("{on:06}-{id:06}.json"))
     }
 
-    pub(super) fn load_entry(&self, number: u64) -> Result<Option<Entry>, ForgeError> {
+    pub(super) fn load_entry(&self, number: u64) -> Result<Option<ThreadFile>, ForgeError> {
         self.load(&self.entry_path(number))
     }
 
-    pub(super) fn load_entries(&self) -> Result<Vec<Entry>, ForgeError> {
+    pub(super) fn load_entries(&self) -> Result<Vec<ThreadFile>, ForgeError> {
         let paths = self.list(THREADS, "")?;
         paths.iter().filter_map(|path| self.load(path).transpose()).collect()
     }
 
-    pub(super) fn load_notes(&self, on: u64) -> Result<Vec<Note>, ForgeError> {
+    pub(super) fn load_notes(&self, on: u64) -> Result<Vec<CommentFile>, ForgeError> {
         let paths = self.list(COMMENTS, &format!("{on:06}-"))?;
         paths.iter().filter_map(|path| self.load(path).transpose()).collect()
     }
@@ -112,25 +124,12 @@ impl Shelf {
         Ok(self.load_notes(on)?.into_iter().map(|note| note.id).max().unwrap_or(0) + 1)
     }
 
-    pub(super) fn save_entry(&self, entry: &Entry) -> Result<(), ForgeError> {
+    pub(super) fn save_entry(&self, entry: &ThreadFile) -> Result<(), ForgeError> {
         self.save(&self.entry_path(entry.number), entry)
     }
 
-    pub(super) fn save_note(&self, on: u64, note: &Note) -> Result<(), ForgeError> {
+    pub(super) fn save_note(&self, on: u64, note: &CommentFile) -> Result<(), ForgeError> {
         self.save(&self.note_path(on, note.id), note)
-    }
-
-    pub(super) fn load_labels(&self) -> Result<BTreeSet<String>, ForgeError> {
-        Ok(self.load(&self.dir.join(LABELS_FILE))?.unwrap_or_default())
-    }
-
-    pub(super) fn change_labels(
-        &self,
-        change: impl FnOnce(&mut BTreeSet<String>),
-    ) -> Result<(), ForgeError> {
-        let mut labels = self.load_labels()?;
-        change(&mut labels);
-        self.save(&self.dir.join(LABELS_FILE), &labels)
     }
 
     pub(super) fn load_orgs(&self) -> Result<BTreeMap<String, BTreeSet<String>>, ForgeError> {
@@ -158,7 +157,7 @@ impl Shelf {
             let entry = entry.map_err(self.failed("list the files"))?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            // What is being written has another name until it is whole.
+            // A file has another name until it is whole.
             if name.starts_with(prefix) && name.ends_with(".json") && !name.starts_with('.') {
                 paths.push(entry.path());
             }
@@ -187,6 +186,6 @@ impl Shelf {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let path = self.dir.clone();
-        move |source| ForgeError::Shelf { path, action: action.to_owned(), source: source.into() }
+        move |source| ForgeError::Folder { path, action: action.to_owned(), source: source.into() }
     }
 }

@@ -1,4 +1,4 @@
-//! No forge: the text of the pull request is written where a person finds it.
+//! Pull request as a page of text, for a remote without a forge.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use model::escape::escape_line;
 
 use crate::pull::NewPull;
 
-/// The name of the file.
+/// Name of the file.
 pub const PULL_TEXT_FILE: &str = "PULL_REQUEST.md";
 
 /// Writes a pull request as Markdown into `folder`, in the place of an earlier one. Returns the file.
@@ -17,14 +17,10 @@ pub fn write_pull_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, FileErr
     Ok(path)
 }
 
-/// A pull request as a Markdown page. What the body holds is left as it is.
+/// A pull request as a Markdown page. The body is not escaped.
 pub fn render_pull_text(pull: &NewPull) -> String {
-    let NewPull { title, body, head, base, labels } = pull;
+    let NewPull { title, body, head, base } = pull;
     let mut text = format!("# {}\n\nMerge `{head}` into `{base}`.\n", escape_line(title));
-    if !labels.is_empty() {
-        let labels: Vec<_> = labels.iter().map(|label| escape_line(label)).collect();
-        text.push_str(&format!("\nLabels: {}\n", labels.join(", ")));
-    }
     let body = body.trim_end();
     if !body.is_empty() {
         text.push_str(&format!("\n{body}\n"));
@@ -44,7 +40,6 @@ mod tests {
             body: "Three commits.\n\n- one\n\n".to_owned(),
             head: BranchName::parse("forklift/run-1").unwrap(),
             base: BranchName::parse("main").unwrap(),
-            labels: vec!["sync".to_owned()],
         }
     }
 
@@ -52,7 +47,7 @@ mod tests {
     fn the_page_says_what_goes_where() {
         assert_eq!(
             render_pull_text(&pull()),
-            "# Take in\\nupstream v2\n\nMerge `forklift/run-1` into `main`.\n\nLabels: sync\n\n\
+            "# Take in\\nupstream v2\n\nMerge `forklift/run-1` into `main`.\n\n\
              Three commits.\n\n- one\n"
         );
     }
@@ -61,7 +56,7 @@ mod tests {
     fn writing_again_replaces_the_page() {
         let folder = tempfile::tempdir().unwrap();
         write_pull_text(folder.path(), &pull()).unwrap();
-        let again = NewPull { body: String::new(), labels: Vec::new(), ..pull() };
+        let again = NewPull { body: String::new(), ..pull() };
         let path = write_pull_text(folder.path(), &again).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), render_pull_text(&again));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

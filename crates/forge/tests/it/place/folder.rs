@@ -1,6 +1,9 @@
 //! A bare repository in a folder.
 
-use forge::{Forge, Thread};
+use std::path::Path;
+
+use forge::{Forge, ForgeOptions, Remote, Thread};
+use model::secret::Secret;
 use tempfile::TempDir;
 use testkit::repo::Repo;
 
@@ -9,22 +12,28 @@ use super::{BASE, Place};
 const LOGIN: &str = "bot1";
 const OTHER: &str = "alice";
 
-pub(crate) struct ShelfPlace {
+pub(crate) struct FolderPlace {
     dir: TempDir,
     forge: Forge,
 }
 
-impl ShelfPlace {
+async fn open(repository: &Path, login: &str) -> Forge {
+    let remote = Remote::Local(repository.display().to_string());
+    let options = ForgeOptions { login: Some(login.to_owned()), ..ForgeOptions::default() };
+    Forge::open(&remote, &Secret::new(""), &options).await.unwrap()
+}
+
+impl FolderPlace {
     fn bare(&self) -> Repo {
         Repo::open(self.dir.path().join("hooks.git"))
     }
 
     async fn as_other(&self) -> Forge {
-        Forge::open_local(self.bare().dir(), OTHER).await.unwrap()
+        open(self.bare().dir(), OTHER).await
     }
 }
 
-impl Place for ShelfPlace {
+impl Place for FolderPlace {
     async fn make() -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let bare = Repo::init_bare(dir.path().join("hooks.git"));
@@ -32,7 +41,7 @@ impl Place for ShelfPlace {
         work.write("a.txt", "1\n").commit("first");
         let target = format!("HEAD:refs/heads/{BASE}");
         work.git(&["push", "-q", bare.dir().to_str().unwrap(), &target]);
-        let forge = Forge::open_local(bare.dir(), LOGIN).await.unwrap();
+        let forge = open(bare.dir(), LOGIN).await;
         Some(Self { dir, forge })
     }
 
@@ -48,16 +57,11 @@ impl Place for ShelfPlace {
         OTHER.to_owned()
     }
 
-    async fn add_label(&self, name: &str) {
-        let Forge::Local(local) = &self.forge else { panic!("it is local") };
-        local.add_repository_labels(&[name.to_owned()]).await.unwrap();
-    }
-
     async fn add_issue(&self, title: &str, labels: &[&str], assignees: &[&str]) -> u64 {
-        let Forge::Local(local) = &self.as_other().await else { panic!("it is local") };
+        let Forge::Folder(folder) = &self.as_other().await else { panic!("it is a folder") };
         let owned =
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        local.add_issue(title, "What is wanted.", &owned(labels), &owned(assignees)).await.unwrap()
+        folder.add_issue(title, "What is wanted.", &owned(labels), &owned(assignees)).await.unwrap()
     }
 
     async fn push_branch(&self, name: &str) {
@@ -79,16 +83,16 @@ impl Place for ShelfPlace {
     }
 
     async fn own_org(&self) -> String {
-        let Forge::Local(local) = &self.forge else { panic!("it is local") };
+        let Forge::Folder(folder) = &self.forge else { panic!("it is a folder") };
         for user in [LOGIN, OTHER] {
-            local.add_member("bot-bottle", user).await.unwrap();
+            folder.add_member("bot-bottle", user).await.unwrap();
         }
         "bot-bottle".to_owned()
     }
 
     async fn foreign_org(&self) -> (Forge, String) {
-        let Forge::Local(local) = &self.forge else { panic!("it is local") };
-        local.add_member("others", OTHER).await.unwrap();
-        (Forge::open_local(self.bare().dir(), LOGIN).await.unwrap(), "others".to_owned())
+        let Forge::Folder(folder) = &self.forge else { panic!("it is a folder") };
+        folder.add_member("others", OTHER).await.unwrap();
+        (open(self.bare().dir(), LOGIN).await, "others".to_owned())
     }
 }

@@ -10,7 +10,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::fake_forge::{OWNER, REPO, Room};
+use super::{OWNER, REPO, Room};
 
 /// The secret that the recorded deliveries were signed with.
 pub const SECRET: &str = "sample-webhook-secret";

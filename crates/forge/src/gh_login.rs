@@ -1,4 +1,4 @@
-//! The token that GitHub's own program `gh` would use for a server: its variables, then its login.
+//! Token that GitHub's own program `gh` would use for a server: its variables, then its login.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use host::tool::which;
 use model::command::{CommandExit, CommandSpec};
 use model::secret::Secret;
 
-/// `gh` reads a file or asks a key ring.
+/// `gh` reads a file or a key ring.
 const GH_LIMIT: Duration = Duration::from_secs(10);
 
-/// What a child of ours may see: where programs and the person's configuration are.
+/// Environment of the child: where programs and the user's configuration are.
 const PASSED_ON: [&str; 5] =
     ["PATH", "HOME", "XDG_CONFIG_HOME", "GH_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
 /// Finds the token for a server, if there is one. A token for the cloud is never given to another server.
-pub async fn find_login(host: &str) -> Option<Secret> {
+pub(crate) async fn find_login(host: &str) -> Option<Secret> {
     let set = |name: &&str| env::var(name).filter(|value| !value.is_empty());
     match variables(host).iter().find_map(set) {
         Some(token) => Some(Secret::new(token)),
-        None => ask_gh(host).await,
+        None => run_gh(host).await,
     }
 }
 
@@ -34,7 +34,7 @@ fn variables(host: &str) -> [&'static str; 2] {
     }
 }
 
-async fn ask_gh(host: &str) -> Option<Secret> {
+async fn run_gh(host: &str) -> Option<Secret> {
     which("gh")?;
     let mut spec = CommandSpec::new("gh").args(["auth", "token", "--hostname", host]);
     for name in PASSED_ON {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fake_forge::{
+use super::super::{
     FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, World,
 };
 
@@ -22,8 +22,8 @@ pub(super) fn merge_request(world: &World, pull: &FakePull) -> Value {
         "web_url": format!("{}/{OWNER}/{REPO}/-/merge_requests/{}", world.root, pull.number),
         "title": pull.title, "description": nullable(&pull.body), "state": state,
         "merged_at": pull.merged.then_some("2026-11-15T08:06:07.123Z"), "draft": false,
-        "author": user(&pull.author), "assignees": users(&pull.assignees),
-        "labels": labels(world, &pull.labels),
+        "author": user(&pull.author), "assignees": users(&[]),
+        "labels": [],
         "source_branch": pull.head, "target_branch": pull.base, "sha": world.sha_of(&pull.head),
         "source_project_id": if pull.from_fork { 2 } else { 1 }, "target_project_id": 1,
         "merge_status": "can_be_merged", "detailed_merge_status": "mergeable",
@@ -38,7 +38,7 @@ pub(super) fn issue(world: &World, issue: &FakeIssue) -> Value {
         "title": issue.title, "description": nullable(&issue.body),
         "state": if issue.open { "opened" } else { "closed" },
         "author": user(&issue.author), "assignees": users(&issue.assignees),
-        "labels": labels(world, &issue.labels), "confidential": false,
+        "labels": issue.labels, "confidential": false,
     })
 }
 
@@ -50,7 +50,7 @@ pub(super) fn note(comment: &FakeComment) -> Value {
     })
 }
 
-/// What the server itself notes, beside the words of people.
+/// A note of the system.
 pub(super) fn system_note() -> Value {
     json!({
         "id": 500, "type": null, "body": "assigned to @bot1", "author": user(OWNER),
@@ -71,10 +71,6 @@ pub(super) fn review_notes(id: u64, review: &FakeReview) -> [Value; 2] {
     [whole, remark]
 }
 
-pub(super) fn label(world: &World, id: u64) -> Value {
-    json!({ "id": id, "name": world.label_name(id), "color": "#00aabb", "text_color": "#FFFFFF" })
-}
-
 pub(super) fn user(login: &str) -> Value {
     json!({ "id": user_id(login), "username": login, "name": login, "state": "active" })
 }
@@ -87,10 +83,6 @@ pub(super) fn project(world: &World) -> Value {
     })
 }
 
-fn labels(world: &World, ids: &[u64]) -> Value {
-    ids.iter().map(|id| json!(world.label_name(*id))).collect()
-}
-
 fn users(logins: &[String]) -> Value {
     logins.iter().map(|login| user(login)).collect()
 }
@@ -101,10 +93,10 @@ fn nullable(text: &str) -> Value {
 
 /// The token is not shown.
 pub(super) fn hook(hook: &FakeHook) -> Value {
-    let told = |name: &str| hook.events.iter().any(|event| event == name);
+    let reported = |name: &str| hook.events.iter().any(|event| event == name);
     json!({
         "id": hook.id, "url": hook.url, "alert_status": "executable", "enable_ssl_verification": true,
-        "issues_events": told("issues_events"), "note_events": told("note_events"),
-        "merge_requests_events": told("merge_requests_events"), "push_events": told("push_events"),
+        "issues_events": reported("issues_events"), "note_events": reported("note_events"),
+        "merge_requests_events": reported("merge_requests_events"), "push_events": reported("push_events"),
     })
 }

@@ -1,15 +1,15 @@
 //! A GitLab on loopback that keeps its project in memory and fails when it is told to.
 //!
-//! It has GitLab's habits: issues and merge requests are numbered apart, a project is one segment of the path, notes of
-//! the system are among those of people, and labels that do not exist are made.
+//! It has GitLab's habits: issues and merge requests are numbered apart, a project is one segment of the path, and notes
+//! of the system are among those of people.
 //!
-//! - `api` what each path does
+//! - `api` the paths
 //! - `shape` the bodies
 
 mod api;
 mod shape;
 
-use crate::fake_forge::{Answer, FakeForge, Flavour, ForgeRequest, Numbering, World};
+use super::{FakeForge, FakeResponse, Flavour, ForgeRequest, Numbering, World};
 
 /// A GitLab; serves until it is dropped.
 pub type FakeGitlab = FakeForge<GitlabFlavour>;
@@ -21,7 +21,7 @@ pub struct GitlabFlavour;
 impl Flavour for GitlabFlavour {
     const NUMBERING: Numbering = Numbering::Separate;
 
-    fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> Answer {
+    fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> FakeResponse {
         api::answer(world, path, request)
     }
 }

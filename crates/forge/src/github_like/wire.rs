@@ -1,7 +1,8 @@
-//! What the server sends. Only what is used is read, and what may be missing or null on some version is optional.
+//! Bodies of responses. What is used is read and nothing else, and what is missing or null on some server is optional.
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::http::read_page;
 use crate::pull::PullRequest;
@@ -18,7 +19,10 @@ pub(super) struct WirePull {
     title: String,
     body: Option<String>,
     state: String,
+    /// Missing in GitHub's lists.
     merged: Option<bool>,
+    merged_at: Option<IgnoredAny>,
+    /// Null while GitHub works it out.
     mergeable: Option<bool>,
     user: Option<WireUser>,
     labels: Option<Vec<WireLabel>>,
@@ -37,10 +41,10 @@ pub(super) struct WireIssue {
     state: String,
     user: Option<WireUser>,
     labels: Option<Vec<WireLabel>>,
-    /// Null when nobody is.
+    /// Null on Gitea when there is no assignee.
     assignees: Option<Vec<WireUser>>,
-    /// Null for an issue.
-    pull_request: Option<serde::de::IgnoredAny>,
+    /// Null or missing for an issue.
+    pull_request: Option<IgnoredAny>,
 }
 
 /// One end of a pull request.
@@ -50,8 +54,15 @@ struct WireEnd {
     #[serde(rename = "ref")]
     name: String,
     sha: Option<String>,
-    /// -1 once the repository is gone.
-    repo_id: i64,
+    /// Gitea's; -1 once the repository is gone.
+    repo_id: Option<i64>,
+    /// Null once the repository is gone.
+    repo: Option<WireEndRepository>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireEndRepository {
+    id: i64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -61,8 +72,9 @@ pub(super) struct WireUser {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WireComment {
-    id: u64,
+    pub(super) id: u64,
     html_url: Option<String>,
+    /// Null once the account is gone.
     user: Option<WireUser>,
     body: Option<String>,
     created_at: Option<Timestamp>,
@@ -84,13 +96,15 @@ pub(super) struct WireRemark {
     #[serde(flatten)]
     comment: WireComment,
     path: Option<String>,
+    /// GitHub's.
+    line: Option<u64>,
+    /// The line on Gitea.
     position: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct WireLabel {
-    pub(super) id: u64,
-    pub(super) name: String,
+struct WireLabel {
+    name: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -109,52 +123,48 @@ pub(super) struct WireToken {
 }
 
 impl WirePull {
-    /// `pulls_page` is where this repository's pull requests are, for a server that names no page.
-    pub(super) fn into_pull(self, pulls_page: &str) -> PullRequest {
-        let Self { number, html_url, title, body, state, merged, mergeable, .. } = self;
-        let Self { user, labels, assignees, head, base, .. } = self;
-        let from_fork = head.repo_id != base.repo_id;
+    /// `page` is for a server that names none.
+    pub(super) fn into_pull(self, page: String) -> PullRequest {
         PullRequest {
-            number,
-            url: read_page(html_url).unwrap_or_else(|| format!("{pulls_page}/{number}")),
-            title,
-            body: body.unwrap_or_default(),
-            state: ThreadState::parse(&state),
-            merged: merged.unwrap_or(false),
-            mergeable,
-            head_sha: head.sha.clone().unwrap_or_default(),
-            head_branch: head.branch(),
-            from_fork,
-            base_branch: base.branch(),
-            author: user.map(|user| user.login).unwrap_or_default(),
-            labels: names(labels),
-            assignees: logins(assignees),
+            number: self.number,
+            url: read_page(self.html_url).unwrap_or(page),
+            title: self.title,
+            body: self.body.unwrap_or_default(),
+            state: ThreadState::parse(&self.state),
+            merged: self.merged.unwrap_or(self.merged_at.is_some()),
+            mergeable: self.mergeable,
+            from_fork: self.head.repository() != self.base.repository(),
+            head_sha: self.head.sha.clone().unwrap_or_default(),
+            head_branch: self.head.branch(),
+            base_branch: self.base.branch(),
+            author: login(self.user),
+            labels: names(self.labels),
+            assignees: logins(self.assignees),
         }
     }
 }
 
 impl WireIssue {
-    /// `None` if it is a pull request. `issues_page` is where this repository's issues are.
-    pub(super) fn into_issue(self, issues_page: &str) -> Option<Issue> {
-        let Self { number, html_url, title, body, state, user, labels, assignees, pull_request } =
-            self;
-        if pull_request.is_some() {
-            return None;
-        }
-        Some(Issue {
-            number,
-            url: read_page(html_url).unwrap_or_else(|| format!("{issues_page}/{number}")),
-            title,
-            body: body.unwrap_or_default(),
-            state: ThreadState::parse(&state),
-            author: user.map(|user| user.login).unwrap_or_default(),
-            labels: names(labels),
-            assignees: logins(assignees),
+    /// `None` if it is a pull request. `page` is for a server that names none.
+    pub(super) fn into_issue(self, page: String) -> Option<Issue> {
+        self.pull_request.is_none().then(|| Issue {
+            number: self.number,
+            url: read_page(self.html_url).unwrap_or(page),
+            title: self.title,
+            body: self.body.unwrap_or_default(),
+            state: ThreadState::parse(&self.state),
+            author: login(self.user),
+            labels: names(self.labels),
+            assignees: logins(self.assignees),
         })
     }
 }
 
 impl WireEnd {
+    fn repository(&self) -> Option<i64> {
+        self.repo_id.or(self.repo.as_ref().map(|repo| repo.id))
+    }
+
     /// The label keeps the name of a branch that was deleted, after the owner if that is another one.
     fn branch(self) -> String {
         match self.label {
@@ -172,7 +182,7 @@ impl WireComment {
             id: self.id,
             kind: CommentKind::Plain,
             url: read_page(self.html_url).unwrap_or_default(),
-            author: self.user.map(|user| user.login).unwrap_or_default(),
+            author: login(self.user),
             body: self.body.unwrap_or_default(),
             created_at: self.created_at,
         }
@@ -180,7 +190,7 @@ impl WireComment {
 }
 
 impl WireReview {
-    /// Whether there may be remarks on lines, which must be asked for.
+    /// Whether there may be remarks on lines, which Gitea sends only on request.
     pub(super) fn has_remarks(&self) -> bool {
         self.comments_count != Some(0)
     }
@@ -192,7 +202,7 @@ impl WireReview {
             id: self.id,
             kind: CommentKind::Review,
             url: read_page(self.html_url).unwrap_or_default(),
-            author: self.user.map(|user| user.login).unwrap_or_default(),
+            author: login(self.user),
             body,
             created_at: self.submitted_at,
         })
@@ -200,8 +210,12 @@ impl WireReview {
 }
 
 impl WireRemark {
+    pub(super) fn id(&self) -> u64 {
+        self.comment.id
+    }
+
     pub(super) fn into_comment(self) -> Comment {
-        let (path, line) = (self.path.unwrap_or_default(), self.position);
+        let (path, line) = (self.path.unwrap_or_default(), self.line.or(self.position));
         Comment { kind: CommentKind::Remark { path, line }, ..self.comment.into_comment() }
     }
 }
@@ -218,6 +232,11 @@ impl WireToken {
     }
 }
 
+/// An account that was deleted is known by this name there.
+fn login(user: Option<WireUser>) -> String {
+    user.map_or_else(|| "ghost".to_owned(), |user| user.login)
+}
+
 fn names(labels: Option<Vec<WireLabel>>) -> Vec<String> {
     labels.unwrap_or_default().into_iter().map(|label| label.name).collect()
 }
@@ -226,7 +245,7 @@ fn logins(users: Option<Vec<WireUser>>) -> Vec<String> {
     users.unwrap_or_default().into_iter().map(|user| user.login).collect()
 }
 
-/// A webhook. Its secret is not among what is sent.
+/// A webhook; its secret is not sent.
 #[derive(Debug, Deserialize)]
 pub(super) struct WireHook {
     pub(super) id: u64,
@@ -268,7 +287,7 @@ mod tests {
 
     fn read_pull(text: &str) -> PullRequest {
         let wire: WirePull = serde_json::from_str(text).unwrap();
-        wire.into_pull("https://git.example/a/b/pulls")
+        wire.into_pull("https://git.example/a/b/pulls/9".to_owned())
     }
 
     #[test]
@@ -301,20 +320,20 @@ mod tests {
         let comments: Vec<WireComment> = serde_json::from_str(COMMENTS).unwrap();
         assert_eq!(comments[0].body.as_deref(), Some("please rename foo"));
         let labels: Vec<WireLabel> = serde_json::from_str(LABELS).unwrap();
-        assert_eq!((labels[1].id, labels[1].name.as_str()), (1, "bot-bottle:implementer"));
+        assert_eq!(labels[1].name, "bot-bottle:implementer");
     }
 
     #[test]
-    fn an_issue_is_told_from_a_pull_request() {
+    fn an_issue_is_distinguished_from_a_pull_request() {
         let issue: WireIssue = serde_json::from_str(ISSUE).unwrap();
-        let issue = issue.into_issue("https://git.example/a/b/issues").unwrap();
+        let issue = issue.into_issue(String::new()).unwrap();
         assert_eq!((issue.number, issue.title.as_str()), (1, "New title"));
         assert_eq!(issue.url, "https://gitea.example.test/alice/hooks/issues/1");
         assert_eq!((issue.author.as_str(), issue.body.as_str()), ("alice", "new body"));
         assert_eq!(issue.labels, ["bot-bottle:implementer"]);
         assert!(issue.assignees.contains(&"bot1".to_owned()), "{:?}", issue.assignees);
         let pull: WireIssue = serde_json::from_str(ISSUE_THAT_IS_PR).unwrap();
-        assert_eq!(pull.into_issue(""), None);
+        assert_eq!(pull.into_issue(String::new()), None);
     }
 
     #[test]

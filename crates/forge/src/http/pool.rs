@@ -1,0 +1,147 @@
+//! Connections that are kept: a server is connected to once and asked many times.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use host::tls::{TlsError, load_client_config};
+use http_body_util::Full;
+use hyper::Uri;
+use hyper_util::client::legacy::Client as HyperClient;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+/// Shorter than servers keep an idle connection, so that few requests meet one that is being closed.
+const IDLE_LIMIT: Duration = Duration::from_secs(20);
+const IDLE_MAX_PER_SERVER: usize = 4;
+
+/// Connections to all servers that one caller speaks to. Clones share them. They belong to the runtime that they were
+/// made on, so a pool is not handed to another one.
+#[derive(Debug, Clone)]
+pub struct HttpPool {
+    client: HyperClient<ServerConnector, Full<Bytes>>,
+    connector: ServerConnector,
+}
+
+impl HttpPool {
+    /// Prepares a pool; nothing is read or connected yet. `ca_file` has certificates to trust beyond the system's, and
+    /// `connect_limit` counts for a connection and again for its TLS handshake.
+    pub fn new(ca_file: Option<&Path>, connect_limit: Duration) -> Self {
+        let tls = Arc::default();
+        let ca_file = ca_file.map(Path::to_path_buf);
+        let connector = ServerConnector { tls, ca_file, connect_limit };
+        let client = HyperClient::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_LIMIT)
+            .pool_max_idle_per_host(IDLE_MAX_PER_SERVER)
+            .build(connector.clone());
+        Self { client, connector }
+    }
+
+    /// Reads the certificates, once, so that what is wrong with them is known before anything is sent.
+    pub(super) async fn prepare_tls(&self) -> Result<(), TlsError> {
+        self.connector.tls().await.map(|_config| ())
+    }
+
+    pub(super) fn client(&self) -> &HyperClient<ServerConnector, Full<Bytes>> {
+        &self.client
+    }
+}
+
+/// Makes connections, with TLS where the address asks for it.
+#[derive(Debug, Clone)]
+pub(super) struct ServerConnector {
+    tls: Arc<OnceCell<Arc<ClientConfig>>>,
+    ca_file: Option<PathBuf>,
+    connect_limit: Duration,
+}
+
+/// Reason why there is no connection, as the end of a sentence about the server.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct ConnectError(pub(super) &'static str);
+
+/// Either kind of stream.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+type AnyStream = TokioIo<Box<dyn Stream>>;
+
+impl Connection for Box<dyn Stream> {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl Service<Uri> for ServerConnector {
+    type Response = AnyStream;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<AnyStream, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connector = self.clone();
+        Box::pin(async move { connector.connect(&uri).await.map(TokioIo::new) })
+    }
+}
+
+impl ServerConnector {
+    async fn tls(&self) -> Result<&Arc<ClientConfig>, TlsError> {
+        self.tls.get_or_try_init(|| load_client_config(self.ca_file.clone())).await
+    }
+
+    async fn connect(&self, uri: &Uri) -> Result<Box<dyn Stream>, ConnectError> {
+        let has_tls = uri.scheme_str() == Some("https");
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        let port = uri.port_u16().unwrap_or(if has_tls { 443 } else { 80 });
+        let Ok(stream) = timeout(self.connect_limit, self.connect_tcp(host, port)).await else {
+            return Err(ConnectError("could not be connected to in time"));
+        };
+        let stream = stream?;
+        if !has_tls {
+            return Ok(Box::new(stream));
+        }
+        let Ok(name) = ServerName::try_from(host.to_owned()) else {
+            return Err(ConnectError("has a name that no certificate can hold"));
+        };
+        let config = self.tls().await.or(Err(ConnectError("cannot be spoken to with TLS")))?;
+        let connector = TlsConnector::from(Arc::clone(config));
+        match timeout(self.connect_limit, connector.connect(name, stream)).await {
+            Ok(Ok(stream)) => Ok(Box::new(stream)),
+            Ok(Err(_)) => Err(ConnectError("did not prove who it is (TLS)")),
+            Err(_) => Err(ConnectError("did not finish the TLS handshake in time")),
+        }
+    }
+
+    async fn connect_tcp(&self, host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+        let Ok(addresses) = tokio::net::lookup_host((host, port)).await else {
+            return Err(ConnectError("could not be resolved"));
+        };
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        // Each address gets a share, so that one that swallows everything leaves time for the next.
+        let share = self.connect_limit / u32::try_from(addresses.len().clamp(1, 4)).unwrap_or(4);
+        for address in addresses {
+            if let Ok(Ok(stream)) = timeout(share, TcpStream::connect(address)).await {
+                stream.set_nodelay(true).unwrap_or_default();
+                return Ok(stream);
+            }
+        }
+        Err(ConnectError("did not take the connection"))
+    }
+}

@@ -1,0 +1,31 @@
+//! Webhooks of a repository, by which a forge reports what happens to its issues and pull requests.
+//!
+//! - `delivery` what a forge posts, verified and read
+
+mod delivery;
+
+use model::secret::Secret;
+
+pub use delivery::{Delivery, DeliveryError, DeliverySubject};
+
+/// Webhook to be made.
+#[derive(Debug, Clone)]
+pub struct NewWebhook {
+    /// Address that the forge posts to.
+    pub url: String,
+    /// Secret that it signs with (GitLab: that it sends along). No forge shows it again.
+    pub secret: Secret,
+}
+
+/// Webhook as the forge shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    /// Number on the forge.
+    pub id: u64,
+    /// Address that the forge posts to.
+    pub url: String,
+    /// Whether the forge delivers.
+    pub active: bool,
+    /// Events that it reports, in the forge's own words.
+    pub events: Vec<String>,
+}

@@ -1,0 +1,198 @@
+//! Bodies of responses. A Gitea's are made from recorded ones, so that every field of a real server is there; a GitHub's
+//! are as its documentation has them.
+
+use serde_json::{Value, json};
+
+use super::super::{
+    FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, STRANGER, World,
+};
+use super::Dialect;
+
+const PULL: &str = include_str!("samples/pull.json");
+const COMMENT: &str = include_str!("samples/comment.json");
+const HOOK: &str = include_str!("samples/hook.json");
+const ISSUE: &str = include_str!("samples/issue.json");
+const REVIEW: &str = include_str!("samples/review.json");
+const REMARK: &str = include_str!("samples/remark.json");
+/// The time of everything but comments.
+const THEN: &str = "2026-11-15T08:06:07Z";
+
+impl Dialect {
+    /// What a body begins with.
+    fn template(self, recorded: &str) -> Value {
+        match self {
+            Self::Gitea => serde_json::from_str(recorded).expect("a recorded answer"),
+            Self::GitHub => json!({ "node_id": "X_x" }),
+        }
+    }
+}
+
+pub(super) fn pull(dialect: Dialect, world: &World, pull: &FakePull) -> Value {
+    let mut shape = dialect.template(PULL);
+    let page = page_of(dialect, world, Room::Pull, pull.number);
+    let (owner, repo_id) = if pull.from_fork { (STRANGER, 2) } else { (OWNER, 1) };
+    for (name, value) in [
+        ("id", json!(9000 + pull.number)),
+        ("number", json!(pull.number)),
+        ("url", json!(page)),
+        ("html_url", json!(page)),
+        ("title", json!(pull.title)),
+        ("body", text(dialect, &pull.body)),
+        ("state", state(pull.open)),
+        ("merged", json!(pull.merged)),
+        ("merged_at", json!(pull.merged.then_some(THEN))),
+        ("mergeable", json!(true)),
+        ("labels", json!([])),
+        ("assignees", users(dialect, &[])),
+        ("user", user(dialect, &pull.author)),
+    ] {
+        shape[name] = value;
+    }
+    for (end, branch, owner, repo_id) in
+        [("base", &pull.base, OWNER, 1), ("head", &pull.head, owner, repo_id)]
+    {
+        shape[end]["ref"] = json!(branch);
+        shape[end]["sha"] = json!(world.sha_of(branch));
+        match dialect {
+            Dialect::Gitea => {
+                shape[end]["label"] = json!(branch);
+                shape[end]["repo_id"] = json!(repo_id);
+                shape[end]["repo"]["id"] = json!(repo_id);
+            }
+            Dialect::GitHub => {
+                shape[end]["label"] = json!(format!("{owner}:{branch}"));
+                shape[end]["repo"] =
+                    json!({ "id": repo_id, "full_name": format!("{owner}/{REPO}") });
+            }
+        }
+    }
+    shape
+}
+
+pub(super) fn issue(dialect: Dialect, world: &World, issue: &FakeIssue) -> Value {
+    let mut shape = dialect.template(ISSUE);
+    let label = |(name, id): (&String, u64)| json!({ "id": id, "name": name, "color": "00aabb" });
+    for (name, value) in [
+        ("id", json!(8000 + issue.number)),
+        ("number", json!(issue.number)),
+        ("html_url", json!(page_of(dialect, world, Room::Issue, issue.number))),
+        ("title", json!(issue.title)),
+        ("body", text(dialect, &issue.body)),
+        ("state", state(issue.open)),
+        ("labels", issue.labels.iter().zip(1..).map(label).collect()),
+        ("assignees", users(dialect, &issue.assignees)),
+        ("user", user(dialect, &issue.author)),
+        ("pull_request", Value::Null),
+    ] {
+        shape[name] = value;
+    }
+    shape
+}
+
+/// A pull request as the paths of issues show it.
+pub(super) fn issue_of_pull(dialect: Dialect, world: &World, shown: &FakePull) -> Value {
+    let mut shape = pull(dialect, world, shown);
+    shape["pull_request"] = json!({ "merged": shown.merged, "merged_at": shape["merged_at"] });
+    shape
+}
+
+pub(super) fn comment(dialect: Dialect, world: &World, comment: &FakeComment) -> Value {
+    let mut shape = dialect.template(COMMENT);
+    let page = page_of(dialect, world, comment.room, comment.on);
+    shape["id"] = json!(comment.id);
+    shape["html_url"] = json!(format!("{page}#issuecomment-{}", comment.id));
+    shape["user"] = user(dialect, &comment.author);
+    shape["body"] = json!(comment.body);
+    shape["created_at"] = json!(comment.created_at);
+    shape
+}
+
+pub(super) fn review(dialect: Dialect, world: &World, id: u64, review: &FakeReview) -> Value {
+    let mut shape = dialect.template(REVIEW);
+    let page = page_of(dialect, world, Room::Pull, review.pull);
+    shape["id"] = json!(id);
+    shape["html_url"] = json!(format!("{page}#issuecomment-{}", 1000 + id));
+    shape["user"] = user(dialect, &review.author);
+    shape["body"] = json!(review.body);
+    shape["submitted_at"] = json!(THEN);
+    shape
+}
+
+pub(super) fn remark(dialect: Dialect, world: &World, id: u64, review: &FakeReview) -> Value {
+    let mut shape = dialect.template(REMARK);
+    let page = page_of(dialect, world, Room::Pull, review.pull);
+    shape["id"] = json!(2000 + id);
+    shape["html_url"] = json!(format!("{page}#issuecomment-{}", 2000 + id));
+    shape["user"] = user(dialect, &review.author);
+    shape["body"] = json!(review.remark);
+    shape["path"] = json!(review.path);
+    shape["created_at"] = json!(THEN);
+    if dialect == Dialect::GitHub {
+        shape["line"] = json!(2);
+    }
+    shape
+}
+
+pub(super) fn user(dialect: Dialect, login: &str) -> Value {
+    let mut shape = match dialect {
+        Dialect::Gitea => dialect.template(COMMENT)["user"].take(),
+        Dialect::GitHub => json!({ "id": 5, "type": "User", "site_admin": false }),
+    };
+    shape["login"] = json!(login);
+    shape
+}
+
+pub(super) fn repository(dialect: Dialect, world: &World) -> Value {
+    match dialect {
+        Dialect::Gitea => dialect.template(PULL)["base"]["repo"].take(),
+        Dialect::GitHub => json!({
+            "id": 1, "full_name": format!("{OWNER}/{REPO}"), "private": true,
+            "html_url": format!("{}/{OWNER}/{REPO}", world.root),
+            "permissions": { "admin": false, "push": true, "pull": true },
+        }),
+    }
+}
+
+/// A Gitea spreads the families of events out; a GitHub shows the secret as stars.
+pub(super) fn hook(dialect: Dialect, hook: &FakeHook) -> Value {
+    let mut shape = dialect.template(HOOK);
+    shape["id"] = json!(hook.id);
+    shape["active"] = json!(true);
+    shape["config"]["url"] = json!(hook.url);
+    if dialect == Dialect::GitHub {
+        shape["config"]["secret"] = json!("********");
+        shape["events"] = json!(hook.events);
+    }
+    shape
+}
+
+/// Null on a Gitea when there is none.
+fn users(dialect: Dialect, logins: &[String]) -> Value {
+    match dialect {
+        Dialect::Gitea if logins.is_empty() => Value::Null,
+        Dialect::Gitea | Dialect::GitHub => {
+            logins.iter().map(|login| user(dialect, login)).collect()
+        }
+    }
+}
+
+/// Null on a GitHub when it is empty.
+fn text(dialect: Dialect, text: &str) -> Value {
+    match dialect {
+        Dialect::GitHub if text.is_empty() => Value::Null,
+        Dialect::Gitea | Dialect::GitHub => json!(text),
+    }
+}
+
+fn state(open: bool) -> Value {
+    json!(if open { "open" } else { "closed" })
+}
+
+fn page_of(dialect: Dialect, world: &World, room: Room, number: u64) -> String {
+    let list = match (room, dialect) {
+        (Room::Issue, _) => "issues",
+        (Room::Pull, Dialect::Gitea) => "pulls",
+        (Room::Pull, Dialect::GitHub) => "pull",
+    };
+    format!("{}/{OWNER}/{REPO}/{list}/{number}", world.root)
+}

@@ -1,0 +1,216 @@
+//! Paths of the API.
+
+use serde_json::{Value, json};
+
+use super::super::{
+    FakeIssue, FakePull, FakeResponse, ForgeRequest, LOGIN, OWNER, PageStyle, REPO, Room, STRANGER,
+    World, decode,
+};
+use super::shape;
+
+const PAGES: PageStyle = PageStyle { size_field: "per_page", size: 20, total: Some("x-total") };
+
+pub(super) fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> FakeResponse {
+    let segments: Vec<String> = path.split('/').skip(1).map(decode).collect();
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let ["api", "v4", route @ ..] = segments.as_slice() else {
+        // Whatever page one asks for, one is asked to sign in first.
+        return FakeResponse::empty(302)
+            .with_header("location", format!("{}/users/sign_in", world.root));
+    };
+    let answer = route_to(world, route, request);
+    answer.with_header("x-gitlab-meta", r#"{"correlation_id":"01","version":"1"}"#)
+}
+
+fn route_to(world: &mut World, route: &[&str], request: &ForgeRequest) -> FakeResponse {
+    let method = request.method.as_str();
+    if request.header("authorization") != Some(&format!("Bearer {}", world.token)) {
+        return FakeResponse::error(401, "401 Unauthorized");
+    }
+    match (method, route) {
+        ("GET", ["version"]) => FakeResponse::json(200, &json!({ "version": "18.5.0" })),
+        ("GET", ["user"]) if world.account_hidden => {
+            let body =
+                json!({ "error": "insufficient_scope", "error_description": "needs read_user" });
+            FakeResponse::json(403, &body)
+        }
+        ("GET", ["user"]) => FakeResponse::json(200, &shape::user(&world.login)),
+        ("GET", ["users"]) => {
+            let wanted = request.field("username").unwrap_or_default();
+            let found = accounts(world).into_iter().find(|login| *login == wanted);
+            FakeResponse::json(200, &found.iter().map(|login| shape::user(login)).collect())
+        }
+        ("GET", ["groups", group]) => match world.orgs.get(*group) {
+            Some(members) if members.contains(&world.login) => {
+                FakeResponse::json(200, &json!({ "id": 9, "full_path": group }))
+            }
+            Some(_) | None => FakeResponse::error(404, "404 Group Not Found"),
+        },
+        ("GET", ["groups", group, "members", "all", id]) => {
+            let members = world.orgs.get(*group).into_iter().flatten();
+            match members.into_iter().find(|login| shape::user_id(login).to_string() == *id) {
+                Some(login) => FakeResponse::json(200, &shape::user(login)),
+                None => FakeResponse::error(404, "404 Not found"),
+            }
+        }
+        (_, ["projects", project, rest @ ..]) if *project == format!("{OWNER}/{REPO}") => {
+            in_project(world, request, rest)
+        }
+        ("GET" | "POST" | "PUT", ["projects", ..]) => {
+            FakeResponse::error(404, "404 Project Not Found")
+        }
+        _ => FakeResponse::json(404, &json!({ "error": "404 Not Found" })),
+    }
+}
+
+fn accounts(world: &World) -> Vec<String> {
+    let members = world.orgs.values().flatten().cloned();
+    members.chain([LOGIN, OWNER, STRANGER].map(str::to_owned)).collect()
+}
+
+fn in_project(world: &mut World, request: &ForgeRequest, route: &[&str]) -> FakeResponse {
+    match (request.method.as_str(), route) {
+        ("GET", []) => FakeResponse::json(200, &shape::project(world)),
+        (_, ["hooks", rest @ ..]) => in_hooks(world, request, rest),
+        ("GET", ["issues"]) => list_issues(world, request),
+        ("GET", ["merge_requests"]) => list_merge_requests(world, request),
+        ("POST", ["merge_requests"]) => create(world, request),
+        (_, [room @ ("issues" | "merge_requests"), number, rest @ ..]) => {
+            let room = if *room == "issues" { Room::Issue } else { Room::Pull };
+            let number: u64 = number.parse().unwrap_or_default();
+            let there = match room {
+                Room::Issue => world.find_issue(number).is_some(),
+                Room::Pull => world.find_pull(number).is_some(),
+            };
+            if there { in_thread(world, request, (room, number), rest) } else { not_found() }
+        }
+        _ => not_found(),
+    }
+}
+
+/// Takes two for one address, and shows no token.
+fn in_hooks(world: &mut World, request: &ForgeRequest, route: &[&str]) -> FakeResponse {
+    let asked = request.json();
+    let names = ["issues_events", "note_events", "merge_requests_events", "push_events"];
+    let reported =
+        names.into_iter().filter(|name| asked[*name] == true).map(str::to_owned).collect();
+    match (request.method.as_str(), route) {
+        ("GET", []) => PAGES.page(world, request, &world.hooks.clone(), shape::hook),
+        ("POST", []) => {
+            let hook = world.add_hook(&request.text("url"), &request.text("token"), reported);
+            FakeResponse::json(201, &shape::hook(&hook))
+        }
+        ("PUT", [id]) => match world.hooks.iter_mut().find(|hook| hook.id.to_string() == *id) {
+            Some(hook) => {
+                (hook.url, hook.secret) = (request.text("url"), request.text("token"));
+                hook.events = reported;
+                FakeResponse::json(200, &shape::hook(hook))
+            }
+            None => not_found(),
+        },
+        ("DELETE", [id]) => match world.remove_hook(id) {
+            true => FakeResponse::empty(204),
+            false => not_found(),
+        },
+        _ => not_found(),
+    }
+}
+
+fn in_thread(
+    world: &mut World,
+    request: &ForgeRequest,
+    thread: (Room, u64),
+    route: &[&str],
+) -> FakeResponse {
+    let (room, number) = thread;
+    match (request.method.as_str(), route) {
+        ("GET", []) => show(world, thread, 200),
+        ("PUT", []) => edit(world, request, thread),
+        ("GET", ["notes"]) => {
+            let own = world.comments_on(room, number);
+            let mut notes: Vec<Value> = vec![shape::system_note()];
+            notes.extend(own.iter().map(shape::note));
+            let reviews = world.reviews.iter().zip(1..);
+            let reviews = reviews.filter(|(review, _)| room == Room::Pull && review.pull == number);
+            notes.extend(reviews.flat_map(|(review, id)| shape::review_notes(id, review)));
+            PAGES.page(world, request, &notes, Value::clone)
+        }
+        ("POST", ["notes"]) => {
+            let body = request.text("body");
+            if body.trim().is_empty() {
+                return FakeResponse::json(
+                    400,
+                    &json!({ "message": { "note": ["can't be blank"] } }),
+                );
+            }
+            let login = world.login.clone();
+            let comment = world.comment(room, number, &login, &body);
+            FakeResponse::json(201, &shape::note(&comment))
+        }
+        _ => not_found(),
+    }
+}
+
+fn edit(world: &mut World, request: &ForgeRequest, (room, number): (Room, u64)) -> FakeResponse {
+    let asked = request.json();
+    let field = |name: &str| asked[name].as_str().map(str::to_owned);
+    let open = field("state_event").map(|event| event == "reopen");
+    world.edit_thread(room, number, field("title"), field("description"), open);
+    show(world, (room, number), 200)
+}
+
+fn show(world: &World, (room, number): (Room, u64), code: u16) -> FakeResponse {
+    let issue = world.find_issue(number).filter(|_| room == Room::Issue);
+    let pull = world.find_pull(number).filter(|_| room == Room::Pull);
+    match (issue, pull) {
+        (Some(issue), _) => FakeResponse::json(code, &shape::issue(world, issue)),
+        (None, Some(pull)) => FakeResponse::json(code, &shape::merge_request(world, pull)),
+        (None, None) => not_found(),
+    }
+}
+
+fn list_issues(world: &World, request: &ForgeRequest) -> FakeResponse {
+    let wanted = request.field("labels").unwrap_or_default();
+    let wanted: Vec<&str> = wanted.split(',').filter(|name| !name.is_empty()).collect();
+    let fits = |issue: &&FakeIssue| issue.open && issue.has_labels(&wanted);
+    let issues: Vec<&FakeIssue> = world.issues.iter().filter(fits).collect();
+    PAGES.page(world, request, &issues, |issue| shape::issue(world, issue))
+}
+
+fn list_merge_requests(world: &World, request: &ForgeRequest) -> FakeResponse {
+    let (state, source) = (request.field("state"), request.field("source_branch"));
+    let wanted = |pull: &&FakePull| {
+        let state = state.as_deref() != Some("opened") || pull.open;
+        state && source.as_ref().is_none_or(|source| *source == pull.head)
+    };
+    let mut pulls: Vec<&FakePull> = world.pulls.iter().filter(wanted).collect();
+    if request.field("sort").as_deref() != Some("asc") {
+        pulls.reverse();
+    }
+    PAGES.page(world, request, &pulls, |pull| shape::merge_request(world, pull))
+}
+
+fn create(world: &mut World, request: &ForgeRequest) -> FakeResponse {
+    let (title, body) = (request.text("title"), request.text("description"));
+    let (head, base) = (request.text("source_branch"), request.text("target_branch"));
+    if title.is_empty() {
+        return FakeResponse::json(400, &json!({ "error": "title is missing" }));
+    }
+    if head == base {
+        let why = "Source branch can't be the same as the target branch";
+        return FakeResponse::json(422, &json!({ "message": [why] }));
+    }
+    if let Some(there) = world.open_pull_between(&head, &base) {
+        let why = format!(
+            "Another open merge request already exists for this source branch: !{}",
+            there.number
+        );
+        return FakeResponse::json(409, &json!({ "message": [why] }));
+    }
+    let number = world.open_pull(&title, &body, &head, &base);
+    show(world, (Room::Pull, number), 201)
+}
+
+fn not_found() -> FakeResponse {
+    FakeResponse::error(404, "404 Not found")
+}
