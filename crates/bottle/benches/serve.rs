@@ -41,7 +41,6 @@ impl Shop {
         let hermetic = Hermetic::new();
         let fork = Fork::new(&hermetic);
         let forge = FakeGitea::start();
-        forge.add_label("bot-bottle:sleeper");
         forge.add_member("bot-bottle", "bot1");
         Self { hermetic, forge, fork }
     }

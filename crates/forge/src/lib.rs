@@ -47,4 +47,4 @@ pub use rules::neutral::neutralise;
 pub use rules::scope::{BODY_MAX_BYTES, RefusalReason, Scope, ThreadKind, WriteRefusal};
 pub use scoped::{ScopedForge, WriteOutcome};
 pub use thread::{Account, Comment, CommentKind, Issue, Numbering, Thread, ThreadState};
-pub use webhook::{Delivery, DeliveryError, DeliverySubject, NewWebhook, Webhook};
+pub use webhook::{DeliveryError, DeliverySubject, NewWebhook, Webhook, WebhookDelivery};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::post;
-use forge::{Forge, ForgeAddress, ForgeSetting, Remote, Scope, ScopedForge};
+use forge::{Forge, ForgeAddress, ForgeOptions, Scope, ScopedForge};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
@@ -18,8 +18,8 @@ use model::redact::Redactor;
 use model::secret::Secret;
 use serde_json::{Value, json};
 use sidecar::{Desk, DoneQueue, Entry, Journal, JournalError, Limits};
-use testkit::fake_forge::TOKEN;
 use testkit::fake_forge::FakeGitea;
+use testkit::fake_forge::TOKEN;
 use testkit::measure::{Comparison, quantile, row};
 use tokio::net::UnixStream;
 
@@ -58,10 +58,8 @@ async fn ask(client: &mut Client, body: &Bytes) -> Duration {
 }
 
 async fn open_forge(server: &FakeGitea) -> Forge {
-    let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&server.remote_url()) else {
-        panic!("a server");
-    };
-    Forge::open(&address, Secret::new(TOKEN), &ForgeSetting::default()).await.expect("a forge")
+    let remote = ForgeAddress::parse_remote(&server.remote_url()).expect("a server");
+    Forge::open(&remote, &Secret::new(TOKEN), &ForgeOptions::default()).await.expect("a forge")
 }
 
 fn body(method: &str, params: Value) -> Bytes {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use forge::{ForgeError, Refusal, Ruling, ScopedForge, Thread};
+use forge::{ForgeError, ScopedForge, Thread, WriteOutcome, WriteRefusal};
 use model::escape::escape_line;
 use model::redact::Redactor;
 use serde::Serialize;
@@ -216,8 +216,8 @@ impl Desk {
                 self.intend(name, thread, "update description of")?;
                 let done = self.forge.update_description(thread, &body).await;
                 let done = done.map(|ruling| match ruling {
-                    Ruling::Done(()) => Ruling::Done(json!({ "updated": true })),
-                    Ruling::Refused(refusal) => Ruling::Refused(refusal),
+                    WriteOutcome::Done(()) => WriteOutcome::Done(json!({ "updated": true })),
+                    WriteOutcome::Refused(refusal) => WriteOutcome::Refused(refusal),
                 });
                 let words = ("updated description of", "description of");
                 self.after_write(name, thread, words, done)
@@ -261,15 +261,15 @@ impl Desk {
         method: &str,
         thread: Thread,
         (done, what): (&str, &str),
-        written: Result<Ruling<impl Serialize>, ForgeError>,
+        written: Result<WriteOutcome<impl Serialize>, ForgeError>,
     ) -> Result<Value, Trouble> {
         let target = format!("#{}", thread.number());
         match written {
-            Ok(Ruling::Done(made)) => {
+            Ok(WriteOutcome::Done(made)) => {
                 self.write_down(method, &target, EntryOutcome::Done, format!("{done} {target}"))?;
                 render(&made)
             }
-            Ok(Ruling::Refused(Refusal { reason, .. })) => {
+            Ok(WriteOutcome::Refused(WriteRefusal { reason, .. })) => {
                 let sentence = format!("refused {what} {target}: {reason}");
                 self.write_down(method, &target, EntryOutcome::Refused, sentence.clone())?;
                 Err(Trouble::new(TroubleSort::Refused, sentence))

@@ -82,7 +82,7 @@ fn list(ui: &Ui, home: &Home) -> Outcome {
     }
     let cells = |hook: &InstalledHook| {
         let state = if hook.confirmed { "installed" } else { "not confirmed; install again" };
-        let forge = format!("{} ({})", hook.host, hook.kind);
+        let forge = format!("{} ({})", hook.host, hook.kind.word());
         vec![hook.repo.clone(), forge, state.to_owned(), hook.url.clone()]
     };
     ui.table(&["REPOSITORY", "FORGE", "STATE", "POSTS TO"], hooks.iter().map(cells));

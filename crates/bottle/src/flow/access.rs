@@ -1,7 +1,6 @@
-//! The way to the forge for the host's side of a run: the variables, the token, the client.
+//! Access to the forge from the host's side of a run: the variables, the token, the client.
 
-use base64ct::{Base64, Encoding};
-use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, Remote, WebBase};
+use forge::{Forge, ForgeAddress, ForgeError, ForgeOptions, HttpPool, Remote, WebBase};
 use host::git::UserEnv;
 use model::exit::BottleExit;
 use model::secret::Secret;
@@ -10,64 +9,85 @@ use super::home::Home;
 use crate::exit::{Failure, OrExit};
 use crate::rules::forge_env::{ForgeEnv, TOKEN_VARIABLE, parse_forge_env};
 
-/// A forge run's variables and the token that goes with them.
+/// Variables of a forge run and the token that goes with them.
 #[derive(Debug, Clone)]
 pub(crate) struct ForgeAccess {
     pub(crate) env: ForgeEnv,
+    /// Empty where the kind of forge needs none.
     pub(crate) token: Secret,
-    /// The login of the token's account, where the token may not say it.
+    /// Login of the token's account, where the token may not say it.
     pub(crate) bot_login: Option<String>,
+    /// Connections that are shared with others on the same runtime.
+    pub(crate) pool: Option<HttpPool>,
 }
 
 impl ForgeAccess {
     /// Reads the variables, and the token from its variable or its file.
     pub(crate) fn from_env(home: &Home) -> Result<Self, Failure> {
         let env = parse_forge_env(host::env::var).or_exit(BottleExit::Usage)?;
-        Ok(Self { env, token: need_token(home)?, bot_login: None })
+        let token = if env.kind.needs_token() { need_token(home)? } else { Secret::new("") };
+        Self::new(env, token)
     }
 
-    /// For a bottle that has a forge already: its record says which.
+    /// Reads the token for a bottle whose record names a forge; `None` without a token.
     pub(crate) fn of_record(home: &Home, env: Option<&ForgeEnv>) -> Result<Option<Self>, Failure> {
-        let Some(env) = env else { return Ok(None) };
-        Ok(find_token(home)?.map(|token| Self { env: env.clone(), token, bot_login: None }))
+        let Some(mut env) = env.cloned() else { return Ok(None) };
+        // A record of an earlier version does not say it.
+        env.allow_http |= ForgeEnv::allows_http(host::env::var);
+        match find_token(home)? {
+            Some(token) => Self::new(env, token).map(Some),
+            None if env.kind.needs_token() => Ok(None),
+            None => Self::new(env, Secret::new("")).map(Some),
+        }
     }
 
-    /// The client.
+    /// Refuses a token that git and the client would send unencrypted to another machine.
+    pub(crate) fn new(env: ForgeEnv, token: Secret) -> Result<Self, Failure> {
+        match WebBase::parse(&env.web).filter(|web| web.sends_in_the_clear()) {
+            Some(web) if !env.allow_http => {
+                let host = web.host().to_owned();
+                Err(ForgeError::PlainHttp { host }).or_exit(BottleExit::Usage)
+            }
+            Some(_) | None => Ok(Self { env, token, bot_login: None, pool: None }),
+        }
+    }
+
+    /// Opens the client.
     pub(crate) async fn open(&self) -> Result<Forge, Failure> {
-        open_forge(&self.env, self.token.clone()).await
+        open_forge(&self.env, &self.token, self.pool.clone()).await
     }
 
-    /// The person's environment for git, with the token for this forge alone. It is in no argument and in no address.
+    /// The user's environment for git, with the token for this forge alone. The token is in no argument and in no
+    /// address.
     pub(crate) fn git_env(&self) -> UserEnv {
-        UserEnv::from_env()
-            .with("GIT_CONFIG_COUNT", "1")
-            .with("GIT_CONFIG_KEY_0", format!("http.{}/.extraHeader", self.env.web))
-            .with("GIT_CONFIG_VALUE_0", format!("Authorization: {}", self.authorization()))
-    }
-
-    /// How git shows the token. Gitea takes it as it is; the others want it as the password of a user of theirs.
-    fn authorization(&self) -> String {
-        let user = match self.env.kind.as_str() {
-            "github" => "x-access-token",
-            "gitlab" => "oauth2",
-            _ => return format!("token {}", self.token.expose()),
-        };
-        let pair = format!("{user}:{}", self.token.expose());
-        format!("Basic {}", Base64::encode_string(pair.as_bytes()))
+        let env = UserEnv::from_env();
+        match self.env.kind.git_authorization(&self.token) {
+            Some(value) => env
+                .with("GIT_CONFIG_COUNT", "1")
+                .with("GIT_CONFIG_KEY_0", format!("http.{}/.extraHeader", self.env.web))
+                .with("GIT_CONFIG_VALUE_0", format!("Authorization: {value}")),
+            None => env,
+        }
     }
 }
 
 /// Opens the client for an assignment.
-pub(crate) async fn open_forge(env: &ForgeEnv, token: Secret) -> Result<Forge, Failure> {
-    let setting = ForgeSetting {
-        kind: ForgeKind::parse(&env.kind),
+pub(crate) async fn open_forge(
+    env: &ForgeEnv,
+    token: &Secret,
+    pool: Option<HttpPool>,
+) -> Result<Forge, Failure> {
+    let options = ForgeOptions {
+        kind: Some(env.kind),
         web: WebBase::parse(&env.web),
-        ..ForgeSetting::default()
+        plain_http: env.plain_http(),
+        pool,
+        ..ForgeOptions::default()
     };
-    let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&env.remote_url()) else {
-        return Err(Failure::usage(format!("{} names no repository on a forge", env.remote_url())));
-    };
-    Forge::open(&address, token, &setting).await.or_general()
+    let remote: Remote = ForgeAddress::parse_remote(&env.remote_url()).ok_or_else(|| {
+        Failure::usage(format!("{} names no repository on a forge", env.remote_url()))
+    })?;
+    Forge::open(&remote, token, &options).await.or_general()
 }
 
 /// The token, from its variable or its file.

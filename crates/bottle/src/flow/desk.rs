@@ -76,10 +76,15 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
 
 async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
     let env = parse_forge_env(host::env::var).or_exit(BottleExit::Usage)?;
-    let token = host::env::var(TOKEN_VARIABLE).map(Secret::new);
-    let token = token.ok_or_else(|| Failure::usage("the sidecar was given no token"))?;
+    let token = match host::env::var(TOKEN_VARIABLE) {
+        Some(token) => Secret::new(token),
+        None if env.kind.needs_token() => {
+            return Err(Failure::usage("the sidecar was given no token"));
+        }
+        None => Secret::new(""),
+    };
     let redactor = Arc::new(Redactor::new([token.clone()]));
-    let forge = open_forge(&env, token).await?;
+    let forge = open_forge(&env, &token, None).await?;
     let scope = Scope { issue: env.issue, pulls: BTreeSet::from_iter(env.pull) };
     let scoped = Arc::new(ScopedForge::new(forge, scope, Arc::clone(&redactor)));
     let log = open_log(dir, &redactor)?;

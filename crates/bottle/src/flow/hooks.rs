@@ -6,7 +6,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewWebhook, Remote, WebBase, Webhook};
+use forge::{
+    Forge, ForgeAddress, ForgeKind, ForgeOptions, NewWebhook, PlainHttp, Remote, WebBase, Webhook,
+};
 use host::lock::{FileLock, LockKind};
 use model::digest::hex;
 use model::exit::BottleExit;
@@ -15,7 +17,7 @@ use model::secret::Secret;
 use super::access::need_token;
 use super::home::Home;
 use crate::exit::{Failure, OrExit};
-use crate::rules::hook::{HookFile, HookPlace, kind_word, parse_repository, receiver_of};
+use crate::rules::hook::{HookFile, HookPlace, parse_repository, receiver_of};
 
 const PRIVATE: u32 = 0o600;
 const LOCK_WAIT: Duration = Duration::from_secs(60);
@@ -33,24 +35,23 @@ impl HookSite {
         let meant = parse_repository(repo, api.as_deref()).map_err(Failure::usage)?;
         let remote = &meant.remote;
         let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(remote) else {
-            return Err(Failure::usage(format!("{remote} names no repository on a forge")));
+            return Err(Failure::usage(format!("{remote} names no repository on a server")));
         };
-        let setting = ForgeSetting {
-            kind: meant.gitea.as_ref().map(|_| ForgeKind::Gitea),
-            web: meant.gitea.as_deref().and_then(WebBase::parse),
-            ..ForgeSetting::default()
+        let web = meant.forge.as_ref().and_then(|(_, web)| WebBase::parse(web));
+        let options = ForgeOptions {
+            kind: meant.forge.as_ref().map(|(kind, _)| *kind),
+            web: web.clone(),
+            plain_http: PlainHttp::from_env(),
+            ..ForgeOptions::default()
         };
-        let forge = Forge::open(&address, need_token(home)?, &setting).await.or_general()?;
-        let kind = forge.kind().ok_or_else(|| Failure::usage(format!("{remote} is a folder")))?;
+        let parsed = Remote::Hosted(address.clone());
+        let forge = Forge::open(&parsed, &need_token(home)?, &options).await.or_general()?;
+        let kind = forge.kind();
         let host = match address.port {
             Some(port) => format!("{}:{port}", address.host),
             None => address.host.clone(),
         };
-        let repo = match kind {
-            // What stands before the owner is a group there, and the sub-path of an installation elsewhere.
-            ForgeKind::GitLab => address.full_name(),
-            ForgeKind::Gitea | ForgeKind::GitHub => format!("{}/{}", address.owner, address.repo),
-        };
+        let repo = kind.repository_path(&address, web.as_ref());
         Ok(Self { forge, place: HookPlace { kind, host, repo } })
     }
 
@@ -99,8 +100,7 @@ impl HookSite {
 /// A webhook that was installed from here, with all that may have signed what it delivers.
 #[derive(Debug, Clone)]
 pub(crate) struct InstalledHook {
-    /// gitea, github or gitlab.
-    pub(crate) kind: String,
+    pub(crate) kind: ForgeKind,
     pub(crate) host: String,
     pub(crate) repo: String,
     pub(crate) url: String,
@@ -139,7 +139,7 @@ pub(crate) fn hook_secrets(
     repo: &str,
 ) -> Result<Vec<Secret>, Failure> {
     let mut hooks = installed_hooks(home)?;
-    hooks.retain(|hook| hook.kind == kind_word(kind) && hook.repo.eq_ignore_ascii_case(repo));
+    hooks.retain(|hook| hook.kind == kind && hook.repo.eq_ignore_ascii_case(repo));
     Ok(hooks.into_iter().flat_map(|hook| hook.secrets).collect())
 }
 

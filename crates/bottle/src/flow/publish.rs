@@ -168,7 +168,6 @@ impl PullText {
             body: wrap_section(&self.section),
             head: self.head.clone(),
             base: self.base.clone(),
-            labels: Vec::new(),
         }
     }
 }

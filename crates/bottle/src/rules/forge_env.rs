@@ -1,26 +1,26 @@
-//! The forge's variables: where it is, which repository, which issue. They are for the sidecar and the host; none of
-//! them reaches the agent.
+//! Variables of a forge run: the forge, the repository, the issue. They are for the sidecar and the host; none of them
+//! reaches the agent.
 
+use forge::{ALLOW_HTTP_VARIABLE, ForgeKind, PlainHttp, WebBase};
 use serde::{Deserialize, Serialize};
 
-/// The variable with the token. It is no part of [`ForgeEnv`], which is written down.
+/// Variable with the token. It is not in [`ForgeEnv`], which is written to disk.
 pub(crate) const TOKEN_VARIABLE: &str = "FORGE_TOKEN";
+
+/// Scheme of a folder's address.
+const FILE: &str = "file://";
 
 /// Half an hour.
 const WATCHDOG_SECS: u64 = 1800;
 
-/// Whose members may assign issues to agents, where nobody says otherwise.
+/// Organisation whose members may assign issues to agents, by default.
 pub(crate) const DEFAULT_ORG: &str = "bot-bottle";
 
-/// The kinds of forges, as they are called here.
-const KINDS: [&str; 3] = ["gitea", "github", "gitlab"];
-
-/// What a forge run is about.
+/// Forge, repository and issue of a forge run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ForgeEnv {
-    /// `gitea` (which Forgejo is too), `github` or `gitlab`.
-    pub(crate) kind: String,
-    /// The forge's front page, such as `https://git.example`.
+    pub(crate) kind: ForgeKind,
+    /// Front page of the forge, such as `https://git.example`, or `file:///path` for a folder of repositories.
     pub(crate) web: String,
     pub(crate) owner: String,
     pub(crate) repo: String,
@@ -28,22 +28,25 @@ pub(crate) struct ForgeEnv {
     pub(crate) issue: u64,
     /// The assigned pull request, once there is one.
     pub(crate) pull: Option<u64>,
-    /// Whose members may assign issues to agents.
+    /// Organisation whose members may assign issues to agents.
     pub(crate) org: String,
-    /// Who else may say what is to be done; members of the organisation always may.
+    /// Accounts that may instruct agents beside the members of the organisation.
     #[serde(default)]
     pub(crate) triggers: Vec<String>,
-    /// Seconds without a word from the agent's side after which the run counts as done without a report.
+    /// Seconds without a sign of life after which the run counts as done without a report.
     pub(crate) watchdog_secs: u64,
+    /// Whether the token may be sent over plain HTTP.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) allow_http: bool,
 }
 
-/// What is wrong with the variables.
+/// Problem of the variables.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ForgeEnvFault {
     #[error("{0} is not set; a forge run needs it, see: bot-bottle orchestrate start --help")]
     Missing(&'static str),
     #[error("{name} cannot be '{value}': {rule}")]
-    Wrong { name: &'static str, value: String, rule: &'static str },
+    Wrong { name: &'static str, value: String, rule: String },
 }
 
 /// Reads the variables.
@@ -53,19 +56,32 @@ pub(crate) fn parse_forge_env(
     let given =
         |name: &str| lookup(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
     let needed = |name| given(name).ok_or(ForgeEnvFault::Missing(name));
-    let kind = given("FORGE_KIND").unwrap_or_else(|| "gitea".to_owned());
-    let web = match kind.as_str() {
-        "gitea" => {
-            let api = needed("FORGE_GITEA_API")?;
-            let rule = "give http(s)://host[:port][/path]/api/v1";
-            web_of_api(&api).ok_or_else(|| wrong("FORGE_GITEA_API", &api, rule))?
+    let url = given("FORGE_URL");
+    let kind = match given("FORGE_KIND") {
+        Some(word) => {
+            let unknown = || wrong("FORGE_KIND", &word, &ForgeKind::words());
+            ForgeKind::parse(&word).ok_or_else(unknown)?
         }
-        known if KINDS.contains(&known) => {
-            let url = needed("FORGE_URL")?;
-            parse_web(&url)
-                .ok_or_else(|| wrong("FORGE_URL", &url, "give http(s)://host[:port][/path]"))?
+        None if url.as_ref().is_some_and(|url| url.starts_with(FILE)) => ForgeKind::Folder,
+        None => ForgeKind::Gitea,
+    };
+    let api = kind.api_variable().and_then(|(name, path)| Some((name, path, given(name)?)));
+    let web = match (api, url, kind.api_variable()) {
+        (Some((name, path, api)), _, _) => {
+            let rule = format!("give http(s)://host[:port][/path]{path}");
+            web_of_api(kind, &api).ok_or_else(|| wrong(name, &api, &rule))?
         }
-        other => return Err(wrong("FORGE_KIND", other, "gitea, github or gitlab")),
+        (None, Some(url), _) => {
+            let rule = match kind {
+                ForgeKind::Folder => "give file:///absolute/path",
+                ForgeKind::Gitea | ForgeKind::GitHub | ForgeKind::GitLab => {
+                    "give http(s)://host[:port][/path]"
+                }
+            };
+            parse_web(kind, &url).ok_or_else(|| wrong("FORGE_URL", &url, rule))?
+        }
+        (None, None, Some((name, _))) => return Err(ForgeEnvFault::Missing(name)),
+        (None, None, None) => return Err(ForgeEnvFault::Missing("FORGE_URL")),
     };
     let name = |variable| {
         let text = needed(variable)?;
@@ -89,64 +105,77 @@ pub(crate) fn parse_forge_env(
             text.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
         }),
         watchdog_secs: optional("FORGE_WATCHDOG_TIMEOUT")?.unwrap_or(WATCHDOG_SECS),
+        allow_http: ForgeEnv::allows_http(&lookup),
         kind,
         web,
     })
 }
 
-fn wrong(name: &'static str, value: &str, rule: &'static str) -> ForgeEnvFault {
+fn wrong(name: &'static str, value: &str, rule: &str) -> ForgeEnvFault {
     let value = value.escape_debug().take(80).collect();
-    ForgeEnvFault::Wrong { name, value, rule }
+    ForgeEnvFault::Wrong { name, value, rule: rule.to_owned() }
 }
 
-/// Of an owner (where groups are within groups: of each) and of a repository.
+/// Whether a text can be the name of a repository, of an owner, or of one of the groups that an owner consists of.
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && text.chars().all(plain) && !text.starts_with('.')
 }
 
-/// The front page that a Gitea's API base belongs to.
-pub(super) fn web_of_api(api: &str) -> Option<String> {
-    api.trim_end_matches('/').strip_suffix("/api/v1").and_then(parse_web)
+/// The front page that the address of an API belongs to.
+pub(super) fn web_of_api(kind: ForgeKind, api: &str) -> Option<String> {
+    let (_, path) = kind.api_variable()?;
+    api.trim_end_matches('/').strip_suffix(path).and_then(|web| parse_web(kind, web))
 }
 
 /// A front page without credentials and without anything behind it.
-fn parse_web(url: &str) -> Option<String> {
+pub(crate) fn parse_web(kind: ForgeKind, url: &str) -> Option<String> {
     let web = url.trim_end_matches('/');
-    let rest = web.strip_prefix("https://").or_else(|| web.strip_prefix("http://"))?;
-    let plain = !rest.is_empty() && !rest.contains(['@', '?', '#', ' ']);
-    plain.then(|| web.to_owned())
+    let is_sound = match kind {
+        ForgeKind::Folder => web.strip_prefix(FILE).is_some_and(|path| path.starts_with('/')),
+        ForgeKind::Gitea | ForgeKind::GitHub | ForgeKind::GitLab => WebBase::parse(web).is_some(),
+    };
+    (is_sound && !web.contains(['@', '?', '#', ' '])).then(|| web.to_owned())
 }
 
 impl ForgeEnv {
+    /// Whether the variables allow a token over plain HTTP.
+    pub(crate) fn allows_http(lookup: impl Fn(&str) -> Option<String>) -> bool {
+        PlainHttp::parse(lookup(ALLOW_HTTP_VARIABLE).as_deref()) == PlainHttp::Allowed
+    }
+
+    /// The same for the client.
+    pub(crate) fn plain_http(&self) -> PlainHttp {
+        if self.allow_http { PlainHttp::Allowed } else { PlainHttp::Refused }
+    }
+
     /// The repository's address there.
     pub(crate) fn remote_url(&self) -> String {
-        format!("{}/{}/{}.git", self.web, self.owner, self.repo)
+        format!("{}.git", self.repository_page())
     }
 
     /// The issue's page.
     pub(crate) fn issue_url(&self) -> String {
-        let inner = if self.kind == "gitlab" { "-/issues" } else { "issues" };
-        format!("{}/{}/{}/{inner}/{}", self.web, self.owner, self.repo, self.issue)
+        format!("{}{}", self.repository_page(), self.kind.issue_page(self.issue))
     }
 
     /// A pull request's page.
     pub(crate) fn pull_url(&self, number: u64) -> String {
-        let inner = match self.kind.as_str() {
-            "gitlab" => "-/merge_requests",
-            "github" => "pull",
-            _ => "pulls",
-        };
-        format!("{}/{}/{}/{inner}/{number}", self.web, self.owner, self.repo)
+        format!("{}{}", self.repository_page(), self.kind.pull_page(number))
+    }
+
+    fn repository_page(&self) -> String {
+        format!("{}/{}/{}", self.web, self.owner, self.repo)
     }
 
     /// The same as variables again, for the sidecar.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
-        let mut list = match self.kind.as_str() {
-            "gitea" => vec![("FORGE_GITEA_API", format!("{}/api/v1", self.web))],
-            _ => vec![("FORGE_KIND", self.kind.clone()), ("FORGE_URL", self.web.clone())],
+        let mut list = match self.kind.api_variable() {
+            Some((name, path)) => vec![(name, format!("{}{path}", self.web))],
+            None => vec![("FORGE_URL", self.web.clone())],
         };
         list.extend([
+            ("FORGE_KIND", self.kind.word().to_owned()),
             ("FORGE_OWNER", self.owner.clone()),
             ("FORGE_REPO", self.repo.clone()),
             ("FORGE_ISSUE_NUMBER", self.issue.to_string()),
@@ -156,6 +185,7 @@ impl ForgeEnv {
         if !self.triggers.is_empty() {
             list.push(("FORGE_TRIGGERS", self.triggers.join(",")));
         }
+        list.extend(self.allow_http.then(|| (ALLOW_HTTP_VARIABLE, "1".to_owned())));
         list.extend(self.pull.map(|number| ("FORGE_PR_NUMBER", number.to_string())));
         list
     }
@@ -215,6 +245,36 @@ mod tests {
         assert_eq!(page, "https://hub.example/didericis/bot-bottle/pull/4");
         assert!(read(&[("FORGE_KIND", "svn")]).is_err());
         assert!(read(&[("FORGE_KIND", "github")]).is_err(), "it has no address");
+    }
+
+    #[test]
+    fn a_folder_of_repositories_is_a_forge() {
+        let env = read(&[("FORGE_URL", "file:///srv/git/"), ("FORGE_GITEA_API", "")]);
+        let env = env.expect("they read");
+        assert_eq!(env.kind, ForgeKind::Folder);
+        assert_eq!(env.remote_url(), "file:///srv/git/didericis/bot-bottle.git");
+        let page = "file:///srv/git/didericis/bot-bottle.git.forge/threads/000317.json";
+        assert_eq!(env.issue_url(), page);
+        let list = env.variables();
+        let again = parse_forge_env(|name| {
+            list.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+        });
+        assert_eq!(again, Ok(env));
+        let relative = read(&[("FORGE_URL", "file://srv"), ("FORGE_GITEA_API", "")]);
+        assert!(relative.expect_err("refused").to_string().contains("file:///absolute/path"));
+    }
+
+    /// The sidecar opens the same forge, so it needs the same permission.
+    #[test]
+    fn plain_http_is_allowed_by_a_variable_that_goes_along() {
+        let refused = read(&[]).expect("they read");
+        assert_eq!(refused.plain_http(), PlainHttp::Refused);
+        let allowed = read(&[("FORGE_ALLOW_HTTP", "1")]).expect("they read");
+        assert_eq!(allowed.plain_http(), PlainHttp::Allowed);
+        assert!(allowed.variables().contains(&("FORGE_ALLOW_HTTP", "1".to_owned())));
+        let record = serde_json::to_value(&refused).expect("it renders");
+        assert_eq!(record.get("allow_http"), None, "records of earlier versions have none");
+        assert_eq!(serde_json::from_value::<ForgeEnv>(record).expect("it reads"), refused);
     }
 
     #[test]

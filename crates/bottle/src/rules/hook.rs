@@ -14,8 +14,7 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub(crate) struct HookFile {
     pub(crate) version: u32,
-    /// gitea, github or gitlab.
-    pub(crate) kind: String,
+    pub(crate) kind: ForgeKind,
     /// The forge's server, with its port where that is not the usual one.
     pub(crate) host: String,
     /// The repository with everything that stands before its name.
@@ -34,7 +33,7 @@ impl HookFile {
         let known = before.map(|file| file.secrets.clone()).unwrap_or_default();
         Self {
             version: VERSION,
-            kind: kind_word(place.kind).to_owned(),
+            kind: place.kind,
             host: place.host.clone(),
             repo: place.repo.clone(),
             url: url.to_owned(),
@@ -72,28 +71,19 @@ impl HookPlace {
     }
 }
 
-/// The word for a kind in paths and files: Forgejo is one with Gitea.
-pub(crate) fn kind_word(kind: ForgeKind) -> &'static str {
-    match kind {
-        ForgeKind::Gitea => "gitea",
-        ForgeKind::GitHub => "github",
-        ForgeKind::GitLab => "gitlab",
-    }
-}
-
-/// The repository that a person means.
+/// Repository that the user means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Meant {
+pub(crate) struct RepositoryChoice {
     /// Its address.
     pub(crate) remote: String,
-    /// The front page of its forge, where the forge is the one of `FORGE_GITEA_API`.
-    pub(crate) gitea: Option<String>,
+    /// Kind and front page of its forge, where that is the one of the variables.
+    pub(crate) forge: Option<(ForgeKind, String)>,
 }
 
-/// Reads the whole address of a repository, or `owner/name` on the forge of `FORGE_GITEA_API`.
-pub(crate) fn parse_repository(word: &str, api: Option<&str>) -> Result<Meant, String> {
+/// Reads the whole address of a repository, or `owner/name` on the forge of `FORGE_GITEA_API`, whose value `api` is.
+pub(crate) fn parse_repository(word: &str, api: Option<&str>) -> Result<RepositoryChoice, String> {
     if word.contains("://") {
-        return Ok(Meant { remote: word.to_owned(), gitea: None });
+        return Ok(RepositoryChoice { remote: word.to_owned(), forge: None });
     }
     let parts: Vec<&str> = word.split('/').collect();
     if parts.len() != 2 || parts.iter().any(|part| part.is_empty()) {
@@ -107,9 +97,10 @@ pub(crate) fn parse_repository(word: &str, api: Option<&str>) -> Result<Meant, S
             "the forge of {word} is not known: set FORGE_GITEA_API, or give the repository's whole address"
         )
     })?;
-    let web = web_of_api(api.trim())
+    let kind = ForgeKind::Gitea;
+    let web = web_of_api(kind, api.trim())
         .ok_or("FORGE_GITEA_API must be http(s)://host[:port][/path]/api/v1")?;
-    Ok(Meant { remote: format!("{web}/{word}.git"), gitea: Some(web.to_owned()) })
+    Ok(RepositoryChoice { remote: format!("{web}/{word}.git"), forge: Some((kind, web)) })
 }
 
 /// Where the forge shall post to: as given, or, where only a server was given, at the place where `bot-bottle serve` listens for
@@ -129,7 +120,7 @@ pub(crate) fn receiver_of(url: &str, kind: ForgeKind) -> Result<String, String> 
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     match (host.is_empty(), path.is_empty()) {
         (true, _) => Err(wrong()),
-        (false, true) => Ok(format!("{scheme}://{host}/webhooks/{}", kind_word(kind))),
+        (false, true) => Ok(format!("{scheme}://{host}/webhooks/{}", kind.word())),
         (false, false) => Ok(url.to_owned()),
     }
 }

@@ -18,4 +18,3 @@ pub(crate) mod slug;
 pub(crate) mod target;
 pub(crate) mod trust;
 pub(crate) mod verification;
-pub(crate) mod webhook;

@@ -10,10 +10,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use orchestrator_db::{DeliveryInsert, NewDelivery};
+use forge::{ForgeKind, Thread};
+use orchestrator_db::{About, DeliveryInsert, NewDelivery};
 
 use super::Service;
-use crate::rules::webhook::{HookFault, HookSource, is_genuine, read_hook};
 
 /// A sender who is slower than this has lost its way.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ async fn receive(
     Path(source): Path<String>,
     request: Request<Body>,
 ) -> Response {
-    let Some(source) = HookSource::parse(&source) else {
+    let Some(kind) = ForgeKind::parse(&source).filter(|kind| kind.has_webhooks()) else {
         return refuse(StatusCode::NOT_FOUND, "no such forge");
     };
     let (head, body) = request.into_parts();
@@ -43,34 +43,35 @@ async fn receive(
     // Several repositories may share a secret; what it vouches for are these and no others.
     let genuine = service
         .repos
-        .secrets(source)
-        .filter(|(_, secret)| is_genuine(source, header, &bytes, secret.expose()));
+        .secrets(kind)
+        .filter(|(_, secret)| kind.verify_delivery(header, &bytes, secret.expose()));
     let vouched: Vec<_> = genuine.map(|(repo, _)| repo).collect();
     if vouched.is_empty() {
-        tracing::warn!(source = source.name(), "a webhook with a wrong signature was refused");
+        tracing::warn!(source = kind.word(), "a webhook with a wrong signature was refused");
         return refuse(StatusCode::UNAUTHORIZED, "the signature is wrong");
     }
     host::failpoint::hit("verified");
-    let reading = match read_hook(source, header, &bytes) {
-        Ok(reading) => reading,
-        Err(fault @ (HookFault::Header(_) | HookFault::Body)) => {
-            return refuse(StatusCode::BAD_REQUEST, &fault.to_string());
-        }
+    let read = match kind.parse_delivery(header, &bytes) {
+        Ok(read) => read,
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
     };
-    let Some(call) = reading.call else {
+    let Some(subject) = read.subject else {
         return (StatusCode::ACCEPTED, "nothing to look at\n").into_response();
     };
-    let Some(repo) = vouched.iter().find(|repo| repo.is(&call.owner, &call.repo)) else {
+    let Some(repo) = vouched.iter().find(|repo| repo.is(&subject.owner, &subject.repo)) else {
         return refuse(StatusCode::FORBIDDEN, "this secret does not speak for that repository");
     };
     let key = repo.issue(0);
     let delivery = NewDelivery {
-        source: source.name().to_owned(),
-        id: reading.id,
-        event: reading.event,
+        source: kind.word().to_owned(),
+        id: read.id,
+        event: read.event,
         owner: key.owner,
         repo: key.repo,
-        about: call.about,
+        about: match subject.thread {
+            Thread::Issue(number) => About::Issue(number),
+            Thread::Pull(number) => About::Pull(number),
+        },
         body: bytes.to_vec(),
     };
     match service.inbox.keep(delivery).await {

@@ -26,7 +26,7 @@ pub(crate) async fn look(service: &Service, key: &IssueKey) -> Result<Seen, Fail
         .and_then(|slug| Bottle::open(&service.home, slug).ok())
         .map(|(_, record)| record);
     let known_pull = record.as_ref().and_then(|record| record.pull);
-    let access = repo.access(key.issue_number, known_pull);
+    let access = repo.shared_access(key.issue_number, known_pull);
     let forge = access.open().await?;
     let heard = record.as_ref().map(|record| &record.heard);
     // Until there is a bottle nobody's comments matter, and most issues never get one.

@@ -4,18 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use forge::{Forge, ForgeKind};
+use forge::{Forge, ForgeKind, HttpPool, RetryPolicy};
 use host::git::init_source;
 use model::secret::Secret;
 use orchestrator_db::IssueKey;
 
 use super::settings::{ForgeSettings, Settings, read_secret, split_repo};
 use crate::exit::{Failure, OrExit};
-use crate::flow::access::{ForgeAccess, open_forge};
+use crate::flow::access::ForgeAccess;
 use crate::flow::home::Home;
 use crate::flow::hooks::hook_secrets;
 use crate::rules::forge_env::ForgeEnv;
-use crate::rules::webhook::HookSource;
 
 /// All of them, by owner and name.
 #[derive(Debug, Clone)]
@@ -28,13 +27,15 @@ pub(crate) struct Repos {
 pub(crate) struct Repo {
     owner: String,
     name: String,
-    kind: &'static str,
+    kind: ForgeKind,
     web: String,
     org: String,
     triggers: Vec<String>,
     bot_login: Option<String>,
     watchdog_secs: u64,
     token: Secret,
+    allow_http: bool,
+    pool: HttpPool,
     /// The secrets of its webhooks (two while one is being replaced); without one no webhook is believed.
     secrets: Vec<Secret>,
     checkout: Option<PathBuf>,
@@ -44,10 +45,11 @@ impl Repos {
     /// Reads what the settings name: tokens and secrets are read once, at the start.
     pub(crate) fn load(settings: &Settings, home: &Home) -> Result<Self, Failure> {
         let mut list = BTreeMap::new();
+        let pool = HttpPool::new(None, RetryPolicy::default().connect);
         for forge in &settings.forges {
             let token = forge.token(home)?;
             for repo in &forge.repos {
-                let repo = Repo::load(forge, repo, &token, settings, home)?;
+                let repo = Repo::load(forge, repo, &token, &pool, settings, home)?;
                 list.insert((repo.owner.clone(), repo.name.clone()), repo);
             }
         }
@@ -76,13 +78,9 @@ impl Repos {
         self.list.values()
     }
 
-    /// The secrets with which a source may have signed.
-    pub(crate) fn secrets(&self, source: HookSource) -> impl Iterator<Item = (&Repo, &Secret)> {
-        let of_kind = move |repo: &&Repo| match source {
-            HookSource::Gitea | HookSource::Forgejo => repo.kind == "gitea",
-            HookSource::GitHub => repo.kind == "github",
-            HookSource::GitLab => repo.kind == "gitlab",
-        };
+    /// Secrets with which a forge of this kind may have signed.
+    pub(crate) fn secrets(&self, kind: ForgeKind) -> impl Iterator<Item = (&Repo, &Secret)> {
+        let of_kind = move |repo: &&Repo| repo.kind == kind;
         self.list
             .values()
             .filter(of_kind)
@@ -93,23 +91,20 @@ impl Repos {
 impl Repo {
     fn load(
         forge: &ForgeSettings,
-        repo: &str,
+        full_name: &str,
         token: &Secret,
+        pool: &HttpPool,
         settings: &Settings,
         home: &Home,
     ) -> Result<Self, Failure> {
-        let wrong = || Failure::usage(format!("'{repo}' is no owner/name"));
-        let (owner, name) = split_repo(repo).ok_or_else(wrong)?;
-        let kind = match forge.kind().map_err(Failure::usage)? {
-            ForgeKind::Gitea => "gitea",
-            ForgeKind::GitHub => "github",
-            ForgeKind::GitLab => "gitlab",
-        };
+        let wrong = || Failure::usage(format!("'{full_name}' is not owner/name"));
+        let (owner, name) = split_repo(full_name).ok_or_else(wrong)?;
+        let kind = forge.kind().map_err(Failure::usage)?;
         let secrets = match &forge.secret_file {
             Some(path) => vec![read_secret(path, "the webhooks' secret")?],
-            None => hook_secrets(home, forge.kind().map_err(Failure::usage)?, repo)?,
+            None => hook_secrets(home, kind, full_name)?,
         };
-        Ok(Self {
+        let repo = Self {
             owner: owner.to_owned(),
             name: name.to_owned(),
             kind,
@@ -119,9 +114,13 @@ impl Repo {
             bot_login: forge.bot_login.clone(),
             watchdog_secs: settings.watchdog_secs,
             token: token.clone(),
+            allow_http: forge.allow_http,
+            pool: pool.clone(),
             secrets,
-            checkout: forge.checkouts.get(repo).cloned(),
-        })
+            checkout: forge.checkouts.get(full_name).cloned(),
+        };
+        ForgeAccess::new(repo.access(1, None).env, token.clone())?;
+        Ok(repo)
     }
 
     /// `owner/name`.
@@ -147,7 +146,7 @@ impl Repo {
     /// The way to the forge for the work on an issue.
     pub(crate) fn access(&self, issue: u64, pull: Option<u64>) -> ForgeAccess {
         let env = ForgeEnv {
-            kind: self.kind.to_owned(),
+            kind: self.kind,
             web: self.web.clone(),
             owner: self.owner.clone(),
             repo: self.name.clone(),
@@ -156,13 +155,21 @@ impl Repo {
             org: self.org.clone(),
             triggers: self.triggers.clone(),
             watchdog_secs: self.watchdog_secs,
+            allow_http: self.allow_http,
         };
-        ForgeAccess { env, token: self.token.clone(), bot_login: self.bot_login.clone() }
+        let (token, bot_login) = (self.token.clone(), self.bot_login.clone());
+        ForgeAccess { env, token, bot_login, pool: None }
     }
 
-    /// Its forge.
+    /// Access with the connections that all observations share. For the runtime of the reconciler alone: workers have
+    /// runtimes of their own.
+    pub(crate) fn shared_access(&self, issue: u64, pull: Option<u64>) -> ForgeAccess {
+        ForgeAccess { pool: Some(self.pool.clone()), ..self.access(issue, pull) }
+    }
+
+    /// Its forge, over shared connections.
     pub(crate) async fn open(&self) -> Result<Forge, Failure> {
-        open_forge(&self.access(1, None).env, self.token.clone()).await
+        self.shared_access(1, None).open().await
     }
 
     /// Refuses a token that cannot work, and one whose account is not known: its own comments would wake its agents for

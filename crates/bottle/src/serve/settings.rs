@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use forge::{ForgeKind, WebBase};
+use forge::ForgeKind;
 use model::secret::Secret;
 use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::flow::home::Home;
+use crate::rules::forge_env::parse_web;
 
 /// The file as it is written when nobody has said anything: all keys, with what they mean.
 pub(crate) const EXPLAINED: &str = include_str!("settings.toml");
@@ -62,6 +63,9 @@ pub(crate) struct ForgeSettings {
     pub(crate) triggers: Vec<String>,
     #[serde(default)]
     pub(crate) bot_login: Option<String>,
+    /// Whether the token may be sent over plain HTTP.
+    #[serde(default)]
+    pub(crate) allow_http: bool,
     pub(crate) repos: Vec<String>,
     /// Checkouts of some of the repositories, where bot-bottle shall not keep its own.
     #[serde(default)]
@@ -147,19 +151,24 @@ impl Settings {
 impl ForgeSettings {
     /// Which kind it is. Forgejo answers as Gitea does.
     pub(crate) fn kind(&self) -> Result<ForgeKind, String> {
-        ForgeKind::parse(&self.kind).ok_or_else(|| {
-            format!("kind cannot be '{}': gitea, forgejo, github or gitlab", self.kind)
-        })
+        ForgeKind::parse(&self.kind)
+            .ok_or_else(|| format!("kind cannot be '{}': use {}", self.kind, ForgeKind::words()))
     }
 
     /// Its front page.
-    pub(crate) fn web(&self) -> Result<WebBase, String> {
-        let wrong = || format!("url cannot be '{}': give http(s)://host[:port][/path]", self.url);
-        WebBase::parse(self.url.trim_end_matches('/')).ok_or_else(wrong)
+    pub(crate) fn web(&self) -> Result<String, String> {
+        let wrong = || {
+            let rule = "give http(s)://host[:port][/path], or file:///path for a folder";
+            format!("url cannot be '{}': {rule}", self.url)
+        };
+        parse_web(self.kind()?, &self.url).ok_or_else(wrong)
     }
 
     /// Its token: from its own file, or from where a single forge's token always is.
     pub(crate) fn token(&self, home: &Home) -> Result<Secret, Failure> {
+        if !self.kind().map_err(Failure::usage)?.needs_token() {
+            return Ok(Secret::new(""));
+        }
         let path = self.token_file.clone().unwrap_or_else(|| home.token_file());
         read_secret(&path, "the forge's token")
     }

@@ -218,7 +218,6 @@ fn row_16_an_engine_that_hangs_holds_up_nobody_else() {
     scene.person.agent("other", "");
     let script = scene.person.home().join("agents/other-script.txt");
     std::fs::write(script, format!("{COMMIT}{DONE}")).expect("written");
-    scene.forge.add_label("bot-bottle:other");
     let other = scene.forge.add_issue("In bubblewrap", "", &["bot-bottle:other"], &["bot1"]);
     let host = format!("unix://{}", line.socket.display());
     let serving = Serving::start_in_engine(scene, "sweep_secs = 2\n", &host);

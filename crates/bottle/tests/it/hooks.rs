@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
-use testkit::fake_forge::{FakeForge, Flavour, Mishap};
-use testkit::fake_forge::{GiteaFlavour, OWNER, REPO, TOKEN};
 use testkit::fake_forge::GithubFlavour;
 use testkit::fake_forge::GitlabFlavour;
+use testkit::fake_forge::{FakeForge, Flavour, Mishap};
+use testkit::fake_forge::{GiteaFlavour, OWNER, REPO, TOKEN};
 use testkit::hermetic::{Hermetic, Output};
 
 const SERVER: &str = "https://bottles.example";

@@ -1,6 +1,6 @@
 //! Bottles, records and the database of version 0.1 still open: they are listed, shown and finished.
 
-use testkit::fake_gitea::FakeGitea;
+use testkit::fake_forge::FakeGitea;
 use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
 use testkit::repo::Fork;

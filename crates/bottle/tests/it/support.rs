@@ -130,7 +130,6 @@ impl Scene {
     pub(crate) fn new() -> Option<Self> {
         let person = Person::new()?;
         let forge = FakeGitea::start();
-        forge.add_label("bot-bottle:worker");
         forge.add_member("bot-bottle", "bot1");
         forge.add_member("bot-bottle", "alice");
         let issue = forge.add_issue("Do it", "What is wanted.", &["bot-bottle:worker"], &["bot1"]);

@@ -17,7 +17,7 @@ const EVENT_MAX_CHARS: usize = 64;
 
 /// Webhook delivery that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct WebhookDelivery {
     /// The sender's id of the delivery.
     pub id: String,
     /// The event, in the sender's words.
@@ -150,7 +150,7 @@ impl ForgeKind {
         self,
         header: impl Fn(&str) -> Option<&'a str>,
         body: &[u8],
-    ) -> Result<Delivery, DeliveryError> {
+    ) -> Result<WebhookDelivery, DeliveryError> {
         const ID: DeliveryError = DeliveryError::Header("that names the delivery");
         const EVENT: DeliveryError = DeliveryError::Header("that names the event");
         let format = self.delivery_format().ok_or(EVENT)?;
@@ -169,7 +169,7 @@ impl ForgeKind {
         }
         let event = event.chars().filter(|c| is_plain(*c) || *c == ' ');
         let event = event.take(EVENT_MAX_CHARS).collect();
-        Ok(Delivery { id, event, subject: (format.body)(body)? })
+        Ok(WebhookDelivery { id, event, subject: (format.body)(body)? })
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn read(sample: &Sample) -> Delivery {
+    fn read(sample: &Sample) -> WebhookDelivery {
         let headers = header(&sample.headers);
         let gitea = ForgeKind::Gitea;
         assert!(gitea.verify_delivery(&headers, sample.body, SECRET), "{}", sample.name);

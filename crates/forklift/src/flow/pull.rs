@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use forge::{
-    Forge, ForgeAddress, ForgeError, ForgeKind, ForgeSetting, NewPull, PullRequest, Remote, Thread,
-    write_pull_text,
+    Forge, ForgeAddress, ForgeError, ForgeKind, ForgeOptions, NewPull, PlainHttp, PullRequest,
+    Remote, Thread, write_pull_text,
 };
 use model::exit::ForkliftExit;
 use model::secret::Secret;
@@ -60,7 +60,7 @@ fn find_kind() -> Result<Option<ForgeKind>, Failure> {
     };
     let wrong = || {
         let word: String = word.escape_debug().take(40).collect();
-        Failure::usage(format!("{KIND_VARIABLE} cannot be '{word}'; use gitea, github or gitlab"))
+        Failure::usage(format!("{KIND_VARIABLE} cannot be '{word}'; use {}", ForgeKind::words()))
     };
     ForgeKind::parse(&word).map(Some).ok_or_else(wrong)
 }
@@ -102,7 +102,7 @@ pub(crate) async fn open_pull(
             publication.pull_text = Some(keep_text(folder, pull)?);
             publication.problem = Some(match failure.forge() {
                 Some(ForgeError::UnknownForge { .. } | ForgeError::LoginWanted { .. }) => {
-                    format!("{failure}: set {KIND_VARIABLE} to gitea, github or gitlab")
+                    format!("{failure}: set {KIND_VARIABLE} to {}", ForgeKind::words())
                 }
                 _ => failure.to_string(),
             });
@@ -116,8 +116,9 @@ async fn find_token(plan: &ForgePlan, address: &ForgeAddress) -> Option<Secret> 
     if let Some(token) = &plan.token {
         return Some(token.clone());
     }
-    let login = forge::github::find_login(&address.host).await?;
-    let kind = forge::detect::find_kind(address, &ForgeSetting::default()).await.ok()?;
+    // Asked first, so that a server is probed only where there is a login to use.
+    let login = ForgeKind::GitHub.find_login(&address.host).await?;
+    let kind = forge::detect::find_kind(address, &ForgeOptions::default()).await.ok()?;
     (kind == ForgeKind::GitHub).then_some(login)
 }
 
@@ -127,8 +128,10 @@ async fn publish(
     kind: Option<ForgeKind>,
     pull: &NewPull,
 ) -> Result<PullRequest, ForgeError> {
-    let setting = ForgeSetting { kind, ..ForgeSetting::default() };
-    let forge = Forge::open(address, token, &setting).await?;
+    let plain_http = PlainHttp::from_env();
+    let options = ForgeOptions { kind, plain_http, ..ForgeOptions::default() };
+    let remote = Remote::Hosted(address.clone());
+    let forge = Forge::open(&remote, &token, &options).await?;
     // A forklift that was killed after the forge had said yes finds its own pull request here.
     let opened = open_once(&forge, pull, |_| Some(PullRenewal::of(pull))).await?;
     for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {

@@ -479,7 +479,6 @@ impl Run<'_> {
             body: text.body,
             head: published.branch.clone(),
             base: self.meta.fork.branch.clone(),
-            labels: Vec::new(),
         })
     }
 

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
 use testkit::fake_forge::FakeGitea;
+use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
 use testkit::fake_forge::{FakeGithub, GithubFlavour};
 use testkit::fake_forge::{FakeGitlab, GitlabFlavour};
 use testkit::hermetic::Output;

@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use forge::{Forge, Scope, ScopedForge};
+use forge::{Forge, ForgeOptions, Remote, Scope, ScopedForge};
 use model::redact::Redactor;
+use model::secret::Secret;
 use sidecar::{Desk, DoneQueue, Entry, Journal, JournalError, Limits};
 use testkit::repo::Repo;
 
@@ -102,8 +103,11 @@ impl Journal for Memory {
 /// A sidecar in front of a local forge with two issues, the first of them assigned.
 async fn start_desk(dir: &Path) -> (Desk, Arc<Memory>) {
     let bare = Repo::init_bare(dir.join("hooks.git"));
-    let forge = Forge::open_local(bare.dir(), "bot1").await.unwrap();
-    let Forge::Local(local) = &forge else { panic!("it is local") };
+    let forge = {
+        let remote = Remote::Local(bare.dir().display().to_string());
+        Forge::open(&remote, &Secret::new(""), &ForgeOptions::default()).await.unwrap()
+    };
+    let Forge::Folder(local) = &forge else { panic!("it is a folder") };
     for title in ["Do it", "Not yours"] {
         local.add_issue(title, "What is wanted.", &[], &[]).await.unwrap();
     }

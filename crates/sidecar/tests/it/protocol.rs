@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sidecar::{EntryOutcome, Limits};
-use testkit::fake_forge::{Mishap, Room};
 use testkit::fake_forge::GiteaFlavour;
 use testkit::fake_forge::GitlabFlavour;
+use testkit::fake_forge::{Mishap, Room};
 
 use crate::world::World;
 

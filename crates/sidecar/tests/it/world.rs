@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forge::{Forge, ForgeAddress, ForgeSetting, Patience, Remote, Scope, ScopedForge};
+use forge::{Forge, ForgeAddress, ForgeOptions, RetryPolicy, Scope, ScopedForge};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -17,8 +17,8 @@ use model::secret::Secret;
 use serde_json::{Value, json};
 use sidecar::{Desk, DoneQueue, Entry, EntryOutcome, Journal, JournalError, Limits};
 use tempfile::TempDir;
-use testkit::fake_forge::{FakeForge, Flavour, TOKEN};
 use testkit::fake_forge::GiteaFlavour;
+use testkit::fake_forge::{FakeForge, Flavour, TOKEN};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -130,13 +130,11 @@ impl<F: Flavour> World<F> {
 }
 
 async fn open_scoped<F: Flavour>(server: &FakeForge<F>, pulls: &[u64]) -> ScopedForge {
-    let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&server.remote_url()) else {
-        panic!("a server");
-    };
-    let patience =
-        Patience { attempts: 2, backoff: Duration::from_millis(5), ..Patience::default() };
-    let setting = ForgeSetting { patience, ..ForgeSetting::default() };
-    let forge = Forge::open(&address, Secret::new(TOKEN), &setting).await.unwrap();
+    let remote = ForgeAddress::parse_remote(&server.remote_url()).unwrap();
+    let retry =
+        RetryPolicy { attempts: 2, backoff: Duration::from_millis(5), ..RetryPolicy::default() };
+    let options = ForgeOptions { retry, ..ForgeOptions::default() };
+    let forge = Forge::open(&remote, &Secret::new(TOKEN), &options).await.unwrap();
     let redactor = Arc::new(Redactor::new([Secret::new(TOKEN)]));
     ScopedForge::new(
         forge,

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use forge::{Forge, ForgeAddress, ForgeKind, ForgeSetting, NewPull, PullRequest, Remote};
+use forge::{
+    Forge, ForgeAddress, ForgeKind, ForgeOptions, NewPull, PlainHttp, PullRequest, Remote,
+};
 use host::git::WorktreeRepo;
 use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
@@ -45,9 +47,7 @@ pub(crate) async fn choose_merge_route(
 ) -> Result<MergeRoute, Failure> {
     let kind = match profile.merge_mode {
         Some(MergeMode::Local) => return Ok(MergeRoute::Local),
-        Some(MergeMode::GithubPr) => Some(ForgeKind::GitHub),
-        Some(MergeMode::GiteaPr) => Some(ForgeKind::Gitea),
-        Some(MergeMode::GitlabMr) => Some(ForgeKind::GitLab),
+        Some(MergeMode::Forge(kind)) => Some(kind),
         None => None,
     };
     let address = find_address(product, profile).await?;
@@ -68,8 +68,10 @@ pub(crate) async fn choose_merge_route(
         },
         (None, None) => return Ok(MergeRoute::Local),
     };
-    let setting = ForgeSetting { kind: Some(kind), ..ForgeSetting::default() };
-    let forge = Forge::open(&address, token, &setting).await.or_exit(WfExit::General)?;
+    let plain_http = PlainHttp::from_env();
+    let options = ForgeOptions { kind: Some(kind), plain_http, ..ForgeOptions::default() };
+    let forge =
+        Forge::open(&Remote::Hosted(address), &token, &options).await.or_exit(WfExit::General)?;
     Ok(MergeRoute::Forge(Box::new(forge)))
 }
 
@@ -99,12 +101,7 @@ async fn find_token(
     if let Some(token) = find_secret(dirs, TOKEN_SECRET)? {
         return Ok(token);
     }
-    // A GitHub login is never sent to another forge.
-    let login = match kind {
-        ForgeKind::GitHub => forge::github::find_login(&address.host).await,
-        ForgeKind::Gitea | ForgeKind::GitLab => None,
-    };
-    login.ok_or_else(|| {
+    kind.find_login(&address.host).await.ok_or_else(|| {
         Failure::usage(format!(
             "there is no token for {}; set {TOKEN_VARIABLE}, or put {TOKEN_SECRET}=... into a file in {}",
             address.host,
@@ -115,8 +112,8 @@ async fn find_token(
 
 /// Finds the login for a server that is a GitHub.
 async fn find_github(address: &ForgeAddress) -> Option<Secret> {
-    let login = forge::github::find_login(&address.host).await?;
-    let kind = forge::detect::find_kind(address, &ForgeSetting::default()).await.ok()?;
+    let login = ForgeKind::GitHub.find_login(&address.host).await?;
+    let kind = forge::detect::find_kind(address, &ForgeOptions::default()).await.ok()?;
     (kind == ForgeKind::GitHub).then_some(login)
 }
 
@@ -163,7 +160,6 @@ pub(crate) async fn publish(
         body: render_pull(&plan),
         head: meta.branch.clone(),
         base: meta.base_branch.clone(),
-        labels: Vec::new(),
     };
     let open = async {
         let renew = |_: &PullRequest| Some(PullRenewal::of(&pull));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forge::ForgeKind;
 use model::env_file::EnvFile;
 use serde::Serialize;
 
@@ -133,12 +134,11 @@ pub(crate) enum Pause {
 
 /// How a finished workstream reaches the default branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(into = "&'static str")]
 pub(crate) enum MergeMode {
     Local,
-    GithubPr,
-    GiteaPr,
-    GitlabMr,
+    /// Through a pull request there.
+    Forge(ForgeKind),
 }
 
 /// Error of a value.
@@ -154,10 +154,20 @@ impl MergeMode {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Local => "local",
-            Self::GithubPr => "github_pr",
-            Self::GiteaPr => "gitea_pr",
-            Self::GitlabMr => "gitlab_mr",
+            Self::Forge(kind) => kind.merge_mode().unwrap_or_default(),
         }
+    }
+
+    /// All modes that a profile may name.
+    fn all() -> impl Iterator<Item = Self> {
+        let forges = ForgeKind::all().filter(|kind| kind.merge_mode().is_some());
+        std::iter::once(Self::Local).chain(forges.map(Self::Forge))
+    }
+}
+
+impl From<MergeMode> for &'static str {
+    fn from(mode: MergeMode) -> Self {
+        mode.word()
     }
 }
 
@@ -341,10 +351,8 @@ impl Keys<'_> {
     }
 
     fn merge_mode(&self) -> Result<Option<MergeMode>, ProfileError> {
-        let modes =
-            [MergeMode::Local, MergeMode::GithubPr, MergeMode::GiteaPr, MergeMode::GitlabMr];
-        self.choice("MERGE_MODE", None, "local, github_pr, gitea_pr or gitlab_mr", |word| {
-            modes.into_iter().find(|mode| mode.word() == word).map(Some)
+        self.choice("MERGE_MODE", None, "local, gitea_pr, github_pr or gitlab_mr", |word| {
+            MergeMode::all().find(|mode| mode.word() == word).map(Some)
         })
     }
 
@@ -407,7 +415,7 @@ mod tests {
     #[test]
     fn the_sample_of_the_specification_is_read() {
         let text = "MAKEFILE_PATH=Makefile              # Path\nMERGE_MODE=github_pr                # How\nSUPERVISED_MODE=false               # true = require\n";
-        assert_eq!(read(text).unwrap().merge_mode, Some(MergeMode::GithubPr));
+        assert_eq!(read(text).unwrap().merge_mode, Some(MergeMode::Forge(ForgeKind::GitHub)));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Merging through a forge: push, pull request, merge there, and the end here.
 
-use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
 use testkit::fake_forge::GiteaFlavour;
 use testkit::fake_forge::GithubFlavour;
 use testkit::fake_forge::GitlabFlavour;
+use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
 use testkit::hermetic::Output;
 use testkit::repo::Repo;
 

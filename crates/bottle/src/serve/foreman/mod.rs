@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forge::IssueFilter;
 use host::signal::Cancel;
 use orchestrator_db::{ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkState, WorkStep};
 use tokio::sync::mpsc;
@@ -231,9 +230,8 @@ async fn look_over(
 ) {
     for repo in service.repos.all() {
         for label in &labels {
-            let filter = IssueFilter { labels: vec![label.clone()], assignee: None };
             let listed = match repo.open().await {
-                Ok(forge) => forge.list_open_issues(&filter).await.or_general(),
+                Ok(forge) => forge.list_open_issues(std::slice::from_ref(label)).await.or_general(),
                 Err(failure) => Err(failure),
             };
             match listed {

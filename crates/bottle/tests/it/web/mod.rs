@@ -22,7 +22,6 @@ const HOSTILE: &str = "Sort </title><script>window.hurt=1</script><img src=x one
 fn serving(script: &str) -> Option<Serving> {
     let person = Person::new()?;
     let forge = FakeGitea::start();
-    forge.add_label("bot-bottle:worker");
     forge.add_member("bot-bottle", "bot1");
     let issue = forge.add_issue(HOSTILE, "What is wanted.", &["bot-bottle:worker"], &["bot1"]);
     person.script(script);

@@ -299,7 +299,7 @@ pub(super) fn key(issue: u64) -> IssueKey {
 
 fn forge_env(issue: u64) -> ForgeEnv {
     ForgeEnv {
-        kind: "gitea".to_owned(),
+        kind: forge::ForgeKind::Gitea,
         web: "https://git.example".to_owned(),
         owner: OWNER.to_owned(),
         repo: REPO.to_owned(),
@@ -308,6 +308,7 @@ fn forge_env(issue: u64) -> ForgeEnv {
         org: "bot-bottle".to_owned(),
         triggers: Vec::new(),
         watchdog_secs: 1800,
+        allow_http: false,
     }
 }
 
