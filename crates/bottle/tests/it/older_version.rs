@@ -43,7 +43,6 @@ fn a_frozen_bottle_is_resumed() {
 fn a_run_that_was_killed_is_finished_and_published() {
     let Some(person) = person() else { return };
     let forge = FakeGitea::start();
-    forge.add_label("bot-bottle:worker");
     forge.add_member("bot-bottle", "bot1");
     forge.add_member("bot-bottle", "alice");
     let issue = forge.add_issue("Do it", "The task.", &["bot-bottle:worker"], &["bot1"]);
