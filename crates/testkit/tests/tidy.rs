@@ -66,6 +66,7 @@ const MAP: &[(&str, &[&str])] = &[
             "sidecar",
             "engine",
             "attest",
+            "shell",
         ],
     ),
     ("testkit", &[]),

@@ -92,6 +92,11 @@ fn claude() -> Vec<Expected> {
             tools: &["Bash!"],
             answer: MERGED,
         },
+    ]
+}
+
+fn claude_more() -> Vec<Expected> {
+    vec![
         Expected {
             file: "claude-refused",
             exit: Some(1),
@@ -196,6 +201,11 @@ fn codex() -> Vec<Expected> {
             tools: &[],
             answer: None,
         },
+    ]
+}
+
+fn codex_more() -> Vec<Expected> {
+    vec![
         Expected {
             file: "codex-resume-turn2",
             exit: Some(0),
@@ -281,6 +291,11 @@ fn opencode() -> Vec<Expected> {
             tools: &["bash!"],
             answer: None,
         },
+    ]
+}
+
+fn opencode_more() -> Vec<Expected> {
+    vec![
         Expected {
             file: "opencode-refused",
             exit: Some(1),
@@ -383,7 +398,10 @@ fn pi() -> Vec<Expected> {
 }
 
 fn all() -> Vec<Expected> {
-    [claude(), codex(), opencode(), pi()].into_iter().flatten().collect()
+    [claude(), claude_more(), codex(), codex_more(), opencode(), opencode_more(), pi()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 pub(crate) fn folder() -> PathBuf {

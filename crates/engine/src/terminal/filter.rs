@@ -34,7 +34,7 @@ const OTHER_SCREEN: [u16; 3] = [47, 1047, 1049];
 /// State of the filter between a box and a screen.
 #[derive(Debug, Default)]
 pub(super) struct TerminalFilter {
-    state: State,
+    state: SequenceState,
     /// Bytes that the current UTF-8 character still needs.
     missing: u8,
     /// Modes that differ from the default.
@@ -45,7 +45,7 @@ pub(super) struct TerminalFilter {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum SequenceState {
     #[default]
     Plain,
     /// Behind `0xc2`.
@@ -93,11 +93,11 @@ impl TerminalFilter {
 
     fn step(&mut self, byte: u8, shown: &mut Vec<u8>) {
         match std::mem::take(&mut self.state) {
-            State::Plain => self.plain(byte, shown),
-            State::Latin => self.latin(byte, shown),
-            State::Escape => self.escape(byte, shown),
-            State::Control(sequence) => self.control(sequence, byte, shown),
-            State::Text { kind, text, ends } => self.text(kind, text, ends, byte, shown),
+            SequenceState::Plain => self.plain(byte, shown),
+            SequenceState::Latin => self.latin(byte, shown),
+            SequenceState::Escape => self.escape(byte, shown),
+            SequenceState::Control(sequence) => self.control(sequence, byte, shown),
+            SequenceState::Text { kind, text, ends } => self.text(kind, text, ends, byte, shown),
         }
     }
 
@@ -105,9 +105,9 @@ impl TerminalFilter {
         match (byte, self.missing) {
             (ESC, _) => {
                 self.missing = 0;
-                self.state = State::Escape;
+                self.state = SequenceState::Escape;
             }
-            (0xc2, _) => self.state = State::Latin,
+            (0xc2, _) => self.state = SequenceState::Latin,
             (0x80..=0xbf, 1..) => {
                 self.missing -= 1;
                 shown.push(byte);
@@ -139,11 +139,11 @@ impl TerminalFilter {
 
     fn escape(&mut self, byte: u8, shown: &mut Vec<u8>) {
         match byte {
-            b'[' => self.state = State::Control(Vec::new()),
+            b'[' => self.state = SequenceState::Control(Vec::new()),
             b']' | b'P' | b'X' | b'^' | b'_' => {
-                self.state = State::Text { kind: byte, text: Vec::new(), ends: false };
+                self.state = SequenceState::Text { kind: byte, text: Vec::new(), ends: false };
             }
-            ESC => self.state = State::Escape,
+            ESC => self.state = SequenceState::Escape,
             // The end of a string that is none.
             b'\\' => {}
             _ => shown.extend([ESC, byte]),
@@ -152,7 +152,7 @@ impl TerminalFilter {
 
     fn control(&mut self, mut sequence: Vec<u8>, byte: u8, shown: &mut Vec<u8>) {
         match byte {
-            ESC => self.state = State::Escape,
+            ESC => self.state = SequenceState::Escape,
             0x40..=0x7e => {
                 self.remember(&sequence, byte);
                 if !asks_for_title(&sequence, byte) {
@@ -163,7 +163,7 @@ impl TerminalFilter {
             }
             _ if sequence.len() < SEQUENCE_MAX => {
                 sequence.push(byte);
-                self.state = State::Control(sequence);
+                self.state = SequenceState::Control(sequence);
             }
             _ => {}
         }
@@ -187,7 +187,7 @@ impl TerminalFilter {
         if byte != ESC && text.len() < STRING_MAX {
             text.push(byte);
         }
-        self.state = State::Text { kind, text, ends: byte == ESC };
+        self.state = SequenceState::Text { kind, text, ends: byte == ESC };
     }
 
     fn remember(&mut self, sequence: &[u8], end: u8) {

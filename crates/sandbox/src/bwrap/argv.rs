@@ -7,7 +7,7 @@ use crate::spec::{BoxSpec, MountAccess};
 
 /// The parts of a command line that depend on the machine and not on the spec.
 #[derive(Debug, Clone)]
-pub(crate) struct Machine {
+pub(crate) struct BoxMounts {
     /// The top-level entries of the root, as they will appear in the box.
     pub(crate) root: Vec<RootEntry>,
     /// Single files and folders of `/etc` that are safe and useful: certificates, alternatives, the linker's cache.
@@ -40,7 +40,7 @@ pub(crate) enum RootEntry {
 }
 
 /// Renders the whole command line after `bwrap`.
-pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &Machine) -> Vec<OsString> {
+pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &BoxMounts) -> Vec<OsString> {
     let mut argv = Argv::default();
     argv.flags(&["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]);
     argv.flags(&["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "bottle"]);
@@ -106,8 +106,8 @@ mod tests {
     use crate::spec::ProgramMount;
     use crate::test_spec::spec;
 
-    fn machine() -> Machine {
-        Machine {
+    fn machine() -> BoxMounts {
+        BoxMounts {
             root: vec![
                 RootEntry::Bind { source: "/usr".into(), dest: "/usr".into() },
                 RootEntry::Link { target: "usr/bin".into(), dest: "/bin".into() },
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    fn shown(spec: &BoxSpec, machine: &Machine) -> String {
+    fn shown(spec: &BoxSpec, machine: &BoxMounts) -> String {
         let argv = argv_bwrap(spec, machine);
         let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         words.join(" ").replace(" --", "\n--")

@@ -23,7 +23,7 @@ use crate::boxdir;
 use crate::error::SandboxError;
 use crate::seccomp::bwrap_programs;
 use crate::spec::{BoxSpec, Root};
-use argv::{Machine, Paths, argv_bwrap};
+use argv::{BoxMounts, Paths, argv_bwrap};
 
 /// How much is read from a box at once.
 const CHUNK: usize = 64 * 1024;
@@ -57,7 +57,7 @@ impl Backend for Bwrap {
         let filters = open_filters(spec)?;
         let (status_read, status_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|errno| SandboxError::io("make a pipe")(errno.into()))?;
-        let machine = Machine {
+        let machine = BoxMounts {
             root: observe_root(&spec.root)?,
             etc: root::observe_etc(&spec.root),
             paths: reachable_paths(spec)?,

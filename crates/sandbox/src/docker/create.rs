@@ -174,97 +174,98 @@ mod tests {
         value
     }
 
+    /// The request for the container of a plain box, with its keys sorted.
+    const PLAIN: &str = r#"{
+  "AttachStderr": true,
+  "AttachStdout": true,
+  "Cmd": [],
+  "Entrypoint": [
+    "/harness-state/run/bottle-guest",
+    "init",
+    "/harness-state/run/config.json"
+  ],
+  "Env": [],
+  "HostConfig": {
+    "AutoRemove": false,
+    "CapDrop": [
+      "ALL"
+    ],
+    "IpcMode": "private",
+    "LogConfig": {
+      "Type": "none"
+    },
+    "Memory": 4294967296,
+    "MemorySwap": 4294967296,
+    "Mounts": [
+      {
+        "ReadOnly": false,
+        "Source": "/runs/r/workspace",
+        "Target": "/workspace",
+        "Type": "bind"
+      },
+      {
+        "ReadOnly": false,
+        "Source": "/runs/r/harness-state",
+        "Target": "/harness-state",
+        "Type": "bind"
+      },
+      {
+        "ReadOnly": true,
+        "Source": "/runs/r/boxes/agent/guest",
+        "Target": "/harness-state/run",
+        "Type": "bind"
+      }
+    ],
+    "NanoCpus": 2000000000,
+    "NetworkMode": "none",
+    "PidsLimit": 512,
+    "Privileged": false,
+    "ReadonlyRootfs": true,
+    "SecurityOpt": [
+      "no-new-privileges",
+      "seccomp={}"
+    ],
+    "ShmSize": 268435456,
+    "Tmpfs": {
+      "/tmp": "rw,exec,nosuid,nodev,mode=1777,size=268435456"
+    },
+    "Ulimits": [
+      {
+        "Hard": 0,
+        "Name": "core",
+        "Soft": 0
+      },
+      {
+        "Hard": 4096,
+        "Name": "nofile",
+        "Soft": 4096
+      },
+      {
+        "Hard": 1073741824,
+        "Name": "fsize",
+        "Soft": 1073741824
+      }
+    ]
+  },
+  "Hostname": "bottle",
+  "Image": "image:tag",
+  "Labels": {
+    "bottle.boot": "b",
+    "bottle.deadline": "1234",
+    "bottle.lock": "/runs/r/boxes/agent/lock",
+    "bottle.run": "fork_20260102_030405"
+  },
+  "NetworkDisabled": true,
+  "OpenStdin": false,
+  "Tty": false,
+  "User": "1000:1000",
+  "WorkingDir": "/"
+}"#;
+
     #[test]
     fn the_profile_is_the_measured_one() {
         let value = json(&spec(), &dialect());
-        insta::assert_snapshot!(serde_json::to_string_pretty(&value).expect("text"), @r#"
-        {
-          "AttachStderr": true,
-          "AttachStdout": true,
-          "Cmd": [],
-          "Entrypoint": [
-            "/harness-state/run/bottle-guest",
-            "init",
-            "/harness-state/run/config.json"
-          ],
-          "Env": [],
-          "HostConfig": {
-            "AutoRemove": false,
-            "CapDrop": [
-              "ALL"
-            ],
-            "IpcMode": "private",
-            "LogConfig": {
-              "Type": "none"
-            },
-            "Memory": 4294967296,
-            "MemorySwap": 4294967296,
-            "Mounts": [
-              {
-                "ReadOnly": false,
-                "Source": "/runs/r/workspace",
-                "Target": "/workspace",
-                "Type": "bind"
-              },
-              {
-                "ReadOnly": false,
-                "Source": "/runs/r/harness-state",
-                "Target": "/harness-state",
-                "Type": "bind"
-              },
-              {
-                "ReadOnly": true,
-                "Source": "/runs/r/boxes/agent/guest",
-                "Target": "/harness-state/run",
-                "Type": "bind"
-              }
-            ],
-            "NanoCpus": 2000000000,
-            "NetworkMode": "none",
-            "PidsLimit": 512,
-            "Privileged": false,
-            "ReadonlyRootfs": true,
-            "SecurityOpt": [
-              "no-new-privileges",
-              "seccomp={}"
-            ],
-            "ShmSize": 268435456,
-            "Tmpfs": {
-              "/tmp": "rw,exec,nosuid,nodev,mode=1777,size=268435456"
-            },
-            "Ulimits": [
-              {
-                "Hard": 0,
-                "Name": "core",
-                "Soft": 0
-              },
-              {
-                "Hard": 4096,
-                "Name": "nofile",
-                "Soft": 4096
-              },
-              {
-                "Hard": 1073741824,
-                "Name": "fsize",
-                "Soft": 1073741824
-              }
-            ]
-          },
-          "Hostname": "bottle",
-          "Image": "image:tag",
-          "Labels": {
-            "bottle.boot": "b",
-            "bottle.deadline": "1234",
-            "bottle.lock": "/runs/r/boxes/agent/lock",
-            "bottle.run": "fork_20260102_030405"
-          },
-          "NetworkDisabled": true,
-          "OpenStdin": false,
-          "Tty": false,
-          "User": "1000:1000",
-          "WorkingDir": "/"
-        }
-        "#);
+        assert_eq!(serde_json::to_string_pretty(&value).expect("text"), PLAIN);
     }
 
     #[test]

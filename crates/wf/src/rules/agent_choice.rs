@@ -1,5 +1,6 @@
 //! The `AGENT_*` keys of the profile: agent, model, key and limits of a stage.
 
+use agent::Provider;
 use serde::Serialize;
 
 use super::profile::{Keys, ProfileError};
@@ -122,7 +123,7 @@ pub(super) fn parse_agent(
     };
     let choice = AgentChoice {
         provider: file.choice(keys.provider, default.to_owned(), PROVIDER_RULE, |word| {
-            PROVIDERS.contains(&word).then(|| word.to_owned())
+            Provider::parse(word).is_ok().then(|| word.to_owned())
         })?,
         command: file.list(keys.command, ""),
         script: file.optional(keys.script),
@@ -154,7 +155,6 @@ pub(super) fn parse_agent(
     Ok(choice)
 }
 
-const PROVIDERS: [&str; 6] = ["codex", "claude", "opencode", "pi", "scripted", "command"];
 const PROVIDER_RULE: &str = "codex, claude, opencode, pi, scripted or command";
 const PRICE_RULE: &str = "dollars for a million tokens as IN,OUT";
 
@@ -202,6 +202,13 @@ mod tests {
 
     fn read(text: &str) -> Result<AgentChoice, ProfileError> {
         parse_profile(&EnvFile::parse(text).unwrap()).map(|profile| profile.implement)
+    }
+
+    #[test]
+    fn the_rule_names_every_provider() {
+        for provider in Provider::ALL {
+            assert!(PROVIDER_RULE.contains(provider.name()), "{}", provider.name());
+        }
     }
 
     #[test]
