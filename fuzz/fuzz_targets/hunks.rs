@@ -3,13 +3,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use merge::ladder::hunk::{cut, hunks, join};
-use merge::ladder::people::answers_of_people;
+use merge::resolver::hunk::{cut, hunks, join};
+use merge::resolver::human::human_answers;
 
 fuzz_target!(|texts: (&[u8], &[u8], &[u8])| {
     let (base, ours, theirs) = texts;
     assert_eq!(join(&cut(base, ours, base), []), ours);
     let pieces = cut(base, ours, theirs);
-    let answers = answers_of_people(&pieces, theirs);
+    let answers = human_answers(&pieces, theirs);
     assert_eq!(answers.len(), hunks(&pieces).count());
 });

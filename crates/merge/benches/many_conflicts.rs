@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use host::git::{ObjectFormat, SealedRepo};
-use merge::ladder::decide::Trust;
-use merge::ladder::knowledge::Knowledge;
-use merge::ladder::rule::Rules;
-use merge::ladder::table::Table;
-use merge::ladder::{ClimbOptions, Ends, Remade, climb};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::rule::ResolveRules;
+use merge::resolver::table::Table;
+use merge::resolver::{MergeHeads, RegeneratedFiles, ResolveOptions, resolve_conflicts};
 use testkit::measure::row;
 
 const PROMISED: Duration = Duration::from_secs(5);
@@ -19,10 +19,10 @@ fn main() {
     let took = runtime.block_on(merge(Shape { content: 300, gone: 0 }));
     let word = if took <= PROMISED { "ok" } else { "OVER" };
     row(&format!(
-        "300 files in conflict, settled or briefed: {took:.2?}, promised {PROMISED:?}: {word}"
+        "300 files in conflict, resolved or briefed: {took:.2?}, promised {PROMISED:?}: {word}"
     ));
     let took = runtime.block_on(merge(Shape { content: 2_000, gone: 98_000 }));
-    row(&format!("100,000 files in conflict, settled or briefed: {took:.2?}"));
+    row(&format!("100,000 files in conflict, resolved or briefed: {took:.2?}"));
 }
 
 /// How many files both sides changed, and how many the fork deleted and upstream changed.
@@ -38,18 +38,19 @@ async fn merge(shape: Shape) -> Duration {
     repo.fast_import(&history(&shape)).await.expect("imported");
     let tip = async |name: &str| repo.resolve_commit(name).await.expect("asked").expect("there");
     let ends =
-        Ends { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
-    let (rules, knowledge, remade) = (Rules::default(), Knowledge::default(), Remade::new());
-    let options = ClimbOptions {
-        trust: Trust::USUAL,
+        MergeHeads { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
+    let (rules, knowledge, regenerated) =
+        (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
+    let options = ResolveOptions {
+        trust: TrustThreshold::DEFAULT,
         rules: &rules,
         table: Table::shipped(),
         knowledge: &knowledge,
         structure: None,
-        remade: &remade,
+        regenerated: &regenerated,
     };
     let begun = std::time::Instant::now();
-    let done = climb(&repo, &ends, options).await.expect("climbed");
+    let done = resolve_conflicts(&repo, &heads, options).await.expect("resolved");
     let took = begun.elapsed();
     assert_eq!(done.receipts.len() + done.rest.len(), shape.content + shape.gone);
     took

@@ -13,7 +13,7 @@ use crate::path::TreePath;
 
 /// How the merge commit is to be made.
 #[derive(Clone, Copy, Debug)]
-pub struct MergeWish<'a> {
+pub struct MergeOptions<'a> {
     /// The whole message.
     pub message: &'a str,
     /// Author and committer.
@@ -111,7 +111,7 @@ pub async fn try_merge(
     repo: &SealedRepo,
     base: &Sha,
     upstream: &Sha,
-    wish: MergeWish<'_>,
+    options: MergeOptions<'_>,
 ) -> Result<MergeAttempt, GitError> {
     if repo.merge_base(base, upstream).await?.is_none() {
         return Ok(MergeAttempt::Unrelated);
@@ -121,7 +121,7 @@ pub async fn try_merge(
         return Ok(MergeAttempt::Conflicts(conflicts_of(&merged)));
     }
     let parents = [base.clone(), upstream.clone()];
-    let MergeWish { message, identity, when, name } = wish;
+    let MergeOptions { message, identity, when, name } = options;
     let tree = merged.tree;
     let made = CommitDraft { tree: &tree, parents: &parents, identity, when, message };
     let commit = repo.commit_tree(made).await?;

@@ -10,7 +10,7 @@ use crate::path::TreePath;
 
 /// What upstream has that the fork has not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forecast {
+pub struct UpstreamForecast {
     /// The newest of its commits.
     pub commits: Vec<ComingCommit>,
     /// How many there are, listed or not.
@@ -71,7 +71,7 @@ pub async fn observe_forecast(
     base: &Sha,
     upstream: &Sha,
     limit: usize,
-) -> Result<Forecast, GitError> {
+) -> Result<UpstreamForecast, GitError> {
     let commits = repo.dated_commits(upstream, base, limit).await?;
     let commit_count = if commits.len() < limit {
         commits.len()
@@ -106,7 +106,7 @@ pub async fn observe_forecast(
         author: commit.author,
         authored_at: commit.authored_at,
     });
-    Ok(Forecast {
+    Ok(UpstreamForecast {
         commits: coming.collect(),
         commit_count,
         files: changed.len(),

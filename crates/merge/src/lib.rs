@@ -1,20 +1,20 @@
-//! Merges as the host sees them, in a repository of its own and without a work tree.
+//! Merges made by the host in a bare repository of its own, without a work tree.
 //!
-//! - [`clean`] makes the merge that needs nobody, or says where it conflicts
+//! - [`clean`] makes a merge that has no conflicts, or lists the conflicts
 //! - [`rebase`] does the same for a fork that is kept as a stack of commits on top of upstream
-//! - [`contract`] accounts for everything that was the fork's: kept, superseded, changed or lost
-//! - [`forecast`] says what is coming from upstream before anything is done
-//! - [`ladder`] settles what can be settled without a model, with receipts, and briefs whoever settles the rest
-//! - [`own`] lists the files in which the fork is not what it was made from
+//! - [`contract`] accounts for every change of the fork: kept, superseded, changed or lost
+//! - [`forecast`] previews upstream's commits, files and conflicts
+//! - [`resolver`] resolves conflicts without a model, with a receipt for each, and writes briefs for the rest
+//! - [`own`] lists the files in which the fork differs from its merge base with upstream
 //! - [`three`] merges sequences of lines and of tokens
 //!
-//! Whether a loss stops a run, and what is done about a conflict, is for others to decide.
+//! The products decide whether a loss stops a run and who resolves an open conflict.
 
 pub mod clean;
 pub mod contract;
 pub mod forecast;
-pub mod ladder;
 pub mod own;
 pub mod path;
 pub mod rebase;
+pub mod resolver;
 pub mod three;

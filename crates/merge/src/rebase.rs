@@ -3,7 +3,7 @@
 use host::git::{CommitParts, GitError, GitIdentity, OldValue, SealedRepo};
 use model::id::Sha;
 
-use crate::clean::{Conflict, MergeWish, conflicts_of};
+use crate::clean::{Conflict, MergeOptions, conflicts_of};
 
 /// More commits than this are no patch stack; they are merged.
 const MOST_COMMITS: usize = 2000;
@@ -39,7 +39,7 @@ pub async fn try_rebase(
     repo: &SealedRepo,
     base: &Sha,
     upstream: &Sha,
-    wish: MergeWish<'_>,
+    options: MergeOptions<'_>,
 ) -> Result<RebaseAttempt, GitError> {
     if repo.merge_base(base, upstream).await?.is_none() {
         return Ok(RebaseAttempt::Unrelated);
@@ -53,25 +53,25 @@ pub async fn try_rebase(
     let mut onto = upstream.clone();
     let (mut made, mut dropped) = (0, Vec::new());
     for commit in commits {
-        match replay(repo, &commit, &onto, wish).await? {
-            Replayed::Made(next) => {
+        match replay(repo, &commit, &onto, options).await? {
+            RebasedCommit::Made(next) => {
                 onto = next;
                 made += 1;
             }
-            Replayed::Empty => dropped.push(commit),
-            Replayed::Conflicts(conflicts) => {
+            RebasedCommit::Empty => dropped.push(commit),
+            RebasedCommit::Conflicts(conflicts) => {
                 return Ok(RebaseAttempt::Conflicts { at: commit, conflicts });
             }
         }
     }
     // After a crash the same wish gives the same commits, and the ref may be there already.
-    if repo.resolve_commit(wish.name.as_str()).await?.as_ref() != Some(&onto) {
-        repo.update_ref(wish.name, &onto, OldValue::Missing).await?;
+    if repo.resolve_commit(options.name.as_str()).await?.as_ref() != Some(&onto) {
+        repo.update_ref(options.name, &onto, OldValue::Missing).await?;
     }
     Ok(RebaseAttempt::Clean { commit: onto, made, dropped })
 }
 
-enum Replayed {
+enum RebasedCommit {
     Made(Sha),
     Empty,
     Conflicts(Vec<Conflict>),
@@ -83,11 +83,11 @@ async fn replay(
     repo: &SealedRepo,
     commit: &Sha,
     onto: &Sha,
-    wish: MergeWish<'_>,
-) -> Result<Replayed, GitError> {
+    options: MergeOptions<'_>,
+) -> Result<RebasedCommit, GitError> {
     let parts = repo.commit_parts(commit).await?;
     let new_base = repo.commit_parts(onto).await?;
-    let author = stamp(wish.identity, wish.when.as_second());
+    let author = stamp(options.identity, options.when.as_second());
     let stand_in = CommitParts {
         tree: new_base.tree.clone(),
         parents: parts.parents.clone(),
@@ -95,16 +95,16 @@ async fn replay(
         encoding: None,
         message: b"stand-in\n".to_vec(),
     };
-    let stand_in = repo.write_commit(&stand_in, wish.identity, wish.when).await?;
+    let stand_in = repo.write_commit(&stand_in, options.identity, options.when).await?;
     let merged = repo.merge_tree(&stand_in, commit).await?;
     if !merged.is_clean {
-        return Ok(Replayed::Conflicts(conflicts_of(&merged)));
+        return Ok(RebasedCommit::Conflicts(conflicts_of(&merged)));
     }
     if merged.tree == new_base.tree {
-        return Ok(Replayed::Empty);
+        return Ok(RebasedCommit::Empty);
     }
     let anew = CommitParts { tree: merged.tree, parents: vec![onto.clone()], ..parts };
-    Ok(Replayed::Made(repo.write_commit(&anew, wish.identity, wish.when).await?))
+    Ok(RebasedCommit::Made(repo.write_commit(&anew, options.identity, options.when).await?))
 }
 
 fn stamp(identity: &GitIdentity, seconds: i64) -> Vec<u8> {

@@ -15,7 +15,7 @@ use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
 use crate::flow::pull::ForgePlan;
-use crate::flow::resume::Earlier;
+use crate::flow::resume::EarlierRun;
 use crate::flow::run::Run;
 use crate::flow::sealed::load_plan;
 use crate::flow::show::show_end;
@@ -53,7 +53,7 @@ pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
             Some(earlier) => {
                 let dir =
                     run_dir::find(&places.runs, earlier.as_str()).or_exit(ForkliftExit::Usage)?;
-                Earlier::load(&dir, None)?.used()
+                EarlierRun::load(&dir, None)?.used()
             }
             None => Usage::default(),
         };

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use host::git::{GitIdentity, RefName};
-use merge::clean::{Conflict, MergeWish};
+use merge::clean::{Conflict, MergeOptions};
 use merge::contract::Protected;
-use merge::forecast::{Forecast, MergeForecast, observe_forecast};
+use merge::forecast::{MergeForecast, UpstreamForecast, observe_forecast};
 use merge::rebase::{RebaseAttempt, try_rebase};
 use model::exit::ForkliftExit;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::{ForkliftDirs, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
-use crate::rules::fork_file::{Command, ForkRules};
+use crate::rules::fork_file::{ForkRules, TimedCommand};
 use crate::rules::strategy::Strategy;
 use crate::rules::words::counted;
 use crate::ui::Ui;
@@ -85,7 +85,7 @@ async fn foretell_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
         GitIdentity { name: "preview".to_owned(), email: "preview@bottle.invalid".to_owned() };
     let name = RefName::parse("refs/preview/rebase").or_exit(ForkliftExit::Internal)?;
     let wish =
-        MergeWish { message: "", identity: &identity, when: host::clock::now(), name: &name };
+        MergeOptions { message: "", identity: &identity, when: host::clock::now(), name: &name };
     let pins = &preview.seen.pins;
     let attempt = try_rebase(&preview.repo, &pins.base, &pins.upstream, wish).await;
     Ok(match attempt.or_exit(ForkliftExit::Machine)? {
@@ -100,10 +100,10 @@ async fn foretell_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
     })
 }
 
-fn show_forecast(ui: &Ui, preview: &Preview, forecast: &Forecast, limit: usize) {
+fn show_forecast(ui: &Ui, preview: &Preview, forecast: &UpstreamForecast, limit: usize) {
     ui.result("fork", &preview.seen.fork.path.display().to_string());
     ui.result("target", &preview.target());
-    let Forecast { commit_count, files, insertions, deletions, .. } = forecast;
+    let UpstreamForecast { commit_count, files, insertions, deletions, .. } = forecast;
     ui.result("coming", &counted(*commit_count, "commit"));
     for commit in &forecast.commits {
         let day = commit
@@ -160,7 +160,7 @@ fn show_rules(ui: &Ui, has_file: bool, rules: &ForkRules, touched: &[String]) {
     if !has_file {
         return ui.result("rules", "none: the fork has no FORK.md");
     }
-    let command = |command: &Command| {
+    let command = |command: &TimedCommand| {
         let line = command.line.trim_end().replace('\n', "; ");
         format!("{line} (at most {} s)", command.timeout_secs)
     };

@@ -12,7 +12,7 @@ use super::{ForkliftDirs, block_on_stoppable};
 use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
-use crate::rules::search::{Method, Search};
+use crate::rules::search::{Search, SearchMethod};
 use crate::rules::words::counted;
 use crate::ui::Ui;
 
@@ -77,7 +77,7 @@ async fn report(
     let facts = facts.ok_or_else(|| {
         Failure::new(ForkliftExit::Machine, format!("git knows nothing of commit {}", line[at]))
     })?;
-    let exact = search.method() == Method::OneByOne;
+    let exact = search.method() == SearchMethod::OneByOne;
     ui.event(
         "first",
         &json!({

@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use host::git::{SealedRepo, UserRepo};
-use merge::ladder::history::{Learned, PastEnds};
-use merge::ladder::structure::StructureRecord;
+use merge::resolver::history::{HistoryRange, Learned};
+use merge::resolver::structure::StructureRecord;
 use model::exit::ForkliftExit;
 use model::id::{BranchName, Sha};
 use tempfile::TempDir;
 
 use crate::exit::{Failure, OrExit};
-use crate::flow::ladder::{learn_kept, save_learned};
 use crate::flow::observe::{find_repo, fork_key};
+use crate::flow::resolver::{learn_kept, save_learned};
 use crate::flow::structure::{load_record, record_file};
 
 /// A fork whose past is looked at. Nothing is fetched, and the checkout is not touched.
@@ -48,13 +48,13 @@ impl ForkHistory {
     }
 
     /// The ends of its past.
-    pub(super) fn ends(&self) -> PastEnds<'_> {
-        PastEnds { tip: &self.tip, upstream: &self.upstream }
+    pub(super) fn range(&self) -> HistoryRange<'_> {
+        HistoryRange { tip: &self.tip, upstream: &self.upstream }
     }
 
     /// What its past teaches, as far as possible from what was kept.
     pub(super) async fn learned(&self, cache: &Path) -> Result<Learned, Failure> {
-        learn_kept(&self.sealed, self.ends(), &self.kept_at(cache)).await
+        learn_kept(&self.sealed, self.range(), &self.kept_at(cache)).await
     }
 
     /// How a program that knows languages did here, if one was tried in a run.

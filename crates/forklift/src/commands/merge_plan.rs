@@ -7,18 +7,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 use host::git::{ObjectFormat, SealedRepo};
-use merge::ladder::decide::Trust;
-use merge::ladder::history::{PastEnds, learn};
-use merge::ladder::rule::Rules;
-use merge::ladder::table::Table;
-use merge::ladder::{Climb, ClimbOptions, Ends, Remade, climb};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::history::{HistoryRange, learn};
+use merge::resolver::rule::ResolveRules;
+use merge::resolver::table::Table;
+use merge::resolver::{
+    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
+};
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde_json::{Value, json};
 
 use super::block_on;
 use crate::exit::{OrExit, Outcome};
-use crate::flow::ladder::learn_kept;
+use crate::flow::resolver::learn_kept;
 use crate::ui::Ui;
 
 /// Merge two commits as far as possible without an agent, and print the plan as JSON
@@ -34,8 +36,8 @@ pub(crate) struct MergePlanArgs {
     #[arg(value_parser = Sha::parse)]
     theirs: Sha,
     /// How sure an answer must be, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = Trust::parse)]
-    trust: Trust,
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = TrustThreshold::parse)]
+    trust: TrustThreshold,
     /// A folder that keeps what was learned from this fork's merges, from call to call
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -48,21 +50,21 @@ pub(crate) struct MergePlanArgs {
 pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
     let plan = block_on(async {
         let repo = open(args);
-        let ends = PastEnds { tip: &args.ours, upstream: &args.theirs };
+        let range = HistoryRange { tip: &args.ours, upstream: &args.theirs };
         let learned = match &args.state {
-            Some(folder) => learn_kept(&repo, ends, &folder.join("learned.json")).await?,
-            None => learn(&repo, ends, None).await.or_exit(ForkliftExit::Machine)?,
+            Some(folder) => learn_kept(&repo, range, &folder.join("learned.json")).await?,
+            None => learn(&repo, range, None).await.or_exit(ForkliftExit::Machine)?,
         };
-        let options = ClimbOptions {
+        let options = ResolveOptions {
             trust: args.trust,
-            rules: &Rules::default(),
+            rules: &ResolveRules::default(),
             table: Table::shipped(),
             knowledge: &learned.knowledge,
             structure: None,
-            remade: &Remade::new(),
+            regenerated: &RegeneratedFiles::new(),
         };
-        let ends = Ends { ours: args.ours.clone(), theirs: args.theirs.clone() };
-        climb(&repo, &ends, options).await.or_exit(ForkliftExit::Machine)
+        let heads = MergeHeads { ours: args.ours.clone(), theirs: args.theirs.clone() };
+        resolve_conflicts(&repo, &heads, options).await.or_exit(ForkliftExit::Machine)
     })?;
     match &args.out {
         Some(file) => {
@@ -87,13 +89,14 @@ fn open(args: &MergePlanArgs) -> SealedRepo {
     }
 }
 
-fn document(plan: &Climb) -> Value {
+fn document(plan: &ResolvedMerge) -> Value {
     let unresolved: Vec<_> = plan.rest.iter().map(|brief| &brief.path).collect();
     let by: BTreeMap<String, String> = plan
         .receipts
         .iter()
         .map(|receipt| {
-            let steps: Vec<&str> = receipt.steps.iter().map(|step| step.grade.as_str()).collect();
+            let steps: Vec<&str> =
+                receipt.steps.iter().map(|step| step.answer_class.as_str()).collect();
             (receipt.path.to_string(), format!("{:.3} {}", receipt.confidence, steps.join("; ")))
         })
         .collect();

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use merge::ladder::decide::Trust;
-use merge::ladder::history::{self, Learned, Tried};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::history::{self, Learned, ReplayedMerge};
 use model::exit::ForkliftExit;
 use serde_json::json;
 
 use super::history::ForkHistory;
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::rules::replay_page::{Replayed, render_html, render_text};
+use crate::rules::replay_page::{ReplaySummary, render_html, render_text};
 use crate::ui::Ui;
 
 /// Repeat the merges of this fork, and show which needed no person
@@ -27,8 +27,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// How sure an answer must be to count, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = Trust::parse)]
-    trust: Trust,
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = TrustThreshold::parse)]
+    trust: TrustThreshold,
     /// Write a page to look at in a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
     let (learned, tried) = block_on(replay(ui, args, &places))?;
     let shown = tried.len().saturating_sub(args.last.unwrap_or(usize::MAX));
     let Learned { skipped, one_sided, .. } = learned;
-    let replayed = Replayed::new(&tried[shown..], args.trust.share(), skipped, one_sided);
+    let replayed = ReplaySummary::new(&tried[shown..], args.trust.share(), skipped, one_sided);
     if let Some(file) = &args.html {
         host::file::write_atomic(file, render_html(&replayed).as_bytes(), 0o644)
             .or_exit(ForkliftExit::Machine)?;
@@ -57,12 +57,13 @@ async fn replay(
     ui: &Ui,
     args: &ReplayArgs,
     places: &ForkliftDirs,
-) -> Result<(Learned, Vec<Tried>), Failure> {
+) -> Result<(Learned, Vec<ReplayedMerge>), Failure> {
     let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
     let ui = ui.without_events();
     ui.phase("replay", "merging again what was merged before");
-    let watch = |tried: &Tried| ui.progress("merge", &format!("merge {}", tried.merge.short()));
-    let replayed = history::replay(&fork.sealed, fork.ends(), args.trust, watch).await;
+    let watch =
+        |tried: &ReplayedMerge| ui.progress("merge", &format!("merge {}", tried.merge.short()));
+    let replayed = history::replay(&fork.sealed, fork.range(), args.trust, watch).await;
     let (learned, tried) = replayed.or_exit(ForkliftExit::Machine)?;
     // The next run need not learn it again.
     fork.keep(&places.cache, &learned)?;

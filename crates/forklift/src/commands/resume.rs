@@ -11,7 +11,7 @@ use super::run::{run_from, run_in};
 use crate::cli::RunArgs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::metadata::Metadata;
-use crate::flow::resume::{Earlier, load_args};
+use crate::flow::resume::{EarlierRun, load_args};
 use crate::ui::Ui;
 
 /// Continue from the workspace of a run that is stuck, out of time or refused
@@ -55,7 +55,7 @@ pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
-    let earlier = Earlier::load(&dir, args.answer)?;
+    let earlier = EarlierRun::load(&dir, args.answer)?;
     run_from(ui, &asked(&dir, resume)?, &places, Some(earlier))
 }
 

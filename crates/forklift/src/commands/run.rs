@@ -21,7 +21,7 @@ use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::metadata::{Metadata, Phase, Settings, VERSION};
 use crate::flow::observe::{Observation, Sight, find_repo, observe};
 use crate::flow::pull::ForgePlan;
-use crate::flow::resume::{Earlier, save_args};
+use crate::flow::resume::{EarlierRun, save_args};
 use crate::flow::run::Run;
 use crate::flow::sealed::save_plan;
 use crate::rules::judge::Verdict;
@@ -44,7 +44,7 @@ pub(crate) fn run_from(
     ui: &Ui,
     args: &RunArgs,
     places: &ForkliftDirs,
-    earlier: Option<Earlier>,
+    earlier: Option<EarlierRun>,
 ) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
@@ -61,7 +61,7 @@ pub(super) async fn begin<'a>(
     ui: &'a Ui,
     args: &RunArgs,
     places: &ForkliftDirs,
-    earlier: Option<Earlier>,
+    earlier: Option<EarlierRun>,
     cancel: Cancel,
 ) -> Result<(Run<'a>, FileLock), Failure> {
     let request = RunRequest::check(args, places).await?;
@@ -134,10 +134,10 @@ fn task<'a>(
     seen: &Observation,
     args: &RunArgs,
     settings: &Settings,
-    earlier: Option<&Earlier>,
+    earlier: Option<&EarlierRun>,
 ) -> AgentTask<'a> {
     let context = seen.fork_file.as_ref().map(|file| file.words.clone());
-    let words = earlier.map(Earlier::words);
+    let words = earlier.map(EarlierRun::words);
     let session = earlier.and_then(|earlier| earlier.session(&args.provider));
     let prompt = match (&session, &words) {
         (Some(_), Some(words)) => render_follow_up(words, args.timeout),
@@ -163,7 +163,7 @@ fn first_metadata(
     seen: &Observation,
     args: &RunArgs,
     choice: BackendChoice,
-    earlier: Option<&Earlier>,
+    earlier: Option<&EarlierRun>,
 ) -> Metadata {
     let image = choice.kind.uses_image().then(|| args.image.clone());
     let rules = seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default();
@@ -196,8 +196,8 @@ fn first_metadata(
         check: None,
         regenerate: Vec::new(),
         merged_alone: false,
-        ladder: None,
-        conflicts: earlier.map(Earlier::conflicts).unwrap_or_default(),
+        resolver: None,
+        conflicts: earlier.map(EarlierRun::conflicts).unwrap_or_default(),
         agent_box: None,
         agent: None,
         stuck: None,

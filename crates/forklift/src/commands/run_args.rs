@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use merge::ladder::decide::{Trust, TrustError};
+use merge::resolver::decide::{TrustError, TrustThreshold};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::DEFAULT_IMAGE;
 
@@ -49,7 +49,7 @@ pub(crate) struct RunArgs {
     /// How: a merge commit, or the fork's commits rebased on top of upstream's [default: what FORK.md says, else merge]
     #[arg(long, value_name = "HOW", value_enum)]
     pub(crate) strategy: Option<Strategy>,
-    /// How sure an answer to a conflict must be for it to be settled without an agent, from 0 to 1; 1 is never [default: what
+    /// How sure an answer to a conflict must be for it to be resolved without an agent, from 0 to 1; 1 is never [default: what
     /// FORK.md says, else 0.9]
     #[arg(long, value_name = "SHARE", value_parser = parse_trust)]
     pub(crate) trust: Option<f64>,
@@ -150,7 +150,7 @@ impl Default for RunArgs {
 }
 
 fn parse_trust(text: &str) -> Result<f64, TrustError> {
-    Trust::parse(text).map(Trust::share)
+    TrustThreshold::parse(text).map(TrustThreshold::share)
 }
 
 /// Ten minutes: as long as a run usually takes.

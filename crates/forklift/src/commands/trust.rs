@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use merge::ladder::history::Learned;
-use merge::ladder::record::{Record, Tally};
-use merge::ladder::structure::StructureRecord;
-use merge::ladder::table::Table;
+use merge::resolver::history::Learned;
+use merge::resolver::record::{PrecisionRecord, PrecisionTally};
+use merge::resolver::structure::StructureRecord;
+use merge::resolver::table::Table;
 use model::exit::ForkliftExit;
 use serde_json::json;
 
@@ -44,18 +44,18 @@ pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
             "skipped": learned.skipped,
             "one_sided": learned.one_sided,
             "structure": structure.map(|structure| structure.program),
-            "grades": rows,
+            "answer_classes": rows,
         }));
     } else {
         ui.page(&render(&learned, structure.as_ref()));
-        ui.table(&["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"], rows.iter().map(Row::cells));
+        ui.table(&["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"], rows.iter().map(TrustRow::cells));
     }
     Ok(ForkliftExit::Success)
 }
 
 #[derive(serde::Serialize)]
-struct Row {
-    grade: String,
+struct TrustRow {
+    answer_class: String,
     cases: f64,
     agreed: f64,
     here: f64,
@@ -63,28 +63,32 @@ struct Row {
 }
 
 /// The most used first.
-fn rows(learned: &Learned, structure: Option<&StructureRecord>) -> Vec<Row> {
+fn rows(learned: &Learned, structure: Option<&StructureRecord>) -> Vec<TrustRow> {
     let table = Table::shipped();
     let records =
         [Some(&learned.knowledge.record), structure.map(|it| &it.record)].into_iter().flatten();
-    let row = |record: &Record, grade: &str, tally: &Tally| Row {
-        grade: grade.to_owned(),
+    let row = |record: &PrecisionRecord, answer_class: &str, tally: &PrecisionTally| TrustRow {
+        answer_class: answer_class.to_owned(),
         cases: tally.cases,
         agreed: tally.agreed,
-        here: record.worth(table, grade),
-        elsewhere: table.grades.get(grade).copied().unwrap_or(0.5),
+        here: record.precision(table, answer_class),
+        elsewhere: table.answer_classes.get(answer_class).copied().unwrap_or(0.5),
     };
-    let mut rows: Vec<Row> = records
-        .flat_map(|record| record.grades().map(move |(grade, tally)| row(record, grade, tally)))
+    let mut rows: Vec<TrustRow> = records
+        .flat_map(|record| {
+            record
+                .answer_classes()
+                .map(move |(answer_class, tally)| row(record, answer_class, tally))
+        })
         .collect();
     rows.sort_by(|one, other| other.cases.total_cmp(&one.cases));
     rows
 }
 
-impl Row {
+impl TrustRow {
     fn cells(&self) -> Vec<String> {
         vec![
-            self.grade.clone(),
+            self.answer_class.clone(),
             format!("{:.1}", self.cases),
             format!("{:.1}", self.agreed),
             format!("{:.2}", self.here),

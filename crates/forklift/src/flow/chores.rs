@@ -12,7 +12,7 @@ use serde_json::json;
 use super::metadata::{ChoreSummary, Phase};
 use super::run::Run;
 use crate::exit::{Failure, OrExit};
-use crate::rules::fork_file::Command;
+use crate::rules::fork_file::TimedCommand;
 use crate::rules::judge::Verdict;
 
 /// Where a result is tried, beside the agent's workspace. Both are removed afterwards.
@@ -88,7 +88,7 @@ impl Run<'_> {
     fn check_site(
         &self,
         name: &str,
-        command: &Command,
+        command: &TimedCommand,
     ) -> Result<engine::agent_run::BoxLayout, Failure> {
         let mut site = self.site(name, command.timeout_secs)?;
         site.workspace = self.dir.path().join(CHECK_WORKSPACE);
@@ -99,7 +99,7 @@ impl Run<'_> {
     pub(super) async fn run_chore(
         &self,
         site: engine::agent_run::BoxLayout,
-        command: &Command,
+        command: &TimedCommand,
     ) -> Result<ChoreSummary, Failure> {
         let name = site.name.clone();
         let mut chore = BoxCommand::shell(site, &command.line);

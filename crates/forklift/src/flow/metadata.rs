@@ -8,13 +8,13 @@ use engine::record::ExitRecord;
 use engine::workspace::WorkspaceNotes;
 use jiff::Timestamp;
 use merge::contract::Contract;
-use merge::ladder::decide::Trust;
+use merge::resolver::decide::TrustThreshold;
 use model::id::{BranchName, RunId, Sha};
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
-use super::ladder::Ladder;
+use super::resolver::ResolverSummary;
 use crate::cli::AgentWhen;
 use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
@@ -52,9 +52,9 @@ pub(crate) struct Metadata {
     /// Git could merge by itself, so no agent was started.
     #[serde(default)]
     pub(crate) merged_alone: bool,
-    /// What was settled without a model, and what was left.
-    #[serde(default)]
-    pub(crate) ladder: Option<Ladder>,
+    /// Conflicts that the resolver resolved without a model, and those it left.
+    #[serde(default, alias = "ladder")]
+    pub(crate) resolver: Option<ResolverSummary>,
     /// What git could not merge by itself, with the reason.
     #[serde(default)]
     pub(crate) conflicts: Vec<String>,
@@ -135,9 +135,10 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// How sure an answer to a conflict must be: what the person says, else what the fork rules, else the usual.
-    pub(crate) fn trust(&self) -> Trust {
-        let said = self.trust.or(self.rules.trust).and_then(|share| Trust::new(share).ok());
-        said.unwrap_or(Trust::USUAL)
+    pub(crate) fn trust(&self) -> TrustThreshold {
+        let said =
+            self.trust.or(self.rules.trust).and_then(|share| TrustThreshold::new(share).ok());
+        said.unwrap_or(TrustThreshold::DEFAULT)
     }
 }
 

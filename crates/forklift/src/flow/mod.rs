@@ -2,7 +2,6 @@
 
 mod chores;
 pub(crate) mod fork_lock;
-pub(crate) mod ladder;
 pub(crate) mod metadata;
 mod notify;
 pub(crate) mod observe;
@@ -11,6 +10,7 @@ pub(crate) mod publish;
 pub(crate) mod pull;
 mod regenerate;
 mod resolve_target;
+pub(crate) mod resolver;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod sealed;

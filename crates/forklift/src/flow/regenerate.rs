@@ -1,19 +1,19 @@
-//! Files that a program makes: the fork's own commands run in a box, on the merge as far as it is settled, and the files
+//! Files that a program makes: the fork's own commands run in a box, on the merge as far as it is resolved, and the files
 //! that the fork ruled about are taken from there. Nothing else that the commands leave is looked at.
 
 use std::path::Path;
 
 use engine::workspace::{make_checkout, make_harness_state};
 use host::git::{CommitDraft, SealedRepo};
-use merge::ladder::{Climb, Made, Remade};
 use merge::path::TreePath;
+use merge::resolver::{RegeneratedFile, RegeneratedFiles, ResolvedMerge};
 use model::exit::ForkliftExit;
 use sandbox::spec::BoxUser;
 
 use super::metadata::ChoreSummary;
 use super::run::{Run, host_identity};
 use crate::exit::{Failure, OrExit};
-use crate::rules::fork_file::Command;
+use crate::rules::fork_file::TimedCommand;
 
 /// Where the commands run; both are removed afterwards.
 const WORKSPACE: &str = "regenerate-workspace";
@@ -31,33 +31,33 @@ impl Run<'_> {
     pub(super) async fn regenerate(
         &mut self,
         repo: &SealedRepo,
-        climb: &Climb,
-    ) -> Result<Remade, Failure> {
+        resolved: &ResolvedMerge,
+    ) -> Result<RegeneratedFiles, Failure> {
         let mut commands: Vec<&str> = Vec::new();
-        for (_, how) in &climb.regenerate {
+        for (_, how) in &resolved.regenerate {
             if !commands.contains(&how.command.as_str()) {
                 commands.push(&how.command);
             }
         }
         if commands.is_empty() {
-            return Ok(Remade::new());
+            return Ok(RegeneratedFiles::new());
         }
         self.ui.phase("regenerate", "running the commands that make files anew in a box");
-        self.lay_out_merge(repo, climb).await?;
+        self.lay_out_merge(repo, resolved).await?;
         let mut ended = Vec::new();
         for line in commands {
             ended.push(self.run_regeneration(line).await?);
         }
-        let made = |(path, how): &(TreePath, merge::ladder::rule::Regenerate)| {
+        let made = |(path, how): &(TreePath, merge::resolver::rule::Regenerate)| {
             let end = ended.iter().find(|end| end.command == how.command);
             let failure = end.filter(|end| !end.passed()).map(last_words);
             let workspace = self.dir.path().join(WORKSPACE);
-            (path.clone(), failure.map_or_else(|| take(&workspace, path), Made::Failed))
+            (path.clone(), failure.map_or_else(|| take(&workspace, path), RegeneratedFile::Failed))
         };
-        let remade = climb.regenerate.iter().map(made).collect();
+        let regenerated = resolved.regenerate.iter().map(made).collect();
         self.meta.regenerate = ended;
         self.remove_folders(&[WORKSPACE, STATE])?;
-        Ok(remade)
+        Ok(regenerated)
     }
 
     async fn run_regeneration(&self, line: &str) -> Result<ChoreSummary, Failure> {
@@ -66,18 +66,22 @@ impl Run<'_> {
         let mut site = self.site(&name, timeout_secs)?;
         site.workspace = self.dir.path().join(WORKSPACE);
         site.harness_state = self.dir.path().join(STATE);
-        self.run_chore(site, &Command { line: line.to_owned(), timeout_secs }).await
+        self.run_chore(site, &TimedCommand { line: line.to_owned(), timeout_secs }).await
     }
 
-    /// The merge as far as it is settled, as a checkout where nobody has been; what is open has git's markers in it.
-    async fn lay_out_merge(&self, repo: &SealedRepo, climb: &Climb) -> Result<(), Failure> {
+    /// The merge as far as it is resolved, as a checkout where nobody has been; what is open has git's markers in it.
+    async fn lay_out_merge(
+        &self,
+        repo: &SealedRepo,
+        resolved: &ResolvedMerge,
+    ) -> Result<(), Failure> {
         self.remove_folders(&[WORKSPACE, STATE])?;
         let pins = &self.meta.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let identity = host_identity();
-        let (when, message) = (self.meta.started_at, "as far as it is settled\n");
+        let (when, message) = (self.meta.started_at, "as far as it is resolved\n");
         let wish = CommitDraft {
-            tree: &climb.tree,
+            tree: &resolved.tree,
             parents: &parents,
             identity: &identity,
             when,
@@ -94,17 +98,17 @@ impl Run<'_> {
 }
 
 /// A file of a folder in which somebody else's program was at work.
-fn take(workspace: &Path, path: &TreePath) -> Made {
+fn take(workspace: &Path, path: &TreePath) -> RegeneratedFile {
     let Ok(name) = std::str::from_utf8(path.as_bytes()) else {
-        return Made::Failed("its name is no text".to_owned());
+        return RegeneratedFile::Failed("its name is no text".to_owned());
     };
     match host::safe_read::read_beneath(workspace, name, FILE_CAP) {
         Ok(Some(file)) if file.truncated => {
-            Made::Failed(format!("what it made is larger than {} MiB", FILE_CAP >> 20))
+            RegeneratedFile::Failed(format!("what it made is larger than {} MiB", FILE_CAP >> 20))
         }
-        Ok(Some(file)) => Made::Text(file.bytes),
-        Ok(None) => Made::Failed("it took the file away".to_owned()),
-        Err(_) => Made::Failed("what it left there is no regular file".to_owned()),
+        Ok(Some(file)) => RegeneratedFile::Text(file.bytes),
+        Ok(None) => RegeneratedFile::Failed("it took the file away".to_owned()),
+        Err(_) => RegeneratedFile::Failed("what it left there is no regular file".to_owned()),
     }
 }
 

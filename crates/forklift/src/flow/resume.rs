@@ -34,7 +34,7 @@ pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
 }
 
 /// A run that stopped short of its aim.
-pub(crate) struct Earlier {
+pub(crate) struct EarlierRun {
     meta: Metadata,
     project: ProjectName,
     verdict: Verdict,
@@ -43,7 +43,7 @@ pub(crate) struct Earlier {
     context: Option<String>,
 }
 
-impl Earlier {
+impl EarlierRun {
     /// Looks at a run and says whether it can be gone on from.
     pub(crate) fn load(dir: &RunDir, answer: Option<String>) -> Result<Self, Failure> {
         let meta: Metadata = load_metadata(dir).or_exit(ForkliftExit::Machine)?;
@@ -113,8 +113,8 @@ impl Earlier {
     }
 
     /// What the agent is told of it.
-    pub(crate) fn words(&self) -> prompt::Earlier<'_> {
-        prompt::Earlier {
+    pub(crate) fn words(&self) -> prompt::EarlierAttempt<'_> {
+        prompt::EarlierAttempt {
             ended: &self.ended,
             note: self.meta.stuck.as_deref().filter(|_| self.verdict == Verdict::Stuck),
             answer: self.answer.as_deref(),

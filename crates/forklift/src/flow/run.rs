@@ -18,13 +18,13 @@ use engine::workspace::{
 use forge::NewPull;
 use host::git::{CommitDraft, GitIdentity, GitLog, OldValue, SealedRepo, UserRepo};
 use host::signal::Cancel;
-use merge::clean::{Conflict, MergeAttempt, MergeWish, try_merge};
+use merge::clean::{Conflict, MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
     Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract,
     observe_contract, render_contract,
 };
-use merge::ladder::decide::Trust;
 use merge::rebase::{RebaseAttempt, try_rebase};
+use merge::resolver::decide::TrustThreshold;
 use model::exit::ForkliftExit;
 use model::id::{RunId, Sha};
 use model::redact::Redactor;
@@ -38,11 +38,11 @@ use run_store::run_dir::RunDir;
 use sandbox::spec::BoxUser;
 use serde_json::json;
 
-use super::ladder::Handover;
 use super::metadata::{Metadata, Phase, Publication};
 use super::notify::notify;
 use super::publish;
 use super::pull::{ForgePlan, open_pull};
+use super::resolver::Handover;
 use super::show::show_end;
 use crate::cli::AgentWhen;
 use crate::exit::{Failure, OrExit, Outcome};
@@ -214,7 +214,7 @@ impl Run<'_> {
         );
         let name = import_ref(self.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;
         let when = self.meta.started_at;
-        let wish = MergeWish { message: &message, identity: &identity, when, name: &name };
+        let wish = MergeOptions { message: &message, identity: &identity, when, name: &name };
         let done = match strategy {
             Strategy::Merge => {
                 let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
@@ -222,7 +222,7 @@ impl Run<'_> {
                     MergeAttempt::Clean { commit, .. } => Some(commit),
                     MergeAttempt::Conflicts(conflicts) => {
                         self.note_conflicts(&conflicts);
-                        return self.settle(&repo, wish).await;
+                        return self.merge_with_resolver(&repo, wish).await;
                     }
                     MergeAttempt::Unrelated => {
                         self.ui.note("the histories have nothing in common");
@@ -242,31 +242,35 @@ impl Run<'_> {
         Ok(Alone::Done)
     }
 
-    /// Settles conflicts as far as that is trusted. A merge that is all settled needs no agent, unless work of the fork
+    /// Settles conflicts as far as that is trusted. A merge that is all resolved needs no agent, unless work of the fork
     /// would be lost by it: then somebody has to look at all of it.
-    async fn settle(&mut self, repo: &SealedRepo, wish: MergeWish<'_>) -> Result<Alone, Failure> {
-        if self.meta.settings.trust() == Trust::NEVER {
+    async fn merge_with_resolver(
+        &mut self,
+        repo: &SealedRepo,
+        wish: MergeOptions<'_>,
+    ) -> Result<Alone, Failure> {
+        if self.meta.settings.trust() == TrustThreshold::NEVER {
             return Ok(Alone::Rest(None));
         }
-        let climb = self.climb(repo).await?;
-        let MergeWish { identity, message, when, name } = wish;
-        if !climb.rest.is_empty() {
-            let handover = self.hand_over(repo, &climb, identity, message).await?;
+        let resolved = self.resolve_conflicts(repo).await?;
+        let MergeOptions { identity, message, when, name } = wish;
+        if !resolved.rest.is_empty() {
+            let handover = self.hand_over(repo, &resolved, identity, message).await?;
             return Ok(Alone::Rest(Some(handover)));
         }
         let parents = [self.meta.pins.base.clone(), self.meta.pins.upstream.clone()];
-        let made = CommitDraft { tree: &climb.tree, parents: &parents, identity, when, message };
+        let made = CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
         let commit = repo.commit_tree(made).await.or_exit(ForkliftExit::Machine)?;
         repo.update_ref(name, &commit, OldValue::Missing).await.or_exit(ForkliftExit::Machine)?;
         self.take_result(repo, &commit, HOST_IDENTITY).await?;
         let lost = self.meta.contract.as_ref().is_some_and(|contract| contract.lost);
         if lost && !self.meta.settings.accept_loss {
-            self.ui.note("settling all of it would lose work of the fork: the agent looks at it");
-            (self.meta.evidence, self.meta.contract, self.meta.ladder) = (None, None, None);
+            self.ui.note("resolving all of it would lose work of the fork: the agent looks at it");
+            (self.meta.evidence, self.meta.contract, self.meta.resolver) = (None, None, None);
             return Ok(Alone::Rest(None));
         }
         self.meta.merged_alone = true;
-        self.ui.note("every conflict is settled: no agent is needed");
+        self.ui.note("every conflict is resolved: no agent is needed");
         Ok(Alone::Done)
     }
 
@@ -281,7 +285,7 @@ impl Run<'_> {
         let found = evidence::gather(repo, &pins, tip, identity, Bounds::default()).await;
         self.meta.evidence = Some(found.or_exit(ForkliftExit::Machine)?);
         self.meta.contract = self.account(repo, tip).await?;
-        self.compare_with_ladder(repo, tip).await
+        self.compare_with_resolver(repo, tip).await
     }
 
     fn read_rebase(&mut self, attempt: RebaseAttempt) -> Option<Sha> {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use engine::box_command::BoxCommand;
 use engine::workspace::{give, make_harness_state};
 use host::git::SealedRepo;
-use merge::ladder::history::PastEnds;
-use merge::ladder::structure::{
-    Answers, Question, Structure, StructureRecord, Structured, learn_structure,
+use merge::resolver::history::HistoryRange;
+use merge::resolver::structure::{
+    Answers, RatedMerger, StructuralMerger, StructureRecord, ThreeVersions, learn_structure,
 };
 use model::exit::ForkliftExit;
 use sandbox::spec::{BoxLimits, BoxUser, MIB, ProgramMount};
@@ -68,10 +68,10 @@ impl<'a> Mergiraf<'a> {
     /// What its answers are worth in this fork: learned from the newest merges and kept beside what else is learned.
     pub(super) async fn record(&self, repo: &SealedRepo) -> Result<StructureRecord, Failure> {
         let pins = &self.run.meta.pins;
-        let ends = PastEnds { tip: &pins.base, upstream: &pins.upstream };
+        let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
         let file = record_file(&self.run.cache, &fork_key(&self.run.repo));
         let kept = load_record(&file);
-        let learned = learn_structure(repo, ends, kept.clone(), self).await;
+        let learned = learn_structure(repo, range, kept.clone(), self).await;
         let learned = learned.or_exit(ForkliftExit::Machine)?;
         if kept.as_ref() != Some(&learned) && !self.is_broken.get() {
             let text = serde_json::to_vec(&learned).or_exit(ForkliftExit::Internal)?;
@@ -81,11 +81,11 @@ impl<'a> Mergiraf<'a> {
     }
 
     /// With its record, for the ladder.
-    pub(super) fn with<'b>(&'b self, record: &'b StructureRecord) -> Structured<'b> {
-        Structured { program: self, record }
+    pub(super) fn with<'b>(&'b self, record: &'b StructureRecord) -> RatedMerger<'b> {
+        RatedMerger { program: self, record }
     }
 
-    async fn ask(&self, questions: &[Question]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+    async fn ask(&self, questions: &[ThreeVersions]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let run = self.run;
         run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
         let folder = |name: &str| run.dir.path().join(name);
@@ -114,12 +114,12 @@ impl<'a> Mergiraf<'a> {
     }
 }
 
-impl Structure for Mergiraf<'_> {
+impl StructuralMerger for Mergiraf<'_> {
     fn program(&self) -> &str {
         &self.version
     }
 
-    fn settle<'a>(&'a self, questions: &'a [Question]) -> Answers<'a> {
+    fn merge_files<'a>(&'a self, questions: &'a [ThreeVersions]) -> Answers<'a> {
         Box::pin(async move {
             match self.ask(questions).await {
                 Ok(answers) => answers,
@@ -145,7 +145,7 @@ pub(crate) fn load_record(file: &Path) -> Option<StructureRecord> {
 }
 
 /// A folder for each question.
-fn lay_out(workspace: &Path, questions: &[Question]) -> std::io::Result<()> {
+fn lay_out(workspace: &Path, questions: &[ThreeVersions]) -> std::io::Result<()> {
     for (at, question) in questions.iter().enumerate() {
         let folder = workspace.join(at.to_string());
         fs::create_dir_all(&folder)?;

@@ -1,10 +1,10 @@
 //! What the agent is told about each conflict that is left.
 
-use merge::ladder::habit::Choice;
-use merge::ladder::nearby::Earlier;
-use merge::ladder::receipt::{Deed, Receipt};
-use merge::ladder::touch::Touch;
-use merge::ladder::{Brief, HunkBrief};
+use merge::resolver::habit::Resolution;
+use merge::resolver::nearby::EarlierResolution;
+use merge::resolver::receipt::{FileAction, Receipt};
+use merge::resolver::touch::Touch;
+use merge::resolver::{Brief, HunkBrief};
 
 /// Bytes of all briefs together: an agent that has to read more than this reads nothing.
 const CAP: usize = 256 * 1024;
@@ -12,7 +12,7 @@ const CAP: usize = 256 * 1024;
 /// Renders the briefs as one page, with what the agent may have to run again.
 pub(crate) fn render_briefs(briefs: &[Brief], receipts: &[Receipt]) -> String {
     let mut page = format!(
-        "# What is left of the merge\n\n{} conflicts are left. Everything that is not named here is settled: leave it as it is.\n",
+        "# What is left of the merge\n\n{} conflicts are left. Everything that is not named here is resolved: leave it as it is.\n",
         briefs.len()
     );
     page.push_str(&made_anew(receipts));
@@ -29,12 +29,12 @@ pub(crate) fn render_briefs(briefs: &[Brief], receipts: &[Receipt]) -> String {
 
 /// Files that were made from what the agent may still change.
 fn made_anew(receipts: &[Receipt]) -> String {
-    let remade = receipts.iter().filter(|receipt| receipt.deed == Deed::Remade);
+    let regenerated = receipts.iter().filter(|receipt| receipt.action == FileAction::Regenerated);
     let line = |receipt: &Receipt| {
         let command = receipt.steps.iter().find_map(|step| step.program.as_deref());
         format!("- {}: `{}`\n", receipt.path, command.unwrap_or_default())
     };
-    let lines: String = remade.map(line).collect();
+    let lines: String = regenerated.map(line).collect();
     if lines.is_empty() {
         return lines;
     }
@@ -48,7 +48,7 @@ fn render_brief(brief: &Brief) -> String {
     for path in &brief.also {
         text.push_str(&format!("- the same conflict: {path}\n"));
     }
-    text.push_str(&format!("- not settled because: {}\n", brief.why));
+    text.push_str(&format!("- not resolved because: {}\n", brief.why));
     text.push_str(&commits("the fork's commits that touched it", &brief.ours_commits));
     text.push_str(&commits("upstream's commits that touched it", &brief.theirs_commits));
     text.push_str(&earlier(&brief.nearby));
@@ -58,7 +58,7 @@ fn render_brief(brief: &Brief) -> String {
     if let Some(structure) = &brief.structure {
         text.push_str(&format!(
             "\nA program that knows the language ({}, {:.0} %) proposes:\n\n{}",
-            structure.grade,
+            structure.answer_class,
             structure.confidence * 100.0,
             fenced(&structure.text)
         ));
@@ -74,11 +74,11 @@ fn commits(title: &str, touches: &[Touch]) -> String {
     format!("- {title}:\n{}", touches.iter().map(line).collect::<String>())
 }
 
-fn earlier(nearby: &[Earlier]) -> String {
+fn earlier(nearby: &[EarlierResolution]) -> String {
     if nearby.is_empty() {
         return String::new();
     }
-    let line = |one: &Earlier| {
+    let line = |one: &EarlierResolution| {
         let hunks: Vec<String> = one
             .hunks
             .iter()
@@ -99,32 +99,32 @@ fn earlier(nearby: &[Earlier]) -> String {
     format!("- what earlier merges did nearby:\n{}", nearby.iter().map(line).collect::<String>())
 }
 
-fn file_words(choice: Choice) -> &'static str {
+fn file_words(choice: Resolution) -> &'static str {
     match choice {
-        Choice::Ours => "kept the fork's version",
-        Choice::Theirs => "took upstream's version",
-        Choice::Absent => "left it deleted",
-        Choice::Base => "went back to the common ancestor",
-        Choice::OursTheirs
-        | Choice::TheirsOurs
-        | Choice::Apart
-        | Choice::Touching
-        | Choice::BothOurs
-        | Choice::BothTheirs
-        | Choice::Other => "made a version of both",
+        Resolution::Ours => "kept the fork's version",
+        Resolution::Theirs => "took upstream's version",
+        Resolution::Absent => "left it deleted",
+        Resolution::Base => "went back to the common ancestor",
+        Resolution::OursTheirs
+        | Resolution::TheirsOurs
+        | Resolution::Apart
+        | Resolution::Touching
+        | Resolution::BothOurs
+        | Resolution::BothTheirs
+        | Resolution::Other => "made a version of both",
     }
 }
 
-fn hunk_words(choice: Choice) -> &'static str {
+fn hunk_words(choice: Resolution) -> &'static str {
     match choice {
-        Choice::Ours => "as the fork has it",
-        Choice::Theirs => "as upstream has it",
-        Choice::Absent => "left away",
-        Choice::Base => "as before",
-        Choice::OursTheirs | Choice::BothOurs => "both, the fork's first",
-        Choice::TheirsOurs | Choice::BothTheirs => "both, upstream's first",
-        Choice::Apart | Choice::Touching => "both changes in one",
-        Choice::Other => "written anew",
+        Resolution::Ours => "as the fork has it",
+        Resolution::Theirs => "as upstream has it",
+        Resolution::Absent => "left away",
+        Resolution::Base => "as before",
+        Resolution::OursTheirs | Resolution::BothOurs => "both, the fork's first",
+        Resolution::TheirsOurs | Resolution::BothTheirs => "both, upstream's first",
+        Resolution::Apart | Resolution::Touching => "both changes in one",
+        Resolution::Other => "written anew",
     }
 }
 
@@ -141,7 +141,7 @@ fn render_hunk(number: usize, hunk: &HunkBrief) -> String {
             from.map_or_else(String::new, |merge| format!(", as in merge {}", merge.short()));
         text.push_str(&format!(
             "\nPerhaps ({}{from}, {:.0} %):\n\n{}",
-            proposal.grade,
+            proposal.answer_class,
             proposal.confidence * 100.0,
             fenced(&proposal.text)
         ));
@@ -160,8 +160,8 @@ fn fenced(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use merge::clean::ConflictKind;
-    use merge::ladder::Proposal;
     use merge::path::TreePath;
+    use merge::resolver::Proposal;
 
     use super::*;
 
@@ -180,17 +180,17 @@ mod tests {
                 theirs: "t\n".to_owned(),
                 proposals: vec![Proposal {
                     text: "p\n".to_owned(),
-                    grade: "memory".to_owned(),
+                    answer_class: "memory".to_owned(),
                     confidence: 0.5,
                     learned_from: None,
                 }],
             }],
             structure: None,
-            nearby: vec![Earlier {
+            nearby: vec![EarlierResolution {
                 merge: model::id::Sha::parse(&"ab".repeat(20)).expect("a commit"),
                 path: TreePath::new(path.as_bytes()),
-                choice: Choice::Other,
-                hunks: [(Choice::Ours, 2)].into(),
+                choice: Resolution::Other,
+                hunks: [(Resolution::Ours, 2)].into(),
             }],
             ours_commits: Vec::new(),
             theirs_commits: Vec::new(),

@@ -3,8 +3,9 @@
 //! The rules stand between two lines of `---` at the very top. They are strict: a key that is not known, or a value that
 //! cannot be, stops the run before anything is started, because a rule that is silently not kept is worse than none.
 
-use merge::ladder::decide::Trust;
-use merge::ladder::rule::{Regenerate, RegenerateFrom, Rules, Ruling};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::hunk::Side;
+use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
 use serde::{Deserialize, Serialize};
 
 use super::strategy::Strategy;
@@ -25,9 +26,9 @@ const MOST_SECS: u64 = 86_400;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct ForkRules {
     /// Run in the workspace before the agent starts.
-    pub(crate) setup: Option<Command>,
+    pub(crate) setup: Option<TimedCommand>,
     /// Must pass on the result.
-    pub(crate) check: Option<Command>,
+    pub(crate) check: Option<TimedCommand>,
     /// What is merged, unless a flag says otherwise.
     pub(crate) target: Option<Target>,
     /// How, unless a flag says otherwise.
@@ -62,14 +63,6 @@ pub(crate) struct Resolve {
     pub(crate) regenerate: Option<String>,
 }
 
-/// One of the two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Side {
-    Ours,
-    Theirs,
-}
-
 impl ForkRules {
     /// The seconds that a command has which makes a file anew.
     pub(crate) fn regenerate_secs(&self) -> u64 {
@@ -77,21 +70,18 @@ impl ForkRules {
     }
 
     /// The rulings for the ladder.
-    pub(crate) fn ladder_rules(&self) -> Rules {
-        self.resolve.iter().fold(Rules::default(), |rules, resolve| {
-            let from = match resolve.take {
-                Some(Side::Ours) => RegenerateFrom::Ours,
-                Some(Side::Theirs) | None => RegenerateFrom::Theirs,
-            };
+    pub(crate) fn resolve_rules(&self) -> ResolveRules {
+        self.resolve.iter().fold(ResolveRules::default(), |rules, resolve| {
+            let from = resolve.take.unwrap_or(Side::Theirs);
             let ruling = match (&resolve.regenerate, resolve.take, resolve.trust) {
                 (Some(command), ..) => {
-                    Ruling::Regenerate(Regenerate { from, command: command.clone() })
+                    PathRule::Regenerate(Regenerate { from, command: command.clone() })
                 }
-                (None, Some(Side::Ours), _) => Ruling::Ours,
-                (None, Some(Side::Theirs), _) => Ruling::Theirs,
+                (None, Some(Side::Ours), _) => PathRule::Ours,
+                (None, Some(Side::Theirs), _) => PathRule::Theirs,
                 (None, None, trust) => {
-                    let trust = trust.and_then(|share| Trust::new(share).ok());
-                    Ruling::Trust(trust.unwrap_or(Trust::NEVER))
+                    let trust = trust.and_then(|share| TrustThreshold::new(share).ok());
+                    PathRule::Trust(trust.unwrap_or(TrustThreshold::NEVER))
                 }
             };
             rules.with(&resolve.path, ruling)
@@ -101,7 +91,7 @@ impl ForkRules {
 
 /// A line for the shell, and the time that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Command {
+pub(crate) struct TimedCommand {
     pub(crate) line: String,
     pub(crate) timeout_secs: u64,
 }
@@ -140,7 +130,7 @@ pub(crate) enum ForkFileFault {
 /// As the rules are written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-struct Written {
+struct ForkRulesText {
     setup: Option<String>,
     setup_timeout: Option<u64>,
     check: Option<String>,
@@ -183,7 +173,7 @@ fn split_rules(text: &str) -> Result<Option<(&str, &str)>, ForkFileFault> {
 }
 
 fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
-    let written: Written = serde_saphyr::from_str(text).map_err(|error| {
+    let written: ForkRulesText = serde_saphyr::from_str(text).map_err(|error| {
         let words = error.to_string();
         ForkFileFault::Shape(words.lines().next().unwrap_or_default().to_owned())
     })?;
@@ -229,7 +219,7 @@ fn check_resolve(resolve: &Resolve) -> Result<(), ForkFileFault> {
 }
 
 fn check_trust(key: &'static str, share: Option<f64>) -> Result<(), ForkFileFault> {
-    let good = share.is_none_or(|share| Trust::new(share).is_ok());
+    let good = share.is_none_or(|share| TrustThreshold::new(share).is_ok());
     if good { Ok(()) } else { Err(ForkFileFault::Trust { key }) }
 }
 
@@ -239,7 +229,7 @@ fn command(
     time_key: &'static str,
     time: Option<u64>,
     usual: u64,
-) -> Result<Option<Command>, ForkFileFault> {
+) -> Result<Option<TimedCommand>, ForkFileFault> {
     let Some(line) = line else {
         return match time {
             Some(_) => Err(ForkFileFault::Alone { key: time_key, needs: key }),
@@ -253,7 +243,7 @@ fn command(
     if !(1..=MOST_SECS).contains(&timeout_secs) {
         return Err(ForkFileFault::Time { key: time_key });
     }
-    Ok(Some(Command { line, timeout_secs }))
+    Ok(Some(TimedCommand { line, timeout_secs }))
 }
 
 #[cfg(test)]
@@ -279,7 +269,7 @@ mod tests {
         let file = parse_fork_file(text).expect("good");
         assert_eq!(file.words, "Keep it.\n");
         let rules = file.rules;
-        let setup = Command { line: "npm ci".to_owned(), timeout_secs: 60 };
+        let setup = TimedCommand { line: "npm ci".to_owned(), timeout_secs: 60 };
         assert_eq!(rules.setup, Some(setup));
         let check = rules.check.expect("a check");
         assert_eq!((check.line.as_str(), check.timeout_secs), ("npm test\nnpm run lint\n", 600));
@@ -289,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn rulings_about_conflicts_reach_the_ladder() {
+    fn rulings_about_conflicts_reach_the_resolver() {
         let text = "---\ntrust: 0.95\nresolve:\n  - {path: docs, take: theirs}\n  - {path: src/auth, trust: 1}\n  \
                     - {path: Cargo.lock, regenerate: cargo update -w}\n---\n";
         let rules = parse_fork_file(text).expect("good").rules;
         assert_eq!(rules.trust, Some(0.95));
-        let ladder = rules.ladder_rules();
-        assert_eq!(ladder.ruling_at(b"docs/a.md"), Some(&Ruling::Theirs));
-        assert_eq!(ladder.trust_at(b"src/auth/x", Trust::USUAL), Trust::NEVER);
-        assert!(matches!(ladder.ruling_at(b"Cargo.lock"), Some(Ruling::Regenerate(_))));
+        let rules = rules.resolve_rules();
+        assert_eq!(rules.rule_at(b"docs/a.md"), Some(&PathRule::Theirs));
+        assert_eq!(rules.trust_at(b"src/auth/x", TrustThreshold::DEFAULT), TrustThreshold::NEVER);
+        assert!(matches!(rules.rule_at(b"Cargo.lock"), Some(PathRule::Regenerate(_))));
     }
 
     #[test]

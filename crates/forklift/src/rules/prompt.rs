@@ -20,12 +20,12 @@ pub(crate) struct Briefing<'a> {
     pub(crate) check: Option<&'a str>,
     /// Paths whose version in the fork must survive.
     pub(crate) protect: &'a [String],
-    pub(crate) earlier: Option<Earlier<'a>>,
+    pub(crate) earlier: Option<EarlierAttempt<'a>>,
 }
 
 /// What an earlier run left.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Earlier<'a> {
+pub(crate) struct EarlierAttempt<'a> {
     /// How it ended.
     pub(crate) ended: &'a str,
     /// The agent's own note.
@@ -44,7 +44,7 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
              {target}; there are no remotes and no network to fetch from). Keep what the fork added; where upstream now \
              does the same, take upstream's way. Do not rewrite history and do not switch to another branch. If \
              `/harness-state/conflicts.md` is there, read it first: it lists the conflicts that are left, with both sides and what \
-             is known about them. If `git status` shows a merge in progress, everything else has been settled and staged: \
+             is known about them. If `git status` shows a merge in progress, everything else has been resolved and staged: \
              resolve only what that file lists and conclude the merge with `git commit --no-edit`."
         ),
         Strategy::Rebase => format!(
@@ -88,7 +88,7 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
 }
 
 /// What is said when the same conversation goes on: the agent knows the rest.
-pub(crate) fn render_follow_up(earlier: &Earlier<'_>, timeout_secs: u64) -> String {
+pub(crate) fn render_follow_up(earlier: &EarlierAttempt<'_>, timeout_secs: u64) -> String {
     let mut text = format!(
         "Go on with your task from where you stopped ({}). The workspace is as you left it; STUCK.md, if you wrote it, has \
          been taken away and should be written again only if you need another decision.\n",
@@ -146,7 +146,8 @@ mod tests {
     fn everything_that_binds_the_agent_is_told() {
         let branch = BranchName::parse("main").expect("legal");
         let protect = ["vendor/".to_owned()];
-        let earlier = Earlier { ended: "stuck", note: Some("which?"), answer: Some("the left") };
+        let earlier =
+            EarlierAttempt { ended: "stuck", note: Some("which?"), answer: Some("the left") };
         let prompt = render_prompt(&Briefing {
             instruction: Some("Take theirs in docs."),
             check: Some("make test"),

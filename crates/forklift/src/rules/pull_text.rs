@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use merge::ladder::receipt::Receipt;
 use merge::path::TreePath;
+use merge::resolver::receipt::Receipt;
 
 use super::strategy::Strategy;
 use super::target::Target;
-use crate::flow::ladder::Ladder;
 use crate::flow::metadata::Metadata;
+use crate::flow::resolver::ResolverSummary;
 
 /// Commits that are listed; more are counted.
 const LISTED: usize = 50;
@@ -50,9 +50,9 @@ pub(crate) fn render_pull(
     parts.extend(rebase_note(meta));
     parts.push(section("What comes from upstream", &commits(incoming)));
     parts.push(section("Conflicts", &conflicts(meta)));
-    if let Some(ladder) = &meta.ladder {
-        parts.push(section("Settled without a model", &receipts(ladder)));
-        parts.extend(after_the_agent(ladder).map(|text| section("What else was touched", &text)));
+    if let Some(resolver) = &meta.resolver {
+        parts.push(section("Resolved without a model", &receipts(resolver)));
+        parts.extend(after_the_agent(resolver).map(|text| section("What else was touched", &text)));
     }
     parts.push(section("What was decided here", &decisions(meta)));
     parts.extend(
@@ -102,16 +102,16 @@ fn conflicts(meta: &Metadata) -> String {
 }
 
 /// Grouped by what was done, most of a kind first; each with how sure it was and what it was learned from.
-fn receipts(ladder: &Ladder) -> String {
-    if ladder.receipts.is_empty() {
+fn receipts(resolver: &ResolverSummary) -> String {
+    if resolver.receipts.is_empty() {
         return "Nothing: every conflict was left to the agent.".to_owned();
     }
     let mut groups: BTreeMap<String, Vec<&Receipt>> = BTreeMap::new();
-    for receipt in &ladder.receipts {
-        let rungs: BTreeSet<String> =
-            receipt.steps.iter().map(|step| step.rung.to_string()).collect();
-        let rungs: Vec<String> = rungs.into_iter().collect();
-        let title = format!("{} (by {})", receipt.deed.as_str(), rungs.join(", "));
+    for receipt in &resolver.receipts {
+        let strategies: BTreeSet<String> =
+            receipt.steps.iter().map(|step| step.strategy.to_string()).collect();
+        let strategies: Vec<String> = strategies.into_iter().collect();
+        let title = format!("{} (by {})", receipt.action.as_str(), strategies.join(", "));
         groups.entry(title).or_default().push(receipt);
     }
     let mut lines = Vec::new();
@@ -155,15 +155,15 @@ fn receipt_line(receipt: &Receipt) -> String {
 }
 
 /// What the agent did beside what was left to it.
-fn after_the_agent(ladder: &Ladder) -> Option<String> {
+fn after_the_agent(resolver: &ResolverSummary) -> Option<String> {
     let list = |title: &str, paths: &[TreePath]| {
         let shown =
             paths.iter().take(LISTED).map(|path| format!("- `{}`", path_text(&path.to_string())));
         (!paths.is_empty()).then(|| format!("{title}\n\n{}", shown.collect::<Vec<_>>().join("\n")))
     };
     let parts: Vec<String> = [
-        list("Settled files that the agent changed again:", &ladder.changed_after),
-        list("Files that were in no conflict:", &ladder.outside),
+        list("Resolved files that the agent changed again:", &resolver.changed_after),
+        list("Files that were in no conflict:", &resolver.outside),
     ]
     .into_iter()
     .flatten()

@@ -1,7 +1,7 @@
 //! What a replay says: numbers, a small chart for the terminal, a page for a browser. Pure.
 
-use merge::ladder::history::{Skipped, Tried};
-use merge::ladder::replay::Score;
+use merge::resolver::history::{ReplayedMerge, Skipped};
+use merge::resolver::replay::ReplayScore;
 use model::escape::escape_line;
 use serde::Serialize;
 
@@ -9,54 +9,54 @@ use super::words::counted;
 
 /// A replay, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Replayed {
+pub(crate) struct ReplaySummary {
     pub(crate) trust: f64,
     pub(crate) merges: usize,
     /// Merges that git could do alone.
     pub(crate) clean: usize,
     /// What would have come of the others.
-    pub(crate) score: Score,
+    pub(crate) score: ReplayScore,
     pub(crate) skipped: Vec<Skipped>,
     /// Merges with conflicts that ended as one side was.
     pub(crate) one_sided: usize,
     pub(crate) median_merge_ms: u64,
-    pub(crate) median_ladder_ms: u64,
+    pub(crate) median_resolver_ms: u64,
     /// Oldest first.
     #[serde(skip)]
-    fates: Vec<(String, Fate)>,
+    outcomes: Vec<(String, ReplayOutcome)>,
 }
 
 /// What would have become of one merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum ReplayOutcome {
     Clean,
     Agreed,
     Differed,
     Asked,
 }
 
-impl Fate {
+impl ReplayOutcome {
     const ALL: [Self; 4] = [Self::Clean, Self::Agreed, Self::Differed, Self::Asked];
 
-    fn of(tried: &Tried) -> Self {
+    fn of(tried: &ReplayedMerge) -> Self {
         match tried {
-            Tried { conflicts: 0, .. } => Self::Clean,
-            Tried { score: Score { merges_settled: 0, .. }, .. } => Self::Asked,
-            Tried { score: Score { merges_agreed: 0, .. }, .. } => Self::Differed,
-            Tried { .. } => Self::Agreed,
+            ReplayedMerge { conflicts: 0, .. } => Self::Clean,
+            ReplayedMerge { score: ReplayScore { merges_resolved: 0, .. }, .. } => Self::Asked,
+            ReplayedMerge { score: ReplayScore { merges_agreed: 0, .. }, .. } => Self::Differed,
+            ReplayedMerge { .. } => Self::Agreed,
         }
     }
 
     fn words(self) -> &'static str {
         match self {
             Self::Clean => "git alone",
-            Self::Agreed => "settled as people did",
-            Self::Differed => "settled otherwise",
+            Self::Agreed => "resolved as people did",
+            Self::Differed => "resolved otherwise",
             Self::Asked => "asked somebody",
         }
     }
 
-    fn sign(self) -> char {
+    fn symbol(self) -> char {
         match self {
             Self::Clean => '.',
             Self::Agreed => '+',
@@ -75,30 +75,33 @@ impl Fate {
     }
 }
 
-impl Replayed {
+impl ReplaySummary {
     /// Sums up what was tried.
     pub(crate) fn new(
-        tried: &[Tried],
+        tried: &[ReplayedMerge],
         trust: f64,
         skipped: Vec<Skipped>,
         one_sided: usize,
     ) -> Self {
-        let fate = |tried: &Tried| (tried.merge.short().to_owned(), Fate::of(tried));
+        let outcome =
+            |tried: &ReplayedMerge| (tried.merge.short().to_owned(), ReplayOutcome::of(tried));
         Self {
             trust,
             merges: tried.len(),
             clean: tried.iter().filter(|tried| tried.conflicts == 0).count(),
-            score: tried.iter().fold(Score::default(), |sum, tried| sum.plus(tried.score)),
+            score: tried.iter().fold(ReplayScore::default(), |sum, tried| sum.plus(tried.score)),
             skipped,
             one_sided,
             median_merge_ms: median(tried.iter().map(|tried| tried.merge_ms)),
-            median_ladder_ms: median(tried.iter().map(|tried| tried.merge_ms + tried.ladder_ms)),
-            fates: tried.iter().map(fate).collect(),
+            median_resolver_ms: median(
+                tried.iter().map(|tried| tried.merge_ms + tried.resolver_ms),
+            ),
+            outcomes: tried.iter().map(outcome).collect(),
         }
     }
 
-    fn count(&self, fate: Fate) -> usize {
-        self.fates.iter().filter(|(_, one)| *one == fate).count()
+    fn count(&self, outcome: ReplayOutcome) -> usize {
+        self.outcomes.iter().filter(|(_, one)| *one == outcome).count()
     }
 }
 
@@ -109,10 +112,10 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 }
 
 const BAR: usize = 40;
-const SIGNS_IN_A_ROW: usize = 60;
+const SYMBOLS_IN_A_ROW: usize = 60;
 
 /// For a terminal.
-pub(crate) fn render_text(replayed: &Replayed) -> String {
+pub(crate) fn render_text(replayed: &ReplaySummary) -> String {
     if replayed.merges == 0 {
         return "No merge of upstream was found in this fork's history.\n".to_owned();
     }
@@ -121,12 +124,12 @@ pub(crate) fn render_text(replayed: &Replayed) -> String {
         counted(replayed.merges, "merge"),
         replayed.trust
     );
-    for fate in Fate::ALL {
-        let count = replayed.count(fate);
+    for outcome in ReplayOutcome::ALL {
+        let count = replayed.count(outcome);
         let bar = "#".repeat(count * BAR / replayed.merges);
-        text += &format!("  {} {:<22} {count:>5}  {bar}\n", fate.sign(), fate.words());
+        text += &format!("  {} {:<22} {count:>5}  {bar}\n", outcome.symbol(), outcome.words());
     }
-    text += &format!("\n{}\n\n", signs(replayed));
+    text += &format!("\n{}\n\n", symbols(replayed));
     for line in numbers(replayed) {
         text += &format!("{line}\n");
     }
@@ -139,31 +142,32 @@ pub(crate) fn render_text(replayed: &Replayed) -> String {
     text
 }
 
-/// One sign for each merge, oldest first.
-fn signs(replayed: &Replayed) -> String {
-    let signs: Vec<char> = replayed.fates.iter().map(|(_, fate)| fate.sign()).collect();
+/// One symbol for each merge, oldest first.
+fn symbols(replayed: &ReplaySummary) -> String {
+    let symbols: Vec<char> =
+        replayed.outcomes.iter().map(|(_, outcome)| outcome.symbol()).collect();
     let rows =
-        signs.chunks(SIGNS_IN_A_ROW).map(|row| format!("  {}", row.iter().collect::<String>()));
+        symbols.chunks(SYMBOLS_IN_A_ROW).map(|row| format!("  {}", row.iter().collect::<String>()));
     rows.collect::<Vec<_>>().join("\n")
 }
 
-fn numbers(replayed: &Replayed) -> [String; 3] {
-    let Score { merges, merges_settled, merges_agreed, files, files_settled, files_agreed } =
+fn numbers(replayed: &ReplaySummary) -> [String; 3] {
+    let ReplayScore { merges, merges_resolved, merges_agreed, files, files_resolved, files_agreed } =
         replayed.score;
     [
         format!(
-            "files in conflict: {files}; settled {}, of those as people did {}",
-            share(files_settled, files),
-            share(files_agreed, files_settled)
+            "files in conflict: {files}; resolved {}, of those as people did {}",
+            share(files_resolved, files),
+            share(files_agreed, files_resolved)
         ),
         format!(
-            "merges in conflict: {merges}; settled whole {}, of those as people did {}",
-            share(merges_settled, merges),
-            share(merges_agreed, merges_settled)
+            "merges in conflict: {merges}; resolved whole {}, of those as people did {}",
+            share(merges_resolved, merges),
+            share(merges_agreed, merges_resolved)
         ),
         format!(
             "median time of a merge: {} ms with git alone, {} ms with the ladder",
-            replayed.median_merge_ms, replayed.median_ladder_ms
+            replayed.median_merge_ms, replayed.median_resolver_ms
         ),
     ]
 }
@@ -176,24 +180,24 @@ fn share(part: usize, whole: usize) -> String {
 }
 
 /// For a browser: one file that loads nothing.
-pub(crate) fn render_html(replayed: &Replayed) -> String {
-    let cell = |(merge, fate): &(String, Fate)| {
+pub(crate) fn render_html(replayed: &ReplaySummary) -> String {
+    let cell = |(merge, outcome): &(String, ReplayOutcome)| {
         format!(
             "<i title=\"{merge}: {}\" style=\"background:{}\"></i>",
-            fate.words(),
-            fate.colour()
+            outcome.words(),
+            outcome.colour()
         )
     };
-    let legend = |fate: Fate| {
+    let legend = |outcome: ReplayOutcome| {
         format!(
             "<li><i style=\"background:{}\"></i> {}: {}</li>",
-            fate.colour(),
-            fate.words(),
-            replayed.count(fate)
+            outcome.colour(),
+            outcome.words(),
+            replayed.count(outcome)
         )
     };
-    let cells: String = replayed.fates.iter().map(cell).collect();
-    let legend: String = Fate::ALL.map(legend).concat();
+    let cells: String = replayed.outcomes.iter().map(cell).collect();
+    let legend: String = ReplayOutcome::ALL.map(legend).concat();
     let facts: String =
         numbers(replayed).map(|line| format!("<p>{}</p>", escape_html(&line))).concat();
     let left_out = if replayed.one_sided > 0 {
@@ -230,29 +234,29 @@ mod tests {
 
     use super::*;
 
-    fn tried(conflicts: usize, settled: usize, agreed: usize) -> Tried {
-        let whole = usize::from(conflicts > 0 && settled == conflicts);
-        Tried {
+    fn tried(conflicts: usize, resolved: usize, agreed: usize) -> ReplayedMerge {
+        let whole = usize::from(conflicts > 0 && resolved == conflicts);
+        ReplayedMerge {
             merge: Sha::parse(&"a".repeat(40)).unwrap(),
             conflicts,
-            score: Score {
+            score: ReplayScore {
                 merges: usize::from(conflicts > 0),
-                merges_settled: whole,
-                merges_agreed: usize::from(whole == 1 && agreed == settled),
+                merges_resolved: whole,
+                merges_agreed: usize::from(whole == 1 && agreed == resolved),
                 files: conflicts,
-                files_settled: settled,
+                files_resolved: resolved,
                 files_agreed: agreed,
             },
             merge_ms: 40,
-            ladder_ms: 10,
+            resolver_ms: 10,
         }
     }
 
-    fn replayed() -> Replayed {
+    fn replayed() -> ReplaySummary {
         let merge = Sha::parse(&"b".repeat(40)).unwrap();
         let skipped = vec![Skipped { merge, why: "<b>\u{1b}".to_owned() }];
         let all = [tried(0, 0, 0), tried(2, 2, 2), tried(1, 1, 0), tried(3, 1, 1)];
-        Replayed::new(&all, 0.9, skipped, 2)
+        ReplaySummary::new(&all, 0.9, skipped, 2)
     }
 
     #[test]
@@ -261,14 +265,14 @@ mod tests {
         4 merges of upstream, replayed in order at trust 0.9
 
           . git alone                  1  ##########
-          + settled as people did      1  ##########
-          ! settled otherwise          1  ##########
+          + resolved as people did      1  ##########
+          ! resolved otherwise          1  ##########
           ? asked somebody             1  ##########
 
           .+!?
 
-        files in conflict: 6; settled 4 (66 %), of those as people did 3 (75 %)
-        merges in conflict: 3; settled whole 2 (66 %), of those as people did 1 (50 %)
+        files in conflict: 6; resolved 4 (66 %), of those as people did 3 (75 %)
+        merges in conflict: 3; resolved whole 2 (66 %), of those as people did 1 (50 %)
         median time of a merge: 40 ms with git alone, 50 ms with the ladder
         left out: 2 merges that ended as one side was
         bbbbbbbbbbbb was left out: <b>\x1b
@@ -284,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_fork_without_merges_is_told_so() {
-        let text = render_text(&Replayed::new(&[], 0.9, Vec::new(), 0));
+        let text = render_text(&ReplaySummary::new(&[], 0.9, Vec::new(), 0));
         assert_eq!(text, "No merge of upstream was found in this fork's history.\n");
     }
 }

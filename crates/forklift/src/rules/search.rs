@@ -8,7 +8,7 @@ pub(crate) const MOST_ONE_BY_ONE: usize = 500;
 
 /// How a line is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum SearchMethod {
     /// Every commit in order.
     OneByOne,
     /// The middle of what is left.
@@ -18,7 +18,7 @@ pub(crate) enum Method {
 /// A search over the commits `0..count`, of which the last is known to conflict.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
-    method: Method,
+    method: SearchMethod,
     /// All before this are known not to conflict, as far as the method goes.
     clean: usize,
     /// This one conflicts.
@@ -28,20 +28,21 @@ pub(crate) struct Search {
 impl Search {
     /// Begins with `count` commits; nothing if there are none.
     pub(crate) fn new(count: usize) -> Option<Self> {
-        let method = if count <= MOST_ONE_BY_ONE { Method::OneByOne } else { Method::Halving };
+        let method =
+            if count <= MOST_ONE_BY_ONE { SearchMethod::OneByOne } else { SearchMethod::Halving };
         Some(Self { method, clean: 0, conflicting: count.checked_sub(1)? })
     }
 
     /// How it goes about it.
-    pub(crate) fn method(&self) -> Method {
+    pub(crate) fn method(&self) -> SearchMethod {
         self.method
     }
 
     /// The commit to try next; nothing when the answer is known.
     pub(crate) fn next_trial(&self) -> Option<usize> {
         (self.clean < self.conflicting).then(|| match self.method {
-            Method::OneByOne => self.clean,
-            Method::Halving => usize::midpoint(self.clean, self.conflicting),
+            SearchMethod::OneByOne => self.clean,
+            SearchMethod::Halving => usize::midpoint(self.clean, self.conflicting),
         })
     }
 

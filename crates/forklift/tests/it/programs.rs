@@ -59,8 +59,8 @@ fn a_file_that_a_program_makes_is_made_anew_in_a_box_and_needs_no_agent() {
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(published(&person, "made.lock"), "all: a b c");
     assert_eq!(person.metadata("/merged_alone"), true);
-    let step = person.metadata("/ladder/receipts/0/steps/0");
-    assert_eq!((&step["rung"], &step["version"]), (&"regenerate".into(), &1.into()), "{step}");
+    let step = person.metadata("/resolver/receipts/0/steps/0");
+    assert_eq!((&step["strategy"], &step["version"]), (&"regenerate".into(), &1.into()), "{step}");
     assert!(step["program"].as_str().is_some_and(|line| line.starts_with("echo all:")), "{step}");
     assert_eq!(person.metadata("/regenerate/0/ended/kind"), "exited");
     let run = person.only_run();
@@ -73,7 +73,7 @@ fn a_file_that_a_program_makes_is_made_anew_in_a_box_and_needs_no_agent() {
 }
 
 /// Takes the fork's side of the one file that is left, after finding the reason in its brief.
-fn settles(reason: &str) -> String {
+fn resolves(reason: &str) -> String {
     format!(
         "[[step]]\nrun = '''set -e\ngrep -qF {reason:?} /harness-state/conflicts.md
 git merge -q --no-edit upstream/main || true
@@ -85,11 +85,11 @@ git checkout -q --ours made.lock && git add made.lock && git commit -q --no-edit
 #[test]
 fn a_command_that_fails_sends_its_file_to_the_agent_with_the_reason() {
     let Some(person) = made_file(&rule("echo no such tool >&2; exit 3")) else { return };
-    let output = run(&person, &settles("status 3: no such tool"));
+    let output = run(&person, &resolves("status 3: no such tool"));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(published(&person, "made.lock"), "all: a b");
-    assert_eq!(person.metadata("/ladder/receipts").as_array().map(Vec::len), Some(0));
-    assert_eq!(person.metadata("/ladder/rest/0"), "made.lock");
+    assert_eq!(person.metadata("/resolver/receipts").as_array().map(Vec::len), Some(0));
+    assert_eq!(person.metadata("/resolver/rest/0"), "made.lock");
 }
 
 #[test]
@@ -103,9 +103,9 @@ fn what_a_command_made_badly_goes_to_the_agent() {
     ];
     for (rules, reason) in cases {
         let Some(person) = made_file(&rules) else { return };
-        let output = run(&person, &settles(reason));
+        let output = run(&person, &resolves(reason));
         assert_eq!(output.status, Some(0), "{reason}: {}", output.snapshot());
-        assert_eq!(person.metadata("/ladder/rest/0"), "made.lock", "{reason}");
+        assert_eq!(person.metadata("/resolver/rest/0"), "made.lock", "{reason}");
     }
 }
 
@@ -113,7 +113,7 @@ fn what_a_command_made_badly_goes_to_the_agent() {
 fn a_command_that_hangs_is_ended_by_its_own_clock() {
     let rules = rule("sleep 60").replace("---\nresolve", "---\nregenerate-timeout: 1\nresolve");
     let Some(person) = made_file(&rules) else { return };
-    let output = run(&person, &settles("out of time"));
+    let output = run(&person, &resolves("out of time"));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.metadata("/regenerate/0/ended/kind"), "out-of-time");
 }

@@ -2,7 +2,7 @@
 
 /// One case: its signs, whether it held, and how much it counts.
 pub(crate) struct Case {
-    pub(crate) signs: Vec<f64>,
+    pub(crate) features: Vec<f64>,
     pub(crate) held: bool,
     pub(crate) weight: f64,
 }
@@ -12,7 +12,7 @@ const STEPS: usize = 15;
 /// The weights that explain the cases best; `ridge` keeps them small, except for the first.
 pub(crate) fn fit(cases: &[Case], ridge: f64) -> Vec<f64> {
     let Some(first) = cases.first() else { return Vec::new() };
-    let mut weights = vec![0.0; first.signs.len()];
+    let mut weights = vec![0.0; first.features.len()];
     for _ in 0..STEPS {
         let step = newton_step(cases, &weights, ridge);
         let largest = step.iter().fold(0.0_f64, |largest, part| largest.max(part.abs()));
@@ -31,14 +31,15 @@ fn newton_step(cases: &[Case], weights: &[f64], ridge: f64) -> Vec<f64> {
         rows[at][at] = if at == 0 { 1e-6 } else { ridge };
         rows[at][size] = if at == 0 { 0.0 } else { -ridge * weights[at] };
     }
-    for Case { signs, held, weight } in cases {
-        let score: f64 = signs.iter().zip(weights).map(|(sign, weight)| sign * weight).sum();
+    for Case { features, held, weight } in cases {
+        let score: f64 =
+            features.iter().zip(weights).map(|(feature, weight)| feature * weight).sum();
         let share = 1.0 / (1.0 + (-score.clamp(-30.0, 30.0)).exp());
         let (miss, spread) = (f64::from(u8::from(*held)) - share, share * (1.0 - share));
         for at in 0..size {
-            rows[at][size] += weight * miss * signs[at];
+            rows[at][size] += weight * miss * features[at];
             for other in 0..size {
-                rows[at][other] += weight * spread * signs[at] * signs[other];
+                rows[at][other] += weight * spread * features[at] * features[other];
             }
         }
     }

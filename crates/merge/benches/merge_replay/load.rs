@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use host::git::{ObjectFormat, PastMerge, SealedRepo};
-use merge::ladder::knowledge::Knowledge;
-use merge::ladder::replay::PastFacts;
-use merge::ladder::table::Table;
-use merge::ladder::weigh::Scales;
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::replay::MergeFacts;
+use merge::resolver::scorer::Scorer;
+use merge::resolver::table::Table;
 use model::id::Sha;
 use serde::Deserialize;
 
@@ -24,8 +24,8 @@ pub(crate) struct Fork {
 
 pub(crate) struct Past {
     pub(crate) sha: Sha,
-    pub(crate) facts: PastFacts,
-    pub(crate) weigh_time: Duration,
+    pub(crate) facts: MergeFacts,
+    pub(crate) score_time: Duration,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +77,7 @@ async fn load_fork(name: &str, objects: &Path, rows: impl Iterator<Item = &Row>)
         let merge = PastMerge { sha: row.merge.clone(), ours, theirs };
         match stand_in::observe(&repo, scratch.path(), &merge).await {
             Ok(facts) => {
-                merges.push(Past { sha: merge.sha, weigh_time: time_weighing(&facts), facts });
+                merges.push(Past { sha: merge.sha, score_time: time_scoring(&facts), facts });
             }
             Err(error) => println!("{name} {}: {error}", merge.sha.short()),
         }
@@ -87,13 +87,13 @@ async fn load_fork(name: &str, objects: &Path, rows: impl Iterator<Item = &Row>)
 }
 
 /// Without a past: looking at the hunks is what takes time.
-fn time_weighing(facts: &PastFacts) -> Duration {
+fn time_scoring(facts: &MergeFacts) -> Duration {
     let knowledge = Knowledge::default();
-    let conflicts = facts.conflicts;
-    let scales = Scales { table: Table::shipped(), knowledge: &knowledge, conflicts };
+    let conflict_count = facts.conflict_count;
+    let scorer = Scorer { table: Table::shipped(), knowledge: &knowledge, conflict_count };
     let started = Instant::now();
-    for (dispute, _) in &facts.disputes {
-        std::hint::black_box(scales.weigh(dispute));
+    for (conflict, _) in &facts.conflicts {
+        std::hint::black_box(scorer.score(conflict));
     }
     started.elapsed()
 }

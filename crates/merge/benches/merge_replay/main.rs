@@ -1,4 +1,4 @@
-//! How much of real forks' merges the ladder settles, and how often as people did.
+//! How much of real forks' merges the ladder resolves, and how often as people did.
 //!
 //! `merge_replay --clones DIR --list FILE [--only NAME] [--table FILE] [--also FILE]`: the list has one merge of a public
 //! repository on each line, the folder its clone. git, rerere and mergiraf stand beside ours. With `--table` the shipped
@@ -18,10 +18,10 @@ mod train;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use merge::ladder::decide::Trust;
-use merge::ladder::knowledge::Knowledge;
-use merge::ladder::replay::{Score, relive};
-use merge::ladder::table::Table;
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::replay::{ReplayScore, replay_merge};
+use merge::resolver::table::Table;
 
 use load::{Fork, load_forks};
 use others::Tried;
@@ -49,7 +49,7 @@ fn main() {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let forks = runtime.block_on(load_forks(&wish.clones, &wish.list, wish.only.as_deref()));
-    println!("| way | files settled | agree | merges settled | agree | median time of a merge |");
+    println!("| way | files resolved | agree | merges resolved | agree | median time of a merge |");
     println!("|---|---|---|---|---|---|");
     alone(&forks);
     if let Some(file) = &wish.table {
@@ -74,11 +74,11 @@ fn main() {
     ratio(&forks);
 }
 
-/// Git settles no conflict by itself.
+/// Git resolves no conflict by itself.
 fn alone(forks: &[Fork]) {
     let merges = || forks.iter().flat_map(|fork| &fork.merges);
-    let files = merges().map(|merge| merge.facts.disputes.len()).sum();
-    let score = Score { files, merges: merges().count(), ..Score::default() };
+    let files = merges().map(|merge| merge.facts.conflicts.len()).sum();
+    let score = ReplayScore { files, merges: merges().count(), ..ReplayScore::default() };
     line("git alone", &score, others::median(merges().map(|merge| merge.facts.merge_time)));
 }
 
@@ -111,7 +111,7 @@ fn wish() -> Option<Wish> {
 }
 
 fn blind(forks: &[Fork], teachers: &[Fork]) {
-    let mut sum = [Score::default(); TRUSTS.len()];
+    let mut sum = [ReplayScore::default(); TRUSTS.len()];
     for group in 0..GROUPS {
         let of = |wanted: bool| {
             let numbered = forks.iter().enumerate();
@@ -127,8 +127,8 @@ fn blind(forks: &[Fork], teachers: &[Fork]) {
     show("blind", &sum, forks);
 }
 
-fn judge_all(forks: &[Fork], table: &Table) -> [Score; TRUSTS.len()] {
-    let mut sum = [Score::default(); TRUSTS.len()];
+fn judge_all(forks: &[Fork], table: &Table) -> [ReplayScore; TRUSTS.len()] {
+    let mut sum = [ReplayScore::default(); TRUSTS.len()];
     for fork in forks {
         for (sum, score) in sum.iter_mut().zip(judge_fork(fork, table)) {
             *sum = sum.plus(score);
@@ -138,32 +138,33 @@ fn judge_all(forks: &[Fork], table: &Table) -> [Score; TRUSTS.len()] {
 }
 
 /// In order, each merge before it is learned from.
-fn judge_fork(fork: &Fork, table: &Table) -> [Score; TRUSTS.len()] {
+fn judge_fork(fork: &Fork, table: &Table) -> [ReplayScore; TRUSTS.len()] {
     let mut knowledge = Knowledge::default();
-    let mut scores = [Score::default(); TRUSTS.len()];
+    let mut scores = [ReplayScore::default(); TRUSTS.len()];
     for merge in &fork.merges {
-        let settled = relive(table, &mut knowledge, &merge.sha, merge.facts.disputes.clone());
+        let replayed =
+            replay_merge(table, &mut knowledge, &merge.sha, merge.facts.conflicts.clone());
         for (score, trust) in scores.iter_mut().zip(TRUSTS) {
-            score.add(&settled, Trust::new(trust).unwrap());
+            score.add(&replayed, TrustThreshold::new(trust).unwrap());
         }
     }
     scores
 }
 
-fn show(name: &str, scores: &[Score], forks: &[Fork]) {
+fn show(name: &str, scores: &[ReplayScore], forks: &[Fork]) {
     let time = others::median(forks.iter().flat_map(ours_times));
     for (score, trust) in scores.iter().zip(TRUSTS) {
         line(&format!("{name} at {trust}"), score, time);
     }
 }
 
-fn line(name: &str, score: &Score, time: Duration) {
+fn line(name: &str, score: &ReplayScore, time: Duration) {
     println!(
         "| {name} | {} | {} | {} | {} | {:.0} ms |",
-        share(score.files_settled, score.files),
-        share(score.files_agreed, score.files_settled),
-        share(score.merges_settled, score.merges),
-        share(score.merges_agreed, score.merges_settled),
+        share(score.files_resolved, score.files),
+        share(score.files_agreed, score.files_resolved),
+        share(score.merges_resolved, score.merges),
+        share(score.merges_agreed, score.merges_resolved),
         time.as_secs_f64() * 1000.0
     );
 }
@@ -179,7 +180,7 @@ fn share(part: usize, whole: usize) -> String {
 /// What a merge takes with the ladder: git's part, reading the conflicts, weighing them.
 fn ours_times(fork: &Fork) -> impl Iterator<Item = Duration> {
     let time =
-        |merge: &load::Past| merge.facts.merge_time + merge.facts.read_time + merge.weigh_time;
+        |merge: &load::Past| merge.facts.merge_time + merge.facts.read_time + merge.score_time;
     fork.merges.iter().map(time)
 }
 

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use host::process::{RunLimits, run};
 use host::signal::Cancel;
-use merge::ladder::dispute::Dispute;
-use merge::ladder::gate::markers;
-use merge::ladder::hunk::hunks;
-use merge::ladder::replay::Score;
-use merge::ladder::structure::agrees;
+use merge::resolver::conflict::FileConflict;
+use merge::resolver::gate::markers;
+use merge::resolver::hunk::hunks;
+use merge::resolver::replay::ReplayScore;
+use merge::resolver::structure::agrees;
 use model::command::{CommandExit, CommandSpec};
 use testkit::Repo;
 
@@ -21,7 +21,7 @@ use crate::load::{Fork, Past};
 /// What came of it.
 #[derive(Default)]
 pub(crate) struct Tried {
-    pub(crate) score: Score,
+    pub(crate) score: ReplayScore,
     pub(crate) times: Vec<Duration>,
 }
 
@@ -37,19 +37,19 @@ const MERGIRAF_MERGES: usize = 20;
 const MERGIRAF_LIMIT: Duration = Duration::from_secs(6);
 
 type Answer = Option<Vec<u8>>;
-type Side = fn(&Dispute) -> Answer;
+type Side = fn(&FileConflict) -> Answer;
 
 impl Tried {
     fn add(&mut self, merge: &Past, answers: &[Answer], time: Duration) {
-        let disputes = &merge.facts.disputes;
-        let mut score = Score { merges: 1, files: disputes.len(), ..Score::default() };
-        for ((dispute, people), answer) in disputes.iter().zip(answers) {
+        let conflicts = &merge.facts.conflicts;
+        let mut score = ReplayScore { merges: 1, files: conflicts.len(), ..ReplayScore::default() };
+        for ((conflict, human), answer) in conflicts.iter().zip(answers) {
             let Some(text) = answer else { continue };
-            score.files_settled += 1;
-            score.files_agreed += usize::from(agrees(dispute, people, text));
+            score.files_resolved += 1;
+            score.files_agreed += usize::from(agrees(conflict, human, text));
         }
-        if score.files_settled == score.files && score.files > 0 {
-            score.merges_settled = 1;
+        if score.files_resolved == score.files && score.files > 0 {
+            score.merges_resolved = 1;
             score.merges_agreed = usize::from(score.files_agreed == score.files);
         }
         self.score = self.score.plus(score);
@@ -77,18 +77,20 @@ pub(crate) fn rerere(forks: &[Fork]) -> Tried {
 /// Makes the conflict, looks at what rerere makes of it, and concludes as people did.
 fn merge_again(repo: &Repo, number: usize, merge: &Past) -> (Vec<Answer>, Duration) {
     let files: Vec<Option<String>> =
-        merge.facts.disputes.iter().enumerate().map(|(at, one)| name_in(at, &one.0)).collect();
+        merge.facts.conflicts.iter().enumerate().map(|(at, one)| name_in(at, &one.0)).collect();
     if files.iter().all(Option::is_none) {
         return (vec![None; files.len()], Duration::ZERO);
     }
     let of = |side: Side| {
-        let disputes = merge.facts.disputes.iter().zip(&files);
-        disputes.filter_map(move |((dispute, _), name)| Some((name.clone()?, side(dispute))))
+        let conflicts = merge.facts.conflicts.iter().zip(&files);
+        conflicts.filter_map(move |((conflict, _), name)| Some((name.clone()?, side(conflict))))
     };
     repo.git(&["checkout", "--quiet", "--force", "--orphan", &format!("base{number}")]);
-    commit(repo, of(|dispute| bytes(&dispute.base)));
-    let sides: [(&str, Side); 2] =
-        [("ours", |dispute| bytes(&dispute.ours)), ("theirs", |dispute| bytes(&dispute.theirs))];
+    commit(repo, of(|conflict| bytes(&conflict.base)));
+    let sides: [(&str, Side); 2] = [
+        ("ours", |conflict| bytes(&conflict.ours)),
+        ("theirs", |conflict| bytes(&conflict.theirs)),
+    ];
     for (branch, side) in sides {
         let name = format!("{branch}{number}");
         repo.git(&["checkout", "--quiet", "--force", "-b", &name, &format!("base{number}")]);
@@ -104,8 +106,8 @@ fn merge_again(repo: &Repo, number: usize, merge: &Past) -> (Vec<Answer>, Durati
         (markers(&text) == 0).then_some(text)
     };
     let answers = files.iter().map(read).collect();
-    for ((_, people), name) in merge.facts.disputes.iter().zip(&files) {
-        write(repo, name.as_deref(), people.bytes.as_deref());
+    for ((_, human), name) in merge.facts.conflicts.iter().zip(&files) {
+        write(repo, name.as_deref(), human.bytes.as_deref());
     }
     repo.git(&["add", "--all"]);
     repo.git(&["commit", "--quiet", "--allow-empty", "--message=people"]);
@@ -113,12 +115,12 @@ fn merge_again(repo: &Repo, number: usize, merge: &Past) -> (Vec<Answer>, Durati
 }
 
 /// Texts of both sides get a plain name; rerere does not look at names.
-fn name_in(at: usize, dispute: &Dispute) -> Option<String> {
-    let has_hunks = hunks(&dispute.pieces).next().is_some();
-    dispute.texts().filter(|_| has_hunks).map(|_| format!("file{at}"))
+fn name_in(at: usize, conflict: &FileConflict) -> Option<String> {
+    let has_hunks = hunks(&conflict.pieces).next().is_some();
+    conflict.texts().filter(|_| has_hunks).map(|_| format!("file{at}"))
 }
 
-fn bytes(version: &Option<merge::ladder::dispute::Version>) -> Answer {
+fn bytes(version: &Option<merge::resolver::conflict::FileVersion>) -> Answer {
     version.as_ref()?.bytes.clone()
 }
 
@@ -155,8 +157,8 @@ pub(crate) async fn mergiraf(forks: &[Fork]) -> Option<(String, Tried)> {
         for merge in fork.merges.iter().rev().take(MERGIRAF_MERGES) {
             let started = Instant::now();
             let mut answers = Vec::new();
-            for (dispute, _) in &merge.facts.disputes {
-                answers.push(ask(&program, scratch.path(), dispute).await);
+            for (conflict, _) in &merge.facts.conflicts {
+                answers.push(ask(&program, scratch.path(), conflict).await);
             }
             tried.add(merge, &answers, started.elapsed());
         }
@@ -164,13 +166,13 @@ pub(crate) async fn mergiraf(forks: &[Fork]) -> Option<(String, Tried)> {
     Some((format!("{version} alone (the newest {MERGIRAF_MERGES} of each fork)"), tried))
 }
 
-async fn ask(program: &Path, folder: &Path, dispute: &Dispute) -> Answer {
-    let [base, ours, theirs] = dispute.texts()?;
+async fn ask(program: &Path, folder: &Path, conflict: &FileConflict) -> Answer {
+    let [base, ours, theirs] = conflict.texts()?;
     for (name, text) in [("base", base), ("ours", ours), ("theirs", theirs)] {
         fs::write(folder.join(name), text).unwrap();
     }
     let made = folder.join("made");
-    let path = format!("--path-name={}", dispute.path);
+    let path = format!("--path-name={}", conflict.path);
     let spec = CommandSpec::new(program)
         .args(["merge", "--timeout=4000", "--output=made", &path, "base", "ours", "theirs"])
         .cwd(folder);

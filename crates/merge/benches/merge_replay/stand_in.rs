@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use host::git::{GitError, PastMerge, SealedRepo};
-use merge::ladder::replay::{PastFacts, observe_past};
+use merge::resolver::replay::{MergeFacts, observe_merge};
 use sha2::{Digest, Sha256};
 use testkit::Repo;
 
@@ -18,14 +18,14 @@ pub(crate) async fn observe(
     repo: &SealedRepo,
     scratch: &Path,
     merge: &PastMerge,
-) -> Result<PastFacts, GitError> {
+) -> Result<MergeFacts, GitError> {
     for _ in 0..MOST {
-        match observe_past(repo, merge).await {
+        match observe_merge(repo, merge).await {
             Err(error) if let Some(id) = missing(&error.to_string()) => stand_in(scratch, &id),
             seen => return seen,
         }
     }
-    observe_past(repo, merge).await
+    observe_merge(repo, merge).await
 }
 
 /// The object that git names when it stops.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use merge::ladder::decide::best_texts;
-use merge::ladder::habit::{Choice, Shares};
-use merge::ladder::hunk::hunks;
-use merge::ladder::knowledge::{Knowledge, Settled};
-use merge::ladder::plain::look;
-use merge::ladder::replay::relive;
-use merge::ladder::table::Table;
-use merge::ladder::weigh::{choice_of, kind_of, sides_of, token_signs};
+use merge::resolver::analysis::analyze_hunk;
+use merge::resolver::decide::best_texts;
+use merge::resolver::habit::{Resolution, Shares};
+use merge::resolver::hunk::hunks;
+use merge::resolver::knowledge::{Knowledge, ReplayedConflict};
+use merge::resolver::replay::replay_merge;
+use merge::resolver::scorer::{choice_of, kind_of, sides_of, token_features};
+use merge::resolver::table::Table;
 use merge::three::text::bare;
 
 use crate::fit::{Case, fit};
@@ -17,7 +17,7 @@ use crate::load::Fork;
 
 /// No fork has more voice than so many cases.
 const TOKEN_VOICE: f64 = 120.0;
-const GRADE_VOICE: f64 = 40.0;
+const CLASS_VOICE: f64 = 40.0;
 const SCORE_VOICE: f64 = 300.0;
 
 /// The table that these forks teach.
@@ -28,11 +28,11 @@ pub(crate) fn learn_table(forks: &[&Fork]) -> Table {
         forks.iter().zip(&first).map(|(fork, table)| records_of(fork, table)).collect();
     let mut scores = Scores::default();
     for (at, (fork, table)) in forks.iter().zip(first).enumerate() {
-        let table = Table { grades: priors(&records, Some(at)), ..table };
+        let table = Table { answer_classes: priors(&records, Some(at)), ..table };
         scores.take(fork, &table);
     }
     Table {
-        grades: priors(&records, None),
+        answer_classes: priors(&records, None),
         by_hunks: fit(&scores.by_hunks, 1.0),
         whole: fit(&scores.whole, 1.0),
         ..first_table(&views, None)
@@ -41,28 +41,30 @@ pub(crate) fn learn_table(forks: &[&Fork]) -> Table {
 
 /// What needs no past: choices and token merges.
 struct View {
-    files: BTreeMap<String, BTreeMap<Choice, f64>>,
-    hunks: BTreeMap<String, BTreeMap<Choice, f64>>,
+    files: BTreeMap<String, BTreeMap<Resolution, f64>>,
+    hunks: BTreeMap<String, BTreeMap<Resolution, f64>>,
     tokens: Vec<(Vec<f64>, bool)>,
 }
 
 fn view(fork: &Fork) -> View {
     let mut view = View { files: BTreeMap::new(), hunks: BTreeMap::new(), tokens: Vec::new() };
     for merge in &fork.merges {
-        let conflicts = merge.facts.disputes.len();
-        for (dispute, people) in &merge.facts.disputes {
-            let kind = view.files.entry(kind_of(dispute)).or_default();
-            *kind.entry(people.choice).or_default() += 1.0;
-            let count = hunks(&dispute.pieces).count();
-            for (hunk, answer) in hunks(&dispute.pieces).zip(&people.hunks) {
-                let plain = look(hunk);
-                let choice =
-                    answer.as_ref().map_or(Choice::Other, |answer| choice_of(hunk, &plain, answer));
+        let conflict_count = merge.facts.conflicts.len();
+        for (conflict, human) in &merge.facts.conflicts {
+            let kind = view.files.entry(kind_of(conflict)).or_default();
+            *kind.entry(human.choice).or_default() += 1.0;
+            let count = hunks(&conflict.pieces).count();
+            for (hunk, answer) in hunks(&conflict.pieces).zip(&human.hunks) {
+                let analysis = analyze_hunk(hunk);
+                let choice = answer
+                    .as_ref()
+                    .map_or(Resolution::Other, |answer| choice_of(hunk, &analysis, answer));
                 let sides = view.hunks.entry(sides_of(hunk).to_owned()).or_default();
                 *sides.entry(choice).or_default() += 1.0;
-                if let Some(text) = plain.apart.as_ref().or(plain.touching.as_ref()) {
+                if let Some(text) = analysis.apart.as_ref().or(analysis.touching.as_ref()) {
                     let held = answer.as_ref().is_some_and(|answer| bare(answer) == bare(text));
-                    view.tokens.push((token_signs(&plain, count, conflicts).to_vec(), held));
+                    view.tokens
+                        .push((token_features(&analysis, count, conflict_count).to_vec(), held));
                 }
             }
         }
@@ -77,8 +79,8 @@ fn first_table(views: &[View], without: Option<usize>) -> Table {
     let mut cases = Vec::new();
     for view in others() {
         let weight = voice(TOKEN_VOICE, view.tokens.len());
-        cases.extend(view.tokens.iter().map(|(signs, held)| Case {
-            signs: signs.clone(),
+        cases.extend(view.tokens.iter().map(|(features, held)| Case {
+            features: features.clone(),
             held: *held,
             weight,
         }));
@@ -92,7 +94,7 @@ fn first_table(views: &[View], without: Option<usize>) -> Table {
 }
 
 fn shares<'a>(
-    counts: impl Iterator<Item = &'a BTreeMap<String, BTreeMap<Choice, f64>>>,
+    counts: impl Iterator<Item = &'a BTreeMap<String, BTreeMap<Resolution, f64>>>,
 ) -> BTreeMap<String, Shares> {
     let mut sums: BTreeMap<String, Shares> = BTreeMap::new();
     for (kind, choices) in counts.flatten() {
@@ -113,10 +115,10 @@ type Records = BTreeMap<String, (f64, f64)>;
 
 fn records_of(fork: &Fork, table: &Table) -> Records {
     let mut records = Records::new();
-    for (_, settled) in relived(fork, table) {
-        for one in &settled {
-            for (grade, agreed) in answers_of(one) {
-                let record = records.entry(grade).or_default();
+    for (_, replayed) in replayed(fork, table) {
+        for one in &replayed {
+            for (answer_class, agreed) in answers_of(one) {
+                let record = records.entry(answer_class).or_default();
                 record.0 += 1.0;
                 record.1 += f64::from(u8::from(agreed));
             }
@@ -125,29 +127,30 @@ fn records_of(fork: &Fork, table: &Table) -> Records {
     records
 }
 
-fn relived<'a>(
+fn replayed<'a>(
     fork: &'a Fork,
     table: &'a Table,
-) -> impl Iterator<Item = (usize, Vec<Settled>)> + 'a {
+) -> impl Iterator<Item = (usize, Vec<ReplayedConflict>)> + 'a {
     let mut knowledge = Knowledge::default();
     fork.merges.iter().map(move |merge| {
-        let settled = relive(table, &mut knowledge, &merge.sha, merge.facts.disputes.clone());
-        (settled.len(), settled)
+        let replayed =
+            replay_merge(table, &mut knowledge, &merge.sha, merge.facts.conflicts.clone());
+        (replayed.len(), replayed)
     })
 }
 
-fn answers_of(settled: &Settled) -> Vec<(String, bool)> {
-    let Settled { dispute, people, weighed } = settled;
+fn answers_of(replayed: &ReplayedConflict) -> Vec<(String, bool)> {
+    let ReplayedConflict { conflict, human, scored } = replayed;
     let mut answers = Vec::new();
-    if let Some(whole) = &weighed.whole {
-        let agreed = people.agree_with_choice(dispute, whole.choice);
-        answers.push((whole.grade.name.clone(), agreed));
+    if let Some(whole) = &scored.whole {
+        let agreed = human.agree_with_choice(conflict, whole.choice);
+        answers.push((whole.answer_class.name.clone(), agreed));
     }
-    for (hunk, answer) in weighed.hunks.iter().zip(&people.hunks) {
+    for (hunk, answer) in scored.hunks.iter().zip(&human.hunks) {
         let answer = answer.as_deref().map(bare);
         for candidate in &hunk.candidates {
             let agreed = answer.as_ref().is_some_and(|answer| *answer == bare(&candidate.text));
-            answers.push((candidate.grade.name.clone(), agreed));
+            answers.push((candidate.answer_class.name.clone(), agreed));
         }
     }
     answers
@@ -160,15 +163,17 @@ fn priors(records: &[Records], without: Option<usize>) -> BTreeMap<String, f64> 
         if Some(at) == without {
             continue;
         }
-        for (grade, (cases, agreed)) in records {
-            let weight = (GRADE_VOICE / cases).min(1.0);
-            let sum = sums.entry(grade.clone()).or_default();
+        for (answer_class, (cases, agreed)) in records {
+            let weight = (CLASS_VOICE / cases).min(1.0);
+            let sum = sums.entry(answer_class.clone()).or_default();
             sum.0 += cases * weight;
             sum.1 += agreed * weight;
         }
     }
     sums.into_iter()
-        .map(|(grade, (cases, agreed))| (grade, rounded((agreed + 1.0) / (cases + 2.0))))
+        .map(|(answer_class, (cases, agreed))| {
+            (answer_class, rounded((agreed + 1.0) / (cases + 2.0)))
+        })
         .collect()
 }
 
@@ -181,22 +186,22 @@ struct Scores {
 impl Scores {
     fn take(&mut self, fork: &Fork, table: &Table) {
         let (mut by_hunks, mut whole) = (Vec::new(), Vec::new());
-        for (_, settled) in relived(fork, table) {
-            for Settled { dispute, people, weighed } in settled {
-                if let Some(found) = &weighed.whole {
-                    let held = people.agree_with_choice(&dispute, found.choice);
-                    whole.push((found.signs.to_vec(), held));
+        for (_, replayed) in replayed(fork, table) {
+            for ReplayedConflict { conflict, human, scored } in replayed {
+                if let Some(found) = &scored.whole {
+                    let held = human.agree_with_choice(&conflict, found.choice);
+                    whole.push((found.features.to_vec(), held));
                 }
-                if let Some(found) = &weighed.by_hunks {
-                    let texts: Vec<&[u8]> = best_texts(&weighed).collect();
-                    let held = people.agree_with_hunks(&dispute, &texts).holds();
-                    by_hunks.push((found.signs.to_vec(), held));
+                if let Some(found) = &scored.by_hunks {
+                    let texts: Vec<&[u8]> = best_texts(&scored).collect();
+                    let held = human.agree_with_hunks(&conflict, &texts).holds();
+                    by_hunks.push((found.features.to_vec(), held));
                 }
             }
         }
         for (cases, all) in [(by_hunks, &mut self.by_hunks), (whole, &mut self.whole)] {
             let weight = voice(SCORE_VOICE, cases.len());
-            all.extend(cases.into_iter().map(|(signs, held)| Case { signs, held, weight }));
+            all.extend(cases.into_iter().map(|(features, held)| Case { features, held, weight }));
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    CommitAccount, Contract, ContractFacts, ForkCommit, LineEvidence, LineFacts, PathAccount,
-    PathFacts, State,
+    CommitAccount, Contract, ContractFacts, ContractStatus, ForkCommit, LineEvidence, LineFacts,
+    PathAccount, PathFacts,
 };
 use crate::path::TreePath;
 
@@ -20,7 +20,7 @@ pub fn judge_contract(facts: &ContractFacts) -> Contract {
             PathAccount { path: path.path.clone(), state, detail }
         })
         .collect();
-    let known: BTreeMap<&TreePath, (&PathFacts, State)> = facts
+    let known: BTreeMap<&TreePath, (&PathFacts, ContractStatus)> = facts
         .paths
         .iter()
         .zip(&paths)
@@ -36,8 +36,8 @@ pub fn judge_contract(facts: &ContractFacts) -> Contract {
             same_as: commit.upstream_twin.clone().or_else(|| commit.result_twin.clone()),
         })
         .collect();
-    let lost = paths.iter().any(|path| path.state == State::Lost)
-        || commits.iter().any(|commit| commit.state == State::Lost);
+    let lost = paths.iter().any(|path| path.state == ContractStatus::Lost)
+        || commits.iter().any(|commit| commit.state == ContractStatus::Lost);
     Contract { commits, commits_left_off: facts.commits_left_off, paths, lost }
 }
 
@@ -52,28 +52,30 @@ fn adopted_paths(commits: &[ForkCommit]) -> BTreeMap<&TreePath, bool> {
     adopted
 }
 
-fn judge_path(path: &PathFacts, adopted: bool) -> (State, String) {
+fn judge_path(path: &PathFacts, adopted: bool) -> (ContractStatus, String) {
     let (state, detail) = judge_change(path);
     if path.protected && (path.result != path.fork || path.moved_to.is_some()) {
-        return (State::Lost, "protected".to_owned());
+        return (ContractStatus::Lost, "protected".to_owned());
     }
     // Upstream took the fork's commits and went on from there.
-    if adopted && state >= State::Changed && path.result == path.upstream {
-        return (State::Superseded, "upstream has the same commits".to_owned());
+    if adopted && state >= ContractStatus::Changed && path.result == path.upstream {
+        return (ContractStatus::Superseded, "upstream has the same commits".to_owned());
     }
     match &path.moved_to {
-        Some(name) if state != State::Lost => (state, join(&detail, &format!("now {name}"))),
+        Some(name) if state != ContractStatus::Lost => {
+            (state, join(&detail, &format!("now {name}")))
+        }
         Some(_) | None => (state, detail),
     }
 }
 
-fn judge_change(path: &PathFacts) -> (State, String) {
+fn judge_change(path: &PathFacts) -> (ContractStatus, String) {
     let say = |state, words: &str| (state, words.to_owned());
     if path.result == path.fork {
         return if path.upstream == path.fork {
-            say(State::Superseded, "upstream has the same")
+            say(ContractStatus::Superseded, "upstream has the same")
         } else {
-            say(State::Kept, "")
+            say(ContractStatus::Kept, "")
         };
     }
     let (Some(fork), Some(result)) = (&path.fork, &path.result) else {
@@ -83,85 +85,95 @@ fn judge_change(path: &PathFacts) -> (State, String) {
         && result.mode != fork.mode;
     let content_is_ancestors = path.ancestor.as_ref().is_some_and(|entry| entry.id == fork.id);
     let (state, detail) = match &path.lines {
-        _ if content_is_ancestors || fork.id == result.id => say(State::Kept, ""),
+        _ if content_is_ancestors || fork.id == result.id => say(ContractStatus::Kept, ""),
         LineEvidence::Counted(lines) => judge_lines(path, lines),
         LineEvidence::NotNeeded | LineEvidence::NoLines => judge_whole(path, "no lines to compare"),
         LineEvidence::TooLarge => judge_whole(path, "too large to compare"),
     };
     match (mode_lost, content_is_ancestors) {
         (false, _) => (state, detail),
-        (true, true) => say(State::Lost, "the fork's mode is gone"),
-        (true, false) => (state.max(State::Changed), join(&detail, "the fork's mode is gone")),
+        (true, true) => say(ContractStatus::Lost, "the fork's mode is gone"),
+        (true, false) => {
+            (state.max(ContractStatus::Changed), join(&detail, "the fork's mode is gone"))
+        }
     }
 }
 
 /// It is there on one side only.
-fn judge_presence(path: &PathFacts) -> (State, String) {
+fn judge_presence(path: &PathFacts) -> (ContractStatus, String) {
     let untouched = path.upstream == path.ancestor;
     let (state, words) = match (&path.fork, &path.ancestor, &path.upstream) {
-        (None, _, _) if untouched => (State::Lost, "the fork deleted it, and it is back"),
+        (None, _, _) if untouched => (ContractStatus::Lost, "the fork deleted it, and it is back"),
         (None, _, _) => {
-            (State::Changed, "the fork deleted it, upstream changed it, and it is back")
+            (ContractStatus::Changed, "the fork deleted it, upstream changed it, and it is back")
         }
-        (Some(_), None, _) => (State::Lost, "the fork added it, and it is gone"),
+        (Some(_), None, _) => (ContractStatus::Lost, "the fork added it, and it is gone"),
         (Some(_), Some(_), None) => {
-            (State::Lost, "upstream deleted it, and the fork's changes are gone")
+            (ContractStatus::Lost, "upstream deleted it, and the fork's changes are gone")
         }
-        (Some(_), Some(_), Some(_)) => (State::Lost, "it is gone, though both sides have it"),
+        (Some(_), Some(_), Some(_)) => {
+            (ContractStatus::Lost, "it is gone, though both sides have it")
+        }
     };
     (state, words.to_owned())
 }
 
 /// Compared by the whole: what stands in the fork's place?
-fn judge_whole(path: &PathFacts, why: &str) -> (State, String) {
+fn judge_whole(path: &PathFacts, why: &str) -> (ContractStatus, String) {
     if path.result == path.upstream && path.upstream != path.ancestor {
-        (State::Lost, format!("upstream's version is in its place ({why})"))
+        (ContractStatus::Lost, format!("upstream's version is in its place ({why})"))
     } else if path.result == path.ancestor {
-        (State::Lost, format!("the fork's version is undone ({why})"))
+        (ContractStatus::Lost, format!("the fork's version is undone ({why})"))
     } else {
-        (State::Changed, format!("neither side's version ({why})"))
+        (ContractStatus::Changed, format!("neither side's version ({why})"))
     }
 }
 
-fn judge_lines(path: &PathFacts, lines: &LineFacts) -> (State, String) {
+fn judge_lines(path: &PathFacts, lines: &LineFacts) -> (ContractStatus, String) {
     let LineFacts { own, held, shared_count, .. } = *lines;
     let (own_word, adapted) = (plural(own, "line"), lines.adapted.len());
     if own == 0 {
         return judge_without_lines(path, shared_count);
     }
     if held == own {
-        return (State::Kept, format!("{own} of {own_word}"));
+        return (ContractStatus::Kept, format!("{own} of {own_word}"));
     }
     if held + adapted > 0 {
         let mut detail = format!("{held} of {own_word}");
         if adapted > 0 {
             detail.push_str(&format!(", {adapted} adapted"));
         }
-        return (State::Changed, detail);
+        return (ContractStatus::Changed, detail);
     }
-    (State::Lost, format!("0 of {own_word}"))
+    (ContractStatus::Lost, format!("0 of {own_word}"))
 }
 
 /// The fork has no line of its own here that upstream has not: its change is upstream's, or one of order, or it took
 /// out what upstream rewrote.
-fn judge_without_lines(path: &PathFacts, shared: usize) -> (State, String) {
+fn judge_without_lines(path: &PathFacts, shared: usize) -> (ContractStatus, String) {
     if shared > 0 {
-        return (State::Superseded, format!("upstream has its {}", plural(shared, "line")));
+        return (
+            ContractStatus::Superseded,
+            format!("upstream has its {}", plural(shared, "line")),
+        );
     }
     if path.result == path.ancestor {
-        return (State::Lost, "the fork's version is undone".to_owned());
+        return (ContractStatus::Lost, "the fork's version is undone".to_owned());
     }
     if path.result == path.upstream {
         let words = "upstream rewrote what the fork took out or moved, and its version is in place";
-        return (State::Changed, words.to_owned());
+        return (ContractStatus::Changed, words.to_owned());
     }
-    (State::Kept, String::new())
+    (ContractStatus::Kept, String::new())
 }
 
 /// By its own lines where they were counted, and by its paths where they were not.
-fn judge_commit(commit: &ForkCommit, known: &BTreeMap<&TreePath, (&PathFacts, State)>) -> State {
+fn judge_commit(
+    commit: &ForkCommit,
+    known: &BTreeMap<&TreePath, (&PathFacts, ContractStatus)>,
+) -> ContractStatus {
     if commit.upstream_twin.is_some() {
-        return State::Superseded;
+        return ContractStatus::Superseded;
     }
     let mut states = Vec::new();
     let mut seen = [false; 4];
@@ -184,23 +196,25 @@ fn judge_commit(commit: &ForkCommit, known: &BTreeMap<&TreePath, (&PathFacts, St
     }
     match seen {
         [false, false, false, false] => states.extend(by_path),
-        [false, false, false, true] => states.push(State::Lost),
-        [_, _, true, _] | [_, _, _, true] => states.push(State::Changed),
-        [true, _, false, false] => states.push(State::Kept),
-        [false, true, false, false] => states.push(State::Superseded),
+        [false, false, false, true] => states.push(ContractStatus::Lost),
+        [_, _, true, _] | [_, _, _, true] => states.push(ContractStatus::Changed),
+        [true, _, false, false] => states.push(ContractStatus::Kept),
+        [false, true, false, false] => states.push(ContractStatus::Superseded),
     }
     sum_up(&states)
 }
 
 /// A commit is lost when all of it is; when part of it is, that part has its own line in the account.
-fn sum_up(states: &[State]) -> State {
+fn sum_up(states: &[ContractStatus]) -> ContractStatus {
     let has = |state| states.contains(&state);
     match (states.iter().max(), states.iter().min()) {
-        (Some(State::Lost), Some(State::Lost)) => State::Lost,
-        (Some(State::Lost | State::Changed), _) => State::Changed,
-        (Some(State::Superseded), _) if !has(State::Kept) => State::Superseded,
+        (Some(ContractStatus::Lost), Some(ContractStatus::Lost)) => ContractStatus::Lost,
+        (Some(ContractStatus::Lost | ContractStatus::Changed), _) => ContractStatus::Changed,
+        (Some(ContractStatus::Superseded), _) if !has(ContractStatus::Kept) => {
+            ContractStatus::Superseded
+        }
         // A commit that the fork itself undid later leaves nothing to be lost.
-        (Some(State::Superseded | State::Kept) | None, _) => State::Kept,
+        (Some(ContractStatus::Superseded | ContractStatus::Kept) | None, _) => ContractStatus::Kept,
     }
 }
 
@@ -218,14 +232,14 @@ mod tests {
 
     use model::id::Sha;
 
-    use super::super::{Entry, LineId};
+    use super::super::{LineId, PathEntry};
     use super::*;
 
     /// A letter is a file with that content, a letter with an x an executable one, a dash nothing.
-    fn entry(text: &str) -> Option<Entry> {
+    fn entry(text: &str) -> Option<PathEntry> {
         let digit = text.chars().next().filter(|c| *c != '-')?;
         let mode = if text.ends_with('x') { 0o100_755 } else { 0o100_644 };
-        Some(Entry { mode, id: Sha::parse(&digit.to_string().repeat(40)).unwrap() })
+        Some(PathEntry { mode, id: Sha::parse(&digit.to_string().repeat(40)).unwrap() })
     }
 
     /// Ancestor, fork, upstream, result.
@@ -269,85 +283,97 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(path: PathFacts, state: State, detail: &str) {
+    fn check(path: PathFacts, state: ContractStatus, detail: &str) {
         let facts = ContractFacts { paths: vec![path], ..ContractFacts::default() };
         let contract = judge_contract(&facts);
         let account = &contract.paths[0];
         assert_eq!((account.state, account.detail.as_str()), (state, detail));
-        assert_eq!(contract.lost, state == State::Lost);
+        assert_eq!(contract.lost, state == ContractStatus::Lost);
     }
 
     #[test]
     fn whole_files_are_told_by_their_ids() {
-        check(path("f", ["a", "b", "a", "b"]), State::Kept, "");
-        check(path("f", ["a", "b", "b", "b"]), State::Superseded, "upstream has the same");
-        check(path("f", ["a", "-", "-", "-"]), State::Superseded, "upstream has the same");
+        check(path("f", ["a", "b", "a", "b"]), ContractStatus::Kept, "");
+        check(path("f", ["a", "b", "b", "b"]), ContractStatus::Superseded, "upstream has the same");
+        check(path("f", ["a", "-", "-", "-"]), ContractStatus::Superseded, "upstream has the same");
         check(
             path("f", ["a", "b", "a", "a"]),
-            State::Lost,
+            ContractStatus::Lost,
             "the fork's version is undone (no lines to compare)",
         );
         check(
             path("f", ["a", "b", "c", "c"]),
-            State::Lost,
+            ContractStatus::Lost,
             "upstream's version is in its place (no lines to compare)",
         );
         check(
             path("f", ["a", "b", "c", "d"]),
-            State::Changed,
+            ContractStatus::Changed,
             "neither side's version (no lines to compare)",
         );
     }
 
     #[test]
     fn presence_is_accounted_for() {
-        check(path("f", ["-", "b", "-", "-"]), State::Lost, "the fork added it, and it is gone");
-        check(path("f", ["a", "-", "a", "-"]), State::Kept, "");
-        check(path("f", ["a", "-", "a", "a"]), State::Lost, "the fork deleted it, and it is back");
+        check(
+            path("f", ["-", "b", "-", "-"]),
+            ContractStatus::Lost,
+            "the fork added it, and it is gone",
+        );
+        check(path("f", ["a", "-", "a", "-"]), ContractStatus::Kept, "");
+        check(
+            path("f", ["a", "-", "a", "a"]),
+            ContractStatus::Lost,
+            "the fork deleted it, and it is back",
+        );
         check(
             path("f", ["a", "-", "c", "c"]),
-            State::Changed,
+            ContractStatus::Changed,
             "the fork deleted it, upstream changed it, and it is back",
         );
         check(
             path("f", ["a", "b", "-", "-"]),
-            State::Lost,
+            ContractStatus::Lost,
             "upstream deleted it, and the fork's changes are gone",
         );
         check(
             path("f", ["a", "b", "a", "-"]),
-            State::Lost,
+            ContractStatus::Lost,
             "it is gone, though both sides have it",
         );
     }
 
     #[test]
     fn a_mode_is_work_too() {
-        check(path("f", ["a", "ax", "c", "cx"]), State::Kept, "");
-        check(path("f", ["a", "ax", "c", "c"]), State::Lost, "the fork's mode is gone");
+        check(path("f", ["a", "ax", "c", "cx"]), ContractStatus::Kept, "");
+        check(path("f", ["a", "ax", "c", "c"]), ContractStatus::Lost, "the fork's mode is gone");
         let both =
             PathFacts { lines: counted(1, &["x"], &[], &[]), ..path("f", ["a", "bx", "c", "d"]) };
-        check(both, State::Changed, "1 of 1 line; the fork's mode is gone");
+        check(both, ContractStatus::Changed, "1 of 1 line; the fork's mode is gone");
     }
 
     #[test]
     fn lines_are_counted() {
         let with = |lines| PathFacts { lines, ..path("f", ["a", "b", "c", "d"]) };
-        check(with(counted(2, &["x", "y"], &[], &[])), State::Kept, "2 of 2 lines");
-        check(with(counted(2, &["x"], &[], &["y"])), State::Changed, "1 of 2 lines");
-        check(with(counted(2, &[], &["x"], &["y"])), State::Changed, "0 of 2 lines, 1 adapted");
-        check(with(counted(2, &[], &[], &["x", "y"])), State::Lost, "0 of 2 lines");
+        check(with(counted(2, &["x", "y"], &[], &[])), ContractStatus::Kept, "2 of 2 lines");
+        check(with(counted(2, &["x"], &[], &["y"])), ContractStatus::Changed, "1 of 2 lines");
+        check(
+            with(counted(2, &[], &["x"], &["y"])),
+            ContractStatus::Changed,
+            "0 of 2 lines, 1 adapted",
+        );
+        check(with(counted(2, &[], &[], &["x", "y"])), ContractStatus::Lost, "0 of 2 lines");
         let shared = LineFacts { shared_count: 1, ..LineFacts::default() };
         let shared = LineEvidence::Counted(shared);
-        check(with(shared), State::Superseded, "upstream has its 1 line");
+        check(with(shared), ContractStatus::Superseded, "upstream has its 1 line");
     }
 
     #[test]
     fn a_protected_path_is_the_forks_or_lost() {
         let protected = |sides| PathFacts { protected: true, ..path("f", sides) };
-        check(protected(["a", "b", "c", "b"]), State::Kept, "");
-        check(protected(["a", "b", "c", "d"]), State::Lost, "protected");
-        check(protected(["a", "a", "c", "c"]), State::Lost, "protected");
+        check(protected(["a", "b", "c", "b"]), ContractStatus::Kept, "");
+        check(protected(["a", "b", "c", "d"]), ContractStatus::Lost, "protected");
+        check(protected(["a", "a", "c", "c"]), ContractStatus::Lost, "protected");
     }
 
     #[test]
@@ -361,8 +387,8 @@ mod tests {
         let mut facts =
             ContractFacts { commits: vec![twin], paths: vec![lost], ..ContractFacts::default() };
         let contract = judge_contract(&facts);
-        assert_eq!(contract.paths[0].state, State::Superseded);
-        assert_eq!(contract.commits[0].state, State::Superseded);
+        assert_eq!(contract.paths[0].state, ContractStatus::Superseded);
+        assert_eq!(contract.commits[0].state, ContractStatus::Superseded);
         assert!(!contract.lost);
         facts.commits.push(commit("2", &["f"], &["x"]));
         assert!(judge_contract(&facts).lost);
@@ -377,15 +403,15 @@ mod tests {
         let commits = vec![commit("1", &["f"], &["second"]), commit("2", &["f"], &["first"])];
         let facts = ContractFacts { commits, paths: vec![shared_file], ..ContractFacts::default() };
         let contract = judge_contract(&facts);
-        assert_eq!(contract.paths[0].state, State::Changed);
-        assert_eq!(contract.commits[0].state, State::Lost);
-        assert_eq!(contract.commits[1].state, State::Kept);
+        assert_eq!(contract.paths[0].state, ContractStatus::Changed);
+        assert_eq!(contract.commits[0].state, ContractStatus::Lost);
+        assert_eq!(contract.commits[1].state, ContractStatus::Kept);
         assert!(contract.lost);
     }
 
     #[test]
     fn a_commit_is_as_its_parts() {
-        use State::{Changed, Kept, Lost, Superseded};
+        use ContractStatus::{Changed, Kept, Lost, Superseded};
         assert_eq!(sum_up(&[]), Kept);
         assert_eq!(sum_up(&[Superseded, Kept]), Kept);
         assert_eq!(sum_up(&[Superseded, Superseded]), Superseded);

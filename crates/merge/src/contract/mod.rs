@@ -25,7 +25,7 @@ pub use render::{ContractFormat, render_contract};
 /// What became of a piece of the fork's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum ContractStatus {
     /// It is in the result.
     Kept,
     /// Upstream has it now.
@@ -36,7 +36,7 @@ pub enum State {
     Lost,
 }
 
-impl State {
+impl ContractStatus {
     /// In one word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -71,7 +71,7 @@ pub struct CommitAccount {
     /// The first line of its message.
     pub subject: String,
     /// What became of it.
-    pub state: State,
+    pub state: ContractStatus,
     /// A commit that makes the same change: upstream's, or the one that the result has in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<Sha>,
@@ -83,7 +83,7 @@ pub struct PathAccount {
     /// The path, as the fork has or had it.
     pub path: TreePath,
     /// What became of it.
-    pub state: State,
+    pub state: ContractStatus,
     /// Why, in a few words.
     pub detail: String,
 }
@@ -118,7 +118,7 @@ pub struct ForkCommit {
 
 /// A thing at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct PathEntry {
     /// Its mode, such as `0o100644`.
     pub mode: u32,
     /// Its object.
@@ -131,13 +131,13 @@ pub struct PathFacts {
     /// The path, as the fork has or had it.
     pub path: TreePath,
     /// Where fork and upstream parted, under the name it had there.
-    pub ancestor: Option<Entry>,
+    pub ancestor: Option<PathEntry>,
     /// In the fork.
-    pub fork: Option<Entry>,
+    pub fork: Option<PathEntry>,
     /// In upstream, under whatever name.
-    pub upstream: Option<Entry>,
+    pub upstream: Option<PathEntry>,
     /// In the result, under whatever name.
-    pub result: Option<Entry>,
+    pub result: Option<PathEntry>,
     /// The name in the result, if it is another one.
     pub moved_to: Option<TreePath>,
     /// Whether its fork version must survive.

@@ -10,7 +10,7 @@ use model::id::Sha;
 
 use super::lines::is_text;
 use super::{
-    ContractFacts, Entry, ForkCommit, LineEvidence, LineId, PathFacts, Protected, Versions,
+    ContractFacts, ForkCommit, LineEvidence, LineId, PathEntry, PathFacts, Protected, Versions,
     count_lines,
 };
 use crate::path::TreePath;
@@ -165,7 +165,7 @@ impl Changes {
         }
     }
 
-    fn in_upstream(&self, path: &[u8], ancestor: Option<&Entry>) -> Option<Entry> {
+    fn in_upstream(&self, path: &[u8], ancestor: Option<&PathEntry>) -> Option<PathEntry> {
         match self.upstream.get(path) {
             None => ancestor.cloned(),
             Some(change) => {
@@ -175,7 +175,11 @@ impl Changes {
     }
 
     /// A file that the fork deleted is back also when it is back under a name that upstream gave it.
-    fn in_result(&self, path: &[u8], fork: Option<&Entry>) -> (Option<Entry>, Option<TreePath>) {
+    fn in_result(
+        &self,
+        path: &[u8],
+        fork: Option<&PathEntry>,
+    ) -> (Option<PathEntry>, Option<TreePath>) {
         let here = match self.result.get(path) {
             None => fork.cloned(),
             Some(change) => new_entry(change),
@@ -196,16 +200,16 @@ impl Changes {
     }
 }
 
-fn old_entry(change: &ChangedEntry) -> Option<Entry> {
-    change.old.clone().map(|id| Entry { mode: change.old_mode, id })
+fn old_entry(change: &ChangedEntry) -> Option<PathEntry> {
+    change.old.clone().map(|id| PathEntry { mode: change.old_mode, id })
 }
 
-fn new_entry(change: &ChangedEntry) -> Option<Entry> {
-    change.new.clone().map(|id| Entry { mode: change.new_mode, id })
+fn new_entry(change: &ChangedEntry) -> Option<PathEntry> {
+    change.new.clone().map(|id| PathEntry { mode: change.new_mode, id })
 }
 
-fn renamed_entry(rename: &Rename) -> Entry {
-    Entry { mode: rename.mode, id: rename.id.clone() }
+fn renamed_entry(rename: &Rename) -> PathEntry {
+    PathEntry { mode: rename.mode, id: rename.id.clone() }
 }
 
 /// Counts lines where whole files do not tell enough.
@@ -237,7 +241,7 @@ fn is_open(path: &PathFacts) -> bool {
     path.fork.is_some() && path.result.is_some() && path.fork != path.result
 }
 
-fn sides_of(path: &PathFacts) -> [Option<&Entry>; 4] {
+fn sides_of(path: &PathFacts) -> [Option<&PathEntry>; 4] {
     [&path.ancestor, &path.fork, &path.upstream, &path.result].map(Option::as_ref)
 }
 
@@ -246,7 +250,7 @@ fn ids_of(path: &PathFacts) -> Vec<&Sha> {
     files.map(|entry| &entry.id).collect()
 }
 
-fn is_file(entry: &Entry) -> bool {
+fn is_file(entry: &PathEntry) -> bool {
     entry.mode & MODE_KIND == MODE_FILE
 }
 

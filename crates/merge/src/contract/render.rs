@@ -2,7 +2,7 @@
 
 use model::escape::escape_line;
 
-use super::{Contract, State};
+use super::{Contract, ContractStatus};
 
 /// Rows beyond this many are only counted.
 const MOST_ROWS: usize = 40;
@@ -45,15 +45,15 @@ pub fn render_contract(contract: &Contract, format: ContractFormat) -> String {
     text
 }
 
-struct Row {
-    state: State,
+struct ContractRow {
+    state: ContractStatus,
     what: String,
     why: String,
 }
 
 fn render_sum(contract: &Contract) -> String {
-    let commits: Vec<State> = contract.commits.iter().map(|one| one.state).collect();
-    let paths: Vec<State> = contract.paths.iter().map(|one| one.state).collect();
+    let commits: Vec<ContractStatus> = contract.commits.iter().map(|one| one.state).collect();
+    let paths: Vec<ContractStatus> = contract.paths.iter().map(|one| one.state).collect();
     let mut sum = format!("{}; {}", count(&commits, "commit"), count(&paths, "path"));
     if contract.commits_left_off > 0 {
         sum.push_str(&format!("; {} older commits by path only", contract.commits_left_off));
@@ -61,43 +61,52 @@ fn render_sum(contract: &Contract) -> String {
     sum
 }
 
-fn count(states: &[State], word: &str) -> String {
+fn count(states: &[ContractStatus], word: &str) -> String {
     let total = states.len();
     let plural = if total == 1 { "" } else { "s" };
-    let of = |state: State| states.iter().filter(|one| **one == state).count();
-    let parts: Vec<String> = [State::Kept, State::Superseded, State::Changed, State::Lost]
-        .into_iter()
-        .filter(|&state| of(state) > 0)
-        .map(|state| format!("{} {}", of(state), state.as_str()))
-        .collect();
+    let of = |state: ContractStatus| states.iter().filter(|one| **one == state).count();
+    let parts: Vec<String> = [
+        ContractStatus::Kept,
+        ContractStatus::Superseded,
+        ContractStatus::Changed,
+        ContractStatus::Lost,
+    ]
+    .into_iter()
+    .filter(|&state| of(state) > 0)
+    .map(|state| format!("{} {}", of(state), state.as_str()))
+    .collect();
     match parts.as_slice() {
         [] => format!("no {word}s"),
         parts => format!("{total} {word}{plural} ({})", parts.join(", ")),
     }
 }
 
-fn rows_of(contract: &Contract) -> Vec<Row> {
-    let commits = contract.commits.iter().map(|commit| Row {
+fn rows_of(contract: &Contract) -> Vec<ContractRow> {
+    let commits = contract.commits.iter().map(|commit| ContractRow {
         state: commit.state,
         what: format!("{} {}", commit.sha.short(), escape_line(&commit.subject)),
         why: commit.same_as.as_ref().map_or_else(String::new, |sha| format!("as {}", sha.short())),
     });
-    let paths = contract.paths.iter().map(|path| Row {
+    let paths = contract.paths.iter().map(|path| ContractRow {
         state: path.state,
         what: path.path.to_string(),
         why: path.detail.clone(),
     });
-    let mut rows: Vec<Row> = commits.chain(paths).filter(|row| row.state != State::Kept).collect();
+    let mut rows: Vec<ContractRow> =
+        commits.chain(paths).filter(|row| row.state != ContractStatus::Kept).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.state));
     rows
 }
 
-fn render_row(row: &Row, format: ContractFormat) -> String {
+fn render_row(row: &ContractRow, format: ContractFormat) -> String {
     let state = row.state.as_str();
     match format {
         ContractFormat::Markdown => {
-            let state =
-                if row.state == State::Lost { format!("**{state}**") } else { state.into() };
+            let state = if row.state == ContractStatus::Lost {
+                format!("**{state}**")
+            } else {
+                state.into()
+            };
             format!("| {state} | {} | {} |\n", code(&row.what), cell(&row.why))
         }
         ContractFormat::Plain if row.why.is_empty() => format!("  {state:<10}  {}\n", row.what),
@@ -138,14 +147,14 @@ mod tests {
         };
         Contract {
             commits: vec![
-                commit("a", "keep the logo", State::Kept),
-                commit("b", "a | b `c`\u{1b}[1m @all", State::Superseded),
+                commit("a", "keep the logo", ContractStatus::Kept),
+                commit("b", "a | b `c`\u{1b}[1m @all", ContractStatus::Superseded),
             ],
             commits_left_off: 3,
             paths: vec![
-                path("kept.txt", State::Kept, ""),
-                path("some.txt", State::Changed, "1 of 2 lines; now a_b|c"),
-                path("gone\n.txt", State::Lost, "protected"),
+                path("kept.txt", ContractStatus::Kept, ""),
+                path("some.txt", ContractStatus::Changed, "1 of 2 lines; now a_b|c"),
+                path("gone\n.txt", ContractStatus::Lost, "protected"),
             ],
             lost: true,
         }

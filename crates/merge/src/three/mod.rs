@@ -65,16 +65,16 @@ pub fn three_way<T: Hash + Eq + Copy>(
     walk.regions(input.before.len(), &changes_ours, &changes_theirs)
 }
 
-struct Edit {
+struct BaseEdit {
     base: Range<usize>,
     side: Range<usize>,
 }
 
-fn changes<T: Hash + Eq>(input: &InternedInput<T>) -> Vec<Edit> {
+fn changes<T: Hash + Eq>(input: &InternedInput<T>) -> Vec<BaseEdit> {
     let mut diff = Diff::compute(Algorithm::Histogram, input);
     diff.postprocess_no_heuristic(input);
     let wide = |range: Range<u32>| range.start as usize..range.end as usize;
-    diff.hunks().map(|hunk| Edit { base: wide(hunk.before), side: wide(hunk.after) }).collect()
+    diff.hunks().map(|hunk| BaseEdit { base: wide(hunk.before), side: wide(hunk.after) }).collect()
 }
 
 struct Walk<'a> {
@@ -92,8 +92,8 @@ impl Walk<'_> {
         }
     }
 
-    fn regions(&self, base_len: usize, ours: &[Edit], theirs: &[Edit]) -> Vec<Region> {
-        let (mut ours, mut theirs) = (Side::new(ours), Side::new(theirs));
+    fn regions(&self, base_len: usize, ours: &[BaseEdit], theirs: &[BaseEdit]) -> Vec<Region> {
+        let (mut ours, mut theirs) = (EditCursor::new(ours), EditCursor::new(theirs));
         let mut regions = Vec::new();
         let mut at = 0;
         while let Some(first) = [ours.next(), theirs.next()].into_iter().flatten().min() {
@@ -126,7 +126,12 @@ impl Walk<'_> {
 }
 
 /// What nobody changed between two groups.
-fn push_quiet(regions: &mut Vec<Region>, base: Range<usize>, ours: &Side<'_>, theirs: &Side<'_>) {
+fn push_quiet(
+    regions: &mut Vec<Region>,
+    base: Range<usize>,
+    ours: &EditCursor<'_>,
+    theirs: &EditCursor<'_>,
+) {
     if !base.is_empty() {
         let (ours, theirs) = (ours.moved(&base), theirs.moved(&base));
         regions.push(Region { change: Change::None, base, ours, theirs });
@@ -134,13 +139,13 @@ fn push_quiet(regions: &mut Vec<Region>, base: Range<usize>, ours: &Side<'_>, th
 }
 
 /// The edits of one side, of which some were taken already.
-struct Side<'a> {
-    edits: &'a [Edit],
+struct EditCursor<'a> {
+    edits: &'a [BaseEdit],
     taken: usize,
 }
 
-impl<'a> Side<'a> {
-    fn new(edits: &'a [Edit]) -> Self {
+impl<'a> EditCursor<'a> {
+    fn new(edits: &'a [BaseEdit]) -> Self {
         Self { edits, taken: 0 }
     }
 
@@ -177,7 +182,7 @@ impl<'a> Side<'a> {
 }
 
 /// Where a place of the base is on a side, behind these edits.
-fn shift(edits: &[Edit], at: usize) -> usize {
+fn shift(edits: &[BaseEdit], at: usize) -> usize {
     edits.last().map_or(at, |edit| at - edit.base.end + edit.side.end)
 }
 

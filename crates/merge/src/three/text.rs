@@ -17,12 +17,12 @@ pub fn tokens(text: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(&first) = rest.first() {
-        let kind = Sign::of(first);
+        let kind = ByteClass::of(first);
         let len = match kind {
-            Sign::Word | Sign::Blank => {
-                rest.iter().take_while(|&&byte| Sign::of(byte) == kind).count()
+            ByteClass::Word | ByteClass::Blank => {
+                rest.iter().take_while(|&&byte| ByteClass::of(byte) == kind).count()
             }
-            Sign::Alone => 1,
+            ByteClass::Alone => 1,
         };
         let (token, later) = rest.split_at(len);
         found.push(token);
@@ -32,13 +32,13 @@ pub fn tokens(text: &[u8]) -> Vec<&[u8]> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sign {
+enum ByteClass {
     Word,
     Blank,
     Alone,
 }
 
-impl Sign {
+impl ByteClass {
     /// Bytes of letters beyond ASCII make words: a letter must not be cut in two.
     fn of(byte: u8) -> Self {
         match byte {

@@ -44,7 +44,7 @@ async fn a_ref_that_points_elsewhere_is_not_moved() {
     let name = host::git::RefName::parse("refs/merge/attempt").unwrap();
     let identity = host::git::GitIdentity { name: "Other".into(), email: "o@example.com".into() };
     let when = jiff::Timestamp::UNIX_EPOCH;
-    let wish = merge::clean::MergeWish { message: "x", identity: &identity, when, name: &name };
+    let wish = merge::clean::MergeOptions { message: "x", identity: &identity, when, name: &name };
     let sealed = world.sealed().await;
     let (base, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
     assert!(merge::clean::try_merge(&sealed, &base, &upstream, wish).await.is_err());
@@ -168,7 +168,7 @@ async fn merge_drivers_and_filters_run_nowhere() {
 
 /// An attribute may ask git to unite both sides of a conflict by itself; it is not asked.
 #[tokio::test]
-async fn an_attribute_settles_no_conflict() {
+async fn an_attribute_resolves_no_conflict() {
     let world = World::new(&[(".gitattributes", "f merge=union\n"), ("f", "one\n")]);
     world.write(FORK, "f", "fork\n");
     world.write(UPSTREAM, "f", "upstream\n");

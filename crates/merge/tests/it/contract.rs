@@ -3,7 +3,7 @@
 use std::fs;
 
 use merge::clean::MergeAttempt;
-use merge::contract::State;
+use merge::contract::ContractStatus;
 
 use crate::world::{FORK, UPSTREAM, World, commit_states, path_state};
 
@@ -27,8 +27,8 @@ async fn an_honest_merge_loses_nothing() {
     let MergeAttempt::Clean { commit, .. } = world.attempt().await else { panic!("conflicts") };
     let contract = world.contract(&commit, &[]).await;
     assert!(!contract.lost);
-    assert_eq!(commit_states(&contract), [State::Kept; 4]);
-    assert!(contract.paths.iter().all(|path| path.state == State::Kept), "{contract:?}");
+    assert_eq!(commit_states(&contract), [ContractStatus::Kept; 4]);
+    assert!(contract.paths.iter().all(|path| path.state == ContractStatus::Kept), "{contract:?}");
     assert_eq!(contract.paths.len(), 4);
 }
 
@@ -37,8 +37,8 @@ async fn resetting_to_upstream_loses_all_of_it() {
     let world = busy();
     let contract = world.contract(&world.sha(UPSTREAM), &[]).await;
     assert!(contract.lost);
-    assert_eq!(commit_states(&contract), [State::Lost; 4]);
-    assert!(contract.paths.iter().all(|path| path.state == State::Lost), "{contract:?}");
+    assert_eq!(commit_states(&contract), [ContractStatus::Lost; 4]);
+    assert!(contract.paths.iter().all(|path| path.state == ContractStatus::Lost), "{contract:?}");
 }
 
 #[tokio::test]
@@ -52,10 +52,11 @@ async fn a_rebase_that_drops_one_commit_is_seen() {
     }
     let contract = world.contract(&world.sha("result"), &[]).await;
     assert!(contract.lost);
-    let expected = [State::Kept, State::Kept, State::Kept, State::Lost];
+    let expected =
+        [ContractStatus::Kept, ContractStatus::Kept, ContractStatus::Kept, ContractStatus::Lost];
     assert_eq!(commit_states(&contract), expected);
     assert!(contract.commits[1].same_as.is_some());
-    assert_eq!(path_state(&contract, "conf").0, State::Lost);
+    assert_eq!(path_state(&contract, "conf").0, ContractStatus::Lost);
 }
 
 #[tokio::test]
@@ -63,9 +64,9 @@ async fn a_file_of_the_forks_that_is_gone_is_lost() {
     let world = busy();
     let tip = world.merged_by_hand(&[("fork.txt", None)]);
     let contract = world.contract(&tip, &[]).await;
-    let expected = (State::Lost, "the fork added it, and it is gone".to_owned());
+    let expected = (ContractStatus::Lost, "the fork added it, and it is gone".to_owned());
     assert_eq!(path_state(&contract, "fork.txt"), expected);
-    assert_eq!(path_state(&contract, "conf").0, State::Kept);
+    assert_eq!(path_state(&contract, "conf").0, ContractStatus::Kept);
     assert!(contract.lost);
 }
 
@@ -73,7 +74,7 @@ async fn a_file_of_the_forks_that_is_gone_is_lost() {
 async fn a_deletion_undone_is_lost() {
     let world = busy();
     let tip = world.merged_by_hand(&[("old.txt", Some("old\n"))]);
-    assert_eq!(path_state(&world.contract(&tip, &[]).await, "old.txt").0, State::Lost);
+    assert_eq!(path_state(&world.contract(&tip, &[]).await, "old.txt").0, ContractStatus::Lost);
 }
 
 #[tokio::test]
@@ -83,8 +84,8 @@ async fn taking_theirs_in_a_conflict_is_a_loss() {
     world.write(UPSTREAM, "conf", TEXT.replace("beta = 2", "beta = 200"));
     let tip = world.merged_by_hand(&[("conf", Some(&TEXT.replace("beta = 2", "beta = 200")))]);
     let contract = world.contract(&tip, &[]).await;
-    assert_eq!(path_state(&contract, "conf"), (State::Lost, "0 of 1 line".to_owned()));
-    assert_eq!(commit_states(&contract), [State::Lost]);
+    assert_eq!(path_state(&contract, "conf"), (ContractStatus::Lost, "0 of 1 line".to_owned()));
+    assert_eq!(commit_states(&contract), [ContractStatus::Lost]);
     let tip = world.merged_by_hand(&[("conf", Some(&TEXT.replace("beta = 2", "beta = 20")))]);
     assert!(!world.contract(&tip, &[]).await.lost);
 }
@@ -100,8 +101,8 @@ async fn what_upstream_adopted_is_superseded() {
     world.write(UPSTREAM, "conf", TEXT.replace("beta = 2", "beta = 2000"));
     let tip = world.merged_by_hand(&[("conf", Some(&TEXT.replace("beta = 2", "beta = 2000")))]);
     let contract = world.contract(&tip, &[]).await;
-    assert_eq!(path_state(&contract, "conf").0, State::Superseded);
-    assert_eq!(commit_states(&contract), [State::Superseded]);
+    assert_eq!(path_state(&contract, "conf").0, ContractStatus::Superseded);
+    assert_eq!(commit_states(&contract), [ContractStatus::Superseded]);
     assert_eq!(contract.commits[0].same_as, Some(adopted));
     assert!(!contract.lost);
 }
@@ -114,9 +115,9 @@ async fn the_same_lines_upstream_are_superseded_without_the_same_commit() {
     world.write(UPSTREAM, "conf", format!("{fork}eta = 7\n"));
     let tip = world.merged_by_hand(&[("conf", Some(&format!("{fork}eta = 7\n")))]);
     let contract = world.contract(&tip, &[]).await;
-    let expected = (State::Superseded, "upstream has its 1 line".to_owned());
+    let expected = (ContractStatus::Superseded, "upstream has its 1 line".to_owned());
     assert_eq!(path_state(&contract, "conf"), expected);
-    assert_eq!(commit_states(&contract), [State::Superseded]);
+    assert_eq!(commit_states(&contract), [ContractStatus::Superseded]);
 }
 
 #[tokio::test]
@@ -127,9 +128,9 @@ async fn an_adapted_change_is_changed() {
     let adapted = TEXT.replace("beta = 2", "[beta]\nvalue = 20");
     let tip = world.merged_by_hand(&[("conf", Some(&adapted))]);
     let contract = world.contract(&tip, &[]).await;
-    let expected = (State::Changed, "0 of 1 line, 1 adapted".to_owned());
+    let expected = (ContractStatus::Changed, "0 of 1 line, 1 adapted".to_owned());
     assert_eq!(path_state(&contract, "conf"), expected);
-    assert_eq!(commit_states(&contract), [State::Changed]);
+    assert_eq!(commit_states(&contract), [ContractStatus::Changed]);
     assert!(!contract.lost);
 }
 
@@ -143,7 +144,7 @@ async fn a_protected_path_must_be_the_forks() {
     let tip = world.merged_by_git();
     assert!(!world.contract(&tip, &[]).await.lost);
     let contract = world.contract(&tip, &["branding/"]).await;
-    let protected = (State::Lost, "protected".to_owned());
+    let protected = (ContractStatus::Lost, "protected".to_owned());
     assert_eq!(path_state(&contract, "branding/logo"), protected);
     assert_eq!(path_state(&contract, "branding/name"), protected);
     assert_eq!(contract.paths.len(), 2);
@@ -173,11 +174,11 @@ async fn changes_are_followed_to_a_new_name() {
     let contract = world.contract(&commit, &[]).await;
     assert!(!contract.lost, "{contract:?}");
     let (state, detail) = path_state(&contract, "here.txt");
-    assert_eq!(state, State::Kept);
+    assert_eq!(state, ContractStatus::Kept);
     assert!(detail.ends_with("now moved-by-upstream.txt"), "{detail}");
-    assert_eq!(path_state(&contract, "moved-by-fork.txt").0, State::Kept);
-    assert_eq!(path_state(&contract, "there.txt").0, State::Kept);
-    assert_eq!(commit_states(&contract), [State::Kept; 2]);
+    assert_eq!(path_state(&contract, "moved-by-fork.txt").0, ContractStatus::Kept);
+    assert_eq!(path_state(&contract, "there.txt").0, ContractStatus::Kept);
+    assert_eq!(commit_states(&contract), [ContractStatus::Kept; 2]);
 }
 
 #[tokio::test]
@@ -186,11 +187,11 @@ async fn binary_files_are_compared_by_their_whole() {
     world.write(FORK, "logo", "\0two");
     world.write(UPSTREAM, "logo", "\0three");
     let tip = world.merged_by_hand(&[("logo", Some("\0three"))]);
-    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, State::Lost);
+    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, ContractStatus::Lost);
     let tip = world.merged_by_hand(&[("logo", Some("\0two"))]);
-    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, State::Kept);
+    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, ContractStatus::Kept);
     let tip = world.merged_by_hand(&[("logo", Some("\0four"))]);
-    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, State::Changed);
+    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, ContractStatus::Changed);
 }
 
 #[tokio::test]
@@ -210,10 +211,10 @@ async fn odd_names_are_accounted_for() {
     }
     world.repo.commit("without them");
     let contract = world.contract(&world.sha("result"), &[]).await;
-    assert!(contract.paths.iter().all(|path| path.state == State::Lost));
+    assert!(contract.paths.iter().all(|path| path.state == ContractStatus::Lost));
     let found: Vec<&[u8]> = contract.paths.iter().map(|path| path.path.as_bytes()).collect();
     assert_eq!(found, [names[2], names[0], names[1], names[3]]);
-    assert_eq!(commit_states(&contract), [State::Lost]);
+    assert_eq!(commit_states(&contract), [ContractStatus::Lost]);
 }
 
 #[tokio::test]
@@ -225,6 +226,6 @@ async fn a_lost_mode_is_lost_work() {
     let MergeAttempt::Clean { commit, .. } = world.attempt().await else { panic!("conflicts") };
     assert!(!world.contract(&commit, &[]).await.lost);
     let contract = world.contract(&world.sha(UPSTREAM), &[]).await;
-    let expected = (State::Lost, "the fork's mode is gone".to_owned());
+    let expected = (ContractStatus::Lost, "the fork's mode is gone".to_owned());
     assert_eq!(path_state(&contract, "run.sh"), expected);
 }

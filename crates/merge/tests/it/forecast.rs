@@ -1,11 +1,11 @@
 //! What is coming, without doing anything.
 
 use merge::clean::ConflictKind;
-use merge::forecast::{Forecast, MergeForecast, observe_forecast};
+use merge::forecast::{MergeForecast, UpstreamForecast, observe_forecast};
 
 use crate::world::{FORK, UPSTREAM, World};
 
-async fn forecast(world: &World, limit: usize) -> Forecast {
+async fn forecast(world: &World, limit: usize) -> UpstreamForecast {
     let (base, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
     observe_forecast(&world.sealed().await, &base, &upstream, limit).await.unwrap()
 }

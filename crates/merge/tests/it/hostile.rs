@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use host::git::{ObjectFormat, SealedRepo};
 use merge::clean::ConflictKind;
-use merge::ladder::decide::Trust;
-use merge::ladder::knowledge::Knowledge;
-use merge::ladder::rule::Rules;
-use merge::ladder::table::Table;
-use merge::ladder::{Climb, ClimbOptions, Ends, Remade, climb};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::rule::ResolveRules;
+use merge::resolver::table::Table;
+use merge::resolver::{
+    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
+};
 use testkit::Hermetic;
 
-use crate::ladder::{climb_at, paths};
+use crate::resolver::{paths, resolve_at};
 use crate::world::{FORK, UPSTREAM, World};
 
 #[tokio::test]
@@ -32,14 +34,14 @@ async fn odd_names_links_and_other_repositories_are_left_and_named() {
     std::fs::remove_file(world.odd_file(b"swap")).unwrap();
     symlink("/etc/passwd", world.odd_file(b"swap")).unwrap();
     world.repo.commit("a link");
-    let climb = climb_at(&world, 0.0).await;
-    let (settled, rest) = paths(&climb);
+    let resolved = resolve_at(&world, 0.0).await;
+    let (done, rest) = paths(&resolved);
     assert!(
-        settled.iter().chain(&rest).all(|path| !path.contains('\n') && !path.contains('\u{202e}'))
+        done.iter().chain(&rest).all(|path| !path.contains('\n') && !path.contains('\u{202e}'))
     );
     assert!(rest.iter().any(|path| path.starts_with("swap")), "{rest:?}");
-    assert!(!settled.iter().any(|path| path.starts_with("swap")), "{settled:?}");
-    let all = settled.iter().chain(&rest);
+    assert!(!done.iter().any(|path| path.starts_with("swap")), "{done:?}");
+    let all = done.iter().chain(&rest);
     assert_eq!(all.filter(|path| path.starts_with("new")).count(), 1);
 }
 
@@ -52,8 +54,12 @@ async fn a_swapped_submodule_is_left_and_named() {
         world.on(branch).git(&["update-index", "--add", "--cacheinfo", &link]);
         world.repo.commit_index("a submodule");
     }
-    let climb = climb_at(&world, 0.0).await;
-    assert!(climb.rest.iter().any(|brief| brief.path.to_string() == "sub"), "{:?}", climb.rest);
+    let resolved = resolve_at(&world, 0.0).await;
+    assert!(
+        resolved.rest.iter().any(|brief| brief.path.to_string() == "sub"),
+        "{:?}",
+        resolved.rest
+    );
 }
 
 #[tokio::test]
@@ -64,10 +70,10 @@ async fn huge_and_binary_files_are_not_looked_into() {
     world.write(FORK, "bin", "\0two");
     world.write(UPSTREAM, "big", huge("upstream "));
     world.write(UPSTREAM, "bin", "\0three");
-    let climb = climb_at(&world, 0.9).await;
-    let kinds: Vec<_> = climb.rest.iter().map(|brief| (brief.kind, brief.hunks.len())).collect();
+    let resolved = resolve_at(&world, 0.9).await;
+    let kinds: Vec<_> = resolved.rest.iter().map(|brief| (brief.kind, brief.hunks.len())).collect();
     assert!(kinds.iter().all(|(_, hunks)| *hunks == 0), "{kinds:?}");
-    assert_eq!(climb.receipts.len() + climb.rest.len(), 2);
+    assert_eq!(resolved.receipts.len() + resolved.rest.len(), 2);
 }
 
 #[tokio::test]
@@ -79,10 +85,10 @@ async fn a_file_that_became_another_repository_is_left_and_named() {
     let link = format!("160000,{commit},lib");
     world.repo.git(&["update-index", "--add", "--cacheinfo", &link]);
     world.repo.commit_index("a submodule");
-    let climb = climb_at(&world, 0.0).await;
-    let (settled, rest) = paths(&climb);
+    let resolved = resolve_at(&world, 0.0).await;
+    let (done, rest) = paths(&resolved);
     assert!(rest.iter().any(|path| path.starts_with("lib")), "{rest:?}");
-    assert!(!settled.iter().any(|path| path.starts_with("lib")), "{settled:?}");
+    assert!(!done.iter().any(|path| path.starts_with("lib")), "{done:?}");
 }
 
 /// Far above what it takes: it is there so that a hang is a failure and not a wait.
@@ -94,20 +100,21 @@ const MEMORY_LIMIT_KIB: u64 = 1536 << 10;
 async fn a_hundred_thousand_conflicts_are_accounted_for_within_bounds() {
     const GONE: usize = 98_000;
     const CONTENT: usize = 2_000;
-    let climb = tokio::time::timeout(PATIENCE, climb_many(GONE, CONTENT)).await.expect("a hang");
-    assert_eq!(climb.receipts.len() + climb.rest.len(), GONE + CONTENT + 1);
-    let many = climb.rest.iter().find(|brief| brief.path.to_string() == "many").unwrap();
-    assert!(many.hunks.is_empty(), "nobody settles nine thousand hunks one by one");
+    let resolved =
+        tokio::time::timeout(PATIENCE, resolve_many(GONE, CONTENT)).await.expect("a hang");
+    assert_eq!(resolved.receipts.len() + resolved.rest.len(), GONE + CONTENT + 1);
+    let many = resolved.rest.iter().find(|brief| brief.path.to_string() == "many").unwrap();
+    assert!(many.hunks.is_empty(), "nobody resolves nine thousand hunks one by one");
     let gone = |kind| kind == ConflictKind::DeleteModify;
-    let briefs = climb.rest.iter().filter(|brief| gone(brief.kind)).count();
-    let receipts = climb.receipts.iter().filter(|receipt| gone(receipt.kind)).count();
+    let briefs = resolved.rest.iter().filter(|brief| gone(brief.kind)).count();
+    let receipts = resolved.receipts.iter().filter(|receipt| gone(receipt.kind)).count();
     assert_eq!(briefs + receipts, GONE);
     let peak = peak_memory_kib();
     assert!(peak < MEMORY_LIMIT_KIB, "{peak} KiB");
 }
 
 /// A fork that deleted so many files which upstream changed, changed so many more, and one in nine thousand places.
-async fn climb_many(gone: usize, content: usize) -> Climb {
+async fn resolve_many(gone: usize, content: usize) -> ResolvedMerge {
     let hermetic = Hermetic::new();
     let path = hermetic.root().join("host.git");
     let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.unwrap();
@@ -135,18 +142,19 @@ async fn climb_many(gone: usize, content: usize) -> Climb {
     }
     repo.fast_import(&stream).await.unwrap();
     let tip = async |name: &str| repo.resolve_commit(name).await.unwrap().unwrap();
-    let ends =
-        Ends { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
-    let (rules, knowledge, remade) = (Rules::default(), Knowledge::default(), Remade::new());
-    let options = ClimbOptions {
-        trust: Trust::USUAL,
+    let heads =
+        MergeHeads { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
+    let (rules, knowledge, regenerated) =
+        (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
+    let options = ResolveOptions {
+        trust: TrustThreshold::DEFAULT,
         rules: &rules,
         table: Table::shipped(),
         knowledge: &knowledge,
         structure: None,
-        remade: &remade,
+        regenerated: &regenerated,
     };
-    climb(&repo, &ends, options).await.unwrap()
+    resolve_conflicts(&repo, &heads, options).await.unwrap()
 }
 
 fn put(stream: &mut String, name: &str, text: &str) {

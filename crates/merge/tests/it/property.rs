@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use merge::ladder::hunk::{Hunk, Piece, cut, hunks, join};
-use merge::ladder::people::answers_of_people;
-use merge::ladder::plain::{Plain, Whose, look};
+use merge::resolver::analysis::{HunkAnalysis, analyze_hunk};
+use merge::resolver::human::human_answers;
+use merge::resolver::hunk::Side;
+use merge::resolver::hunk::{FilePiece, Hunk, cut, hunks, join};
 use merge::three::text::{lines, tokens};
 use proptest::prelude::*;
 
@@ -27,10 +28,10 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(word, 0..40).prop_map(|words| words.concat().into_bytes())
 }
 
-fn answers(plain: &Plain) -> Vec<&Vec<u8>> {
-    let both = plain.both.iter().flat_map(|both| [&both.ours_first, &both.theirs_first]);
-    let contained = plain.contained.iter().map(|contained| &contained.text);
-    [&plain.spaces, &plain.apart, &plain.touching]
+fn answers(analysis: &HunkAnalysis) -> Vec<&Vec<u8>> {
+    let both = analysis.both.iter().flat_map(|both| [&both.ours_first, &both.theirs_first]);
+    let contained = analysis.contained.iter().map(|contained| &contained.text);
+    [&analysis.spaces, &analysis.apart, &analysis.touching]
         .into_iter()
         .flatten()
         .chain(both)
@@ -47,7 +48,7 @@ proptest! {
     fn no_answer_has_a_token_that_is_on_no_side(base in text(), ours in text(), theirs in text()) {
         let known: BTreeSet<&[u8]> = [&base, &ours, &theirs].into_iter().flat_map(|side| tokens(side)).collect();
         let hunk = Hunk { base: base.clone(), ours: ours.clone(), theirs: theirs.clone() };
-        for answer in answers(&look(&hunk)) {
+        for answer in answers(&analyze_hunk(&hunk)) {
             // Two blanks of different origin can become one; each byte of them is known.
             for token in tokens(answer) {
                 let glued = token.iter().all(|byte| known.iter().any(|one| one.contains(byte)));
@@ -60,7 +61,7 @@ proptest! {
     fn merged_lines_are_lines_of_some_side(base in text(), ours in text(), theirs in text()) {
         let known: BTreeSet<&[u8]> = [&base, &ours, &theirs].into_iter().flat_map(|side| lines(side)).collect();
         for piece in cut(&base, &ours, &theirs) {
-            if let Piece::Merged(bytes) = piece {
+            if let FilePiece::Merged(bytes) = piece {
                 // A last line without an end may meet what follows.
                 let inner = lines(&bytes);
                 prop_assert!(inner.iter().all(|line| known.contains(line) || !line.ends_with(b"\n")
@@ -81,26 +82,26 @@ proptest! {
     #[test]
     fn looking_twice_shows_the_same(base in text(), ours in text(), theirs in text()) {
         let hunk = Hunk { base, ours, theirs };
-        prop_assert_eq!(look(&hunk), look(&hunk));
+        prop_assert_eq!(analyze_hunk(&hunk), analyze_hunk(&hunk));
     }
 
     #[test]
     fn the_mirrored_hunk_has_the_mirrored_answers(base in text(), ours in text(), theirs in text()) {
         let hunk = Hunk { base, ours, theirs };
-        let (one, other) = (look(&hunk), look(&mirrored(&hunk)));
+        let (one, other) = (analyze_hunk(&hunk), analyze_hunk(&mirrored(&hunk)));
         prop_assert_eq!(&one.apart, &other.apart);
         prop_assert_eq!(one.both.as_ref().map(|both| &both.ours_first), other.both.as_ref().map(|both| &both.theirs_first));
         if let (Some(one), Some(other)) = (&one.contained, &other.contained)
             && one.text != other.text
         {
             // Where both made the same change, upstream's spelling is taken.
-            prop_assert_eq!((one.of, other.of), (Whose::Theirs, Whose::Theirs));
+            prop_assert_eq!((one.of, other.of), (Side::Theirs, Side::Theirs));
         }
     }
 
     #[test]
-    fn what_people_wrote_is_found_where_it_can_be(base in text(), ours in text(), theirs in text(), people in text()) {
+    fn what_people_wrote_is_found_where_it_can_be(base in text(), ours in text(), theirs in text(), human in text()) {
         let pieces = cut(&base, &ours, &theirs);
-        prop_assert_eq!(answers_of_people(&pieces, &people).len(), hunks(&pieces).count());
+        prop_assert_eq!(human_answers(&pieces, &human).len(), hunks(&pieces).count());
     }
 }

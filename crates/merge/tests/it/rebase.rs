@@ -1,6 +1,6 @@
 //! Rebasing without a work tree does what git does with one.
 
-use merge::clean::MergeWish;
+use merge::clean::MergeOptions;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use testkit::Repo;
 
@@ -12,7 +12,7 @@ async fn attempt(world: &World) -> RebaseAttempt {
     let name = host::git::RefName::parse("refs/merge/attempt").unwrap();
     let identity = host::git::GitIdentity { name: "Bot".into(), email: "bot@example.com".into() };
     let when = jiff::Timestamp::UNIX_EPOCH;
-    let wish = MergeWish { message: "", identity: &identity, when, name: &name };
+    let wish = MergeOptions { message: "", identity: &identity, when, name: &name };
     let sealed = world.sealed().await;
     try_rebase(&sealed, &world.sha(FORK), &world.sha(UPSTREAM), wish).await.unwrap()
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use host::git::{GitIdentity, ObjectFormat, RefName, SealedRepo};
 use jiff::Timestamp;
-use merge::clean::{MergeAttempt, MergeWish, try_merge};
+use merge::clean::{MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
-    ContractBounds, ContractEnds, Protected, State, judge_contract, observe_contract,
+    ContractBounds, ContractEnds, ContractStatus, Protected, judge_contract, observe_contract,
 };
 use testkit::Hermetic;
 
@@ -29,7 +29,7 @@ async fn two_thousand_changed_paths_are_accounted_for_at_once() {
     let identity = GitIdentity { name: "Bot".into(), email: "bot@example.com".into() };
     let name = RefName::parse("refs/heads/merged").unwrap();
     let when = Timestamp::UNIX_EPOCH;
-    let wish = MergeWish { message: "merge\n", identity: &identity, when, name: &name };
+    let wish = MergeOptions { message: "merge\n", identity: &identity, when, name: &name };
     let attempt = try_merge(&repo, &base, &upstream, wish).await.unwrap();
     let MergeAttempt::Clean { commit: tip, .. } = attempt else { panic!("conflicts") };
 
@@ -44,7 +44,7 @@ async fn two_thousand_changed_paths_are_accounted_for_at_once() {
     let contract = judge_contract(&facts);
     let asked = questions.load(Ordering::Relaxed);
     assert_eq!((contract.paths.len(), contract.lost), (FILES, false));
-    assert!(contract.paths.iter().all(|path| path.state == State::Kept));
+    assert!(contract.paths.iter().all(|path| path.state == ContractStatus::Kept));
     assert!((1..=MOST_QUESTIONS).contains(&asked), "{asked} questions");
 }
 

@@ -2,18 +2,20 @@
 
 use std::cell::RefCell;
 
-use merge::ladder::decide::Trust;
-use merge::ladder::grade::Rung;
-use merge::ladder::history::PastEnds;
-use merge::ladder::knowledge::Knowledge;
-use merge::ladder::rule::Rules;
-use merge::ladder::structure::{
-    Answers, Question, Structure, StructureRecord, Structured, learn_structure,
+use merge::resolver::answer_class::ResolveStrategy;
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::history::HistoryRange;
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::rule::ResolveRules;
+use merge::resolver::structure::{
+    Answers, RatedMerger, StructuralMerger, StructureRecord, ThreeVersions, learn_structure,
 };
-use merge::ladder::table::Table;
-use merge::ladder::{Climb, ClimbOptions, Ends, Remade, climb};
+use merge::resolver::table::Table;
+use merge::resolver::{
+    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
+};
 
-use crate::ladder::{people_merge, read};
+use crate::resolver::{people_merge, read};
 use crate::world::{FORK, UPSTREAM, World};
 
 /// Answers like this, and notes what it was asked.
@@ -22,16 +24,16 @@ struct Program<F> {
     asked: RefCell<Vec<Vec<String>>>,
 }
 
-fn program<F: Fn(&Question) -> Option<Vec<u8>>>(answer: F) -> Program<F> {
+fn program<F: Fn(&ThreeVersions) -> Option<Vec<u8>>>(answer: F) -> Program<F> {
     Program { answer, asked: RefCell::default() }
 }
 
-impl<F: Fn(&Question) -> Option<Vec<u8>>> Structure for Program<F> {
+impl<F: Fn(&ThreeVersions) -> Option<Vec<u8>>> StructuralMerger for Program<F> {
     fn program(&self) -> &str {
         "weaver 1.0"
     }
 
-    fn settle<'a>(&'a self, questions: &'a [Question]) -> Answers<'a> {
+    fn merge_files<'a>(&'a self, questions: &'a [ThreeVersions]) -> Answers<'a> {
         let paths = questions.iter().map(|question| question.path.to_string()).collect();
         self.asked.borrow_mut().push(paths);
         Box::pin(async move { questions.iter().map(&self.answer).collect() })
@@ -40,30 +42,35 @@ impl<F: Fn(&Question) -> Option<Vec<u8>>> Structure for Program<F> {
 
 /// Upstream's text with the fork's last line.
 #[expect(clippy::unnecessary_wraps, reason = "a program may have no answer")]
-fn weave(question: &Question) -> Option<Vec<u8>> {
+fn weave(question: &ThreeVersions) -> Option<Vec<u8>> {
     let text = String::from_utf8(question.ours.clone()).unwrap();
     let own = text.lines().last().unwrap_or_default().to_owned() + "\n";
     Some([question.theirs.as_slice(), own.as_bytes()].concat())
 }
 
-async fn ask(world: &World, program: &dyn Structure, record: &StructureRecord) -> Climb {
-    let ends = Ends { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
-    let (rules, knowledge, remade) = (Rules::default(), Knowledge::default(), Remade::new());
-    let options = ClimbOptions {
-        trust: Trust::USUAL,
+async fn ask(
+    world: &World,
+    program: &dyn StructuralMerger,
+    record: &StructureRecord,
+) -> ResolvedMerge {
+    let heads = MergeHeads { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
+    let (rules, knowledge, regenerated) =
+        (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
+    let options = ResolveOptions {
+        trust: TrustThreshold::DEFAULT,
         rules: &rules,
         table: Table::shipped(),
         knowledge: &knowledge,
-        structure: Some(Structured { program, record }),
-        remade: &remade,
+        structure: Some(RatedMerger { program, record }),
+        regenerated: &regenerated,
     };
-    climb(&world.sealed().await, &ends, options).await.unwrap()
+    resolve_conflicts(&world.sealed().await, &heads, options).await.unwrap()
 }
 
-async fn learned(world: &World, program: &dyn Structure) -> StructureRecord {
+async fn learned(world: &World, program: &dyn StructuralMerger) -> StructureRecord {
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let ends = PastEnds { tip: &tip, upstream: &upstream };
-    learn_structure(&world.sealed().await, ends, None, program).await.unwrap()
+    let range = HistoryRange { tip: &tip, upstream: &upstream };
+    learn_structure(&world.sealed().await, range, None, program).await.unwrap()
 }
 
 /// A fork whose people always did as the program would.
@@ -86,11 +93,14 @@ async fn a_program_acts_once_it_was_right_often_enough_here() {
     let record = learned(&world, &program).await;
     assert_eq!((record.program.as_str(), record.seen.len()), ("weaver 1.0", 25));
     assert_eq!(program.asked.borrow().len(), 1, "the past is one box");
-    let climb = ask(&world, &program, &record).await;
-    assert_eq!(climb.rest, []);
-    let step = &climb.receipts[0].steps[0];
-    assert_eq!((step.rung, step.program.as_deref()), (Rung::Structure, Some("weaver 1.0")));
-    let text = read(&world, &climb, "code").await.unwrap();
+    let resolved = ask(&world, &program, &record).await;
+    assert_eq!(resolved.rest, []);
+    let step = &resolved.receipts[0].steps[0];
+    assert_eq!(
+        (step.strategy, step.program.as_deref()),
+        (ResolveStrategy::Structure, Some("weaver 1.0"))
+    );
+    let text = read(&world, &resolved, "code").await.unwrap();
     assert_eq!(text, "the newest word of all\nfork's own line\n");
 }
 
@@ -98,23 +108,23 @@ async fn a_program_acts_once_it_was_right_often_enough_here() {
 async fn a_program_that_was_not_tried_here_only_proposes() {
     let world = woven(0);
     let program = program(weave);
-    let climb = ask(&world, &program, &StructureRecord::default()).await;
-    let proposal = climb.rest[0].structure.as_ref().unwrap();
-    assert_eq!(proposal.grade, "weaver 1.0");
+    let resolved = ask(&world, &program, &StructureRecord::default()).await;
+    let proposal = resolved.rest[0].structure.as_ref().unwrap();
+    assert_eq!(proposal.answer_class, "weaver 1.0");
     assert!(proposal.text.contains("fork's own line") && proposal.confidence < 0.9);
-    assert_eq!(climb.receipts, []);
+    assert_eq!(resolved.receipts, []);
 }
 
 #[tokio::test]
 async fn what_a_gate_refuses_is_not_even_proposed() {
     let world = woven(0);
-    let climb =
+    let resolved =
         ask(&world, &program(|_| Some(b"<<<<<<< a\n".to_vec())), &StructureRecord::default()).await;
-    assert_eq!((climb.rest.len(), climb.rest[0].structure.clone()), (1, None));
+    assert_eq!((resolved.rest.len(), resolved.rest[0].structure.clone()), (1, None));
 }
 
 #[tokio::test]
-async fn a_program_sees_only_text_that_the_other_rungs_left() {
+async fn a_program_sees_only_text_that_the_other_strategies_left() {
     let world = World::new(&[("gone", "1\n"), ("open", "1\n"), ("bin", "\0one")]);
     world.remove(FORK, "gone");
     for (path, ours, theirs) in [("open", "fork\n", "upstream\n"), ("bin", "\0two", "\0three")] {
@@ -133,11 +143,11 @@ async fn another_version_starts_anew_and_merges_that_were_seen_are_not_asked_aga
     let program = program(weave);
     let record = learned(&world, &program).await;
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let ends = PastEnds { tip: &tip, upstream: &upstream };
+    let range = HistoryRange { tip: &tip, upstream: &upstream };
     let sealed = world.sealed().await;
-    let again = learn_structure(&sealed, ends, Some(record.clone()), &program).await.unwrap();
+    let again = learn_structure(&sealed, range, Some(record.clone()), &program).await.unwrap();
     assert_eq!((again == record, program.asked.borrow().len()), (true, 1));
     let older = StructureRecord { program: "weaver 0.9".to_owned(), ..record.clone() };
-    let anew = learn_structure(&sealed, ends, Some(older), &program).await.unwrap();
+    let anew = learn_structure(&sealed, range, Some(older), &program).await.unwrap();
     assert_eq!((anew == record, program.asked.borrow().len()), (true, 2));
 }

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use host::git::{GitIdentity, ObjectFormat, RefName, SealedRepo};
 use jiff::Timestamp;
-use merge::clean::{MergeAttempt, MergeWish, try_merge};
+use merge::clean::{MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
-    Contract, ContractBounds, ContractEnds, Protected, State, judge_contract, observe_contract,
+    Contract, ContractBounds, ContractEnds, ContractStatus, Protected, judge_contract,
+    observe_contract,
 };
 use model::id::Sha;
 use testkit::{Hermetic, Repo};
@@ -73,7 +74,7 @@ impl World {
     pub(crate) async fn attempt(&self) -> MergeAttempt {
         let identity = GitIdentity { name: "Bot".into(), email: "bot@example.com".into() };
         let name = RefName::parse("refs/merge/attempt").unwrap();
-        let wish = MergeWish {
+        let wish = MergeOptions {
             message: "Merge upstream\n\nWith a body.\n",
             identity: &identity,
             when: Timestamp::from_second(1_735_700_000).unwrap(),
@@ -89,7 +90,7 @@ impl World {
         Sha::parse(&self.repo.merge(UPSTREAM)).unwrap()
     }
 
-    /// A merge whose conflicts are settled by writing these files; none takes a file away.
+    /// A merge whose conflicts are resolved by writing these files; none takes a file away.
     pub(crate) fn merged_by_hand(&self, files: &[(&str, Option<&str>)]) -> Sha {
         self.on(FORK).git(&["checkout", "--quiet", "-B", "result"]);
         // It may well fail: that is what the hand is for.
@@ -118,13 +119,13 @@ impl World {
 
 /// The state of a path, and why.
 #[track_caller]
-pub(crate) fn path_state(contract: &Contract, path: &str) -> (State, String) {
+pub(crate) fn path_state(contract: &Contract, path: &str) -> (ContractStatus, String) {
     let found = contract.paths.iter().find(|account| account.path.to_string() == path);
     let found = found.unwrap_or_else(|| panic!("{path} is not in {:?}", contract.paths));
     (found.state, found.detail.clone())
 }
 
 /// The states of the fork's commits, newest first.
-pub(crate) fn commit_states(contract: &Contract) -> Vec<State> {
+pub(crate) fn commit_states(contract: &Contract) -> Vec<ContractStatus> {
     contract.commits.iter().map(|commit| commit.state).collect()
 }

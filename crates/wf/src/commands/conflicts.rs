@@ -12,7 +12,7 @@ use crate::disk::registry::is_active;
 use crate::disk::touched::TouchedLists;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, Outcome};
-use crate::flow::forecast::{Forecast, forecast};
+use crate::flow::forecast::{BranchForecast, forecast};
 use crate::flow::product::open_product;
 use crate::flow::refresh::Tips;
 use crate::rules::conflict::{Overlap, WorkstreamPaths, find_overlaps};
@@ -65,7 +65,7 @@ pub(crate) async fn cmd_conflicts(app: &App, args: &ConflictsArgs) -> Outcome {
     for fault in &faults {
         app.ui.warn(&error_chain(fault));
     }
-    let trouble = !overlaps.is_empty() || matches!(base, Some(Forecast::Conflicts { .. }));
+    let trouble = !overlaps.is_empty() || matches!(base, Some(BranchForecast::Conflicts { .. }));
     Ok(if exit_code && trouble { WfExit::General } else { WfExit::Success })
 }
 
@@ -87,12 +87,12 @@ async fn base_forecast(
     product: &WorktreeRepo,
     tips: &Tips,
     target: &Workstream,
-) -> Result<Option<Forecast>, Failure> {
+) -> Result<Option<BranchForecast>, Failure> {
     match (tips.base_tip(target), tips.branch_tip(target)) {
         (Some(base), Some(tip)) if *base != target.meta.base_sha => {
             forecast(product, tip, base).await.map(Some)
         }
-        (Some(_), Some(_)) => Ok(Some(Forecast::Clean)),
+        (Some(_), Some(_)) => Ok(Some(BranchForecast::Clean)),
         _ => Ok(None),
     }
 }
@@ -104,7 +104,7 @@ async fn try_merges(
     target: &Workstream,
     others: &[&Workstream],
     overlaps: &[Overlap],
-) -> Result<Vec<(String, Forecast)>, Failure> {
+) -> Result<Vec<(String, BranchForecast)>, Failure> {
     let mut worth: Vec<&Overlap> =
         overlaps.iter().filter(|overlap| !overlap.actual.is_empty()).collect();
     worth.sort_by_key(|overlap| std::cmp::Reverse(overlap.actual.len()));
@@ -124,8 +124,8 @@ fn show(
     app: &App,
     target: &Workstream,
     overlaps: &[Overlap],
-    base: &Option<Forecast>,
-    merges: &[(String, Forecast)],
+    base: &Option<BranchForecast>,
+    merges: &[(String, BranchForecast)],
 ) {
     let id = &target.meta.id;
     let merge_with =

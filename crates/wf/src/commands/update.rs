@@ -1,7 +1,7 @@
 //! `wf update`: brings a workstream's branch up to date with its base branch.
 
 use clap::Args;
-use merge::ladder::decide::Trust;
+use merge::resolver::decide::TrustThreshold;
 use model::exit::WfExit;
 use serde_json::json;
 
@@ -43,7 +43,7 @@ pub(crate) async fn cmd_update(app: &App, args: &UpdateArgs) -> Outcome {
         Updated::Merged { commit, receipts } => {
             app.ui.line(&format!("Merged {base} into {id} at {commit}"));
             for receipt in receipts {
-                app.ui.line(&format!("  settled {}", render_receipt(receipt)));
+                app.ui.line(&format!("  resolved {}", render_receipt(receipt)));
             }
         }
     }

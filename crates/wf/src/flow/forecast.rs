@@ -1,60 +1,66 @@
-//! What merging would bring, tried for real and without touching anything: against the base branch, and between branches
-//! that touched the same files.
+//! Merge forecasts: a branch against its base branch, and two branches that touch the same files. The merge is made in
+//! memory; no branch and no worktree changes.
 
 use host::git::WorktreeRepo;
-use merge::ladder::decide::Trust;
+use merge::resolver::decide::TrustThreshold;
 use model::exit::WfExit;
 use model::id::Sha;
 use serde::Serialize;
 
-use super::ladder::{Ladder, open_paths};
+use super::resolver::{MergeScratch, open_paths};
 use crate::exit::{Failure, OrExit};
 
-/// What git, and then the ladder, make of two branches.
+/// Expected result of merging two branches with git and then the resolver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "merge", rename_all = "snake_case")]
-pub(crate) enum Forecast {
-    /// They merge without anybody.
+pub(crate) enum BranchForecast {
+    /// Git merges them without a conflict.
     Clean,
-    /// They conflict in these paths, and all of them settle without anybody.
-    Settles { paths: Vec<String> },
-    /// These paths need somebody; the others settle.
-    Conflicts { paths: Vec<String>, settled: Vec<String> },
-    /// They cannot be merged at all.
+    /// They conflict in these paths, and the resolver resolves all of them.
+    Resolves { paths: Vec<String> },
+    /// `paths` need a person; the resolver resolves the others.
+    Conflicts { paths: Vec<String>, resolved: Vec<String> },
+    /// They have no common ancestor.
     Impossible { reason: String },
 }
 
-/// Tries a merge.
+/// Merges two commits in memory and reports what the merge comes to.
 pub(crate) async fn forecast(
     product: &WorktreeRepo,
     ours: &Sha,
     theirs: &Sha,
-) -> Result<Forecast, Failure> {
+) -> Result<BranchForecast, Failure> {
     if product.merge_base(ours, theirs).await.or_exit(WfExit::General)?.is_none() {
-        return Ok(Forecast::Impossible { reason: "they have no commit in common".to_owned() });
+        let reason = "they have no commit in common".to_owned();
+        return Ok(BranchForecast::Impossible { reason });
     }
-    let climb = Ladder::open(product).await?.climb(ours, theirs, Trust::USUAL).await?;
-    let settled: Vec<String> = climb.receipts.iter().map(|it| it.path.to_string()).collect();
-    Ok(match (climb.rest.is_empty(), settled.is_empty()) {
-        (true, true) => Forecast::Clean,
-        (true, false) => Forecast::Settles { paths: settled },
-        (false, _) => Forecast::Conflicts { paths: open_paths(&climb), settled },
+    let scratch = MergeScratch::open(product).await?;
+    let merge = scratch.resolve(ours, theirs, TrustThreshold::DEFAULT).await?;
+    let resolved: Vec<String> = merge.receipts.iter().map(|it| it.path.to_string()).collect();
+    Ok(match (merge.rest.is_empty(), resolved.is_empty()) {
+        (true, true) => BranchForecast::Clean,
+        (true, false) => BranchForecast::Resolves { paths: resolved },
+        (false, _) => BranchForecast::Conflicts { paths: open_paths(&merge), resolved },
     })
 }
 
-impl Forecast {
-    /// In words.
+impl BranchForecast {
+    /// One line for a terminal.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Clean => "merges cleanly".to_owned(),
-            Self::Settles { paths } => {
-                format!("merges; conflicts that settle without anybody: {}", paths.join(", "))
+            Self::Resolves { paths } => {
+                format!("merges; conflicts that resolve automatically: {}", paths.join(", "))
             }
-            Self::Conflicts { paths, settled } if settled.is_empty() => {
+            Self::Conflicts { paths, resolved } if resolved.is_empty() => {
                 format!("conflicts in {}", paths.join(", "))
             }
-            Self::Conflicts { paths, settled } => {
-                format!("conflicts in {}; {} more settle", paths.join(", "), settled.len())
+            Self::Conflicts { paths, resolved } => {
+                format!(
+                    "conflicts in {}; {} more resolve automatically",
+                    paths.join(", "),
+                    resolved.len()
+                )
             }
             Self::Impossible { reason } => format!("cannot be merged: {reason}"),
         }

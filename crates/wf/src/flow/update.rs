@@ -1,34 +1,34 @@
-//! Bringing a workstream's branch up to date with its base branch.
+//! `wf update`: merges the base branch into a workstream's branch.
 //!
-//! The merge is made from objects alone; the worktree is moved forward at the end, files and all, or not at all.
+//! The merge is made from objects alone. The worktree is fast-forwarded at the end; until then nothing changes in it.
 
-use host::git::{CommitDraft, OldValue, RefName, WorktreeRepo};
-use merge::ladder::decide::Trust;
-use merge::ladder::receipt::Receipt;
+use host::git::{CommitDraft, OldValue, WorktreeRepo, RefName};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::receipt::Receipt;
 use model::exit::WfExit;
 use model::id::Sha;
 use serde::Serialize;
 
-use super::ladder::{Ladder, open_paths};
 use super::merge::refuse_dirty;
 use super::product::{check_worktree, identity};
+use super::resolver::{MergeScratch, open_paths};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 
-/// What came of it.
+/// Result of an update.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub(crate) enum Updated {
     /// The base branch was contained already.
     Same,
-    /// The branch had nothing of its own and stands where its base stands.
+    /// The branch had no commits of its own and was fast-forwarded to its base.
     Forward { commit: Sha },
-    /// The base branch was merged, and these conflicts were settled.
+    /// The base branch was merged, and these conflicts were resolved.
     Merged { commit: Sha, receipts: Vec<Receipt> },
 }
 
-/// Paths that a refusal names.
+/// Paths named in an error message.
 const NAMED: usize = 10;
 
 /// Updates; the caller holds the workstream's lock and the global one.
@@ -36,7 +36,7 @@ pub(crate) async fn update(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
-    trust: Trust,
+    trust: TrustThreshold,
 ) -> Result<Updated, Failure> {
     let meta = &workstream.meta;
     check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
@@ -65,7 +65,7 @@ async fn merge_base(
     product: &WorktreeRepo,
     workstream: &Workstream,
     [head, base]: [&Sha; 2],
-    trust: Trust,
+    trust: TrustThreshold,
 ) -> Result<Updated, Failure> {
     let meta = &workstream.meta;
     let common = product.merge_base(head, base).await.or_exit(WfExit::General)?;
@@ -73,24 +73,24 @@ async fn merge_base(
         let words = format!("{} and {} have no commit in common", meta.branch, meta.base_branch);
         return Err(Failure::new(WfExit::Blocked, words));
     }
-    let ladder = Ladder::open(product).await?;
-    let climb = ladder.climb(head, base, trust).await?;
-    if !climb.rest.is_empty() {
-        return Err(refusal(workstream, &open_paths(&climb)));
+    let scratch = MergeScratch::open(product).await?;
+    let resolved = scratch.resolve(head, base, trust).await?;
+    if !resolved.rest.is_empty() {
+        return Err(refusal(workstream, &open_paths(&resolved)));
     }
-    let message = render_message(workstream, &climb.receipts);
+    let message = render_message(workstream, &resolved.receipts);
     let wish = CommitDraft {
-        tree: &climb.tree,
+        tree: &resolved.tree,
         parents: &[head.clone(), base.clone()],
         identity: &identity(product).await?,
         when: host::clock::now(),
         message: &message,
     };
-    let commit = ladder.repo.commit_tree(wish).await.or_exit(WfExit::General)?;
+    let commit = scratch.repo.commit_tree(wish).await.or_exit(WfExit::General)?;
     let name = RefName::parse("refs/wf/update").or_exit(WfExit::Internal)?;
-    ladder.repo.update_ref(&name, &commit, OldValue::Missing).await.or_exit(WfExit::General)?;
-    product.take_objects(&ladder.repo, &name).await.or_exit(WfExit::General)?;
-    Ok(Updated::Merged { commit, receipts: climb.receipts })
+    scratch.repo.update_ref(&name, &commit, OldValue::Missing).await.or_exit(WfExit::General)?;
+    product.take_objects(&scratch.repo, &name).await.or_exit(WfExit::General)?;
+    Ok(Updated::Merged { commit, receipts: resolved.receipts })
 }
 
 fn refusal(workstream: &Workstream, open: &[String]) -> Failure {
@@ -110,12 +110,12 @@ fn refusal(workstream: &Workstream, open: &[String]) -> Failure {
     )
 }
 
-/// What was settled is told in the history itself.
+/// Message of the merge commit: names each resolved conflict, so that the history records it.
 fn render_message(workstream: &Workstream, receipts: &[Receipt]) -> String {
     let meta = &workstream.meta;
     let mut message = format!("Merge {} into workstream {}\n", meta.base_branch, meta.id);
     if !receipts.is_empty() {
-        message.push_str("\nConflicts that were settled without anybody:\n\n");
+        message.push_str("\nConflicts that were resolved automatically:\n\n");
     }
     for receipt in receipts {
         message.push_str(&format!("- {}\n", render_receipt(receipt)));
@@ -123,10 +123,11 @@ fn render_message(workstream: &Workstream, receipts: &[Receipt]) -> String {
     message
 }
 
-/// One conflict: where, what was done, by what, and how sure that was.
+/// One resolved conflict: path, action, strategies and confidence.
 pub(crate) fn render_receipt(receipt: &Receipt) -> String {
-    let mut rungs: Vec<String> = receipt.steps.iter().map(|step| step.rung.to_string()).collect();
-    rungs.dedup();
-    let (deed, sure) = (receipt.deed.as_str(), receipt.confidence * 100.0);
-    format!("{}: {deed} (by {}, {sure:.0} % sure)", receipt.path, rungs.join(", "))
+    let mut strategies: Vec<String> =
+        receipt.steps.iter().map(|step| step.strategy.to_string()).collect();
+    strategies.dedup();
+    let (action, sure) = (receipt.action.as_str(), receipt.confidence * 100.0);
+    format!("{}: {action} (by {}, {sure:.0} % sure)", receipt.path, strategies.join(", "))
 }

@@ -53,12 +53,12 @@ fn deleted(names: &[&str]) -> Person {
 const TEN: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
 #[test]
-fn what_settles_itself_is_forecast_and_then_settled_with_receipts() {
+fn what_resolves_itself_is_forecast_and_then_resolved_with_receipts() {
     let person = deleted(&TEN);
     let said = person.ok(&["conflicts", "one"]);
-    assert!(said.contains("Against main: merges; conflicts that settle without anybody: a, b"));
+    assert!(said.contains("Against main: merges; conflicts that resolve automatically: a, b"));
     let said = person.ok(&["update", "one"]);
-    assert!(said.contains("settled a: deleted (by policy/1"), "{said}");
+    assert!(said.contains("resolved a: deleted (by policy/1"), "{said}");
     let worktree = person.worktree("one");
     let message = worktree.git(&["log", "-1", "--format=%B"]);
     assert!(message.contains("- j: deleted (by policy/1"), "{message}");
@@ -84,7 +84,7 @@ fn what_is_not_trusted_is_named_and_nothing_moves() {
     assert_eq!(person.worktree("one").git(&["status", "--porcelain"]), "");
     let value = person.json(&["conflicts", "one"]);
     assert_eq!(value["base"]["merge"], "conflicts");
-    assert_eq!(value["base"]["settled"].as_array().map(Vec::len), Some(10), "{value}");
+    assert_eq!(value["base"]["resolved"].as_array().map(Vec::len), Some(10), "{value}");
 }
 
 #[test]

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use engine::workspace::MergeBegun;
-use host::git::{CommitDraft, ConflictStage, GitIdentity, SealedRepo};
-use merge::ladder::history::{Learned, PastEnds, learn};
-use merge::ladder::knowledge::Knowledge;
-use merge::ladder::receipt::Receipt;
-use merge::ladder::table::Table;
-use merge::ladder::touch::add_touches;
-use merge::ladder::{Brief, Climb, ClimbOptions, Ends, Remade, climb};
+use host::git::{ConflictStage, GitIdentity, CommitDraft, SealedRepo};
 use merge::path::TreePath;
+use merge::resolver::history::{HistoryRange, Learned, learn};
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::receipt::Receipt;
+use merge::resolver::table::Table;
+use merge::resolver::touch::add_touches;
+use merge::resolver::{
+    Brief, MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
+};
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
@@ -25,24 +27,25 @@ use crate::rules::brief::render_briefs;
 
 /// What the ladder did in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ladder {
-    /// What was settled, and by what.
+pub(crate) struct ResolverSummary {
+    /// What was resolved, and by what.
     pub(crate) receipts: Vec<Receipt>,
     /// What was left to the agent.
     pub(crate) rest: Vec<TreePath>,
-    /// What the settled files came to, so that it can be seen whether the agent left them alone.
-    pub(crate) settled: Vec<Settled>,
-    /// Settled files that are not as they were settled any more.
+    /// What the resolved files came to, so that it can be seen whether the agent left them alone.
+    #[serde(alias = "settled")]
+    pub(crate) resolved: Vec<ResolvedPath>,
+    /// Resolved files that are not as they were resolved any more.
     pub(crate) changed_after: Vec<TreePath>,
     /// Files that were in no conflict and are as neither side has them.
     pub(crate) outside: Vec<TreePath>,
 }
 
-/// A file that was settled.
+/// A file that was resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Settled {
+pub(crate) struct ResolvedPath {
     pub(crate) path: TreePath,
-    /// Its content; nothing if it was settled that the file goes.
+    /// Its content; nothing if it was resolved that the file goes.
     pub(crate) id: Option<Sha>,
 }
 
@@ -54,26 +57,29 @@ pub(super) struct Handover {
 }
 
 impl Run<'_> {
-    /// Climbs. What was settled is in the metadata afterwards; a merge that is all settled is the tree of its commit.
-    pub(super) async fn climb(&mut self, repo: &SealedRepo) -> Result<Climb, Failure> {
+    /// Climbs. What was resolved is in the metadata afterwards; a merge that is all resolved is the tree of its commit.
+    pub(super) async fn resolve_conflicts(
+        &mut self,
+        repo: &SealedRepo,
+    ) -> Result<ResolvedMerge, Failure> {
         let pins = self.meta.pins.clone();
-        let past = PastEnds { tip: &pins.base, upstream: &pins.upstream };
+        let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
         let file = self.cache.join("forks").join(format!("{}.learned.json", fork_key(&self.repo)));
-        let learned = learn_kept(repo, past, &file).await?;
-        let ends = Ends { ours: pins.base, theirs: pins.upstream };
-        let mut done = self.climb_with_programs(repo, &ends, &learned.knowledge).await?;
+        let learned = learn_kept(repo, range, &file).await?;
+        let heads = MergeHeads { ours: pins.base, theirs: pins.upstream };
+        let mut done = self.resolve_with_programs(repo, &heads, &learned.knowledge).await?;
         if !done.rest.is_empty() {
-            let touched = add_touches(repo, &ends, &mut done.rest).await;
+            let touched = add_touches(repo, &heads, &mut done.rest).await;
             touched.or_exit(ForkliftExit::Machine)?;
         }
-        self.meta.ladder = Some(Ladder {
-            settled: settled(repo, &done).await?,
+        self.meta.resolver = Some(ResolverSummary {
+            resolved: resolved_paths(repo, &done).await?,
             receipts: done.receipts.clone(),
             rest: left(&done).into_iter().collect(),
-            ..Ladder::default()
+            ..ResolverSummary::default()
         });
         let words = format!(
-            "{} of {} conflicts settled without a model",
+            "{} of {} conflicts resolved without a model",
             done.receipts.len(),
             done.receipts.len() + done.rest.len()
         );
@@ -83,59 +89,59 @@ impl Run<'_> {
 
     /// Climbs without programs first. Only if something is left, or has to be made anew, are they started, and what
     /// they say goes into a second climb: the gates and the receipts are the same for all answers.
-    async fn climb_with_programs(
+    async fn resolve_with_programs(
         &mut self,
         repo: &SealedRepo,
-        ends: &Ends,
+        heads: &MergeHeads,
         knowledge: &Knowledge,
-    ) -> Result<Climb, Failure> {
-        let rules = self.meta.settings.rules.ladder_rules();
-        let nothing = Remade::new();
-        let options = ClimbOptions {
+    ) -> Result<ResolvedMerge, Failure> {
+        let rules = self.meta.settings.rules.resolve_rules();
+        let nothing = RegeneratedFiles::new();
+        let options = ResolveOptions {
             trust: self.meta.settings.trust(),
             rules: &rules,
             table: Table::shipped(),
             knowledge,
             structure: None,
-            remade: &nothing,
+            regenerated: &nothing,
         };
-        let first = climb(repo, ends, options).await.or_exit(ForkliftExit::Machine)?;
-        let remade = self.regenerate(repo, &first).await?;
+        let first = resolve_conflicts(repo, heads, options).await.or_exit(ForkliftExit::Machine)?;
+        let regenerated = self.regenerate(repo, &first).await?;
         let run = &*self;
         let mergiraf = if first.rest.is_empty() { None } else { Mergiraf::find(run).await };
         let record = match &mergiraf {
             Some(mergiraf) => Some(mergiraf.record(repo).await?),
             None => None,
         };
-        if remade.is_empty() && mergiraf.is_none() {
+        if regenerated.is_empty() && mergiraf.is_none() {
             return Ok(first);
         }
         let structure = mergiraf.as_ref().zip(record.as_ref());
         let structure = structure.map(|(mergiraf, record)| mergiraf.with(record));
-        let options = ClimbOptions { structure, remade: &remade, ..options };
-        climb(repo, ends, options).await.or_exit(ForkliftExit::Machine)
+        let options = ResolveOptions { structure, regenerated: &regenerated, ..options };
+        resolve_conflicts(repo, heads, options).await.or_exit(ForkliftExit::Machine)
     }
 
-    /// What the agent gets: briefs for what is left, and, where something was settled, the merge as far as it is.
+    /// What the agent gets: briefs for what is left, and, where something was resolved, the merge as far as it is.
     pub(super) async fn hand_over(
         &self,
         repo: &SealedRepo,
-        climb: &Climb,
+        resolved: &ResolvedMerge,
         identity: &GitIdentity,
         message: &str,
     ) -> Result<Handover, Failure> {
-        let briefs = render_briefs(&climb.rest, &climb.receipts);
-        if climb.receipts.is_empty() {
+        let briefs = render_briefs(&resolved.rest, &resolved.receipts);
+        if resolved.receipts.is_empty() {
             return Ok(Handover { begun: None, briefs });
         }
         let pins = &self.meta.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let when = self.meta.started_at;
-        let commit = CommitDraft { tree: &climb.tree, parents: &parents, identity, when, message };
+        let commit = CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
         let prepared = repo.commit_tree(commit).await.or_exit(ForkliftExit::Machine)?;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
         let stages = merged.or_exit(ForkliftExit::Machine)?.stages;
-        let open: BTreeSet<&[u8]> = climb.rest.iter().flat_map(paths_of).collect();
+        let open: BTreeSet<&[u8]> = resolved.rest.iter().flat_map(paths_of).collect();
         let left = |stage: &ConflictStage| open.contains(stage.path.as_slice());
         Ok(Handover {
             begun: Some(MergeBegun {
@@ -149,23 +155,23 @@ impl Run<'_> {
         })
     }
 
-    /// Looks at what became of the settled files, and at what else was touched.
-    pub(super) async fn compare_with_ladder(
+    /// Looks at what became of the resolved files, and at what else was touched.
+    pub(super) async fn compare_with_resolver(
         &mut self,
         repo: &SealedRepo,
         tip: &Sha,
     ) -> Result<(), Failure> {
-        let Some(ladder) = &self.meta.ladder else { return Ok(()) };
-        let paths: Vec<&[u8]> = ladder.settled.iter().map(|it| it.path.as_bytes()).collect();
+        let Some(summary) = &self.meta.resolver else { return Ok(()) };
+        let paths: Vec<&[u8]> = summary.resolved.iter().map(|it| it.path.as_bytes()).collect();
         let now = repo.entries_at(tip, &paths).await.or_exit(ForkliftExit::Machine)?;
         let id_now = |path: &TreePath| now.get(path.as_bytes()).map(|entry| entry.id.clone());
-        let changed = ladder.settled.iter().filter(|it| id_now(&it.path) != it.id);
+        let changed = summary.resolved.iter().filter(|it| id_now(&it.path) != it.id);
         let changed_after: Vec<TreePath> = changed.map(|it| it.path.clone()).collect();
-        let known: BTreeSet<String> = ladder
-            .settled
+        let known: BTreeSet<String> = summary
+            .resolved
             .iter()
             .map(|it| it.path.to_string())
-            .chain(ladder.rest.iter().map(ToString::to_string))
+            .chain(summary.rest.iter().map(ToString::to_string))
             .collect();
         let made = self.meta.evidence.iter().flat_map(|evidence| &evidence.files_made);
         let by_git = self.made_by_git(repo).await?;
@@ -173,9 +179,9 @@ impl Run<'_> {
             .filter(|path| !known.contains(*path) && !by_git.contains(path.as_bytes()))
             .map(|path| TreePath::new(path.as_bytes()))
             .collect();
-        if let Some(ladder) = &mut self.meta.ladder {
-            ladder.changed_after = changed_after;
-            ladder.outside = outside;
+        if let Some(summary) = &mut self.meta.resolver {
+            summary.changed_after = changed_after;
+            summary.outside = outside;
         }
         Ok(())
     }
@@ -199,14 +205,14 @@ impl Run<'_> {
 /// Learns, starting from what a file keeps, and writes the file anew if there was anything to learn.
 pub(crate) async fn learn_kept(
     repo: &SealedRepo,
-    ends: PastEnds<'_>,
+    range: HistoryRange<'_>,
     file: &Path,
 ) -> Result<Learned, Failure> {
     // What cannot be read is learned again.
     let kept: Option<Learned> =
         std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
     let before = kept.as_ref().map(Learned::source);
-    let learned = learn(repo, ends, kept).await.or_exit(ForkliftExit::Machine)?;
+    let learned = learn(repo, range, kept).await.or_exit(ForkliftExit::Machine)?;
     if before != Some(learned.source()) {
         save_learned(file, &learned)?;
     }
@@ -222,19 +228,22 @@ pub(crate) fn save_learned(file: &Path, learned: &Learned) -> Result<(), Failure
     host::file::write_atomic(file, &text, 0o600).or_exit(ForkliftExit::Machine)
 }
 
-async fn settled(repo: &SealedRepo, climb: &Climb) -> Result<Vec<Settled>, Failure> {
-    let open = left(climb);
+async fn resolved_paths(
+    repo: &SealedRepo,
+    resolved: &ResolvedMerge,
+) -> Result<Vec<ResolvedPath>, Failure> {
+    let open = left(resolved);
     let paths: Vec<&TreePath> =
-        climb.receipts.iter().map(|it| &it.path).filter(|path| !open.contains(*path)).collect();
+        resolved.receipts.iter().map(|it| &it.path).filter(|path| !open.contains(*path)).collect();
     let bytes: Vec<&[u8]> = paths.iter().map(|path| path.as_bytes()).collect();
-    let entries = repo.entries_at(&climb.tree, &bytes).await.or_exit(ForkliftExit::Machine)?;
+    let entries = repo.entries_at(&resolved.tree, &bytes).await.or_exit(ForkliftExit::Machine)?;
     let id = |path: &TreePath| entries.get(path.as_bytes()).map(|entry| entry.id.clone());
-    Ok(paths.into_iter().map(|path| Settled { path: path.clone(), id: id(path) }).collect())
+    Ok(paths.into_iter().map(|path| ResolvedPath { path: path.clone(), id: id(path) }).collect())
 }
 
 /// Every path that somebody still has to look at.
-fn left(climb: &Climb) -> BTreeSet<TreePath> {
-    climb.rest.iter().flat_map(|brief| paths_of(brief).map(TreePath::new)).collect()
+fn left(resolved: &ResolvedMerge) -> BTreeSet<TreePath> {
+    resolved.rest.iter().flat_map(|brief| paths_of(brief).map(TreePath::new)).collect()
 }
 
 fn paths_of(brief: &Brief) -> impl Iterator<Item = &[u8]> {

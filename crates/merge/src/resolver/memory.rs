@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use super::habit::Choice;
+use super::habit::Resolution;
 use super::hunk::Hunk;
 use crate::three::text::{bare, bare_lines};
 
@@ -14,13 +14,13 @@ const TEXT_CAP: usize = 64 << 10;
 
 /// What a fork's people made of hunks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Memory {
-    texts: BTreeMap<Key, KnownText>,
-    choices: BTreeMap<Key, KnownChoice>,
+pub struct HunkMemory {
+    texts: BTreeMap<HunkKey, KnownText>,
+    choices: BTreeMap<HunkKey, KnownChoice>,
 }
 
 /// Enough of a hash that nobody can make another hunk look like a known one.
-type Key = String;
+type HunkKey = String;
 
 /// The text that a hunk was replaced by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct KnownText {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownChoice {
     /// The choice.
-    pub choice: Choice,
+    pub choice: Resolution,
     /// How many times in a row.
     pub times: u32,
     /// The last merge in which it was made.
@@ -74,7 +74,7 @@ impl Likeness {
     }
 }
 
-impl Memory {
+impl HunkMemory {
     /// What the very same hunk was replaced by, wherever it was.
     #[must_use]
     pub fn text(&self, hunk: &Hunk) -> Option<&KnownText> {
@@ -90,15 +90,22 @@ impl Memory {
     /// Whether people wrote something of their own when a hunk like this one was last before them: no answer that is
     /// made of the sides alone would have been theirs.
     #[must_use]
-    pub fn speaks_of_more(&self, hunk: &Hunk, path: &str) -> bool {
+    pub fn was_rewritten(&self, hunk: &Hunk, path: &str) -> bool {
         [Likeness::Numbers, Likeness::Patch, Likeness::Ours].into_iter().any(|likeness| {
             let known = self.choice(hunk, path, likeness);
-            known.is_some_and(|known| matches!(known.choice, Choice::Other | Choice::Base))
+            known.is_some_and(|known| matches!(known.choice, Resolution::Other | Resolution::Base))
         })
     }
 
     /// Takes note of what people made of a hunk.
-    pub fn learn(&mut self, hunk: &Hunk, path: &str, answer: &[u8], choice: Choice, merge: &Sha) {
+    pub fn learn(
+        &mut self,
+        hunk: &Hunk,
+        path: &str,
+        answer: &[u8],
+        choice: Resolution,
+        merge: &Sha,
+    ) {
         if answer.len() <= TEXT_CAP {
             let key = key_of_all(hunk);
             let times = match self.texts.get(&key) {
@@ -119,11 +126,11 @@ impl Memory {
     }
 }
 
-fn key_of_all(hunk: &Hunk) -> Key {
+fn key_of_all(hunk: &Hunk) -> HunkKey {
     hash("all", &[&hunk.ours, &hunk.base, &hunk.theirs].map(|side| bare_lines(side)))
 }
 
-fn key_of(hunk: &Hunk, path: &str, likeness: Likeness) -> Key {
+fn key_of(hunk: &Hunk, path: &str, likeness: Likeness) -> HunkKey {
     let name = likeness.name();
     match likeness {
         Likeness::Numbers => {
@@ -151,7 +158,7 @@ fn without_numbers(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-fn hash(name: &str, parts: &[Vec<u8>]) -> Key {
+fn hash(name: &str, parts: &[Vec<u8>]) -> HunkKey {
     let mut bytes = name.as_bytes().to_vec();
     for part in parts {
         bytes.extend(part.len().to_le_bytes());
@@ -191,28 +198,28 @@ mod tests {
 
     #[test]
     fn the_same_hunk_is_known_whatever_its_indentation() {
-        let mut memory = Memory::default();
-        memory.learn(&hunk("a\n", "b\n", "c\n"), "f", b"d\xff\n", Choice::Other, &merge());
+        let mut memory = HunkMemory::default();
+        memory.learn(&hunk("a\n", "b\n", "c\n"), "f", b"d\xff\n", Resolution::Other, &merge());
         let known = memory.text(&hunk("  a\n", "b\n", "\tc\n")).unwrap();
         assert_eq!((known.text.as_slice(), known.times), (&b"d\xff\n"[..], 1));
         assert_eq!(memory.text(&hunk("a\n", "b\n", "x\n")), None);
         let text = serde_json::to_string(&memory).unwrap();
-        assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
+        assert_eq!(serde_json::from_str::<HunkMemory>(&text).unwrap(), memory);
     }
 
     #[test]
     fn hunks_are_alike_in_several_ways() {
-        let mut memory = Memory::default();
+        let mut memory = HunkMemory::default();
         let known = hunk("v1.2\n", "v1.2-fork\n", "v1.3\n");
-        memory.learn(&known, "f", b"v1.3-fork\n", Choice::Apart, &merge());
-        memory.learn(&known, "f", b"v1.3-fork\n", Choice::Apart, &merge());
+        memory.learn(&known, "f", b"v1.3-fork\n", Resolution::Apart, &merge());
+        memory.learn(&known, "f", b"v1.3-fork\n", Resolution::Apart, &merge());
         let next = hunk("v1.3\n", "v1.3-fork\n", "v1.40\n");
         let times = |path, likeness| memory.choice(&next, path, likeness).map(|one| one.times);
         assert_eq!(times("f", Likeness::Numbers), Some(2));
         assert_eq!(times("f", Likeness::Patch), None);
-        assert!(!memory.speaks_of_more(&next, "f"));
-        memory.learn(&known, "f", b"something else\n", Choice::Other, &merge());
-        assert!(memory.speaks_of_more(&next, "f"));
+        assert!(!memory.was_rewritten(&next, "f"));
+        memory.learn(&known, "f", b"something else\n", Resolution::Other, &merge());
+        assert!(memory.was_rewritten(&next, "f"));
         let other = hunk("w\n", "v1.2-fork\n", "x\n");
         assert!(memory.choice(&other, "f", Likeness::Ours).is_some());
         assert!(memory.choice(&other, "g", Likeness::Ours).is_none());

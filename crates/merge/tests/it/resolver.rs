@@ -1,58 +1,68 @@
-//! The ladder on real repositories: what is settled, what is left, and what is said about both.
+//! The resolver on real repositories: resolved conflicts, open conflicts, receipts and briefs.
 
 use merge::clean::ConflictKind;
-use merge::ladder::decide::Trust;
-use merge::ladder::grade::Rung;
-use merge::ladder::habit::Choice;
-use merge::ladder::history::{Learned, PastEnds, learn, replay};
-use merge::ladder::knowledge::Knowledge;
-use merge::ladder::receipt::Deed;
-use merge::ladder::rule::{Regenerate, RegenerateFrom, Rules, Ruling};
-use merge::ladder::table::Table;
-use merge::ladder::touch::add_touches;
-use merge::ladder::{Climb, ClimbOptions, Ends, Made, Remade, climb};
 use merge::path::TreePath;
+use merge::resolver::answer_class::ResolveStrategy;
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::habit::Resolution;
+use merge::resolver::history::{HistoryRange, Learned, learn, replay};
+use merge::resolver::hunk::Side;
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::receipt::FileAction;
+use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
+use merge::resolver::table::Table;
+use merge::resolver::touch::add_touches;
+use merge::resolver::{
+    MergeHeads, RegeneratedFile, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
+};
 
 use crate::world::{FORK, UPSTREAM, World};
 
-pub(crate) async fn climb_with(
+pub(crate) async fn resolve_with(
     world: &World,
-    trust: Trust,
-    rules: &Rules,
+    trust: TrustThreshold,
+    rules: &ResolveRules,
     knowledge: &Knowledge,
-) -> Climb {
-    let ends = Ends { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
+) -> ResolvedMerge {
+    let heads = MergeHeads { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
     let table = Table::shipped();
-    let remade = Remade::new();
-    let options = ClimbOptions { trust, rules, table, knowledge, structure: None, remade: &remade };
-    climb(&world.sealed().await, &ends, options).await.unwrap()
+    let regenerated = RegeneratedFiles::new();
+    let options = ResolveOptions {
+        trust,
+        rules,
+        table,
+        knowledge,
+        structure: None,
+        regenerated: &regenerated,
+    };
+    resolve_conflicts(&world.sealed().await, &heads, options).await.unwrap()
 }
 
-pub(crate) async fn climb_at(world: &World, trust: f64) -> Climb {
-    let trust = Trust::new(trust).unwrap();
-    climb_with(world, trust, &Rules::default(), &Knowledge::default()).await
+pub(crate) async fn resolve_at(world: &World, trust: f64) -> ResolvedMerge {
+    let trust = TrustThreshold::new(trust).unwrap();
+    resolve_with(world, trust, &ResolveRules::default(), &Knowledge::default()).await
 }
 
 pub(crate) async fn learned(world: &World) -> Learned {
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let ends = PastEnds { tip: &tip, upstream: &upstream };
-    learn(&world.sealed().await, ends, None).await.unwrap()
+    let range = HistoryRange { tip: &tip, upstream: &upstream };
+    learn(&world.sealed().await, range, None).await.unwrap()
 }
 
-pub(crate) async fn read(world: &World, climb: &Climb, path: &str) -> Option<String> {
+pub(crate) async fn read(world: &World, resolved: &ResolvedMerge, path: &str) -> Option<String> {
     let sealed = world.sealed().await;
-    let entries = sealed.entries_at(&climb.tree, &[path.as_bytes()]).await.unwrap();
+    let entries = sealed.entries_at(&resolved.tree, &[path.as_bytes()]).await.unwrap();
     let entry = entries.get(path.as_bytes())?;
     let blobs = sealed.read_blobs(std::slice::from_ref(&entry.id), 1 << 20).await.unwrap();
     Some(String::from_utf8(blobs.into_iter().next().unwrap()?.bytes).unwrap())
 }
 
-pub(crate) fn paths(climb: &Climb) -> (Vec<String>, Vec<String>) {
-    let settled = climb.receipts.iter().map(|receipt| receipt.path.to_string());
-    (settled.collect(), climb.rest.iter().map(|brief| brief.path.to_string()).collect())
+pub(crate) fn paths(resolved: &ResolvedMerge) -> (Vec<String>, Vec<String>) {
+    let replayed = resolved.receipts.iter().map(|receipt| receipt.path.to_string());
+    (replayed.collect(), resolved.rest.iter().map(|brief| brief.path.to_string()).collect())
 }
 
-/// People merge upstream into the fork, settling conflicts like this.
+/// Merges upstream into the fork by hand, with these files as the result.
 pub(crate) fn people_merge(world: &World, files: &[(&str, Option<&str>)]) {
     let merged = world.merged_by_hand(files);
     world.on(FORK).git(&["reset", "--quiet", "--hard", merged.as_str()]);
@@ -65,17 +75,17 @@ async fn what_the_fork_deleted_stays_deleted_and_the_rest_is_briefed() {
     world.write(FORK, "text", "a\nfork's own words\nc\n");
     world.write(UPSTREAM, "gone", "2\n");
     world.write(UPSTREAM, "text", "a\nsomething else entirely\nc\n");
-    let climb = climb_at(&world, 0.9).await;
-    assert_eq!(paths(&climb), (vec!["gone".to_owned()], vec!["text".to_owned()]));
-    let receipt = &climb.receipts[0];
-    assert_eq!((receipt.kind, receipt.deed), (ConflictKind::DeleteModify, Deed::Deleted));
+    let resolved = resolve_at(&world, 0.9).await;
+    assert_eq!(paths(&resolved), (vec!["gone".to_owned()], vec!["text".to_owned()]));
+    let receipt = &resolved.receipts[0];
+    assert_eq!((receipt.kind, receipt.action), (ConflictKind::DeleteModify, FileAction::Deleted));
     assert_eq!((receipt.dropped.of_ours, receipt.dropped.of_theirs), (0, 1));
     assert!(receipt.confidence >= 0.9 && receipt.inputs.ours.is_none());
-    assert_eq!(read(&world, &climb, "gone").await, None);
-    let brief = &climb.rest[0];
+    assert_eq!(read(&world, &resolved, "gone").await, None);
+    let brief = &resolved.rest[0];
     assert_eq!(brief.hunks[0].ours, "fork's own words\n");
     assert!(!brief.hunks[0].proposals.is_empty(), "{brief:?}");
-    assert!(read(&world, &climb, "text").await.unwrap().contains("<<<<<<<"));
+    assert!(read(&world, &resolved, "text").await.unwrap().contains("<<<<<<<"));
 }
 
 #[tokio::test]
@@ -84,10 +94,10 @@ async fn a_brief_names_the_commits_of_both_sides() {
     let ours = world.write(FORK, "text", "fork\n");
     world.write(UPSTREAM, "other", "x\n");
     let theirs = world.write(UPSTREAM, "text", "upstream\n");
-    let mut climb = climb_at(&world, 1.0).await;
-    let ends = Ends { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
-    add_touches(&world.sealed().await, &ends, &mut climb.rest).await.unwrap();
-    let brief = &climb.rest[0];
+    let mut resolved = resolve_at(&world, 1.0).await;
+    let heads = MergeHeads { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
+    add_touches(&world.sealed().await, &heads, &mut resolved.rest).await.unwrap();
+    let brief = &resolved.rest[0];
     assert_eq!((brief.ours_commits.len(), &brief.ours_commits[0].sha), (1, &ours));
     assert_eq!((brief.theirs_commits.len(), &brief.theirs_commits[0].sha), (1, &theirs));
     assert_eq!(brief.theirs_commits[0].subject, "up: text");
@@ -98,8 +108,8 @@ async fn at_full_trust_nothing_is_ever_done() {
     let world = World::new(&[("gone", "1\n")]);
     world.remove(FORK, "gone");
     world.write(UPSTREAM, "gone", "2\n");
-    let climb = climb_at(&world, 1.0).await;
-    assert_eq!((climb.receipts.len(), climb.rest.len()), (0, 1));
+    let resolved = resolve_at(&world, 1.0).await;
+    assert_eq!((resolved.receipts.len(), resolved.rest.len()), (0, 1));
 }
 
 #[tokio::test]
@@ -109,16 +119,18 @@ async fn the_owner_outranks_what_was_learned() {
         world.write(FORK, path, text);
         world.write(UPSTREAM, path, "upstream\n");
     }
-    let how = Regenerate { from: RegenerateFrom::Theirs, command: "make lock".to_owned() };
-    let rules = Rules::default()
-        .with("docs", Ruling::Ours)
-        .with("lock", Ruling::Regenerate(how.clone()))
-        .with("other", Ruling::Trust(Trust::NEVER));
-    let climb = climb_with(&world, Trust::new(0.0).unwrap(), &rules, &Knowledge::default()).await;
-    assert_eq!(read(&world, &climb, "docs/a").await.unwrap(), "fork\n");
-    assert_eq!(read(&world, &climb, "lock").await.unwrap(), "upstream\n");
-    assert_eq!(climb.regenerate[0].1, how);
-    assert_eq!(climb.rest[0].path.to_string(), "other");
+    let how = Regenerate { from: Side::Theirs, command: "make lock".to_owned() };
+    let rules = ResolveRules::default()
+        .with("docs", PathRule::Ours)
+        .with("lock", PathRule::Regenerate(how.clone()))
+        .with("other", PathRule::Trust(TrustThreshold::NEVER));
+    let resolved =
+        resolve_with(&world, TrustThreshold::new(0.0).unwrap(), &rules, &Knowledge::default())
+            .await;
+    assert_eq!(read(&world, &resolved, "docs/a").await.unwrap(), "fork\n");
+    assert_eq!(read(&world, &resolved, "lock").await.unwrap(), "upstream\n");
+    assert_eq!(resolved.regenerate[0].1, how);
+    assert_eq!(resolved.rest[0].path.to_string(), "other");
 }
 
 #[tokio::test]
@@ -132,12 +144,16 @@ async fn a_resolution_that_people_repeat_is_repeated_for_them() {
     world.write(UPSTREAM, "config", "version 12\n");
     let learned = learned(&world).await;
     assert_eq!((learned.seen.len(), learned.skipped.len()), (10, 0));
-    let climb = climb_with(&world, Trust::USUAL, &Rules::default(), &learned.knowledge).await;
-    assert_eq!(read(&world, &climb, "config").await.unwrap(), "version 12 fork\n");
-    let receipt = &climb.receipts[0];
-    assert_eq!((receipt.deed, receipt.steps.len()), (Deed::Merged, 1));
-    let again = climb_with(&world, Trust::USUAL, &Rules::default(), &learned.knowledge).await;
-    assert_eq!(again, climb);
+    let resolved =
+        resolve_with(&world, TrustThreshold::DEFAULT, &ResolveRules::default(), &learned.knowledge)
+            .await;
+    assert_eq!(read(&world, &resolved, "config").await.unwrap(), "version 12 fork\n");
+    let receipt = &resolved.receipts[0];
+    assert_eq!((receipt.action, receipt.steps.len()), (FileAction::Merged, 1));
+    let again =
+        resolve_with(&world, TrustThreshold::DEFAULT, &ResolveRules::default(), &learned.knowledge)
+            .await;
+    assert_eq!(again, resolved);
 }
 
 #[tokio::test]
@@ -150,18 +166,18 @@ async fn what_was_learned_is_kept_and_brought_up_to_date() {
     world.write(UPSTREAM, "a", "3\n");
     people_merge(&world, &[("a", Some("fork 3\n"))]);
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let ends = PastEnds { tip: &tip, upstream: &upstream };
+    let range = HistoryRange { tip: &tip, upstream: &upstream };
     let sealed = world.sealed().await;
     let text = serde_json::to_string(&first).unwrap();
     let kept = serde_json::from_str(&text).unwrap();
-    let second = learn(&sealed, ends, Some(kept)).await.unwrap();
+    let second = learn(&sealed, range, Some(kept)).await.unwrap();
     assert_eq!((first.seen.len(), second.seen.len()), (1, 2));
-    assert_eq!(second, learn(&sealed, ends, None).await.unwrap());
+    assert_eq!(second, learn(&sealed, range, None).await.unwrap());
     // A merge that was taken back must not be remembered.
     world.on(FORK).git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     let tip = world.sha(FORK);
-    let ends = PastEnds { tip: &tip, upstream: &upstream };
-    let third = learn(&sealed, ends, Some(second)).await.unwrap();
+    let range = HistoryRange { tip: &tip, upstream: &upstream };
+    let third = learn(&sealed, range, Some(second)).await.unwrap();
     assert_eq!(third.seen, first.seen);
 }
 
@@ -174,10 +190,10 @@ async fn a_replay_looks_at_no_merge_before_its_time() {
     world.write(UPSTREAM, "b", "clean\n");
     people_merge(&world, &[]);
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let ends = PastEnds { tip: &tip, upstream: &upstream };
+    let range = HistoryRange { tip: &tip, upstream: &upstream };
     let mut watched = 0;
     let (learned, tried) =
-        replay(&world.sealed().await, ends, Trust::new(0.8).unwrap(), |_| watched += 1)
+        replay(&world.sealed().await, range, TrustThreshold::new(0.8).unwrap(), |_| watched += 1)
             .await
             .unwrap();
     assert_eq!((tried.len(), watched, learned.seen.len()), (2, 2, 2));
@@ -207,8 +223,9 @@ async fn a_result_that_is_no_json_any_more_is_refused() {
     let world = World::new(&[("a.json", "{\n\"a\": 1\n}\n")]);
     world.write(FORK, "a.json", "{\n\"a\": 1,\n\"fork\": 2\n}\n");
     world.write(UPSTREAM, "a.json", "{\n\"a\": 1,\n\"up\": 3\n}\n");
-    let climb = climb_at(&world, 0.0).await;
-    if let Some(text) = read(&world, &climb, "a.json").await.filter(|_| climb.rest.is_empty()) {
+    let resolved = resolve_at(&world, 0.0).await;
+    if let Some(text) = read(&world, &resolved, "a.json").await.filter(|_| resolved.rest.is_empty())
+    {
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
     }
 }
@@ -225,14 +242,14 @@ async fn a_brief_tells_what_earlier_merges_did_nearby() {
         world.write(UPSTREAM, path, "and something quite different\n");
     }
     let learned = learned(&world).await;
-    let nearly = Trust::new(0.999).unwrap();
-    let climb = climb_with(&world, nearly, &Rules::default(), &learned.knowledge).await;
-    assert_eq!(climb.rest.len(), 2, "{:?}", climb.receipts);
-    for brief in &climb.rest {
+    let nearly = TrustThreshold::new(0.999).unwrap();
+    let resolved = resolve_with(&world, nearly, &ResolveRules::default(), &learned.knowledge).await;
+    assert_eq!(resolved.rest.len(), 2, "{:?}", resolved.receipts);
+    for brief in &resolved.rest {
         let [earlier] = brief.nearby.as_slice() else { panic!("{brief:?}") };
-        assert_eq!((&earlier.merge, earlier.choice), (&merge, Choice::Ours), "{}", brief.path);
+        assert_eq!((&earlier.merge, earlier.choice), (&merge, Resolution::Ours), "{}", brief.path);
         assert_eq!(earlier.path.to_string(), "src/a");
-        assert_eq!(earlier.hunks, [(Choice::Ours, 1)].into());
+        assert_eq!(earlier.hunks, [(Resolution::Ours, 1)].into());
     }
 }
 
@@ -244,29 +261,39 @@ async fn what_its_command_made_is_judged_and_has_a_receipt() {
         world.write(FORK, path, "{\"a\": 1}\n");
         world.write(UPSTREAM, path, "{\"b\": 2}\n");
     }
-    let how = Regenerate { from: RegenerateFrom::Theirs, command: "make it".to_owned() };
-    let rules = Rules::default().with("**", Ruling::Regenerate(how));
-    let first = climb_with(&world, Trust::USUAL, &rules, &Knowledge::default()).await;
+    let how = Regenerate { from: Side::Theirs, command: "make it".to_owned() };
+    let rules = ResolveRules::default().with("**", PathRule::Regenerate(how));
+    let first = resolve_with(&world, TrustThreshold::DEFAULT, &rules, &Knowledge::default()).await;
     assert_eq!((first.regenerate.len(), first.rest.len()), (3, 0));
     let made = |path: &str, made| (TreePath::new(path.as_bytes()), made);
-    let remade: Remade = [
-        made("good.json", Made::Text(b"{\"a\": 1, \"b\": 2}\n".to_vec())),
-        made("bad.json", Made::Text(b"{\n".to_vec())),
-        made("failed", Made::Failed("status 3: no such target".to_owned())),
+    let regenerated: RegeneratedFiles = [
+        made("good.json", RegeneratedFile::Text(b"{\"a\": 1, \"b\": 2}\n".to_vec())),
+        made("bad.json", RegeneratedFile::Text(b"{\n".to_vec())),
+        made("failed", RegeneratedFile::Failed("status 3: no such target".to_owned())),
     ]
     .into();
-    let (trust, table, knowledge) = (Trust::USUAL, Table::shipped(), &Knowledge::default());
-    let options =
-        ClimbOptions { trust, rules: &rules, table, knowledge, structure: None, remade: &remade };
-    let ends = Ends { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
-    let climb = climb(&world.sealed().await, &ends, options).await.unwrap();
-    assert_eq!(climb.regenerate, []);
-    let receipt = &climb.receipts[0];
-    assert_eq!((receipt.deed, receipt.steps[0].rung), (Deed::Remade, Rung::Regenerate));
+    let (trust, table, knowledge) =
+        (TrustThreshold::DEFAULT, Table::shipped(), &Knowledge::default());
+    let options = ResolveOptions {
+        trust,
+        rules: &rules,
+        table,
+        knowledge,
+        structure: None,
+        regenerated: &regenerated,
+    };
+    let heads = MergeHeads { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
+    let resolved = resolve_conflicts(&world.sealed().await, &heads, options).await.unwrap();
+    assert_eq!(resolved.regenerate, []);
+    let receipt = &resolved.receipts[0];
+    assert_eq!(
+        (receipt.action, receipt.steps[0].strategy),
+        (FileAction::Regenerated, ResolveStrategy::Regenerate)
+    );
     assert_eq!(receipt.steps[0].program.as_deref(), Some("make it"));
-    assert_eq!(read(&world, &climb, "good.json").await.unwrap(), "{\"a\": 1, \"b\": 2}\n");
-    let why: Vec<&str> = climb.rest.iter().map(|brief| brief.why.as_str()).collect();
+    assert_eq!(read(&world, &resolved, "good.json").await.unwrap(), "{\"a\": 1, \"b\": 2}\n");
+    let why: Vec<&str> = resolved.rest.iter().map(|brief| brief.why.as_str()).collect();
     assert!(why[0].contains("`make it`") && why[0].contains("valid JSON on both sides"), "{why:?}");
     assert!(why[1].contains("no such target"), "{why:?}");
-    assert!(read(&world, &climb, "failed").await.unwrap().contains("<<<<<<<"));
+    assert!(read(&world, &resolved, "failed").await.unwrap().contains("<<<<<<<"));
 }

@@ -8,27 +8,27 @@ use host::git::{GitError, PastMerge, SealedRepo};
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use super::decide::Trust;
-use super::dispute::Dispute;
+use super::analysis::analyze_hunk;
+use super::answer_class::{AnswerClass, ResolveStrategy};
+use super::conflict::FileConflict;
+use super::decide::TrustThreshold;
 use super::gate;
-use super::grade::{Grade, Rung};
-use super::history::PastEnds;
+use super::history::HistoryRange;
+use super::human::{HumanResolution, compare, human_answers};
 use super::hunk::{hunks, join};
-use super::people::{People, answers_of_people, compare};
-use super::plain::look;
-use super::record::{Lesson, Record};
-use super::replay::observe_past;
+use super::record::{Lesson, PrecisionRecord};
+use super::replay::observe_merge;
+use super::scorer::is_resolvable;
 use super::table::Table;
-use super::weigh::is_settled_here;
 use crate::path::TreePath;
 use crate::three::text::bare;
 
 /// A program that merges files whose language it knows.
-pub trait Structure {
+pub trait StructuralMerger {
     /// Which program in which version, for the receipts.
     fn program(&self) -> &str;
     /// What it makes of each file; nothing where it has no answer.
-    fn settle<'a>(&'a self, questions: &'a [Question]) -> Answers<'a>;
+    fn merge_files<'a>(&'a self, questions: &'a [ThreeVersions]) -> Answers<'a>;
 }
 
 /// What a program makes of files, once it has ended.
@@ -36,7 +36,7 @@ pub type Answers<'a> = Pin<Box<dyn Future<Output = Vec<Option<Vec<u8>>>> + 'a>>;
 
 /// A file in three versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct ThreeVersions {
     /// Where it is.
     pub path: TreePath,
     /// In the common ancestor; empty where it has none.
@@ -49,9 +49,9 @@ pub struct Question {
 
 /// The program, and what its answers were worth so far.
 #[derive(Clone, Copy)]
-pub struct Structured<'a> {
+pub struct RatedMerger<'a> {
     /// The program.
-    pub program: &'a dyn Structure,
+    pub program: &'a dyn StructuralMerger,
     /// Its record in this fork.
     pub record: &'a StructureRecord,
 }
@@ -64,16 +64,16 @@ pub struct StructureRecord {
     /// The merges that it was tried on.
     pub seen: Vec<Sha>,
     /// How often it was right.
-    pub record: Record,
+    pub record: PrecisionRecord,
 }
 
 /// An answer that passed the gates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Structural {
+pub struct StructuralAnswer {
     /// The text.
     pub text: Vec<u8>,
     /// What kind of answer it is.
-    pub grade: Grade,
+    pub answer_class: AnswerClass,
     /// What such answers are worth here.
     pub confidence: f64,
 }
@@ -84,14 +84,14 @@ const FILE_CAP: usize = 512 << 10;
 const MERGES_CAP: usize = 30;
 const FILES_CAP: usize = 10;
 
-impl Question {
+impl ThreeVersions {
     /// What can be asked about a dispute: text of a size that ends in time, on both sides.
     #[must_use]
-    pub fn about(dispute: &Dispute) -> Option<Self> {
-        let [base, ours, theirs] = dispute.texts().filter(|_| is_settled_here(dispute))?;
+    pub fn about(conflict: &FileConflict) -> Option<Self> {
+        let [base, ours, theirs] = conflict.texts().filter(|_| is_resolvable(conflict))?;
         let is_small = [base, ours, theirs].iter().all(|side| side.len() <= FILE_CAP);
         is_small.then(|| Self {
-            path: dispute.path.clone(),
+            path: conflict.path.clone(),
             base: base.to_vec(),
             ours: ours.to_vec(),
             theirs: theirs.to_vec(),
@@ -99,47 +99,56 @@ impl Question {
     }
 }
 
-impl Structured<'_> {
+impl RatedMerger<'_> {
     /// Weighs an answer, if the gates let it through.
     #[must_use]
-    pub fn weigh(&self, table: &Table, dispute: &Dispute, text: Vec<u8>) -> Option<Structural> {
-        gate::judge(dispute, &text).ok()?;
-        let grade = grade_of(dispute, &text);
-        let path = dispute.path.to_string();
-        let confidence = self.record.record.confidence(table, &grade, &path);
-        Some(Structural { text, grade, confidence })
+    pub fn score(
+        &self,
+        table: &Table,
+        conflict: &FileConflict,
+        text: Vec<u8>,
+    ) -> Option<StructuralAnswer> {
+        gate::judge(conflict, &text).ok()?;
+        let answer_class = answer_class_of(conflict, &text);
+        let path = conflict.path.to_string();
+        let confidence = self.record.record.confidence(table, &answer_class, &path);
+        Some(StructuralAnswer { text, answer_class, confidence })
     }
 }
 
-impl Structural {
+impl StructuralAnswer {
     /// Whether it may be acted upon.
     #[must_use]
-    pub fn is_trusted(&self, trust: Trust) -> bool {
+    pub fn is_trusted(&self, trust: TrustThreshold) -> bool {
         trust.allows(self.confidence)
     }
 }
 
 /// A program that comes to what the words alone come to is right more often.
-fn grade_of(dispute: &Dispute, text: &[u8]) -> Grade {
-    let by_words: Option<Vec<Vec<u8>>> = hunks(&dispute.pieces)
+fn answer_class_of(conflict: &FileConflict, text: &[u8]) -> AnswerClass {
+    let by_words: Option<Vec<Vec<u8>>> = hunks(&conflict.pieces)
         .map(|hunk| {
-            let plain = look(hunk);
-            plain.apart.or(plain.touching)
+            let analysis = analyze_hunk(hunk);
+            analysis.apart.or(analysis.touching)
         })
         .collect();
-    let by_words = by_words.map(|texts| join(&dispute.pieces, texts.iter().map(Vec::as_slice)));
+    let by_words = by_words.map(|texts| join(&conflict.pieces, texts.iter().map(Vec::as_slice)));
     let is_alike = by_words.is_some_and(|by_words| bare(&by_words) == bare(text));
-    Grade::new(Rung::Structure, "program", if is_alike { "like-words" } else { "alone" })
+    AnswerClass::new(
+        ResolveStrategy::Structure,
+        "program",
+        if is_alike { "like-words" } else { "alone" },
+    )
 }
 
 /// Tries the program on the newest merges of a fork that it was not tried on yet.
 pub async fn learn_structure(
     repo: &SealedRepo,
-    ends: PastEnds<'_>,
+    range: HistoryRange<'_>,
     kept: Option<StructureRecord>,
-    program: &dyn Structure,
+    program: &dyn StructuralMerger,
 ) -> Result<StructureRecord, GitError> {
-    let all = repo.past_merges(ends.tip, ends.upstream, usize::MAX).await?;
+    let all = repo.past_merges(range.tip, range.upstream, usize::MAX).await?;
     let reachable: BTreeSet<&Sha> = all.iter().map(|merge| &merge.sha).collect();
     let is_of = |kept: &StructureRecord| {
         kept.program == program.program() && kept.seen.iter().all(|sha| reachable.contains(sha))
@@ -155,9 +164,9 @@ pub async fn learn_structure(
     let mut cases = Vec::new();
     for merge in &new {
         // A merge that cannot be looked at teaches nothing; the ladder's own past names it.
-        let Ok(facts) = observe_past(repo, merge).await else { continue };
-        let asked = facts.disputes.into_iter().filter_map(|(dispute, people)| {
-            Question::about(&dispute).map(|question| (question, dispute, people))
+        let Ok(facts) = observe_merge(repo, merge).await else { continue };
+        let asked = facts.conflicts.into_iter().filter_map(|(conflict, human)| {
+            ThreeVersions::about(&conflict).map(|question| (question, conflict, human))
         });
         cases.push(asked.take(FILES_CAP).collect::<Vec<_>>());
     }
@@ -166,23 +175,23 @@ pub async fn learn_structure(
     Ok(record)
 }
 
-type Case = (Question, Dispute, People);
+type Case = (ThreeVersions, FileConflict, HumanResolution);
 
 impl StructureRecord {
     /// All files are asked about at once, because starting a box takes longer than an answer; each merge is one lesson.
-    async fn take(&mut self, merges: &[Vec<Case>], program: &dyn Structure) {
-        let questions: Vec<Question> =
+    async fn take(&mut self, merges: &[Vec<Case>], program: &dyn StructuralMerger) {
+        let questions: Vec<ThreeVersions> =
             merges.iter().flatten().map(|(question, ..)| question.clone()).collect();
         if questions.is_empty() {
             return;
         }
-        let mut answers = program.settle(&questions).await.into_iter();
+        let mut answers = program.merge_files(&questions).await.into_iter();
         for merge in merges {
             let mut lessons = Vec::new();
-            for (_, dispute, people) in merge {
+            for (_, conflict, human) in merge {
                 let Some(text) = answers.next().flatten() else { continue };
-                if gate::judge(dispute, &text).is_ok() {
-                    lessons.push(lesson(dispute, people, &text));
+                if gate::judge(conflict, &text).is_ok() {
+                    lessons.push(lesson(conflict, human, &text));
                 }
             }
             self.record.learn(Table::shipped(), &lessons);
@@ -190,24 +199,24 @@ impl StructureRecord {
     }
 }
 
-fn lesson(dispute: &Dispute, people: &People, text: &[u8]) -> Lesson {
+fn lesson(conflict: &FileConflict, human: &HumanResolution, text: &[u8]) -> Lesson {
     Lesson {
-        grade: grade_of(dispute, text),
-        path: dispute.path.to_string(),
-        agreed: agrees(dispute, people, text),
+        answer_class: answer_class_of(conflict, text),
+        path: conflict.path.to_string(),
+        agreed: agrees(conflict, human, text),
     }
 }
 
 /// Whether people committed the same, or put the same in place of each hunk.
 #[must_use]
-pub fn agrees(dispute: &Dispute, people: &People, text: &[u8]) -> bool {
-    if compare(Some(text), people.bytes.as_deref()).holds() {
+pub fn agrees(conflict: &FileConflict, human: &HumanResolution, text: &[u8]) -> bool {
+    if compare(Some(text), human.bytes.as_deref()).holds() {
         return true;
     }
-    let given = answers_of_people(&dispute.pieces, text);
-    let same = |(given, people): (&Option<Vec<u8>>, &Option<Vec<u8>>)| match (given, people) {
-        (Some(given), Some(people)) => bare(given) == bare(people),
+    let given = human_answers(&conflict.pieces, text);
+    let same = |(given, human): (&Option<Vec<u8>>, &Option<Vec<u8>>)| match (given, human) {
+        (Some(given), Some(human)) => bare(given) == bare(human),
         _ => false,
     };
-    !given.is_empty() && given.iter().zip(&people.hunks).all(same)
+    !given.is_empty() && given.iter().zip(&human.hunks).all(same)
 }

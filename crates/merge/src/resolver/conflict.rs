@@ -1,55 +1,55 @@
-//! Conflicts as data: what could not be merged, with all that the three sides have to say about it.
+//! Conflicts of a merge with the three versions of each file.
 
 use std::collections::BTreeMap;
 
 use host::git::{ConflictStage, GitError, MergedTree, SealedRepo};
 use model::id::Sha;
 
-use super::hunk::{Piece, cut};
+use super::hunk::{FilePiece, cut};
 use crate::clean::{ConflictKind, conflicts_of};
 use crate::path::TreePath;
 use crate::three::text::is_text;
 
-/// A path that could not be merged.
+/// A path in conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dispute {
+pub struct FileConflict {
     /// The path.
     pub path: TreePath,
-    /// Why.
+    /// Kind of conflict.
     pub kind: ConflictKind,
-    /// What the common ancestor has there.
-    pub base: Option<Version>,
-    /// What the fork has there.
-    pub ours: Option<Version>,
-    /// What upstream has there.
-    pub theirs: Option<Version>,
-    /// The pieces of a text that both sides have; empty for everything else.
-    pub pieces: Vec<Piece>,
+    /// The common ancestor's version.
+    pub base: Option<FileVersion>,
+    /// The fork's version.
+    pub ours: Option<FileVersion>,
+    /// Upstream's version.
+    pub theirs: Option<FileVersion>,
+    /// Pieces of a text that both sides have; empty for anything else.
+    pub pieces: Vec<FilePiece>,
 }
 
-/// One side's version of a path.
+/// Version of a path in one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct FileVersion {
     /// Its mode, such as `0o100644`.
     pub mode: u32,
     /// Its object.
     pub id: Sha,
-    /// Its content, unless it is no file or larger than we read.
+    /// Content; `None` if it is not a regular file or larger than [`FILE_CAP`].
     pub bytes: Option<Vec<u8>>,
 }
 
-/// The largest file that is looked into.
+/// Largest file that is read.
 pub const FILE_CAP: usize = 3 << 20;
-/// A file with more pieces is a whole that nobody would settle hunk by hunk.
+/// A file with more pieces is not resolved hunk by hunk.
 const PIECES_CAP: usize = 4001;
-/// So much is held at a time.
+/// Most bytes in memory at a time.
 const BATCH_BYTES: u64 = 96 << 20;
-/// And so many paths.
+/// Most paths in a batch.
 const BATCH_COUNT: usize = 2000;
 
-/// The conflicts of a merge, with nothing read yet.
+/// Lists the conflicts of a merge without their contents.
 #[must_use]
-pub fn list_disputes(merged: &MergedTree) -> Vec<Dispute> {
+pub fn list_conflicts(merged: &MergedTree) -> Vec<FileConflict> {
     let mut kinds: BTreeMap<Vec<u8>, ConflictKind> = BTreeMap::new();
     for conflict in conflicts_of(merged) {
         for path in [&conflict.path].into_iter().chain(&conflict.also) {
@@ -57,10 +57,10 @@ pub fn list_disputes(merged: &MergedTree) -> Vec<Dispute> {
             *kind = (*kind).min(conflict.kind);
         }
     }
-    let mut found: BTreeMap<&[u8], Dispute> = BTreeMap::new();
+    let mut found: BTreeMap<&[u8], FileConflict> = BTreeMap::new();
     for stage in &merged.stages {
         let kind = kinds.get(&stage.path).copied().unwrap_or(ConflictKind::Other);
-        let dispute = found.entry(&stage.path).or_insert_with(|| Dispute {
+        let conflict = found.entry(&stage.path).or_insert_with(|| FileConflict {
             path: TreePath::new(stage.path.as_slice()),
             kind,
             base: None,
@@ -68,48 +68,51 @@ pub fn list_disputes(merged: &MergedTree) -> Vec<Dispute> {
             theirs: None,
             pieces: Vec::new(),
         });
-        place(dispute, stage);
+        place(conflict, stage);
     }
     found.into_values().collect()
 }
 
-fn place(dispute: &mut Dispute, stage: &ConflictStage) {
-    let version = Some(Version { mode: stage.mode, id: stage.id.clone(), bytes: None });
+fn place(conflict: &mut FileConflict, stage: &ConflictStage) {
+    let version = Some(FileVersion { mode: stage.mode, id: stage.id.clone(), bytes: None });
     match stage.stage {
-        1 => dispute.base = version,
-        2 => dispute.ours = version,
-        _ => dispute.theirs = version,
+        1 => conflict.base = version,
+        2 => conflict.ours = version,
+        _ => conflict.theirs = version,
     }
 }
 
-/// Reads the contents of as many disputes as can be held at once, and says how many those were: at least one.
-pub async fn read_contents(repo: &SealedRepo, disputes: &mut [Dispute]) -> Result<usize, GitError> {
-    let most = disputes.len().min(BATCH_COUNT);
-    let disputes = &mut disputes[..most];
-    let wanted: Vec<(usize, Sha)> = disputes
+/// Reads the contents of as many conflicts as fit in one batch. Returns their number, which is at least one.
+pub async fn read_contents(
+    repo: &SealedRepo,
+    conflicts: &mut [FileConflict],
+) -> Result<usize, GitError> {
+    let most = conflicts.len().min(BATCH_COUNT);
+    let conflicts = &mut conflicts[..most];
+    let wanted: Vec<(usize, Sha)> = conflicts
         .iter()
         .enumerate()
-        .flat_map(|(at, dispute)| dispute.files().map(move |version| (at, version.id.clone())))
+        .flat_map(|(at, conflict)| conflict.files().map(move |version| (at, version.id.clone())))
         .collect();
     let ids: Vec<Sha> = wanted.iter().map(|(_, id)| id.clone()).collect();
     let sizes = repo.blob_sizes(&ids).await?;
-    let (count, ids) = affordable(disputes.len(), wanted, &sizes);
+    let (count, ids) = affordable(conflicts.len(), wanted, &sizes);
     let blobs = repo.read_blobs(&ids, FILE_CAP).await?;
     let read = ids.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes)));
     let contents: BTreeMap<Sha, Vec<u8>> = read.collect();
-    for dispute in &mut disputes[..count] {
-        dispute.fill(&contents);
+    for conflict in &mut conflicts[..count] {
+        conflict.fill(&contents);
     }
     Ok(count)
 }
 
-/// How many disputes fit, and the objects to read for them.
+/// Number of conflicts that fit, and the objects to read for them.
 fn affordable(
-    disputes: usize,
+    conflicts: usize,
     wanted: Vec<(usize, Sha)>,
     sizes: &[Option<u64>],
 ) -> (usize, Vec<Sha>) {
-    let (mut bytes, mut count) = (0, disputes);
+    let (mut bytes, mut count) = (0, conflicts);
     let mut small = Vec::new();
     for ((at, id), size) in wanted.into_iter().zip(sizes) {
         let Some(size) = size.filter(|&size| size <= FILE_CAP as u64) else { continue };
@@ -124,9 +127,9 @@ fn affordable(
     (count, ids.collect())
 }
 
-impl Dispute {
-    /// The versions that are files.
-    fn files(&self) -> impl Iterator<Item = &Version> {
+impl FileConflict {
+    /// Versions that are regular files.
+    fn files(&self) -> impl Iterator<Item = &FileVersion> {
         [&self.base, &self.ours, &self.theirs].into_iter().flatten().filter(|one| one.is_file())
     }
 
@@ -145,11 +148,11 @@ impl Dispute {
         };
     }
 
-    /// The three texts, if both sides have one; a base that is missing is empty.
+    /// The three texts, if both sides have one. A missing base is empty.
     #[must_use]
     pub fn texts(&self) -> Option<[&[u8]; 3]> {
         let mut versions = [&self.base, &self.ours, &self.theirs].into_iter().flatten();
-        let is_text = |version: &Version| version.bytes.as_deref().is_some_and(is_text);
+        let is_text = |version: &FileVersion| version.bytes.as_deref().is_some_and(is_text);
         versions.all(is_text).then_some(())?;
         let base = self.base.as_ref().and_then(|one| one.bytes.as_deref()).unwrap_or_default();
         let ours = self.ours.as_ref()?.bytes.as_deref()?;
@@ -158,8 +161,8 @@ impl Dispute {
     }
 }
 
-impl Version {
-    /// Whether it is a regular file.
+impl FileVersion {
+    /// Whether the mode is that of a regular file.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.mode & 0o170_000 == 0o100_000

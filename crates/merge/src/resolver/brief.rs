@@ -1,40 +1,40 @@
-//! Briefs: for everything that was not settled, what whoever settles it should know.
+//! Briefs: what a person or agent should know about each open conflict.
 
 use std::collections::BTreeMap;
 
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
+use super::conflict::FileConflict;
 use super::decide::Declined;
-use super::dispute::Dispute;
 use super::hunk::{Hunk, hunks};
-use super::nearby::{Earlier, Nearby};
-use super::structure::Structural;
+use super::nearby::{EarlierResolution, Nearby};
+use super::scorer::{CandidateAnswer, ScoredConflict, ScoredHunk};
+use super::structure::StructuralAnswer;
 use super::touch::Touch;
-use super::weigh::{Candidate, Weighed, WeighedHunk};
 use crate::clean::ConflictKind;
 use crate::path::TreePath;
 
-/// A conflict that somebody has to settle.
+/// An open conflict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Brief {
     /// The path.
     pub path: TreePath,
-    /// Why it is in conflict.
+    /// Kind of conflict.
     pub kind: ConflictKind,
     /// Other paths of the same conflict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<TreePath>,
-    /// Why the rungs did not settle it.
+    /// Why the resolver left it open.
     pub why: String,
-    /// The hunks, as far as they can be shown.
+    /// Its hunks; empty if they cannot be shown.
     pub hunks: Vec<HunkBrief>,
-    /// What a program that knows the language makes of the file.
+    /// Answer of the structural merger for the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structure: Option<Proposal>,
-    /// What earlier merges did at this path, or else in its folder, newest first.
+    /// Earlier resolutions at this path, or else in its folder, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub nearby: Vec<Earlier>,
+    pub nearby: Vec<EarlierResolution>,
     /// The fork's commits that touched it, newest first; see [`add_touches`](super::touch::add_touches).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ours_commits: Vec<Touch>,
@@ -43,7 +43,7 @@ pub struct Brief {
     pub theirs_commits: Vec<Touch>,
 }
 
-/// A hunk for somebody to settle.
+/// A hunk of an open conflict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HunkBrief {
     /// In the common ancestor.
@@ -52,38 +52,44 @@ pub struct HunkBrief {
     pub ours: String,
     /// In upstream.
     pub theirs: String,
-    /// The surest answers, most sure first.
+    /// Best answers, highest confidence first.
     pub proposals: Vec<Proposal>,
 }
 
-/// An answer that was not trusted enough.
+/// An answer below the trust threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     /// The text.
     pub text: String,
-    /// What kind of answer it is.
-    pub grade: String,
-    /// What answers of this kind are worth here.
+    /// Class of the answer.
+    #[serde(alias = "grade")]
+    pub answer_class: String,
+    /// Measured precision of this class in this fork.
     pub confidence: f64,
-    /// The merge that it was learned from.
+    /// Merge that it was learned from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_from: Option<Sha>,
 }
 
-/// How many hunks of a file a brief shows, how much of each side, and how many answers.
+/// Most hunks in a brief, most bytes of each side, most answers for a hunk.
 const HUNKS_SHOWN: usize = 50;
 const SIDE_SHOWN: usize = 8 << 10;
 const PROPOSALS_SHOWN: usize = 2;
 
 impl Brief {
-    /// The brief for a dispute that was left for this reason.
-    pub(super) fn of(dispute: &Dispute, weighed: &Weighed, why: String, nearby: &Nearby) -> Self {
-        let (path, kind) = (dispute.path.clone(), dispute.kind);
-        let hunks = hunk_briefs(dispute, weighed);
+    /// Brief for a conflict that stays open for this reason.
+    pub(super) fn of(
+        conflict: &FileConflict,
+        scored: &ScoredConflict,
+        why: String,
+        nearby: &Nearby,
+    ) -> Self {
+        let (path, kind) = (conflict.path.clone(), conflict.kind);
+        let hunks = hunk_briefs(conflict, scored);
         Self { why, hunks, ..Self::without_hunks(path, kind, Vec::new(), nearby) }
     }
 
-    /// The brief for a conflict that nobody looked into.
+    /// Brief for a conflict whose contents were not read.
     pub(super) fn without_hunks(
         path: TreePath,
         kind: ConflictKind,
@@ -105,38 +111,38 @@ impl Brief {
 }
 
 impl Proposal {
-    /// What a program that knows the language made and was not trusted with.
-    pub(super) fn of_structure(found: &Structural, program: &str) -> Self {
+    /// Answer of a structural merger that is below the threshold.
+    pub(super) fn of_structure(found: &StructuralAnswer, program: &str) -> Self {
         Self {
             text: shown(&found.text),
-            grade: program.to_owned(),
+            answer_class: program.to_owned(),
             confidence: found.confidence,
             learned_from: None,
         }
     }
 }
 
-fn hunk_briefs(dispute: &Dispute, weighed: &Weighed) -> Vec<HunkBrief> {
-    let mut weighed = weighed.hunks.iter();
+fn hunk_briefs(conflict: &FileConflict, scored: &ScoredConflict) -> Vec<HunkBrief> {
+    let mut scored = scored.hunks.iter();
     let brief = |hunk: &Hunk| HunkBrief {
         base: shown(&hunk.base),
         ours: shown(&hunk.ours),
         theirs: shown(&hunk.theirs),
-        proposals: weighed.next().map(proposals).unwrap_or_default(),
+        proposals: scored.next().map(proposals).unwrap_or_default(),
     };
-    hunks(&dispute.pieces).take(HUNKS_SHOWN).map(brief).collect()
+    hunks(&conflict.pieces).take(HUNKS_SHOWN).map(brief).collect()
 }
 
-/// The surest ones that say different things.
-fn proposals(hunk: &WeighedHunk) -> Vec<Proposal> {
+/// Best answers with different texts.
+fn proposals(hunk: &ScoredHunk) -> Vec<Proposal> {
     let mut sorted: Vec<_> = hunk.candidates.iter().collect();
-    sorted.sort_by(|one, other| other.worth.total_cmp(&one.worth));
+    sorted.sort_by(|one, other| other.precision.total_cmp(&one.precision));
     let mut seen: BTreeMap<&[u8], ()> = BTreeMap::new();
     sorted.retain(|candidate| seen.insert(&candidate.text, ()).is_none());
-    let proposal = |candidate: &Candidate| Proposal {
+    let proposal = |candidate: &CandidateAnswer| Proposal {
         text: shown(&candidate.text),
-        grade: candidate.grade.name.clone(),
-        confidence: candidate.worth,
+        answer_class: candidate.answer_class.name.clone(),
+        confidence: candidate.precision,
         learned_from: candidate.learned_from.clone(),
     };
     sorted.into_iter().take(PROPOSALS_SHOWN).map(proposal).collect()

@@ -1,41 +1,41 @@
-//! Gates that every result must pass, whoever made it.
+//! Checks that every merged text must pass, whichever strategy made it.
 
 use std::collections::BTreeMap;
 
-use super::dispute::Dispute;
+use super::conflict::FileConflict;
 use crate::three::text::{bare, lines};
 
-/// Why a result was not accepted.
+/// Reason why a result is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// It has conflict markers that neither side has.
-    #[error("conflict markers are left in it")]
+pub enum GateRefusal {
+    /// The result has conflict markers that neither side has.
+    #[error("conflict markers are left")]
     Markers,
-    /// It could be parsed on both sides and cannot be any more.
+    /// Both sides could be parsed and the result cannot.
     #[error("it was valid {format} on both sides and is not any more: {problem}")]
     Broken {
-        /// The format.
+        /// Format.
         format: &'static str,
-        /// What the parser says.
+        /// The parser's message.
         problem: String,
     },
 }
 
-/// Judges a text that shall be the result of a dispute.
-pub fn judge(dispute: &Dispute, result: &[u8]) -> Result<(), Refusal> {
-    let sides = [&dispute.ours, &dispute.theirs];
+/// Checks a text that is to resolve a conflict.
+pub fn judge(conflict: &FileConflict, result: &[u8]) -> Result<(), GateRefusal> {
+    let sides = [&conflict.ours, &conflict.theirs];
     let bytes = || sides.iter().filter_map(|side| side.as_ref()?.bytes.as_deref());
     if markers(result) > bytes().map(markers).max().unwrap_or_default() {
-        return Err(Refusal::Markers);
+        return Err(GateRefusal::Markers);
     }
-    let Some((format, parse)) = parser_for(dispute.path.as_bytes()) else { return Ok(()) };
+    let Some((format, parse)) = parser_for(conflict.path.as_bytes()) else { return Ok(()) };
     if bytes().count() == 2 && bytes().all(|side| parse(side).is_ok()) {
-        parse(result).map_err(|problem| Refusal::Broken { format, problem })?;
+        parse(result).map_err(|problem| GateRefusal::Broken { format, problem })?;
     }
     Ok(())
 }
 
-/// How many lines look like git's conflict markers.
+/// Counts lines that look like git's conflict markers.
 #[must_use]
 pub fn markers(text: &[u8]) -> usize {
     let is_marker = |line: &&[u8]| {
@@ -50,7 +50,7 @@ pub fn markers(text: &[u8]) -> usize {
 
 type Parse = fn(&[u8]) -> Result<(), String>;
 
-/// Formats that can be parsed without running anything.
+/// Parser for a format that is checked in this process.
 fn parser_for(path: &[u8]) -> Option<(&'static str, Parse)> {
     if path.ends_with(b".json") {
         return Some(("JSON", |bytes| {
@@ -70,7 +70,7 @@ fn parser_for(path: &[u8]) -> Option<(&'static str, Parse)> {
     None
 }
 
-/// Lines that only one side added and that a result does not have.
+/// Counts of lines that only one side added and the result lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Dropped {
     /// Lines that the fork had added.
@@ -79,7 +79,7 @@ pub struct Dropped {
     pub of_theirs: usize,
 }
 
-/// Counts what one side added and the result lacks, whitespace aside.
+/// Counts lines that one side added and the result lacks, ignoring whitespace.
 #[must_use]
 pub fn dropped(base: &[u8], ours: &[u8], theirs: &[u8], result: &[u8]) -> Dropped {
     let [base, ours, theirs, result] = [base, ours, theirs, result].map(counted);

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::grade::Grade;
+use super::answer_class::AnswerClass;
 use super::habit::file_kind;
 use super::table::Table;
 
 /// The record of a fork: of grades, of grades in one kind of file, of families of grades, and of ways to an answer at one
 /// path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    tallies: BTreeMap<String, Tally>,
+pub struct PrecisionRecord {
+    tallies: BTreeMap<String, PrecisionTally>,
 }
 
 /// How often something was right. Old cases fade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct PrecisionTally {
     /// Cases.
     pub cases: f64,
     /// Those in which people did the same.
@@ -30,7 +30,7 @@ pub struct Tally {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lesson {
     /// The grade.
-    pub grade: Grade,
+    pub answer_class: AnswerClass,
     /// The file.
     pub path: String,
     /// Whether people did the same.
@@ -53,30 +53,32 @@ const PATH_FADING: f64 = 0.8;
 const MERGE_CAP: f64 = 4.0;
 const PATH_CAP: f64 = 3.0;
 
-impl Record {
+impl PrecisionRecord {
     /// How likely an answer is what people would commit.
     #[must_use]
-    pub fn confidence(&self, table: &Table, grade: &Grade, path: &str) -> f64 {
+    pub fn confidence(&self, table: &Table, answer_class: &AnswerClass, path: &str) -> f64 {
         // What the table says, moved by how this fork differs from others in grades of the same family.
-        let expected = self.tally(&family_key(grade)).moves(table.prior(grade), FAMILY_WEIGHT);
-        let here = self.tally(&grade.name).mixed(expected, TABLE_WEIGHT);
-        let in_kind = self.tally(&in_kind(&grade.name, file_kind(path))).mixed(here, FORK_WEIGHT);
+        let expected =
+            self.tally(&family_key(answer_class)).moves(table.prior(answer_class), FAMILY_WEIGHT);
+        let here = self.tally(&answer_class.name).mixed(expected, TABLE_WEIGHT);
+        let in_kind =
+            self.tally(&in_kind(&answer_class.name, file_kind(path))).mixed(here, FORK_WEIGHT);
         // People who did otherwise at this very path often do so again.
-        self.tally(&at_path(grade, path)).moves(in_kind, PATH_WEIGHT)
+        self.tally(&at_path(answer_class, path)).moves(in_kind, PATH_WEIGHT)
     }
 
     /// Takes in the lessons of one merge.
     pub fn learn(&mut self, table: &Table, lessons: &[Lesson]) {
-        let mut news: BTreeMap<String, Tally> = BTreeMap::new();
-        for Lesson { grade, path, agreed } in lessons {
+        let mut news: BTreeMap<String, PrecisionTally> = BTreeMap::new();
+        for Lesson { answer_class, path, agreed } in lessons {
             let agreed = if *agreed { 1.0 } else { 0.0 };
-            let prior = table.prior(grade);
-            let said = self.confidence(table, grade, path);
+            let prior = table.prior(answer_class);
+            let said = self.confidence(table, answer_class, path);
             let entries = [
-                (grade.name.clone(), prior),
-                (in_kind(&grade.name, file_kind(path)), prior),
-                (family_key(grade), prior),
-                (at_path(grade, path), said),
+                (answer_class.name.clone(), prior),
+                (in_kind(&answer_class.name, file_kind(path)), prior),
+                (family_key(answer_class), prior),
+                (at_path(answer_class, path), said),
             ];
             for (key, expected) in entries {
                 let tally = news.entry(key).or_default();
@@ -101,23 +103,23 @@ impl Record {
 
     /// What answers of a grade are worth here, whatever the kind of file; the grade is named as in [`grades`](Self::grades).
     #[must_use]
-    pub fn worth(&self, table: &Table, grade: &str) -> f64 {
-        let elsewhere = table.grades.get(grade).copied().unwrap_or(0.5);
-        self.tally(grade).mixed(elsewhere, TABLE_WEIGHT)
+    pub fn precision(&self, table: &Table, answer_class: &str) -> f64 {
+        let elsewhere = table.answer_classes.get(answer_class).copied().unwrap_or(0.5);
+        self.tally(answer_class).mixed(elsewhere, TABLE_WEIGHT)
     }
 
     /// The tallies of whole grades, for people.
-    pub fn grades(&self) -> impl Iterator<Item = (&str, &Tally)> {
-        let is_grade = |key: &str| {
+    pub fn answer_classes(&self) -> impl Iterator<Item = (&str, &PrecisionTally)> {
+        let is_class = |key: &str| {
             !key.starts_with(FAMILY) && !key.starts_with(AT_PATH) && !key.contains(IN_KIND)
         };
         self.tallies
             .iter()
             .map(|(key, tally)| (key.as_str(), tally))
-            .filter(move |(key, _)| is_grade(key))
+            .filter(move |(key, _)| is_class(key))
     }
 
-    fn tally(&self, key: &str) -> Tally {
+    fn tally(&self, key: &str) -> PrecisionTally {
         self.tallies.get(key).copied().unwrap_or_default()
     }
 }
@@ -126,19 +128,19 @@ const FAMILY: &str = "family ";
 const AT_PATH: &str = "at ";
 const IN_KIND: &str = " in *";
 
-fn in_kind(grade: &str, file_kind: &str) -> String {
-    format!("{grade}{IN_KIND}{file_kind}")
+fn in_kind(answer_class: &str, file_kind: &str) -> String {
+    format!("{answer_class}{IN_KIND}{file_kind}")
 }
 
-fn family_key(grade: &Grade) -> String {
-    format!("{FAMILY}{}", grade.family)
+fn family_key(answer_class: &AnswerClass) -> String {
+    format!("{FAMILY}{}", answer_class.family)
 }
 
-fn at_path(grade: &Grade, path: &str) -> String {
-    format!("{AT_PATH}{path} {}", grade.way)
+fn at_path(answer_class: &AnswerClass, path: &str) -> String {
+    format!("{AT_PATH}{path} {}", answer_class.method)
 }
 
-impl Tally {
+impl PrecisionTally {
     /// What was believed, moved by how much more or less often than expected it held.
     fn moves(self, belief: f64, weight: f64) -> f64 {
         if self.cases == 0.0 {
@@ -168,27 +170,29 @@ pub(super) fn logistic(log_odds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::grade::Rung;
+    use crate::resolver::answer_class::ResolveStrategy;
 
-    fn grade(detail: &str) -> Grade {
-        Grade::new(Rung::Token, "words", detail)
+    fn answer_class(detail: &str) -> AnswerClass {
+        AnswerClass::new(ResolveStrategy::Token, "words", detail)
     }
 
     fn lesson(detail: &str, agreed: bool) -> Lesson {
-        Lesson { grade: grade(detail), path: "src/a.rs".to_owned(), agreed }
+        Lesson { answer_class: answer_class(detail), path: "src/a.rs".to_owned(), agreed }
     }
 
     fn table() -> Table {
-        let grades = [("small", 0.7), ("large", 0.5)];
-        let named = grades.map(|(detail, share)| (grade(detail).name, share));
-        Table { grades: named.into_iter().collect(), ..Table::default() }
+        let answer_classes = [("small", 0.7), ("large", 0.5)];
+        let named = answer_classes.map(|(detail, share)| (answer_class(detail).name, share));
+        Table { answer_classes: named.into_iter().collect(), ..Table::default() }
     }
 
     #[test]
     fn trust_starts_with_the_table_and_is_earned_or_lost() {
         let table = table();
-        let at = |record: &Record| record.confidence(&table, &grade("small"), "src/b.rs");
-        let mut record = Record::default();
+        let at = |record: &PrecisionRecord| {
+            record.confidence(&table, &answer_class("small"), "src/b.rs")
+        };
+        let mut record = PrecisionRecord::default();
         assert!((at(&record) - 0.7).abs() < 1e-9);
         for _ in 0..20 {
             record.learn(&table, &[lesson("small", true)]);
@@ -203,34 +207,39 @@ mod tests {
     #[test]
     fn a_family_that_does_well_lends_trust_to_its_other_grades() {
         let table = table();
-        let mut record = Record::default();
-        let before = record.confidence(&table, &grade("large"), "src/b.rs");
+        let mut record = PrecisionRecord::default();
+        let before = record.confidence(&table, &answer_class("large"), "src/b.rs");
         for _ in 0..20 {
             record.learn(&table, &[lesson("small", true)]);
         }
-        assert!(record.confidence(&table, &grade("large"), "src/b.rs") > before + 0.1);
+        assert!(record.confidence(&table, &answer_class("large"), "src/b.rs") > before + 0.1);
     }
 
     #[test]
     fn what_did_not_hold_at_a_path_is_doubted_there() {
         let table = table();
-        let mut record = Record::default();
+        let mut record = PrecisionRecord::default();
         let at = |path: &str, agreed| Lesson { path: path.to_owned(), ..lesson("small", agreed) };
         for _ in 0..10 {
             record.learn(&table, &[at("a.rs", false), at("b.rs", true), at("c.rs", true)]);
         }
-        let worth = |path| record.confidence(&table, &grade("small"), path);
-        assert!(worth("a.rs") < worth("d.rs") - 0.2, "{} {}", worth("a.rs"), worth("d.rs"));
-        assert!(worth("b.rs") > worth("d.rs"));
+        let precision = |path| record.confidence(&table, &answer_class("small"), path);
+        assert!(
+            precision("a.rs") < precision("d.rs") - 0.2,
+            "{} {}",
+            precision("a.rs"),
+            precision("d.rs")
+        );
+        assert!(precision("b.rs") > precision("d.rs"));
     }
 
     #[test]
     fn a_merge_with_a_thousand_files_is_one_decision() {
         let table = table();
-        let mut record = Record::default();
+        let mut record = PrecisionRecord::default();
         record.learn(&table, &vec![lesson("small", false); 1000]);
-        let (_, tally) = record.grades().next().unwrap();
+        let (_, tally) = record.answer_classes().next().unwrap();
         assert!((tally.cases - MERGE_CAP).abs() < 1e-9);
-        assert_eq!(record.grades().count(), 1);
+        assert_eq!(record.answer_classes().count(), 1);
     }
 }

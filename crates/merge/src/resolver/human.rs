@@ -4,54 +4,54 @@ use std::ops::Range;
 
 use host::git::TreeEntry;
 
-use super::dispute::{Dispute, Version};
-use super::habit::Choice;
-use super::hunk::{Piece, join};
+use super::conflict::{FileConflict, FileVersion};
+use super::habit::Resolution;
+use super::hunk::{FilePiece, join};
 use crate::three::text::{bare, is_text, lines};
 
 /// What people committed at the path of a dispute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct People {
+pub struct HumanResolution {
     /// Which side it is, if it is one.
-    pub choice: Choice,
+    pub choice: Resolution,
     /// The content, unless there is none or it is larger than we read.
     pub bytes: Option<Vec<u8>>,
     /// What they put where each hunk was; none where that cannot be told.
     pub hunks: Vec<Option<Vec<u8>>>,
 }
 
-impl People {
+impl HumanResolution {
     /// Reads it off the entry and the content that their commit has at the path.
     #[must_use]
-    pub fn of(dispute: &Dispute, entry: Option<&TreeEntry>, bytes: Option<Vec<u8>>) -> Self {
-        let is = |side: &Option<Version>| {
+    pub fn of(conflict: &FileConflict, entry: Option<&TreeEntry>, bytes: Option<Vec<u8>>) -> Self {
+        let is = |side: &Option<FileVersion>| {
             side.as_ref().zip(entry).is_some_and(|(side, entry)| side.id == entry.id)
         };
         let choice = match entry {
-            None => Choice::Absent,
-            Some(_) if is(&dispute.ours) => Choice::Ours,
-            Some(_) if is(&dispute.theirs) => Choice::Theirs,
-            Some(_) if is(&dispute.base) => Choice::Base,
-            Some(_) => Choice::Other,
+            None => Resolution::Absent,
+            Some(_) if is(&conflict.ours) => Resolution::Ours,
+            Some(_) if is(&conflict.theirs) => Resolution::Theirs,
+            Some(_) if is(&conflict.base) => Resolution::Base,
+            Some(_) => Resolution::Other,
         };
-        let count = super::hunk::hunks(&dispute.pieces).count();
+        let count = super::hunk::hunks(&conflict.pieces).count();
         let hunks = match &bytes {
-            Some(bytes) if is_text(bytes) => answers_of_people(&dispute.pieces, bytes),
+            Some(bytes) if is_text(bytes) => human_answers(&conflict.pieces, bytes),
             Some(_) | None => vec![None; count],
         };
         Self { choice, bytes, hunks }
     }
 
-    /// Compares a file that was settled hunk by hunk.
+    /// Compares a file that was resolved hunk by hunk.
     #[must_use]
-    pub fn agree_with_hunks(&self, dispute: &Dispute, answers: &[&[u8]]) -> Agreement {
-        let result = join(&dispute.pieces, answers.iter().copied());
+    pub fn agree_with_hunks(&self, conflict: &FileConflict, answers: &[&[u8]]) -> Agreement {
+        let result = join(&conflict.pieces, answers.iter().copied());
         let whole = compare(Some(&result), self.bytes.as_deref());
         if whole.holds() || self.bytes.is_none() {
             return whole;
         }
-        let same = |(answer, people): (&&[u8], &Option<Vec<u8>>)| {
-            people.as_ref().is_some_and(|people| bare(people) == bare(answer))
+        let same = |(answer, human): (&&[u8], &Option<Vec<u8>>)| {
+            human.as_ref().is_some_and(|human| bare(human) == bare(answer))
         };
         if answers.iter().zip(&self.hunks).all(same) { Agreement::Hunks } else { Agreement::No }
     }
@@ -80,11 +80,11 @@ impl Agreement {
 
 /// Compares a whole file; none is a file that is gone.
 #[must_use]
-pub fn compare(result: Option<&[u8]>, people: Option<&[u8]>) -> Agreement {
-    match (result, people) {
+pub fn compare(result: Option<&[u8]>, human: Option<&[u8]>) -> Agreement {
+    match (result, human) {
         (None, None) => Agreement::Exact,
-        (Some(result), Some(people)) if result == people => Agreement::Exact,
-        (Some(result), Some(people)) if bare(result) == bare(people) => Agreement::Spaces,
+        (Some(result), Some(human)) if result == human => Agreement::Exact,
+        (Some(result), Some(human)) if bare(result) == bare(human) => Agreement::Spaces,
         _ => Agreement::No,
     }
 }
@@ -96,12 +96,12 @@ const SLACK: usize = 30;
 
 /// What people put where each hunk was; none where that cannot be told.
 #[must_use]
-pub fn answers_of_people(pieces: &[Piece], people: &[u8]) -> Vec<Option<Vec<u8>>> {
-    let file = lines(people);
+pub fn human_answers(pieces: &[FilePiece], human: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let file = lines(human);
     let mut from = 0;
     let mut found = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        let Piece::Hunk(hunk) = piece else { continue };
+        let FilePiece::Hunk(hunk) = piece else { continue };
         let is_last = at + 2 == pieces.len();
         let most = [&hunk.base, &hunk.ours, &hunk.theirs].map(|side| lines(side).len());
         let range = place(&file, merged(pieces, at - 1), merged(pieces, at + 1), from, is_last)
@@ -112,10 +112,10 @@ pub fn answers_of_people(pieces: &[Piece], people: &[u8]) -> Vec<Option<Vec<u8>>
     found
 }
 
-fn merged(pieces: &[Piece], at: usize) -> &[u8] {
+fn merged(pieces: &[FilePiece], at: usize) -> &[u8] {
     match pieces.get(at) {
-        Some(Piece::Merged(bytes)) => bytes,
-        Some(Piece::Hunk(_)) | None => &[],
+        Some(FilePiece::Merged(bytes)) => bytes,
+        Some(FilePiece::Hunk(_)) | None => &[],
     }
 }
 

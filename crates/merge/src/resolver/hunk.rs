@@ -1,14 +1,26 @@
-//! A file that both sides changed, cut into what is merged and what is not.
+//! Cuts a file that both sides changed into merged pieces and conflicting hunks.
+
+use serde::{Deserialize, Serialize};
 
 use crate::three::text::lines;
 use crate::three::{Change, Touching, three_way};
 
-/// A piece of a file, in order.
+/// One of the two sides of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The fork's.
+    Ours,
+    /// Upstream's.
+    Theirs,
+}
+
+/// A piece of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// What git merges by itself.
+pub enum FilePiece {
+    /// Merged text.
     Merged(Vec<u8>),
-    /// What it does not.
+    /// Conflicting text.
     Hunk(Hunk),
 }
 
@@ -23,9 +35,9 @@ pub struct Hunk {
     pub theirs: Vec<u8>,
 }
 
-/// Cuts a file. The first and the last piece are merged ones, and no two of a kind are neighbours.
+/// Cuts a file. The first and the last piece are merged ones, and merged pieces and hunks alternate.
 #[must_use]
-pub fn cut(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<Piece> {
+pub fn cut(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<FilePiece> {
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     let mut pieces = Vec::new();
     let mut merged = Vec::new();
@@ -35,8 +47,8 @@ pub fn cut(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<Piece> {
             Change::Ours | Change::Same => merged.extend(ours[region.ours].concat()),
             Change::Theirs => merged.extend(theirs[region.theirs].concat()),
             Change::Conflict => {
-                pieces.push(Piece::Merged(std::mem::take(&mut merged)));
-                pieces.push(Piece::Hunk(Hunk {
+                pieces.push(FilePiece::Merged(std::mem::take(&mut merged)));
+                pieces.push(FilePiece::Hunk(Hunk {
                     base: base[region.base].concat(),
                     ours: ours[region.ours].concat(),
                     theirs: theirs[region.theirs].concat(),
@@ -44,27 +56,27 @@ pub fn cut(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<Piece> {
             }
         }
     }
-    pieces.push(Piece::Merged(merged));
+    pieces.push(FilePiece::Merged(merged));
     pieces
 }
 
-/// The hunks of a file.
-pub fn hunks(pieces: &[Piece]) -> impl Iterator<Item = &Hunk> {
+/// Hunks among the pieces.
+pub fn hunks(pieces: &[FilePiece]) -> impl Iterator<Item = &Hunk> {
     pieces.iter().filter_map(|piece| match piece {
-        Piece::Hunk(hunk) => Some(hunk),
-        Piece::Merged(_) => None,
+        FilePiece::Hunk(hunk) => Some(hunk),
+        FilePiece::Merged(_) => None,
     })
 }
 
-/// The file with these answers in place of its hunks.
+/// Joins the pieces, with `answers` in place of the hunks.
 #[must_use]
-pub fn join<'a>(pieces: &[Piece], answers: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+pub fn join<'a>(pieces: &[FilePiece], answers: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut answers = answers.into_iter();
     let mut text = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Merged(bytes) => text.extend_from_slice(bytes),
-            Piece::Hunk(_) => text.extend_from_slice(answers.next().unwrap_or_default()),
+            FilePiece::Merged(bytes) => text.extend_from_slice(bytes),
+            FilePiece::Hunk(_) => text.extend_from_slice(answers.next().unwrap_or_default()),
         }
     }
     text

@@ -1,32 +1,32 @@
-//! What earlier merges did nearby: at the same path, and else in the same folder, for whoever settles what is left.
+//! What earlier merges did nearby: at the same path, and else in the same folder, for whoever resolves what is left.
 
 use std::collections::BTreeMap;
 
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use super::habit::Choice;
+use super::habit::Resolution;
 use crate::path::TreePath;
 
-/// How a file was settled in an earlier merge.
+/// How a file was resolved in an earlier merge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Earlier {
+pub struct EarlierResolution {
     /// The merge.
     pub merge: Sha,
     /// Where.
     pub path: TreePath,
     /// What became of the file.
-    pub choice: Choice,
+    pub choice: Resolution,
     /// What became of its hunks, counted; nothing where that could not be told.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hunks: BTreeMap<Choice, usize>,
+    pub hunks: BTreeMap<Resolution, usize>,
 }
 
 /// The newest settlements at each path and in each folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nearby {
-    paths: BTreeMap<String, Vec<Earlier>>,
-    folders: BTreeMap<String, Vec<Earlier>>,
+    paths: BTreeMap<String, Vec<EarlierResolution>>,
+    folders: BTreeMap<String, Vec<EarlierResolution>>,
 }
 
 /// So many are kept of each. A merge with a hundred thousand conflicts asks as often, so there is nothing to search.
@@ -34,7 +34,7 @@ const KEPT: usize = 3;
 
 impl Nearby {
     /// Takes note of a file. Merges come in their order.
-    pub fn learn(&mut self, earlier: &Earlier) {
+    pub fn learn(&mut self, earlier: &EarlierResolution) {
         let path = earlier.path.to_string();
         let folder = folder_of(&path).to_owned();
         let kept = [self.paths.entry(path).or_default(), self.folders.entry(folder).or_default()];
@@ -46,7 +46,7 @@ impl Nearby {
 
     /// What was done at a path, newest first; where nothing was, what was done in its folder.
     #[must_use]
-    pub fn near(&self, path: &str) -> &[Earlier] {
+    pub fn near(&self, path: &str) -> &[EarlierResolution] {
         let here = self.paths.get(path).or_else(|| self.folders.get(folder_of(path)));
         here.map_or(&[], Vec::as_slice)
     }
@@ -68,10 +68,10 @@ mod tests {
         let mut nearby = Nearby::default();
         let merged = ["src/a.rs", "src/a.rs", "src/a.rs", "src/a.rs", "src/b.rs", "src/deep/c.rs"];
         for (turn, path) in merged.into_iter().chain(["top"]).enumerate() {
-            nearby.learn(&Earlier {
+            nearby.learn(&EarlierResolution {
                 merge: merge(turn),
                 path: TreePath::new(path.as_bytes()),
-                choice: Choice::Ours,
+                choice: Resolution::Ours,
                 hunks: BTreeMap::new(),
             });
         }

@@ -1,4 +1,4 @@
-//! Conflicts that need nobody: settled as far as the fork's rules and past allow, with receipts, and the rest handed to the
+//! Conflicts that need nobody: resolved as far as the fork's rules and past allow, with receipts, and the rest handed to the
 //! agent.
 
 use testkit::model_server::Turn;
@@ -39,17 +39,18 @@ fn run(person: &Person, script: &str, flags: &[&str]) -> testkit::hermetic::Outp
 }
 
 #[test]
-fn what_is_ruled_is_settled_and_the_agent_finishes_the_rest() {
+fn what_is_ruled_is_resolved_and_the_agent_finishes_the_rest() {
     let Some(person) = two_conflicts(THEIRS) else { return };
     let output = run(&person, FINISHES, &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stderr.contains("1 of 2 conflicts settled"), "{}", output.stderr);
-    let receipts = person.metadata("/ladder/receipts");
+    assert!(output.stderr.contains("1 of 2 conflicts resolved"), "{}", output.stderr);
+    let receipts = person.metadata("/resolver/receipts");
     assert_eq!(receipts.as_array().map(Vec::len), Some(1), "{receipts}");
     assert_eq!(receipts[0]["path"], "ruled.txt");
-    assert_eq!(person.metadata("/ladder/changed_after").as_array().map(Vec::len), Some(0));
+    assert_eq!(person.metadata("/resolver/changed_after").as_array().map(Vec::len), Some(0));
     let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("text");
-    for words in ["Settled without a model", "took upstream's version", "`ruled.txt`", "shared.txt"]
+    for words in
+        ["Resolved without a model", "took upstream's version", "`ruled.txt`", "shared.txt"]
     {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -68,8 +69,13 @@ fn what_the_agent_does_beside_its_task_is_shown() {
     );
     let output = run(&person, &meddles, &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert_eq!(person.metadata("/ladder/changed_after/0"), "ruled.txt");
-    assert_eq!(person.metadata("/ladder/outside/0"), "README.md", "{}", person.metadata("/ladder"));
+    assert_eq!(person.metadata("/resolver/changed_after/0"), "ruled.txt");
+    assert_eq!(
+        person.metadata("/resolver/outside/0"),
+        "README.md",
+        "{}",
+        person.metadata("/resolver")
+    );
     let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("text");
     assert!(text.contains("What else was touched"), "{text}");
 }
@@ -80,13 +86,13 @@ fn a_merge_that_is_all_ruled_needs_no_agent() {
     let Some(person) = two_conflicts(rules) else { return };
     let output = run(&person, "[[step]]\nexit = 9\n", &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stderr.contains("every conflict is settled"), "{}", output.stderr);
+    assert!(output.stderr.contains("every conflict is resolved"), "{}", output.stderr);
     assert_eq!(person.metadata("/merged_alone"), true);
     assert_eq!(person.published().len(), 1);
 }
 
 #[test]
-fn settling_never_loses_the_forks_work_unseen() {
+fn resolving_never_loses_the_forks_work_unseen() {
     let rules = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n  - {path: shared.txt, take: theirs}\n---\n";
     let Some(person) = two_conflicts(rules) else { return };
     let output = run(&person, "[[step]]\nexit = 9\n", &[]);
@@ -101,12 +107,12 @@ fn no_trust_at_all_leaves_everything_to_the_agent() {
     let script = "[[step]]\nrun = \"test ! -e .git/MERGE_HEAD && git merge -q --no-edit -X ours upstream/main\"\n";
     let output = run(&person, script, &["--trust", "1"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert_eq!(person.metadata("/ladder"), serde_json::Value::Null);
+    assert_eq!(person.metadata("/resolver"), serde_json::Value::Null);
 }
 
 /// Half of the conflicts fall to the rules, the other half to a real agent.
 #[test]
-fn codex_finishes_what_the_ladder_left() {
+fn codex_finishes_what_the_resolver_left() {
     let turns = vec![
         Turn::shell("cat /harness-state/conflicts.md; git status --short"),
         Turn::shell(
@@ -122,7 +128,7 @@ fn codex_finishes_what_the_ladder_left() {
     let text =
         std::fs::read_to_string(scene.person.only_run().join("PULL_REQUEST.md")).expect("text");
     assert!(
-        text.contains("Settled without a model") && text.contains("I kept both sides"),
+        text.contains("Resolved without a model") && text.contains("I kept both sides"),
         "{text}"
     );
 }

@@ -9,7 +9,7 @@ use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
 use super::brief::Brief;
-use super::climb::Ends;
+use super::resolve::MergeHeads;
 
 /// A commit that touched a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,14 +27,14 @@ const NAMED: usize = 5;
 /// Fills in the commits of both sides.
 pub async fn add_touches(
     repo: &SealedRepo,
-    ends: &Ends,
+    heads: &MergeHeads,
     briefs: &mut [Brief],
 ) -> Result<(), GitError> {
     if briefs.is_empty() {
         return Ok(());
     }
-    let ours = touches(repo, &ends.ours, &ends.theirs).await?;
-    let theirs = touches(repo, &ends.theirs, &ends.ours).await?;
+    let ours = touches(repo, &heads.ours, &heads.theirs).await?;
+    let theirs = touches(repo, &heads.theirs, &heads.ours).await?;
     for brief in briefs {
         let of = |side: &BTreeMap<Vec<u8>, Vec<Touch>>| {
             side.get(brief.path.as_bytes()).cloned().unwrap_or_default()

@@ -1,63 +1,64 @@
-//! What people usually choose: counted for kinds of conflict, then kinds of file, then folders, then paths.
+//! Counts of people's resolutions by kind of conflict, kind of file, folder and path.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How people settled something.
+/// How a file or hunk was resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
-    /// They took the fork's side.
+pub enum Resolution {
+    /// The fork's side.
     Ours,
-    /// They took upstream's side.
+    /// Upstream's side.
     Theirs,
-    /// They left it away.
+    /// Deleted.
     Absent,
-    /// They went back to the common ancestor.
+    /// The common ancestor's version.
     Base,
-    /// They took both, the fork's first.
+    /// Both sides, the fork's first.
     OursTheirs,
-    /// They took both, upstream's first.
+    /// Both sides, upstream's first.
     TheirsOurs,
-    /// They made both changes, which lie apart.
+    /// Both changes, which do not touch.
     Apart,
-    /// They made both changes, which touch.
+    /// Both changes, which touch.
     Touching,
-    /// They kept both insertions, the fork's first.
+    /// Both insertions, the fork's first.
     BothOurs,
-    /// They kept both insertions, upstream's first.
+    /// Both insertions, upstream's first.
     BothTheirs,
-    /// They wrote something else.
+    /// Anything else.
     Other,
 }
 
-/// Shares of choices before anything is known about a fork.
-pub type Shares = BTreeMap<Choice, f64>;
+/// Shares of resolutions in other forks.
+pub type Shares = BTreeMap<Resolution, f64>;
 
-/// How many cases the wider place counts for in the narrower one, from the widest.
+/// Weight, in cases, of the wider scope within the narrower one, from the widest.
 const WEIGHTS: [f64; 4] = [8.0, 6.0, 4.0, 2.0];
-/// What is left of the old cases when a new one comes.
+/// Factor by which old cases fade with each new one.
 const FADING: f64 = 0.97;
 
-/// The choices of a fork's people.
+/// Resolutions counted by scope.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Habits {
-    places: BTreeMap<String, Counts>,
+    #[serde(alias = "places")]
+    scopes: BTreeMap<String, Counts>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Counts {
     all: f64,
-    each: BTreeMap<Choice, f64>,
+    each: BTreeMap<Resolution, f64>,
 }
 
-/// The places that a case belongs to, from the widest to the narrowest.
-pub type Places = [String; 4];
+/// Scopes of a case, from the widest to the narrowest.
+pub type ScopeKeys = [String; 4];
 
-/// A kind of conflict everywhere, in files of this kind, in this folder, at this path.
+/// Scopes of a kind of conflict: everywhere, in files of this kind, in this folder, at this path.
 #[must_use]
-pub fn places_of(kind: &str, path: &str) -> Places {
+pub fn scope_keys(kind: &str, path: &str) -> ScopeKeys {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     [
         kind.to_owned(),
@@ -67,7 +68,7 @@ pub fn places_of(kind: &str, path: &str) -> Places {
     ]
 }
 
-/// What follows the last dot of a name, or the name.
+/// Extension of a file name, or the name if it has none.
 #[must_use]
 pub fn file_kind(path: &str) -> &str {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
@@ -78,21 +79,21 @@ pub fn file_kind(path: &str) -> &str {
 }
 
 impl Habits {
-    /// How likely a choice is, given how likely it is anywhere.
+    /// Likelihood of a resolution in these scopes, starting from its share in other forks.
     #[must_use]
-    pub fn likelihood(&self, places: &Places, choice: Choice, anywhere: f64) -> f64 {
-        places.iter().zip(WEIGHTS).fold(anywhere, |wider, (place, weight)| {
-            let counts = self.places.get(place);
+    pub fn likelihood(&self, scopes: &ScopeKeys, choice: Resolution, anywhere: f64) -> f64 {
+        scopes.iter().zip(WEIGHTS).fold(anywhere, |wider, (scope, weight)| {
+            let counts = self.scopes.get(scope);
             let all = counts.map_or(0.0, |counts| counts.all);
             let this = counts.and_then(|counts| counts.each.get(&choice)).copied();
             (this.unwrap_or_default() + weight * wider) / (all + weight)
         })
     }
 
-    /// Takes note of a choice.
-    pub fn learn(&mut self, places: Places, choice: Choice) {
-        for place in places {
-            let counts = self.places.entry(place).or_default();
+    /// Counts a resolution.
+    pub fn learn(&mut self, scopes: ScopeKeys, choice: Resolution) {
+        for scope in scopes {
+            let counts = self.scopes.entry(scope).or_default();
             counts.all = counts.all * FADING + 1.0;
             counts.each.values_mut().for_each(|count| *count *= FADING);
             *counts.each.entry(choice).or_default() += 1.0;
@@ -108,15 +109,16 @@ mod tests {
     fn a_path_counts_more_than_its_folder() {
         let mut habits = Habits::default();
         for _ in 0..4 {
-            habits.learn(places_of("content", "a/x.rs"), Choice::Ours);
-            habits.learn(places_of("content", "a/y.rs"), Choice::Theirs);
+            habits.learn(scope_keys("content", "a/x.rs"), Resolution::Ours);
+            habits.learn(scope_keys("content", "a/y.rs"), Resolution::Theirs);
         }
-        let at = |path| habits.likelihood(&places_of("content", path), Choice::Ours, 0.3);
+        let at = |path| habits.likelihood(&scope_keys("content", path), Resolution::Ours, 0.3);
         assert!(at("a/x.rs") > 0.75 && at("a/y.rs") < 0.25, "{} {}", at("a/x.rs"), at("a/y.rs"));
         assert!((0.35..0.55).contains(&at("a/z.rs")));
         assert!((at("b/z.py") - 0.4).abs() < 0.1);
         assert!(
-            (habits.likelihood(&places_of("binary", "q"), Choice::Ours, 0.3) - 0.3).abs() < 1e-9
+            (habits.likelihood(&scope_keys("binary", "q"), Resolution::Ours, 0.3) - 0.3).abs()
+                < 1e-9
         );
     }
 

@@ -7,23 +7,23 @@ use host::git::{GitError, PastMerge, SealedRepo};
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Trust, agrees, decide};
-use super::dispute::{Dispute, FILE_CAP, list_disputes, read_contents};
-use super::knowledge::{Knowledge, Settled};
-use super::people::People;
+use super::conflict::{FILE_CAP, FileConflict, list_conflicts, read_contents};
+use super::decide::{TrustThreshold, agrees, decide};
+use super::human::HumanResolution;
+use super::knowledge::{Knowledge, ReplayedConflict};
+use super::scorer::Scorer;
 use super::table::Table;
-use super::weigh::Scales;
 
 /// A merge with more conflicts teaches nothing that fewer would not, and takes minutes.
 pub const CONFLICTS_CAP: usize = 80;
 
 /// What a past merge looked like before and after people.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PastFacts {
+pub struct MergeFacts {
     /// The conflicts and what people did about them.
-    pub disputes: Vec<(Dispute, People)>,
+    pub conflicts: Vec<(FileConflict, HumanResolution)>,
     /// How many conflicts there were; with more than [`CONFLICTS_CAP`], none of them was looked at.
-    pub conflicts: usize,
+    pub conflict_count: usize,
     /// Whether people left it at one side, without even what git could merge; then none of them was looked at either.
     pub is_one_sided: bool,
     /// How long git took for the merge itself.
@@ -33,25 +33,26 @@ pub struct PastFacts {
 }
 
 /// Merges again what people merged, and reads what they made of it.
-pub async fn observe_past(repo: &SealedRepo, merge: &PastMerge) -> Result<PastFacts, GitError> {
+pub async fn observe_merge(repo: &SealedRepo, merge: &PastMerge) -> Result<MergeFacts, GitError> {
     let started = Instant::now();
     let merged = repo.merge_tree(&merge.ours, &merge.theirs).await?;
     let merge_time = started.elapsed();
-    let mut disputes = list_disputes(&merged);
-    let conflicts = disputes.len();
-    let is_one_sided = conflicts > 0 && is_one_sided(repo, merge, &merged.tree, &disputes).await?;
-    if conflicts > CONFLICTS_CAP || conflicts == 0 || is_one_sided {
-        let (disputes, read_time) = (Vec::new(), Duration::ZERO);
-        return Ok(PastFacts { disputes, conflicts, is_one_sided, merge_time, read_time });
+    let mut conflicts = list_conflicts(&merged);
+    let conflict_count = conflicts.len();
+    let is_one_sided =
+        conflict_count > 0 && is_one_sided(repo, merge, &merged.tree, &conflicts).await?;
+    if conflict_count > CONFLICTS_CAP || conflict_count == 0 || is_one_sided {
+        let (conflicts, read_time) = (Vec::new(), Duration::ZERO);
+        return Ok(MergeFacts { conflicts, conflict_count, is_one_sided, merge_time, read_time });
     }
     let started = Instant::now();
     let mut read = 0;
-    while read < disputes.len() {
-        read += read_contents(repo, &mut disputes[read..]).await?;
+    while read < conflicts.len() {
+        read += read_contents(repo, &mut conflicts[read..]).await?;
     }
     let read_time = started.elapsed();
-    let disputes = with_people(repo, &merge.sha, disputes).await?;
-    Ok(PastFacts { disputes, conflicts, is_one_sided, merge_time, read_time })
+    let conflicts = with_human_resolutions(repo, &merge.sha, conflicts).await?;
+    Ok(MergeFacts { conflicts, conflict_count, is_one_sided, merge_time, read_time })
 }
 
 /// Whether the result is one of the sides although git could merge something that is not in it.
@@ -59,7 +60,7 @@ async fn is_one_sided(
     repo: &SealedRepo,
     merge: &PastMerge,
     merged: &Sha,
-    disputes: &[Dispute],
+    conflicts: &[FileConflict],
 ) -> Result<bool, GitError> {
     let commits = [&merge.sha, &merge.ours, &merge.theirs].map(Sha::clone);
     let trees = repo.trees_of(&commits).await?;
@@ -69,18 +70,18 @@ async fn is_one_sided(
     else {
         return Ok(false);
     };
-    let disputed: BTreeSet<&[u8]> =
-        disputes.iter().map(|dispute| dispute.path.as_bytes()).collect();
+    let conflicted: BTreeSet<&[u8]> =
+        conflicts.iter().map(|conflict| conflict.path.as_bytes()).collect();
     let changed = repo.changed_entries(side, merged).await?;
-    Ok(changed.iter().any(|entry| !disputed.contains(entry.path.as_slice())))
+    Ok(changed.iter().any(|entry| !conflicted.contains(entry.path.as_slice())))
 }
 
-async fn with_people(
+async fn with_human_resolutions(
     repo: &SealedRepo,
     merge: &Sha,
-    disputes: Vec<Dispute>,
-) -> Result<Vec<(Dispute, People)>, GitError> {
-    let paths: Vec<&[u8]> = disputes.iter().map(|dispute| dispute.path.as_bytes()).collect();
+    conflicts: Vec<FileConflict>,
+) -> Result<Vec<(FileConflict, HumanResolution)>, GitError> {
+    let paths: Vec<&[u8]> = conflicts.iter().map(|conflict| conflict.path.as_bytes()).collect();
     let entries = repo.entries_at(merge, &paths).await?;
     let ids: Vec<Sha> = entries.values().map(|entry| entry.id.clone()).collect();
     let blobs = repo.read_blobs(&ids, FILE_CAP).await?;
@@ -90,67 +91,69 @@ async fn with_people(
         .zip(blobs)
         .filter_map(|(id, blob)| Some((id, blob.filter(is_whole)?.bytes)))
         .collect();
-    let settle = |dispute: Dispute| {
-        let entry = entries.get(dispute.path.as_bytes());
+    let resolve = |conflict: FileConflict| {
+        let entry = entries.get(conflict.path.as_bytes());
         let bytes = entry.and_then(|entry| contents.get(&entry.id).cloned());
-        let people = People::of(&dispute, entry, bytes);
-        (dispute, people)
+        let human = HumanResolution::of(&conflict, entry, bytes);
+        (conflict, human)
     };
-    Ok(disputes.into_iter().map(settle).collect())
+    Ok(conflicts.into_iter().map(resolve).collect())
 }
 
 /// Weighs a past merge with what was known before it, and learns from it.
-pub fn relive(
+pub fn replay_merge(
     table: &Table,
     knowledge: &mut Knowledge,
     merge: &Sha,
-    disputes: Vec<(Dispute, People)>,
-) -> Vec<Settled> {
-    let conflicts = disputes.len();
-    let scales = Scales { table, knowledge, conflicts };
-    let weigh = |(dispute, people): (Dispute, People)| {
-        let weighed = scales.weigh(&dispute);
-        Settled { dispute, people, weighed }
+    conflicts: Vec<(FileConflict, HumanResolution)>,
+) -> Vec<ReplayedConflict> {
+    let conflict_count = conflicts.len();
+    let scorer = Scorer { table, knowledge, conflict_count };
+    let score = |(conflict, human): (FileConflict, HumanResolution)| {
+        let scored = scorer.score(&conflict);
+        ReplayedConflict { conflict, human, scored }
     };
-    let settled: Vec<Settled> = disputes.into_iter().map(weigh).collect();
-    if !settled.is_empty() {
-        knowledge.learn(table, merge, &settled);
+    let replayed: Vec<ReplayedConflict> = conflicts.into_iter().map(score).collect();
+    if !replayed.is_empty() {
+        knowledge.learn(table, merge, &replayed);
     }
-    settled
+    replayed
 }
 
 /// What came of trying past merges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Score {
+pub struct ReplayScore {
     /// Merges that had conflicts.
     pub merges: usize,
-    /// Those of which every conflict was settled.
-    pub merges_settled: usize,
-    /// Those that were settled as people did it.
+    /// Those of which every conflict was resolved.
+    #[serde(alias = "merges_settled")]
+    pub merges_resolved: usize,
+    /// Those that were resolved as people did it.
     pub merges_agreed: usize,
     /// Files that had conflicts.
     pub files: usize,
-    /// Those that were settled.
-    pub files_settled: usize,
-    /// Those that were settled as people did it.
+    /// Those that were resolved.
+    #[serde(alias = "files_settled")]
+    pub files_resolved: usize,
+    /// Those that were resolved as people did it.
     pub files_agreed: usize,
 }
 
-impl Score {
+impl ReplayScore {
     /// Adds a merge.
-    pub fn add(&mut self, settled: &[Settled], trust: Trust) {
+    pub fn add(&mut self, replayed: &[ReplayedConflict], trust: TrustThreshold) {
         self.merges += 1;
-        self.files += settled.len();
+        self.files += replayed.len();
         let (mut done, mut agreed) = (0, 0);
-        for Settled { dispute, people, weighed } in settled {
-            let Ok(decision) = decide(dispute, weighed, trust) else { continue };
+        for ReplayedConflict { conflict, human, scored } in replayed {
+            let Ok(decision) = decide(conflict, scored, trust) else { continue };
             done += 1;
-            agreed += usize::from(agrees(dispute, weighed, people, &decision.outcome));
+            agreed += usize::from(agrees(conflict, scored, human, &decision.outcome));
         }
-        self.files_settled += done;
+        self.files_resolved += done;
         self.files_agreed += agreed;
-        if done == settled.len() && !settled.is_empty() {
-            self.merges_settled += 1;
+        if done == replayed.len() && !replayed.is_empty() {
+            self.merges_resolved += 1;
             self.merges_agreed += usize::from(agreed == done);
         }
     }
@@ -160,10 +163,10 @@ impl Score {
     pub fn plus(self, other: Self) -> Self {
         Self {
             merges: self.merges + other.merges,
-            merges_settled: self.merges_settled + other.merges_settled,
+            merges_resolved: self.merges_resolved + other.merges_resolved,
             merges_agreed: self.merges_agreed + other.merges_agreed,
             files: self.files + other.files,
-            files_settled: self.files_settled + other.files_settled,
+            files_resolved: self.files_resolved + other.files_resolved,
             files_agreed: self.files_agreed + other.files_agreed,
         }
     }

@@ -1,0 +1,192 @@
+//! Picks the answer with the highest confidence that reaches the trust threshold and passes the gate. Pure.
+
+use std::fmt;
+
+use super::conflict::{FileConflict, FileVersion};
+use super::gate::{self, GateRefusal};
+use super::habit::Resolution;
+use super::human::{Agreement, HumanResolution};
+use super::hunk::join;
+use super::scorer::{ScoredConflict, WholeFileAnswer};
+
+/// Confidence that an answer needs to be applied, from 0 to 1. At 1 no answer is applied.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct TrustThreshold(f64);
+
+/// Text or number that is not a threshold.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0} is not a trust threshold: it must be a number from 0 to 1")]
+pub struct TrustError(String);
+
+impl TrustThreshold {
+    /// Threshold without a flag or a rule.
+    pub const DEFAULT: Self = Self(0.9);
+    /// No answer is applied.
+    pub const NEVER: Self = Self(1.0);
+
+    /// Checks that the number is from 0 to 1.
+    pub fn new(share: f64) -> Result<Self, TrustError> {
+        if (0.0..=1.0).contains(&share) {
+            Ok(Self(share))
+        } else {
+            Err(TrustError(share.to_string()))
+        }
+    }
+
+    /// Parses a number from 0 to 1.
+    pub fn parse(text: &str) -> Result<Self, TrustError> {
+        let share = text
+            .parse()
+            .map_err(|_ignored: std::num::ParseFloatError| TrustError(text.to_owned()))?;
+        Self::new(share)
+    }
+
+    /// The threshold as a number.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        self.0
+    }
+
+    /// Whether an answer with this confidence may be applied.
+    #[must_use]
+    pub fn allows(self, confidence: f64) -> bool {
+        self < Self::NEVER && confidence >= self.0
+    }
+}
+
+impl fmt::Display for TrustThreshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// An answer that will be applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolverDecision {
+    /// New content of the file.
+    pub outcome: ResolvedContent,
+    /// Confidence of the answer.
+    pub confidence: f64,
+}
+
+/// New content of a conflicting file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResolvedContent {
+    /// One side's version, or no file.
+    Whole(Resolution),
+    /// A merged text.
+    Text(Vec<u8>),
+}
+
+/// Reason why a conflict stays open.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Declined {
+    /// No strategy has an answer.
+    NoAnswer,
+    /// The best answer is below the trust threshold.
+    NotTrusted {
+        /// Confidence of the best answer.
+        confidence: f64,
+    },
+    /// The gate rejected the answer.
+    Refused(GateRefusal),
+}
+
+impl fmt::Display for Declined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer => f.write_str("no strategy has an answer"),
+            Self::NotTrusted { confidence } => {
+                write!(f, "the best answer has a confidence of {confidence:.2}")
+            }
+            Self::Refused(refusal) => write!(f, "the answer was rejected: {refusal}"),
+        }
+    }
+}
+
+/// Decides whether and how a conflict is resolved.
+pub fn decide(
+    conflict: &FileConflict,
+    scored: &ScoredConflict,
+    trust: TrustThreshold,
+) -> Result<ResolverDecision, Declined> {
+    let mut options: Vec<(f64, Option<&WholeFileAnswer>)> = Vec::new();
+    options.extend(scored.whole.as_ref().map(|whole| (whole.confidence, Some(whole))));
+    options.extend(scored.by_hunks.as_ref().map(|by_hunks| (by_hunks.confidence, None)));
+    options.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let Some(&(surest, _)) = options.first() else { return Err(Declined::NoAnswer) };
+    let mut declined = Declined::NotTrusted { confidence: surest };
+    for (confidence, whole) in options {
+        if !trust.allows(confidence) {
+            break;
+        }
+        let outcome = match whole {
+            Some(whole) => ResolvedContent::Whole(whole.choice),
+            None => ResolvedContent::Text(join(&conflict.pieces, best_texts(scored))),
+        };
+        match check(conflict, &outcome) {
+            Ok(()) => return Ok(ResolverDecision { outcome, confidence }),
+            Err(refusal) => declined = Declined::Refused(refusal),
+        }
+    }
+    Err(declined)
+}
+
+/// Checks a merged text. A whole version of one side needs no check: its authors committed it.
+fn check(conflict: &FileConflict, outcome: &ResolvedContent) -> Result<(), GateRefusal> {
+    match outcome {
+        ResolvedContent::Whole(_) => Ok(()),
+        ResolvedContent::Text(text) => gate::judge(conflict, text),
+    }
+}
+
+/// Best answer for each hunk.
+pub fn best_texts(scored: &ScoredConflict) -> impl Iterator<Item = &[u8]> {
+    scored.hunks.iter().filter_map(|hunk| Some(hunk.candidates.get(hunk.best?)?.text.as_slice()))
+}
+
+/// Version that a choice selects; `None` deletes the file.
+#[must_use]
+pub fn version_for(conflict: &FileConflict, choice: Resolution) -> Option<&FileVersion> {
+    match choice {
+        Resolution::Ours => conflict.ours.as_ref(),
+        Resolution::Theirs => conflict.theirs.as_ref(),
+        _ => None,
+    }
+}
+
+/// Whether people resolved the conflict in the same way.
+#[must_use]
+pub fn agrees(
+    conflict: &FileConflict,
+    scored: &ScoredConflict,
+    human: &HumanResolution,
+    outcome: &ResolvedContent,
+) -> bool {
+    match outcome {
+        ResolvedContent::Whole(choice) => human.agree_with_choice(conflict, *choice),
+        ResolvedContent::Text(_) => {
+            let answers: Vec<&[u8]> = best_texts(scored).collect();
+            human.agree_with_hunks(conflict, &answers) != Agreement::No
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_a_number_from_0_to_1() {
+        assert_eq!(TrustThreshold::parse("0.9"), Ok(TrustThreshold::DEFAULT));
+        for text in ["1.1", "-1", "NaN", "much"] {
+            assert!(TrustThreshold::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn threshold_1_allows_nothing() {
+        assert!(!TrustThreshold::NEVER.allows(1.0));
+        assert!(TrustThreshold::DEFAULT.allows(0.9) && !TrustThreshold::DEFAULT.allows(0.899));
+    }
+}

@@ -1,0 +1,186 @@
+//! All merges of a fork: learned once, saved by the caller, updated when new merges are found.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use host::git::{GitError, PastMerge, SealedRepo};
+use model::id::Sha;
+use serde::{Deserialize, Serialize};
+
+use super::answer_class::ResolveStrategy;
+use super::decide::TrustThreshold;
+use super::knowledge::{Knowledge, ReplayedConflict};
+use super::replay::{CONFLICTS_CAP, ReplayScore, observe_merge, replay_merge};
+use super::table::Table;
+
+/// Most merges that are read, newest first. Older ones say little: people and code have changed since.
+pub const MERGES_CAP: usize = 200;
+
+/// Knowledge about a fork and the merges it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Learned {
+    /// Versions of strategies and table. Knowledge of another maker is discarded.
+    maker: String,
+    /// Merges that were read, in order.
+    pub seen: Vec<Sha>,
+    /// Merges that could not be read.
+    pub skipped: Vec<Skipped>,
+    /// Merges whose result is one side, without even the changes that git could merge. Such a merge decides about all
+    /// conflicts at once, so nothing is learned from it.
+    pub one_sided: usize,
+    /// Values learned from them.
+    pub knowledge: Knowledge,
+}
+
+/// A merge that could not be learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The merge.
+    pub merge: Sha,
+    /// Reason.
+    pub why: String,
+}
+
+/// Result of replaying a past merge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplayedMerge {
+    /// The merge.
+    pub merge: Sha,
+    /// Number of conflicts.
+    pub conflicts: usize,
+    /// How many of them the resolver would have resolved, and how many in the same way as people. Zero where the merge has
+    /// too many conflicts to replay.
+    pub score: ReplayScore,
+    /// Milliseconds that git took.
+    pub merge_ms: u64,
+    /// Milliseconds that the resolver took.
+    #[serde(alias = "ladder_ms")]
+    pub resolver_ms: u64,
+}
+
+/// Range of a fork's history.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryRange<'a> {
+    /// The fork's commit; only merges reachable from it count.
+    pub tip: &'a Sha,
+    /// Upstream's commit.
+    pub upstream: &'a Sha,
+}
+
+/// Learns from all merges that were not read yet. `kept` is used if all its merges are reachable from the range.
+pub async fn learn(
+    repo: &SealedRepo,
+    range: HistoryRange<'_>,
+    kept: Option<Learned>,
+) -> Result<Learned, GitError> {
+    let all = repo.past_merges(range.tip, range.upstream, usize::MAX).await?;
+    let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::fresh);
+    let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
+    let newest = all.len().saturating_sub(MERGES_CAP);
+    for merge in all.iter().skip(newest).filter(|merge| !seen.contains(&merge.sha)) {
+        learned.take(repo, merge, None).await?;
+    }
+    Ok(learned)
+}
+
+/// Replays the newest merges in order, each with the knowledge from before it.
+pub async fn replay(
+    repo: &SealedRepo,
+    range: HistoryRange<'_>,
+    trust: TrustThreshold,
+    mut watch: impl FnMut(&ReplayedMerge),
+) -> Result<(Learned, Vec<ReplayedMerge>), GitError> {
+    let all = repo.past_merges(range.tip, range.upstream, MERGES_CAP).await?;
+    let mut learned = Learned::fresh();
+    let mut tried = Vec::new();
+    for merge in &all {
+        if let Some(one) = learned.take(repo, merge, Some(trust)).await? {
+            watch(&one);
+            tried.push(one);
+        }
+    }
+    Ok((learned, tried))
+}
+
+impl Learned {
+    fn fresh() -> Self {
+        Self { maker: maker(), ..Self::default() }
+    }
+
+    /// Maker and merges, which determine everything else.
+    #[must_use]
+    pub fn source(&self) -> (String, Vec<Sha>) {
+        (self.maker.clone(), self.seen.clone())
+    }
+
+    /// Whether all merges are still reachable: a merge that was undone must not count.
+    fn is_of(&self, all: &[PastMerge]) -> bool {
+        let reachable: BTreeSet<&Sha> = all.iter().map(|merge| &merge.sha).collect();
+        self.maker == maker() && self.seen.iter().all(|merge| reachable.contains(merge))
+    }
+
+    /// Learns from one merge. A merge with missing objects (a partial clone) is skipped.
+    async fn take(
+        &mut self,
+        repo: &SealedRepo,
+        merge: &PastMerge,
+        trust: Option<TrustThreshold>,
+    ) -> Result<Option<ReplayedMerge>, GitError> {
+        self.seen.push(merge.sha.clone());
+        let facts = match observe_merge(repo, merge).await {
+            Ok(facts) => facts,
+            Err(error @ (GitError::Cancelled { .. } | GitError::Start { .. })) => {
+                return Err(error);
+            }
+            Err(error) => {
+                let why = error.to_string();
+                self.skipped.push(Skipped { merge: merge.sha.clone(), why });
+                return Ok(None);
+            }
+        };
+        if facts.is_one_sided {
+            self.one_sided += 1;
+            return Ok(None);
+        }
+        if facts.conflict_count > CONFLICTS_CAP {
+            let why = format!("{} conflicts are too many to replay", facts.conflict_count);
+            self.skipped.push(Skipped { merge: merge.sha.clone(), why });
+        }
+        let started = Instant::now();
+        let table = Table::shipped();
+        let replayed = replay_merge(table, &mut self.knowledge, &merge.sha, facts.conflicts);
+        let resolver_time = facts.read_time + started.elapsed();
+        Ok(Some(ReplayedMerge {
+            merge: merge.sha.clone(),
+            conflicts: facts.conflict_count,
+            score: score_of(facts.conflict_count, &replayed, trust),
+            merge_ms: millis(facts.merge_time),
+            resolver_ms: millis(resolver_time),
+        }))
+    }
+}
+
+fn score_of(
+    conflict_count: usize,
+    replayed: &[ReplayedConflict],
+    trust: Option<TrustThreshold>,
+) -> ReplayScore {
+    let mut score = ReplayScore::default();
+    if let Some(trust) = trust.filter(|_| conflict_count > 0) {
+        score.add(replayed, trust);
+    }
+    score
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Version of the saved format.
+const SHAPE: u32 = 4;
+
+/// Identifies strategies and table: other versions may answer differently.
+fn maker() -> String {
+    let strategies: Vec<String> = ResolveStrategy::ALL.iter().map(ToString::to_string).collect();
+    format!("shape/{SHAPE} {} table/{}", strategies.join(" "), Table::shipped().name())
+}

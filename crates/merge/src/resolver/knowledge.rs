@@ -1,0 +1,142 @@
+//! What a fork's past teaches: habits, memory and the record of the rungs. It grows merge by merge.
+
+use std::collections::BTreeMap;
+
+use model::id::Sha;
+use serde::{Deserialize, Serialize};
+
+use super::conflict::FileConflict;
+use super::habit::{Habits, Resolution, scope_keys};
+use super::human::HumanResolution;
+use super::hunk::hunks;
+use super::memory::HunkMemory;
+use super::nearby::{EarlierResolution, Nearby};
+use super::record::{Lesson, PrecisionRecord};
+use super::scorer::{ScoredConflict, choice_of, hunk_scope_keys, kind_of};
+use super::table::Table;
+use crate::three::text::bare;
+
+/// What is known about a fork.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Knowledge {
+    /// What its people do with whole files.
+    pub files: Habits,
+    /// What they do with hunks.
+    pub hunks: Habits,
+    /// What they did with hunks that may come again.
+    pub memory: HunkMemory,
+    /// What was done where, for people and agents to read.
+    pub nearby: Nearby,
+    /// How the rungs did.
+    pub record: PrecisionRecord,
+    /// How many merges it comes from.
+    pub merges: usize,
+}
+
+/// A dispute that people resolved, and what the ladder had to say before it knew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplayedConflict {
+    /// The dispute.
+    pub conflict: FileConflict,
+    /// What people did.
+    pub human: HumanResolution,
+    /// What would have been said.
+    pub scored: ScoredConflict,
+}
+
+impl Knowledge {
+    /// Learns from a merge, after all of it was weighed: no file of a merge may help another one.
+    pub fn learn(&mut self, table: &Table, merge: &Sha, replayed: &[ReplayedConflict]) {
+        let mut lessons = Vec::new();
+        for one in replayed {
+            self.learn_habits(one, merge);
+            lessons.extend(lessons_of(one));
+        }
+        self.record.learn(table, &lessons);
+        self.merges += 1;
+    }
+
+    fn learn_habits(&mut self, replayed: &ReplayedConflict, merge: &Sha) {
+        let ReplayedConflict { conflict, human, scored } = replayed;
+        let path = conflict.path.to_string();
+        self.nearby.learn(&EarlierResolution {
+            merge: merge.clone(),
+            path: conflict.path.clone(),
+            choice: human.choice,
+            hunks: chosen(replayed),
+        });
+        if scored.whole.is_none() {
+            return;
+        }
+        self.files.learn(scope_keys(&kind_of(conflict), &path), human.choice);
+        for ((hunk, scored), answer) in hunks(&conflict.pieces).zip(&scored.hunks).zip(&human.hunks)
+        {
+            let Some(answer) = answer else { continue };
+            let choice = choice_of(hunk, &scored.analysis, answer);
+            self.hunks.learn(hunk_scope_keys(hunk, &path), choice);
+            if !has_markers(answer) {
+                self.memory.learn(hunk, &path, answer, choice, merge);
+            }
+        }
+    }
+}
+
+/// What people chose for the hunks of a file, counted.
+fn chosen(replayed: &ReplayedConflict) -> BTreeMap<Resolution, usize> {
+    let ReplayedConflict { conflict, human, scored } = replayed;
+    let mut counts = BTreeMap::new();
+    for ((hunk, scored), answer) in hunks(&conflict.pieces).zip(&scored.hunks).zip(&human.hunks) {
+        if let Some(answer) = answer {
+            *counts.entry(choice_of(hunk, &scored.analysis, answer)).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// What is left in a file when somebody forgot to decide.
+fn has_markers(text: &[u8]) -> bool {
+    super::gate::markers(text) > 0
+}
+
+/// Every answer that was given is right or wrong.
+fn lessons_of(replayed: &ReplayedConflict) -> Vec<Lesson> {
+    let ReplayedConflict { conflict, human, scored } = replayed;
+    let path = conflict.path.to_string();
+    let lesson = |answer_class: &super::answer_class::AnswerClass, agreed| Lesson {
+        answer_class: answer_class.clone(),
+        path: path.clone(),
+        agreed,
+    };
+    let mut lessons = Vec::new();
+    if let Some(whole) = &scored.whole {
+        lessons.push(lesson(&whole.answer_class, human.agree_with_choice(conflict, whole.choice)));
+    }
+    for (hunk, answer) in scored.hunks.iter().zip(&human.hunks) {
+        let answer = answer.as_deref().map(bare);
+        for candidate in &hunk.candidates {
+            let agreed = answer.as_ref().is_some_and(|answer| *answer == bare(&candidate.text));
+            lessons.push(lesson(&candidate.answer_class, agreed));
+        }
+    }
+    lessons
+}
+
+impl HumanResolution {
+    /// Whether a choice for the whole file comes to the same.
+    #[must_use]
+    pub fn agree_with_choice(&self, conflict: &FileConflict, choice: Resolution) -> bool {
+        if self.choice == choice {
+            return true;
+        }
+        let side = match choice {
+            Resolution::Ours => &conflict.ours,
+            Resolution::Theirs => &conflict.theirs,
+            _ => return false,
+        };
+        let bytes = side.as_ref().and_then(|side| side.bytes.as_deref());
+        match (bytes, self.bytes.as_deref()) {
+            (Some(side), Some(human)) => bare(side) == bare(human),
+            _ => false,
+        }
+    }
+}

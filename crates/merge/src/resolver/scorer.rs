@@ -1,0 +1,511 @@
+//! All answers to a dispute, each with the confidence that it has earned. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::id::Sha;
+
+use super::analysis::{HunkAnalysis, analyze_hunk};
+use super::answer_class::{AnswerClass, ResolveStrategy};
+use super::conflict::FileConflict;
+use super::habit::{Resolution, ScopeKeys, scope_keys};
+use super::hunk::{Hunk, Side, hunks};
+use super::knowledge::Knowledge;
+use super::memory::Likeness;
+use super::replay::CONFLICTS_CAP;
+use super::table::{HUNK_FEATURES, TOKEN_FEATURES, Table, WHOLE_FEATURES, feature_of_share};
+use crate::clean::ConflictKind;
+use crate::three::text::{bare, is_blank};
+
+/// What the ladder has to say about a dispute.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScoredConflict {
+    /// The answer for the file as a whole.
+    pub whole: Option<WholeFileAnswer>,
+    /// The hunks, in order.
+    pub hunks: Vec<ScoredHunk>,
+    /// The answer hunk by hunk, if there is one for each.
+    pub by_hunks: Option<HunkwiseAnswer>,
+}
+
+/// One side for the whole file, or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WholeFileAnswer {
+    /// What to take.
+    pub choice: Resolution,
+    /// The grade of that.
+    pub answer_class: AnswerClass,
+    /// What the grade is worth here.
+    pub precision: f64,
+    /// What the confidence was made from.
+    pub features: [f64; WHOLE_FEATURES],
+    /// The confidence.
+    pub confidence: f64,
+}
+
+/// A hunk and its answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScoredHunk {
+    /// What can be said about it without knowing the fork.
+    pub analysis: HunkAnalysis,
+    /// The answers.
+    pub candidates: Vec<CandidateAnswer>,
+    /// The one to be preferred, an index into the answers.
+    pub best: Option<usize>,
+}
+
+/// An answer to a hunk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CandidateAnswer {
+    /// Its grade.
+    pub answer_class: AnswerClass,
+    /// The text.
+    pub text: Vec<u8>,
+    /// What the grade is worth here.
+    pub precision: f64,
+    /// The merge that it was learned from.
+    pub learned_from: Option<Sha>,
+}
+
+/// The best answers to all hunks, taken together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HunkwiseAnswer {
+    /// What the confidence was made from.
+    pub features: [f64; HUNK_FEATURES],
+    /// The confidence.
+    pub confidence: f64,
+}
+
+/// Where the past and the shipped table are found.
+#[derive(Clone, Copy, Debug)]
+pub struct Scorer<'a> {
+    /// What other forks teach.
+    pub table: &'a Table,
+    /// What this fork's past teaches.
+    pub knowledge: &'a Knowledge,
+    /// How many conflicts the merge has.
+    pub conflict_count: usize,
+}
+
+impl Scorer<'_> {
+    /// How many conflicts count. The table was made from merges that had at most so many; what it would say about larger
+    /// ones is no experience but a line drawn on, and it is upstream who decides how many there are.
+    fn counted_conflicts(&self) -> usize {
+        self.conflict_count.min(CONFLICTS_CAP)
+    }
+}
+
+impl Scorer<'_> {
+    /// Weighs all answers to a dispute.
+    #[must_use]
+    pub fn score(&self, conflict: &FileConflict) -> ScoredConflict {
+        if !is_resolvable(conflict) {
+            return ScoredConflict::default();
+        }
+        let path = conflict.path.to_string();
+        let found: Vec<&Hunk> = hunks(&conflict.pieces).collect();
+        let hunks: Vec<ScoredHunk> =
+            found.iter().map(|hunk| self.score_hunk(hunk, &path, found.len())).collect();
+        let by_hunks = self.together(&hunks);
+        ScoredConflict { whole: self.whole(conflict, &path), hunks, by_hunks }
+    }
+
+    fn whole(&self, conflict: &FileConflict, path: &str) -> Option<WholeFileAnswer> {
+        let kind = kind_of(conflict);
+        let scopes = scope_keys(&kind, path);
+        let likely = |choice| {
+            let anywhere = self.table.file_share(&kind, choice);
+            (self.knowledge.files.likelihood(&scopes, choice, anywhere), choice)
+        };
+        let (likelihood, choice) = first_best(choices_for(conflict).into_iter().map(likely))?;
+        let is_text = conflict.kind == ConflictKind::Content;
+        let answer_class = AnswerClass::new(
+            ResolveStrategy::Policy,
+            "file",
+            format!("{kind} {}", level(likelihood)),
+        )
+        .of_family(&kind);
+        let precision = self.knowledge.record.confidence(self.table, &answer_class, path);
+        let features =
+            [1.0, feature_of_share(precision), ln(self.counted_conflicts()), flag(is_text)];
+        let confidence = self.table.confidence_of_whole(&features);
+        Some(WholeFileAnswer { choice, answer_class, precision, features, confidence })
+    }
+
+    fn score_hunk(&self, hunk: &Hunk, path: &str, count: usize) -> ScoredHunk {
+        let analysis = analyze_hunk(hunk);
+        let mut answers = Vec::new();
+        self.add_memory_answers(hunk, &analysis, path, &mut answers);
+        let remembered = answers.len();
+        self.add_plain_answers(&analysis, count, &mut answers);
+        self.add_habit_answer(hunk, path, &mut answers);
+        if self.knowledge.memory.was_rewritten(hunk, path) {
+            let unlearned = &mut answers[remembered..];
+            unlearned
+                .iter_mut()
+                .for_each(|(answer_class, ..)| answer_class.name.push_str(" doubted"));
+        }
+        let candidate = |(answer_class, text, learned_from): Answer| {
+            let precision = self.knowledge.record.confidence(self.table, &answer_class, path);
+            CandidateAnswer { answer_class, text, precision, learned_from }
+        };
+        let candidates: Vec<CandidateAnswer> = answers.into_iter().map(candidate).collect();
+        let best = first_best(candidates.iter().enumerate().map(|(at, one)| (one.precision, at)));
+        ScoredHunk { analysis, best: best.map(|(_, at)| at), candidates }
+    }
+
+    fn add_memory_answers(
+        &self,
+        hunk: &Hunk,
+        analysis: &HunkAnalysis,
+        path: &str,
+        answers: &mut Vec<Answer>,
+    ) {
+        let memory = &self.knowledge.memory;
+        if let Some(known) = memory.text(hunk) {
+            let answer_class =
+                AnswerClass::new(ResolveStrategy::Memory, "same-hunk", known.times.min(2));
+            answers.push((answer_class, known.text.clone(), Some(known.merge.clone())));
+        }
+        for likeness in Likeness::ALL {
+            let Some(known) = memory.choice(hunk, path, likeness) else { continue };
+            let Some(text) = text_for(known.choice, hunk, analysis) else { continue };
+            let what = match known.choice {
+                Resolution::Ours => "ours",
+                Resolution::Theirs => "theirs",
+                Resolution::OursTheirs | Resolution::TheirsOurs => "both",
+                _ => "words",
+            };
+            let detail = format!("{what} {}", known.times.min(3));
+            let mut answer_class =
+                AnswerClass::new(ResolveStrategy::Memory, likeness.name(), detail);
+            answer_class.family = format!("like {what}");
+            answers.push((answer_class, text, Some(known.merge.clone())));
+        }
+    }
+
+    fn add_plain_answers(&self, analysis: &HunkAnalysis, count: usize, answers: &mut Vec<Answer>) {
+        if let Some(text) = &analysis.spaces {
+            answers.push((
+                AnswerClass::new(ResolveStrategy::Same, "whitespace", "only"),
+                text.clone(),
+                None,
+            ));
+        }
+        if let Some(contained) = &analysis.contained {
+            let of = match contained.of {
+                Side::Ours => "ours",
+                Side::Theirs => "theirs",
+            };
+            let size = if analysis.shape.lines <= 2 { "short" } else { "long" };
+            let also = if analysis.apart.is_some() { "apart" } else { "mingled" };
+            let answer_class =
+                AnswerClass::new(ResolveStrategy::Same, "contained", format!("{of} {size} {also}"));
+            answers.push((answer_class, contained.text.clone(), None));
+        }
+        if let Some(text) = analysis.apart.as_ref().or(analysis.touching.as_ref()) {
+            let promise = self.table.token_promise(&token_features(
+                analysis,
+                count,
+                self.counted_conflicts(),
+            ));
+            let answer_class =
+                AnswerClass::new(ResolveStrategy::Token, "words", promise_level(promise));
+            answers.push((answer_class, text.clone(), None));
+        }
+        if let Some(both) = &analysis.both {
+            let alike = if analysis.shape.alike <= 0.25 { "unlike" } else { "alike" };
+            for (order, text) in
+                [("ours-first", &both.ours_first), ("theirs-first", &both.theirs_first)]
+            {
+                let detail = format!("{} {order} {alike}", both.unit);
+                let answer_class =
+                    AnswerClass::new(ResolveStrategy::Token, "both", detail).of_family(order);
+                answers.push((answer_class, text.clone(), None));
+            }
+        }
+    }
+
+    fn add_habit_answer(&self, hunk: &Hunk, path: &str, answers: &mut Vec<Answer>) {
+        let sides = sides_of(hunk);
+        let scopes = hunk_scope_keys(hunk, path);
+        let likely = |choice| {
+            let anywhere = self.table.hunk_share(sides, choice);
+            (self.knowledge.hunks.likelihood(&scopes, choice, anywhere), choice)
+        };
+        let both_insert = sides == INSERTIONS;
+        let choices: &[Resolution] = if both_insert {
+            &[Resolution::Ours, Resolution::Theirs, Resolution::OursTheirs, Resolution::TheirsOurs]
+        } else {
+            &[Resolution::Ours, Resolution::Theirs]
+        };
+        let Some((likelihood, choice)) = first_best(choices.iter().copied().map(likely)) else {
+            return;
+        };
+        let what = match choice {
+            _ if !both_insert => {
+                if sides == ALL_SIDES {
+                    "changed"
+                } else {
+                    "deleted"
+                }
+            }
+            Resolution::Ours => "ours",
+            Resolution::Theirs => "theirs",
+            Resolution::OursTheirs => "ours-theirs",
+            _ => "theirs-ours",
+        };
+        let Some(text) = text_for(choice, hunk, &HunkAnalysis::default()) else { return };
+        let answer_class = AnswerClass::new(
+            ResolveStrategy::Policy,
+            "hunk",
+            format!("{what} {}", level(likelihood)),
+        );
+        answers.push((answer_class, text, None));
+    }
+
+    /// The confidence in all best answers together: the weakest counts most, and whether others say something else.
+    fn together(&self, hunks: &[ScoredHunk]) -> Option<HunkwiseAnswer> {
+        let (mut weakest, mut product) = (1.0_f64, 1.0_f64);
+        let (mut opposition, mut support) = (0.0_f64, usize::MAX);
+        for hunk in hunks {
+            let best = hunk.candidates.get(hunk.best?)?;
+            let voices = voices(&hunk.candidates);
+            let chosen = bare(&best.text);
+            let others = voices.iter().filter(|(text, _)| **text != chosen);
+            opposition = others.map(|(_, voice)| voice.precision).fold(opposition, f64::max);
+            support = support.min(voices.get(&chosen).map_or(0, |voice| voice.methods.len()));
+            weakest = weakest.min(best.precision);
+            product *= best.precision;
+        }
+        if hunks.is_empty() {
+            return None;
+        }
+        let features = [
+            1.0,
+            feature_of_share(weakest),
+            feature_of_share(product),
+            flag(support >= 2),
+            flag(support >= 3),
+            opposition,
+            ln(hunks.len()),
+            ln(self.counted_conflicts()),
+        ];
+        Some(HunkwiseAnswer { features, confidence: self.table.confidence_by_hunks(&features) })
+    }
+}
+
+type Answer = (AnswerClass, Vec<u8>, Option<Sha>);
+
+/// Those who give the same answer.
+#[derive(Default)]
+struct Voice {
+    precision: f64,
+    methods: BTreeSet<&'static str>,
+}
+
+fn voices(candidates: &[CandidateAnswer]) -> BTreeMap<Vec<u8>, Voice> {
+    let mut voices: BTreeMap<Vec<u8>, Voice> = BTreeMap::new();
+    for candidate in candidates {
+        let voice = voices.entry(bare(&candidate.text)).or_default();
+        voice.precision = voice.precision.max(candidate.precision);
+        if candidate.precision > 0.5 {
+            voice.methods.insert(candidate.answer_class.method);
+        }
+    }
+    voices
+}
+
+/// Only what lies at its own path in the merged tree, and is a file on all sides, is resolved here. Links, other
+/// repositories and renames that went two ways are for somebody who can look around.
+pub(super) fn is_resolvable(conflict: &FileConflict) -> bool {
+    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let all_files = versions.into_iter().flatten().all(super::conflict::FileVersion::is_file);
+    all_files
+        && match conflict.kind {
+            ConflictKind::Content
+            | ConflictKind::AddAdd
+            | ConflictKind::Binary
+            | ConflictKind::ModifyDelete
+            | ConflictKind::DeleteModify
+            | ConflictKind::RenameDelete => true,
+            ConflictKind::Submodule
+            | ConflictKind::RenameRename
+            | ConflictKind::RenameCollision
+            | ConflictKind::DirectoryRename
+            | ConflictKind::FileDirectory
+            | ConflictKind::Modes
+            | ConflictKind::Other => false,
+        }
+}
+
+/// The kind of conflict and the sides that have the file.
+#[must_use]
+pub fn kind_of(conflict: &FileConflict) -> String {
+    let has = [(&conflict.base, 'b'), (&conflict.ours, 'o'), (&conflict.theirs, 't')];
+    let sides: String =
+        has.into_iter().filter(|(side, _)| side.is_some()).map(|(_, letter)| letter).collect();
+    format!("{}-{sides}", conflict.kind.as_str().replace([' ', ','], "-"))
+}
+
+fn choices_for(conflict: &FileConflict) -> Vec<Resolution> {
+    let can_go = !matches!(conflict.kind, ConflictKind::Content | ConflictKind::AddAdd);
+    let offered = [
+        (Resolution::Ours, conflict.ours.is_some()),
+        (Resolution::Theirs, conflict.theirs.is_some()),
+        (Resolution::Absent, can_go),
+    ];
+    offered.into_iter().filter(|(_, is_offered)| *is_offered).map(|(choice, _)| choice).collect()
+}
+
+/// The text that a choice means for a hunk.
+fn text_for(choice: Resolution, hunk: &Hunk, analysis: &HunkAnalysis) -> Option<Vec<u8>> {
+    let both = analysis.both.as_ref();
+    match choice {
+        Resolution::Ours => Some(hunk.ours.clone()),
+        Resolution::Theirs => Some(hunk.theirs.clone()),
+        Resolution::OursTheirs => Some([hunk.ours.as_slice(), &hunk.theirs].concat()),
+        Resolution::TheirsOurs => Some([hunk.theirs.as_slice(), &hunk.ours].concat()),
+        Resolution::Apart => analysis.apart.clone(),
+        Resolution::Touching => analysis.touching.clone(),
+        Resolution::BothOurs => both.map(|both| both.ours_first.clone()),
+        Resolution::BothTheirs => both.map(|both| both.theirs_first.clone()),
+        Resolution::Absent | Resolution::Base | Resolution::Other => None,
+    }
+}
+
+/// What people chose, given what they wrote.
+#[must_use]
+pub fn choice_of(hunk: &Hunk, analysis: &HunkAnalysis, answer: &[u8]) -> Resolution {
+    let answer = bare(answer);
+    if answer == bare(&hunk.base) && !is_blank(&hunk.base) {
+        return Resolution::Base;
+    }
+    let choices = [
+        Resolution::Ours,
+        Resolution::Theirs,
+        Resolution::OursTheirs,
+        Resolution::TheirsOurs,
+        Resolution::Apart,
+        Resolution::Touching,
+        Resolution::BothOurs,
+        Resolution::BothTheirs,
+    ];
+    let is_it = |choice: &Resolution| {
+        text_for(*choice, hunk, analysis).is_some_and(|text| bare(&text) == answer)
+    };
+    choices.into_iter().find(is_it).unwrap_or(Resolution::Other)
+}
+
+const ALL_SIDES: &str = "obt";
+const INSERTIONS: &str = "ot";
+
+/// Which sides have anything but whitespace.
+#[must_use]
+pub fn sides_of(hunk: &Hunk) -> &'static str {
+    let has = |side: &[u8]| !is_blank(side);
+    match (has(&hunk.ours), has(&hunk.base), has(&hunk.theirs)) {
+        (true, true, true) => ALL_SIDES,
+        (true, false, true) => INSERTIONS,
+        (false, true, true) => "bt",
+        (true, true, false) => "ob",
+        (true, false, false) => "o",
+        (false, false, true) => "t",
+        (false, true, false) => "b",
+        (false, false, false) => "",
+    }
+}
+
+/// Where the habit for a hunk is looked up.
+#[must_use]
+pub fn hunk_scope_keys(hunk: &Hunk, path: &str) -> ScopeKeys {
+    scope_keys(sides_of(hunk), path)
+}
+
+/// What a token merge is judged by.
+#[must_use]
+pub fn token_features(
+    analysis: &HunkAnalysis,
+    hunks: usize,
+    conflict_count: usize,
+) -> [f64; TOKEN_FEATURES] {
+    let shape = &analysis.shape;
+    [
+        1.0,
+        flag(analysis.apart.is_none()),
+        ln(1 + shape.lines) - 1.5,
+        ln(1 + shape.changed_ours) - 1.5,
+        ln(1 + shape.changed_theirs) - 1.5,
+        flag(shape.alike == 0.0),
+        flag(shape.alike >= 1.0),
+        flag(shape.alike > 0.25 && shape.alike < 1.0),
+        flag(analysis.contained.is_some()),
+        flag(shape.parts_by_lines),
+        flag(shape.is_level),
+        ln(1 + hunks) - 0.7,
+        ln(1 + conflict_count) - 1.0,
+    ]
+}
+
+fn flag(holds: bool) -> f64 {
+    if holds { 1.0 } else { 0.0 }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn ln(count: usize) -> f64 {
+    (count.max(1) as f64).ln()
+}
+
+/// The first of those that nothing beats.
+fn first_best<T>(found: impl Iterator<Item = (f64, T)>) -> Option<(f64, T)> {
+    found.reduce(|best, next| if next.0 > best.0 { next } else { best })
+}
+
+/// A likelihood, coarse enough to have a record.
+fn level(likelihood: f64) -> &'static str {
+    const LEVELS: [(f64, &str); 7] = [
+        (0.5, "<50"),
+        (0.7, "<70"),
+        (0.8, "<80"),
+        (0.87, "<87"),
+        (0.92, "<92"),
+        (0.95, "<95"),
+        (0.97, "<97"),
+    ];
+    LEVELS.iter().find(|(limit, _)| likelihood < *limit).map_or("97+", |(_, name)| name)
+}
+
+fn promise_level(promise: f64) -> &'static str {
+    const LEVELS: [(f64, &str); 5] =
+        [(0.3, "<30"), (0.5, "<50"), (0.65, "<65"), (0.75, "<75"), (0.85, "<85")];
+    LEVELS.iter().find(|(limit, _)| promise < *limit).map_or("85+", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::TreePath;
+    use crate::resolver::conflict::FileVersion;
+
+    fn confidence(conflict_count: usize) -> f64 {
+        let id = Sha::parse(&"a".repeat(40)).unwrap();
+        let version = Some(FileVersion { mode: 0o100_644, id, bytes: None });
+        let [base, ours, theirs] = [version.clone(), version.clone(), version];
+        let (path, kind) = (TreePath::new(*b"a"), ConflictKind::Content);
+        let conflict = FileConflict { path, kind, base, ours, theirs, pieces: Vec::new() };
+        let (table, knowledge) = (Table::shipped(), &Knowledge::default());
+        let scored = Scorer { table, knowledge, conflict_count }.score(&conflict);
+        scored.whole.unwrap().confidence
+    }
+
+    #[test]
+    fn a_merge_larger_than_any_that_was_learned_from_makes_nobody_surer() {
+        let largest = confidence(CONFLICTS_CAP);
+        assert!(largest < 0.5, "{largest}");
+        for conflict_count in [CONFLICTS_CAP + 1, 10_000, 100_000_000] {
+            assert!(
+                (confidence(conflict_count) - largest).abs() < f64::EPSILON,
+                "{conflict_count}"
+            );
+        }
+    }
+}

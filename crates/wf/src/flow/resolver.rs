@@ -1,0 +1,62 @@
+//! Conflict resolution for workstreams, in a scratch repository that reads the product's objects and writes none there.
+//!
+//! A workstream's branch has no merge history to learn from, so confidence comes from the shipped table alone.
+
+use host::git::{WorktreeRepo, SealedRepo};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::knowledge::Knowledge;
+use merge::resolver::rule::ResolveRules;
+use merge::resolver::table::Table;
+use merge::resolver::{
+    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
+};
+use model::exit::WfExit;
+use model::id::Sha;
+use tempfile::TempDir;
+
+use crate::exit::{Failure, OrExit};
+
+/// Scratch repository for merges. It is deleted on drop; objects that are wanted are fetched from it first.
+pub(crate) struct MergeScratch {
+    pub(crate) repo: SealedRepo,
+    _folder: TempDir,
+}
+
+impl MergeScratch {
+    /// Creates one in a temporary folder, with the product's objects as an alternate.
+    pub(crate) async fn open(product: &WorktreeRepo) -> Result<Self, Failure> {
+        let folder = TempDir::new().or_exit(WfExit::General)?;
+        let user = product.user();
+        let path = folder.path().join("resolver.git");
+        let repo = SealedRepo::init_bare(&path, user.object_format()).await;
+        let repo = repo.or_exit(WfExit::General)?;
+        repo.add_alternate(&user.objects_dir()).or_exit(WfExit::General)?;
+        Ok(Self { repo, _folder: folder })
+    }
+
+    /// Merges two commits and resolves conflicts at this trust threshold.
+    pub(crate) async fn resolve(
+        &self,
+        ours: &Sha,
+        theirs: &Sha,
+        trust: TrustThreshold,
+    ) -> Result<ResolvedMerge, Failure> {
+        let heads = MergeHeads { ours: ours.clone(), theirs: theirs.clone() };
+        let (rules, knowledge, regenerated) =
+            (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
+        let options = ResolveOptions {
+            trust,
+            rules: &rules,
+            table: Table::shipped(),
+            knowledge: &knowledge,
+            structure: None,
+            regenerated: &regenerated,
+        };
+        resolve_conflicts(&self.repo, &heads, options).await.or_exit(WfExit::General)
+    }
+}
+
+/// Paths that are still in conflict.
+pub(crate) fn open_paths(resolved: &ResolvedMerge) -> Vec<String> {
+    resolved.rest.iter().map(|brief| brief.path.to_string()).collect()
+}
