@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use host::git::{ObjectFormat, SealedRepo};
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::knowledge::Knowledge;
-use merge::resolver::rule::ResolveRules;
-use merge::resolver::table::Table;
-use merge::resolver::{MergeHeads, RegeneratedFiles, ResolveOptions, resolve_conflicts};
+use merge::resolver::{MergeHeads, ResolveOptions, resolve_conflicts};
 use testkit::measure::row;
 
 const PROMISED: Duration = Duration::from_secs(5);
@@ -37,18 +34,9 @@ async fn merge(shape: Shape) -> Duration {
     let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.expect("a repository");
     repo.fast_import(&history(&shape)).await.expect("imported");
     let tip = async |name: &str| repo.resolve_commit(name).await.expect("asked").expect("there");
-    let ends =
+    let heads =
         MergeHeads { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
-    let (rules, knowledge, regenerated) =
-        (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
-    let options = ResolveOptions {
-        trust: TrustThreshold::DEFAULT,
-        rules: &rules,
-        table: Table::shipped(),
-        knowledge: &knowledge,
-        structure: None,
-        regenerated: &regenerated,
-    };
+    let options = ResolveOptions::at(TrustThreshold::DEFAULT);
     let begun = std::time::Instant::now();
     let done = resolve_conflicts(&repo, &heads, options).await.expect("resolved");
     let took = begun.elapsed();

@@ -1,4 +1,4 @@
-//! The merge that needs nobody: in memory, on the host, with no work tree to be led astray in.
+//! Merges without conflicts, made in memory on the host, without a work tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,32 +11,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::TreePath;
 
-/// How the merge commit is to be made.
+/// Options of the merge commit.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeOptions<'a> {
-    /// The whole message.
+    /// Full message.
     pub message: &'a str,
     /// Author and committer.
     pub identity: &'a GitIdentity,
-    /// The date of both.
+    /// Date of author and committer.
     pub when: Timestamp,
-    /// What shall point at the commit. It may point there already, but nowhere else.
+    /// Ref that will point at the commit. It may point there already, but at no other commit.
     pub name: &'a RefName,
 }
 
-/// How the attempt went.
+/// Result of a merge attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeAttempt {
-    /// Git could merge everything.
+    /// Git merged everything.
     Clean {
-        /// The merge: its parents are the fork's commit and upstream's.
+        /// The merge commit; its parents are the fork's commit and upstream's.
         commit: Sha,
         /// Its tree.
         tree: Sha,
     },
-    /// Somebody has to decide about these.
+    /// Git could not merge these paths.
     Conflicts(Vec<Conflict>),
-    /// The two have no commit in common.
+    /// The two have no common ancestor.
     Unrelated,
 }
 
@@ -45,32 +45,32 @@ pub enum MergeAttempt {
 pub struct Conflict {
     /// The path.
     pub path: TreePath,
-    /// Why.
+    /// Kind of conflict.
     pub kind: ConflictKind,
     /// Other paths of the same conflict, such as the new names of a file that both sides renamed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<TreePath>,
 }
 
-/// Why a path could not be merged. When several reasons hold, the one that says most.
+/// Kind of conflict. When several hold, the most specific one, which comes first here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConflictKind {
-    /// Both link to another repository, at different commits.
+    /// A submodule at different commits.
     Submodule,
-    /// Both changed a file that has no lines.
+    /// Both changed a binary file.
     Binary,
     /// Both renamed it, differently.
     RenameRename,
     /// One renamed it, the other deleted it.
     RenameDelete,
-    /// A rename led to where the other side has something else.
+    /// A rename onto a path that the other side has too.
     RenameCollision,
     /// It is in a folder that the other side renamed.
     DirectoryRename,
     /// A file on one side, a folder on the other.
     FileDirectory,
-    /// A file on one side, a link on the other, or the like.
+    /// Different types, such as a file and a symbolic link.
     Modes,
     /// The fork changed it, upstream deleted it.
     ModifyDelete,
@@ -80,12 +80,12 @@ pub enum ConflictKind {
     AddAdd,
     /// Both changed the same lines.
     Content,
-    /// A reason that we do not know.
+    /// A kind that git reports and this version does not know.
     Other,
 }
 
 impl ConflictKind {
-    /// In words.
+    /// Text for people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -106,7 +106,7 @@ impl ConflictKind {
     }
 }
 
-/// Merges `upstream` into `base` if git can do it alone.
+/// Merges `upstream` into `base` if there are no conflicts.
 pub async fn try_merge(
     repo: &SealedRepo,
     base: &Sha,
@@ -125,14 +125,14 @@ pub async fn try_merge(
     let tree = merged.tree;
     let made = CommitDraft { tree: &tree, parents: &parents, identity, when, message };
     let commit = repo.commit_tree(made).await?;
-    // After a crash the same wish gives the same commit, and the ref may be there already.
+    // After a crash the same options give the same commit, and the ref may exist already.
     if repo.resolve_commit(name.as_str()).await?.as_ref() != Some(&commit) {
         repo.update_ref(name, &commit, OldValue::Missing).await?;
     }
     Ok(MergeAttempt::Clean { commit, tree })
 }
 
-/// What git could not merge, one entry for each conflict, sorted by path.
+/// Conflicts of a merge, one entry for each, sorted by path.
 #[must_use]
 pub fn conflicts_of(merged: &MergedTree) -> Vec<Conflict> {
     let stages = stages_by_path(merged);
@@ -152,7 +152,7 @@ pub fn conflicts_of(merged: &MergedTree) -> Vec<Conflict> {
             }
         }
     }
-    // A path without a word about it is still one that was not merged.
+    // A path without a message is still in conflict.
     for (path, sides) in &stages {
         if !found.contains_key(path) && !covered.contains(path) {
             let kind = kind_by_sides(sides).unwrap_or(ConflictKind::Other);
@@ -162,7 +162,7 @@ pub fn conflicts_of(merged: &MergedTree) -> Vec<Conflict> {
     found.into_values().collect()
 }
 
-/// Which versions of a path there are, and whether any is a link to another repository.
+/// Versions of a path that exist, and whether any is a submodule.
 #[derive(Default)]
 struct Sides {
     has: [bool; 3],
@@ -181,10 +181,10 @@ fn stages_by_path(merged: &MergedTree) -> BTreeMap<&[u8], Sides> {
     found
 }
 
-/// The fixed words are git's; those that say nothing of a conflict have no kind.
+/// Kind of conflict for one of git's fixed messages; `None` for a message about something else.
 fn kind_of(note: &MergeNote, sides: Option<&Sides>) -> Option<ConflictKind> {
     let by_sides = || sides.and_then(kind_by_sides);
-    // Two of git's kinds lack the blank.
+    // Two of git's messages lack the space.
     let words = note.kind.strip_prefix("CONFLICT")?.trim_start();
     Some(match words {
         "(contents)" => by_sides().unwrap_or(ConflictKind::Content),

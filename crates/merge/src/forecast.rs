@@ -1,4 +1,4 @@
-//! What is coming from upstream: commits, numbers and the conflicts to expect. Nothing is made or changed.
+//! Preview of upstream's changes: commits, files and expected conflicts. Changes nothing.
 
 use host::git::{GitError, SealedRepo};
 use jiff::Timestamp;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use crate::clean::{Conflict, conflicts_of};
 use crate::path::TreePath;
 
-/// What upstream has that the fork has not.
+/// Changes of upstream that the fork lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpstreamForecast {
-    /// The newest of its commits.
+    /// Newest commits.
     pub commits: Vec<ComingCommit>,
-    /// How many there are, listed or not.
+    /// Number of all commits, listed or not.
     pub commit_count: usize,
-    /// Paths that upstream changed since the two were last one.
+    /// Number of paths that upstream changed since the merge base.
     pub files: usize,
-    /// Lines that it added to them.
+    /// Added lines.
     pub insertions: u64,
-    /// Lines that it took out of them.
+    /// Removed lines.
     pub deletions: u64,
-    /// The same path by path, in the order of the tree.
+    /// Changed paths, in the order of the tree.
     pub changed: Vec<ComingFile>,
-    /// How a merge would go.
+    /// Expected result of a merge.
     pub merge: MergeForecast,
 }
 
@@ -34,9 +34,9 @@ pub struct ComingCommit {
     pub sha: Sha,
     /// The first line of its message.
     pub subject: String,
-    /// Who is said to have written it.
+    /// Name of the author.
     pub author: String,
-    /// When it is said to have been written.
+    /// Date of the author.
     pub authored_at: Option<Timestamp>,
 }
 
@@ -45,27 +45,27 @@ pub struct ComingCommit {
 pub struct ComingFile {
     /// The path.
     pub path: TreePath,
-    /// Lines that are new; binary files have none.
+    /// Added lines; 0 for binary files.
     pub insertions: u64,
-    /// Lines that are gone.
+    /// Removed lines.
     pub deletions: u64,
 }
 
-/// How a merge would go.
+/// Expected result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergeForecast {
-    /// The fork has all of it.
+    /// The fork contains upstream's commit.
     NothingNew,
-    /// Git could do it alone.
+    /// No conflicts.
     Clean,
-    /// Somebody would have to decide about these.
+    /// Conflicts at these paths.
     Conflicts(Vec<Conflict>),
-    /// The two have no commit in common.
+    /// The two have no common ancestor.
     Unrelated,
 }
 
-/// Looks ahead from `base` to `upstream`, listing at most `limit` commits.
+/// Previews a merge of `upstream` into `base`, with at most `limit` commits listed.
 pub async fn observe_forecast(
     repo: &SealedRepo,
     base: &Sha,

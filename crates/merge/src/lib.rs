@@ -6,6 +6,7 @@
 //! - [`forecast`] previews upstream's commits, files and conflicts
 //! - [`resolver`] resolves conflicts without a model, with a receipt for each, and writes briefs for the rest
 //! - [`own`] lists the files in which the fork differs from its merge base with upstream
+//! - [`pattern`] matches paths by gitignore-like patterns
 //! - [`three`] merges sequences of lines and of tokens
 //!
 //! The products decide whether a loss stops a run and who resolves an open conflict.
@@ -15,6 +16,7 @@ pub mod contract;
 pub mod forecast;
 pub mod own;
 pub mod path;
+pub mod pattern;
 pub mod rebase;
 pub mod resolver;
 pub mod three;

@@ -1,6 +1,6 @@
-//! The files in which a fork is not what it was made from, and whether upstream touched them as well.
+//! Files in which a fork differs from its merge base with upstream, and whether upstream changed them too.
 //!
-//! Only what the fork did counts: a file that upstream alone changed or deleted is not the fork's.
+//! Only changes of the fork count: a file that upstream alone changed or deleted is not listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,55 +10,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::TreePath;
 
-/// A file that the fork made its own.
+/// A file that the fork changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnFile {
-    /// Where the fork has it; for a file that it deleted, where it was.
+    /// Path in the fork, or the old path of a deleted file.
     pub path: TreePath,
-    /// The name that it had, if the fork gave it another.
+    /// Old path, if the fork renamed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<TreePath>,
-    /// What the fork did.
+    /// Change of the fork.
     pub fork: OwnChange,
-    /// What upstream did to the same file since.
+    /// Change of upstream to the same file.
     pub upstream: TheirChange,
-    /// What it is in the fork; nothing if the fork deleted it.
+    /// Object in the fork; `None` if the fork deleted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Sha>,
 }
 
-/// What the fork did to a file.
+/// Change of the fork to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnChange {
-    /// It is new.
+    /// New file.
     Added,
-    /// It has other content or another mode.
+    /// Other content or mode.
     Changed,
-    /// It is gone.
+    /// Deleted file.
     Deleted,
-    /// It has another name, and perhaps other content.
+    /// Renamed, perhaps with other content.
     Renamed,
 }
 
-/// What upstream did to a file that the fork made its own.
+/// Change of upstream to a file that the fork changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TheirChange {
-    /// Nothing.
+    /// No change.
     Untouched,
-    /// The very same thing.
+    /// The same change as in the fork.
     Same,
-    /// It added one of the same name.
+    /// A new file of the same name.
     Added,
-    /// It changed it.
+    /// Other content or mode.
     Changed,
-    /// It deleted it, or gave it another name.
+    /// Deleted or renamed.
     Deleted,
 }
 
 impl OwnChange {
-    /// In one word.
+    /// Word for a list.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl OwnChange {
 }
 
 impl TheirChange {
-    /// In a word, if there is anything to say.
+    /// Words for a list; `None` without a change.
     #[must_use]
     pub fn as_str(self) -> Option<&'static str> {
         match self {
@@ -83,14 +83,14 @@ impl TheirChange {
         }
     }
 
-    /// Whether the two changes may not fit together.
+    /// Whether the two changes may conflict.
     #[must_use]
     pub fn may_conflict(self) -> bool {
         matches!(self, Self::Added | Self::Changed | Self::Deleted)
     }
 }
 
-/// The files that `base` has made its own since it parted from `upstream`; nothing if the two have no commit in common.
+/// Files that `base` changed since its merge base with `upstream`; `None` without a common ancestor.
 pub async fn observe_own_files(
     repo: &SealedRepo,
     base: &Sha,
@@ -103,7 +103,7 @@ pub async fn observe_own_files(
     Ok(Some(own_files(&ours, &renames, &theirs)))
 }
 
-/// Joins what both sides did. The two halves of a rename are one file, by its new name.
+/// Joins the changes of both sides. A rename is one file, under its new name.
 fn own_files(ours: &[ChangedEntry], renames: &[Rename], theirs: &[ChangedEntry]) -> Vec<OwnFile> {
     let theirs: BTreeMap<&[u8], &ChangedEntry> =
         theirs.iter().map(|entry| (entry.path.as_slice(), entry)).collect();

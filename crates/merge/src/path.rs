@@ -5,13 +5,12 @@ use std::fmt;
 use model::escape::escape_line;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A path from the root of a tree, in the bytes it has. Records have it as people see it, so that what is read back
-/// from a record is for showing.
+/// Path from the root of a tree, as bytes. It is serialised as escaped text, so a path read from a record is for display only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TreePath(Vec<u8>);
 
 impl TreePath {
-    /// Takes the bytes that git gave.
+    /// Path from git's bytes.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -25,7 +24,7 @@ impl TreePath {
 }
 
 impl fmt::Display for TreePath {
-    /// On one line, with nothing in it that could act on a terminal.
+    /// One line, without control characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escape_line(&String::from_utf8_lossy(&self.0)))
     }

@@ -1,40 +1,40 @@
-//! The rebase that needs nobody: the fork's commits are made anew on upstream's, one after the other, in memory.
+//! Rebases without conflicts: the fork's commits are applied to upstream's, one after the other, in memory.
 
 use host::git::{CommitParts, GitError, GitIdentity, OldValue, SealedRepo};
 use model::id::Sha;
 
 use crate::clean::{Conflict, MergeOptions, conflicts_of};
 
-/// More commits than this are no patch stack; they are merged.
+/// Most commits of a rebase. A fork with more of its own is merged instead.
 const MOST_COMMITS: usize = 2000;
 
-/// How the attempt went.
+/// Result of a rebase attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebaseAttempt {
-    /// Every commit of the fork stands on upstream's now.
+    /// Every commit of the fork applies.
     Clean {
-        /// The last one; upstream's own commit if nothing was left to make anew.
+        /// The last commit; upstream's own if no commit is left.
         commit: Sha,
-        /// How many were made anew.
+        /// Number of rebased commits.
         made: usize,
-        /// Those whose changes upstream has already.
+        /// Commits whose changes upstream has already.
         dropped: Vec<Sha>,
     },
-    /// Somebody has to decide about these.
+    /// A commit conflicts.
     Conflicts {
-        /// The commit that does not fit.
+        /// The commit.
         at: Sha,
-        /// Where it does not.
+        /// Its conflicts.
         conflicts: Vec<Conflict>,
     },
-    /// The two have no commit in common.
+    /// The two have no common ancestor.
     Unrelated,
-    /// The fork has more commits of its own than are rebased one by one.
+    /// The fork has too many commits of its own.
     TooMany,
 }
 
-/// Rebases what `base` has on its own onto `upstream`, if git can do it alone. Merges among the fork's commits are left out:
-/// what they brought comes with the commits that they merged. The wish's message is not used; commits keep theirs.
+/// Rebases the fork's own commits in `base` onto `upstream` if there are no conflicts. Merge commits are left out, because the
+/// commits that they merged are rebased themselves. Commits keep their messages; that of `options` is not used.
 pub async fn try_rebase(
     repo: &SealedRepo,
     base: &Sha,
@@ -64,7 +64,7 @@ pub async fn try_rebase(
             }
         }
     }
-    // After a crash the same wish gives the same commits, and the ref may be there already.
+    // After a crash the same options give the same commits, and the ref may exist already.
     if repo.resolve_commit(options.name.as_str()).await?.as_ref() != Some(&onto) {
         repo.update_ref(options.name, &onto, OldValue::Missing).await?;
     }
@@ -77,8 +77,8 @@ enum RebasedCommit {
     Conflicts(Vec<Conflict>),
 }
 
-/// Makes one commit anew. A merge of the commit with a stand-in for the new base, made to descend from the commit's
-/// own parent, is exactly the change that the commit made: their only common ancestor is that parent.
+/// Rebases one commit. It is merged with a stand-in that has the tree of the new base and the commit's own parent. Their only
+/// common ancestor is that parent, so the merge applies exactly the change of the commit.
 async fn replay(
     repo: &SealedRepo,
     commit: &Sha,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use agent::{ModelUse, Provider, RequiredSetting};
 use egress::{EgressPolicy, EgressProfile};
+use merge::pattern::check_pattern;
 use model::id::AgentName;
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::egress_policy;
@@ -164,6 +165,9 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
     let secs = manifest.limits.timeout_secs;
     if !(1..=TIMEOUT_MAX_SECS).contains(&secs) {
         return needs("limits.timeout_secs", "give 1 to 86400 seconds");
+    }
+    for pattern in &manifest.protect {
+        check_pattern(pattern).map_err(|error| fault("protect", &error))?;
     }
     let spend = &manifest.spend;
     let has_price = spend.input_price.is_some() && spend.output_price.is_some();

@@ -1,7 +1,7 @@
 //! How a run ends: from what the host saw itself to a verdict, and to the status that a headless caller gets.
 
 use engine::evidence::Evidence;
-use merge::contract::Protected;
+use merge::pattern::PathPatterns;
 use model::exit::BottleExit;
 use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
@@ -106,8 +106,8 @@ fn objections(after: &Aftermath<'_>, evidence: &Evidence) -> Vec<String> {
     let list = |what: &str, items: &[String]| -> Vec<String> {
         items.iter().map(|item| format!("{what}: {item}")).collect()
     };
-    let protected = Protected::new(after.protected);
-    let touched = after.changed.iter().filter(|path| protected.covers(path));
+    let protected = PathPatterns::new(after.protected);
+    let touched = after.changed.iter().filter(|path| protected.matches(path));
     let touched: Vec<String> =
         touched.map(|path| String::from_utf8_lossy(path).escape_debug().to_string()).collect();
     let base = (!evidence.base_reachable)

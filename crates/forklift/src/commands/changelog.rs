@@ -1,10 +1,10 @@
-//! `forklift changelog`: what is coming from upstream, and what would become of it.
+//! `forklift changelog`: previews upstream's changes and the result of integrating them.
 
 use clap::Args;
 use host::git::{GitIdentity, RefName};
 use merge::clean::{Conflict, MergeOptions};
-use merge::contract::Protected;
 use merge::forecast::{MergeForecast, UpstreamForecast, observe_forecast};
+use merge::pattern::PathPatterns;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use model::exit::ForkliftExit;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::rules::strategy::Strategy;
 use crate::rules::words::counted;
 use crate::ui::Ui;
 
-/// How a rebase would go, where the fork's rules want one.
+/// Expected result of a rebase, if the fork's rules ask for one.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 enum RebaseForecast {
@@ -53,15 +53,15 @@ pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
         let rules = preview.rules();
         let rebase = match rules.strategy {
             Some(Strategy::Rebase) if forecast.merge != MergeForecast::NothingNew => {
-                Some(foretell_rebase(&preview).await?)
+                Some(forecast_rebase(&preview).await?)
             }
             _ => None,
         };
-        let protected = Protected::new(&rules.protect);
+        let protected = PathPatterns::new(&rules.protect);
         let touched: Vec<String> = forecast
             .changed
             .iter()
-            .filter(|file| protected.covers(file.path.as_bytes()))
+            .filter(|file| protected.matches(file.path.as_bytes()))
             .map(|file| file.path.to_string())
             .collect();
         ui.event(
@@ -79,8 +79,8 @@ pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
     })
 }
 
-/// Tried in the preview's own repository, which goes away.
-async fn foretell_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
+/// Tries a rebase in the preview's scratch repository.
+async fn forecast_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
     let identity =
         GitIdentity { name: "preview".to_owned(), email: "preview@bottle.invalid".to_owned() };
     let name = RefName::parse("refs/preview/rebase").or_exit(ForkliftExit::Internal)?;
@@ -138,10 +138,7 @@ fn show_rebase(ui: &Ui, rebase: Option<&RebaseForecast>) {
         None => {}
         Some(RebaseForecast::Clean { made, dropped }) => ui.result(
             "rebase",
-            &format!(
-                "without conflicts: {} made anew, {dropped} dropped",
-                counted(*made, "commit")
-            ),
+            &format!("without conflicts: {} rebased, {dropped} dropped", counted(*made, "commit")),
         ),
         Some(RebaseForecast::Conflicts { at, conflicts }) => {
             ui.result("rebase", &format!("the fork's commit {at} does not fit"));

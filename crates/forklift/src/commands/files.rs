@@ -1,4 +1,4 @@
-//! `forklift files`: the files that the fork has made its own.
+//! `forklift files`: lists the files that the fork changed.
 
 use clap::Args;
 use merge::own::{OwnFile, observe_own_files};
@@ -11,7 +11,7 @@ use crate::exit::{OrExit, Outcome};
 use crate::flow::preview::Preview;
 use crate::ui::Ui;
 
-/// What stands where a deleted file has no object.
+/// Placeholder for the object of a deleted file.
 const NO_OBJECT: &str = "-";
 
 /// List the files in which the fork differs from where it parted from upstream

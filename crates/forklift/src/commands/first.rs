@@ -1,4 +1,4 @@
-//! `forklift first`: the first commit of upstream's that conflicts with the fork.
+//! `forklift first`: finds the first commit of upstream that conflicts with the fork.
 
 use clap::Args;
 use host::git::MergedTree;
@@ -26,8 +26,7 @@ pub(crate) struct FirstArgs {
     look: LookArgs,
 }
 
-/// Finds it, or says that nothing conflicts. The target is tried first: what was settled upstream in the meantime is
-/// nobody's trouble any more.
+/// Finds the commit. The target is tried first: a conflict that upstream has removed since then does not matter.
 pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
@@ -52,7 +51,7 @@ pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs) -> Outcome {
     })
 }
 
-/// Searches and tells what it came to.
+/// Searches and prints the result.
 async fn report(
     ui: &Ui,
     preview: &Preview,
@@ -91,7 +90,7 @@ async fn report(
     ui.result("conflicts", &conflicts.len().to_string());
     show_conflicts(ui, &conflicts);
     if !exact {
-        ui.note("found by halving: an earlier one may conflict if upstream undid it again");
+        ui.note("found by bisection: an earlier one may conflict if upstream reverted it");
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! What `replay`, `trust` and `merge-plan` share: the fork's two tips, a repository of ours that can see them, and
-//! what was learned about the fork, kept by its history.
+//! History of a fork, for `replay` and `trust`: its two tips, a scratch repository that sees them, and saved knowledge.
 
 use std::path::{Path, PathBuf};
 
@@ -15,18 +14,18 @@ use crate::flow::observe::{find_repo, fork_key};
 use crate::flow::resolver::{learn_kept, save_learned};
 use crate::flow::structure::{load_record, record_file};
 
-/// A fork whose past is looked at. Nothing is fetched, and the checkout is not touched.
+/// A fork whose merges are read. Nothing is fetched, and the checkout does not change.
 pub(super) struct ForkHistory {
     pub(super) sealed: SealedRepo,
     pub(super) tip: Sha,
     pub(super) upstream: Sha,
     key: String,
-    /// It goes when the fork does.
+    /// Deleted on drop.
     _scratch: TempDir,
 }
 
 impl ForkHistory {
-    /// Finds the fork around a folder, with its remotes as they were last fetched.
+    /// Finds the fork at or above a folder, with its remotes as last fetched.
     pub(super) async fn find(dir: Option<&Path>, branch: &str) -> Result<Self, Failure> {
         let branch = BranchName::parse(branch).or_exit(ForkliftExit::Usage)?;
         let dir = match dir {
@@ -42,27 +41,27 @@ impl ForkHistory {
             .await
             .or_exit(ForkliftExit::Machine)?;
         sealed.add_alternate(&repo.objects_dir()).or_exit(ForkliftExit::Machine)?;
-        // The graph is the person's own: no agent can write there.
+        // The commit graph is the user's own: no agent can write there.
         let sealed = sealed.believing_commit_graph();
         Ok(Self { sealed, tip, upstream, key: fork_key(&repo), _scratch: scratch })
     }
 
-    /// The ends of its past.
+    /// Range of its history.
     pub(super) fn range(&self) -> HistoryRange<'_> {
         HistoryRange { tip: &self.tip, upstream: &self.upstream }
     }
 
-    /// What its past teaches, as far as possible from what was kept.
+    /// Knowledge about the fork, updated with new merges.
     pub(super) async fn learned(&self, cache: &Path) -> Result<Learned, Failure> {
         learn_kept(&self.sealed, self.range(), &self.kept_at(cache)).await
     }
 
-    /// How a program that knows languages did here, if one was tried in a run.
+    /// Record of the structural merger, if a run used one.
     pub(super) fn structure(&self, cache: &Path) -> Option<StructureRecord> {
         load_record(&record_file(cache, &self.key))
     }
 
-    /// Keeps what was learned.
+    /// Saves what was learned.
     pub(super) fn keep(&self, cache: &Path, learned: &Learned) -> Result<(), Failure> {
         save_learned(&self.kept_at(cache), learned)
     }

@@ -1,4 +1,4 @@
-//! `forklift merge-plan`: one merge as far as the ladder is trusted, as data for other programs.
+//! `forklift merge-plan`: one merge with the resolver, as JSON for other programs.
 //!
 //! New objects go where `GIT_OBJECT_DIRECTORY` says, as with git itself. The plan is JSON with or without `--json`.
 
@@ -9,11 +9,7 @@ use clap::Args;
 use host::git::{ObjectFormat, SealedRepo};
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::history::{HistoryRange, learn};
-use merge::resolver::rule::ResolveRules;
-use merge::resolver::table::Table;
-use merge::resolver::{
-    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
-};
+use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde_json::{Value, json};
@@ -46,7 +42,7 @@ pub(crate) struct MergePlanArgs {
     out: Option<PathBuf>,
 }
 
-/// Learns from the merges that are reachable from the fork's commit, merges, and tells.
+/// Learns from the merges that are reachable from the fork's commit, merges, and prints the plan.
 pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
     let plan = block_on(async {
         let repo = open(args);
@@ -55,14 +51,8 @@ pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
             Some(folder) => learn_kept(&repo, range, &folder.join("learned.json")).await?,
             None => learn(&repo, range, None).await.or_exit(ForkliftExit::Machine)?,
         };
-        let options = ResolveOptions {
-            trust: args.trust,
-            rules: &ResolveRules::default(),
-            table: Table::shipped(),
-            knowledge: &learned.knowledge,
-            structure: None,
-            regenerated: &RegeneratedFiles::new(),
-        };
+        let knowledge = &learned.knowledge;
+        let options = ResolveOptions { knowledge, ..ResolveOptions::at(args.trust) };
         let heads = MergeHeads { ours: args.ours.clone(), theirs: args.theirs.clone() };
         resolve_conflicts(&repo, &heads, options).await.or_exit(ForkliftExit::Machine)
     })?;

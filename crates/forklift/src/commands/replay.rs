@@ -1,4 +1,4 @@
-//! `forklift replay`: what the ladder would have done with this fork's own merges.
+//! `forklift replay`: replays the fork's own merges with the resolver.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(crate) struct ReplayArgs {
     html: Option<PathBuf>,
 }
 
-/// Replays, then tells.
+/// Replays and reports.
 pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (learned, tried) = block_on(replay(ui, args, &places))?;
@@ -60,12 +60,12 @@ async fn replay(
 ) -> Result<(Learned, Vec<ReplayedMerge>), Failure> {
     let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
     let ui = ui.without_events();
-    ui.phase("replay", "merging again what was merged before");
+    ui.phase("replay", "replaying the fork's merges");
     let watch =
         |tried: &ReplayedMerge| ui.progress("merge", &format!("merge {}", tried.merge.short()));
     let replayed = history::replay(&fork.sealed, fork.range(), args.trust, watch).await;
     let (learned, tried) = replayed.or_exit(ForkliftExit::Machine)?;
-    // The next run need not learn it again.
+    // The next run starts from this.
     fork.keep(&places.cache, &learned)?;
     Ok((learned, tried))
 }

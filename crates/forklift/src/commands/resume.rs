@@ -1,4 +1,4 @@
-//! `forklift resume` and `forklift retry`: an earlier run, gone on from or done once more.
+//! `forklift resume` and `forklift retry`: continue or repeat an earlier run.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `forklift trust`: how far each kind of answer is trusted in this fork, and from what that follows.
+//! `forklift trust`: measured precision of each class of answers in this fork.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (learned, structure) = block_on(async {
         let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
-        ui.without_events().phase("learn", "looking at the merges of this fork");
+        ui.without_events().phase("learn", "learning from the merges of this fork");
         let learned = fork.learned(&places.cache).await?;
         Ok((learned, fork.structure(&places.cache)))
     })?;
@@ -48,7 +48,10 @@ pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
         }));
     } else {
         ui.page(&render(&learned, structure.as_ref()));
-        ui.table(&["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"], rows.iter().map(TrustRow::cells));
+        ui.table(
+            &["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"],
+            rows.iter().map(TrustRow::cells),
+        );
     }
     Ok(ForkliftExit::Success)
 }
@@ -62,7 +65,7 @@ struct TrustRow {
     elsewhere: f64,
 }
 
-/// The most used first.
+/// Rows, most cases first.
 fn rows(learned: &Learned, structure: Option<&StructureRecord>) -> Vec<TrustRow> {
     let table = Table::shipped();
     let records =

@@ -1,4 +1,4 @@
-//! One run at a time for each fork: a second forklift waits for its turn.
+//! Lock of a fork: one run at a time.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::ui::Ui;
 
 const KIND: LockKind<'static> = LockKind::Exclusive { note: "forklift" };
 
-/// Waits for the fork's lock, at most so many seconds. It is held until the run is over.
+/// Waits up to `wait_secs` for the fork's lock, which is held until the run ends.
 pub(crate) async fn acquire_fork_lock(
     ui: &Ui,
     repo: &UserRepo,
@@ -31,7 +31,7 @@ pub(crate) async fn acquire_fork_lock(
     waited.map_err(|error| busy(repo, error))
 }
 
-/// Takes the fork's lock if nobody has it.
+/// Takes the fork's lock if it is free.
 pub(crate) fn try_fork_lock(repo: &UserRepo, cache: &Path) -> Result<Option<FileLock>, Failure> {
     match FileLock::try_acquire(&lock_path(repo, cache)?, KIND) {
         Ok(lock) => Ok(Some(lock)),

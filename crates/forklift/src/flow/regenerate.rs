@@ -1,5 +1,5 @@
-//! Files that a program makes: the fork's own commands run in a box, on the merge as far as it is resolved, and the files
-//! that the fork ruled about are taken from there. Nothing else that the commands leave is looked at.
+//! Generated files: the fork's `regenerate` commands run in a box on the merge so far, and the files with such a rule are
+//! taken from there. Other changes of the commands are ignored.
 
 use std::path::Path;
 
@@ -15,19 +15,18 @@ use super::run::{Run, host_identity};
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::TimedCommand;
 
-/// Where the commands run; both are removed afterwards.
+/// Folders of the box; both are removed afterwards.
 const WORKSPACE: &str = "regenerate-workspace";
 const STATE: &str = "regenerate-state";
 
-/// A larger file is left to the agent.
+/// Largest file that is taken; a larger one is left to the agent.
 const FILE_CAP: usize = 64 << 20;
 
-/// Of a command's last words.
+/// Most characters of a command's last line.
 const WORDS_CAP: usize = 300;
 
 impl Run<'_> {
-    /// Runs each command once, in the order of the files, one after the other in the same copy: a command may need what
-    /// another one made.
+    /// Runs each command once, in the order of the files and in the same checkout: a command may need the output of another.
     pub(super) async fn regenerate(
         &mut self,
         repo: &SealedRepo,
@@ -42,7 +41,7 @@ impl Run<'_> {
         if commands.is_empty() {
             return Ok(RegeneratedFiles::new());
         }
-        self.ui.phase("regenerate", "running the commands that make files anew in a box");
+        self.ui.phase("regenerate", "running the regenerate commands in a box");
         self.lay_out_merge(repo, resolved).await?;
         let mut ended = Vec::new();
         for line in commands {
@@ -69,7 +68,7 @@ impl Run<'_> {
         self.run_chore(site, &TimedCommand { line: line.to_owned(), timeout_secs }).await
     }
 
-    /// The merge as far as it is resolved, as a checkout where nobody has been; what is open has git's markers in it.
+    /// Checks out the merge so far. Open conflicts have git's markers.
     async fn lay_out_merge(
         &self,
         repo: &SealedRepo,
@@ -79,7 +78,7 @@ impl Run<'_> {
         let pins = &self.meta.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let identity = host_identity();
-        let (when, message) = (self.meta.started_at, "as far as it is resolved\n");
+        let (when, message) = (self.meta.started_at, "merge so far\n");
         let wish = CommitDraft {
             tree: &resolved.tree,
             parents: &parents,
@@ -97,23 +96,23 @@ impl Run<'_> {
     }
 }
 
-/// A file of a folder in which somebody else's program was at work.
+/// Reads a file from a folder that an untrusted command wrote to.
 fn take(workspace: &Path, path: &TreePath) -> RegeneratedFile {
     let Ok(name) = std::str::from_utf8(path.as_bytes()) else {
-        return RegeneratedFile::Failed("its name is no text".to_owned());
+        return RegeneratedFile::Failed("its name is not UTF-8".to_owned());
     };
     match host::safe_read::read_beneath(workspace, name, FILE_CAP) {
         Ok(Some(file)) if file.truncated => {
             RegeneratedFile::Failed(format!("what it made is larger than {} MiB", FILE_CAP >> 20))
         }
         Ok(Some(file)) => RegeneratedFile::Text(file.bytes),
-        Ok(None) => RegeneratedFile::Failed("it took the file away".to_owned()),
-        Err(_) => RegeneratedFile::Failed("what it left there is no regular file".to_owned()),
+        Ok(None) => RegeneratedFile::Failed("it removed the file".to_owned()),
+        Err(_) => RegeneratedFile::Failed("the result is not a regular file".to_owned()),
     }
 }
 
 fn last_words(end: &ChoreSummary) -> String {
     let words = end.tail.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let words: String = words.unwrap_or("it said nothing").chars().take(WORDS_CAP).collect();
+    let words: String = words.unwrap_or("no output").chars().take(WORDS_CAP).collect();
     format!("{}: {words}", end.how())
 }

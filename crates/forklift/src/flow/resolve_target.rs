@@ -1,5 +1,5 @@
-//! From what is wanted of upstream to one commit. Tags are asked for and fetched without a name here, so a tag of the
-//! fork's with the same name is neither in the way nor touched.
+//! Resolves a target of upstream to a commit. Tags are listed and fetched without a local ref, so a tag of the fork with the
+//! same name does not matter and stays.
 
 use host::git::{RemoteRef, UserRepo};
 use model::exit::ForkliftExit;
@@ -9,13 +9,13 @@ use super::observe::{FETCH_LIMIT, no_branch};
 use crate::exit::{Failure, OrExit};
 use crate::rules::target::{Tag, Target, choose_latest};
 
-/// A commit of upstream's and what it is called.
+/// A commit of upstream and its display name.
 pub(crate) struct ResolvedTarget {
     pub(crate) commit: Sha,
     pub(crate) name: String,
 }
 
-/// Finds the commit; `tip` is where upstream's own branch is.
+/// Resolves `target`; `tip` is the tip of upstream's branch.
 pub(crate) async fn resolve_target(
     repo: &UserRepo,
     upstream: &RemoteName,
@@ -37,7 +37,7 @@ pub(crate) async fn resolve_target(
     }
 }
 
-/// A tag, a branch, or a commit that is known here because one of upstream's branches has it.
+/// Resolves a tag, a branch, or a commit of one of upstream's branches.
 async fn named(
     repo: &UserRepo,
     upstream: &RemoteName,

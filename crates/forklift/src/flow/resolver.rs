@@ -1,20 +1,17 @@
-//! Conflicts that need nobody: the ladder, let loose on a merge as far as it is trusted in this fork, and what it leaves for
-//! the agent.
+//! Resolves the conflicts of a run's merge without a model, at the fork's trust threshold, and hands the open ones to the
+//! agent.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use engine::workspace::MergeBegun;
-use host::git::{ConflictStage, GitIdentity, CommitDraft, SealedRepo};
+use host::git::{CommitDraft, ConflictStage, GitIdentity, SealedRepo};
 use merge::path::TreePath;
 use merge::resolver::history::{HistoryRange, Learned, learn};
 use merge::resolver::knowledge::Knowledge;
 use merge::resolver::receipt::Receipt;
-use merge::resolver::table::Table;
 use merge::resolver::touch::add_touches;
-use merge::resolver::{
-    Brief, MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
-};
+use merge::resolver::{Brief, MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
@@ -25,39 +22,39 @@ use super::structure::Mergiraf;
 use crate::exit::{Failure, OrExit};
 use crate::rules::brief::render_briefs;
 
-/// What the ladder did in a run.
+/// Result of the resolver in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResolverSummary {
-    /// What was resolved, and by what.
+    /// One receipt for each resolved conflict.
     pub(crate) receipts: Vec<Receipt>,
-    /// What was left to the agent.
+    /// Paths left to the agent.
     pub(crate) rest: Vec<TreePath>,
-    /// What the resolved files came to, so that it can be seen whether the agent left them alone.
+    /// Resolved files as the resolver left them, to see whether the agent changed them.
     #[serde(alias = "settled")]
     pub(crate) resolved: Vec<ResolvedPath>,
-    /// Resolved files that are not as they were resolved any more.
+    /// Resolved files that the agent changed.
     pub(crate) changed_after: Vec<TreePath>,
-    /// Files that were in no conflict and are as neither side has them.
+    /// Files that were not in conflict and match neither side.
     pub(crate) outside: Vec<TreePath>,
 }
 
-/// A file that was resolved.
+/// A resolved file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ResolvedPath {
     pub(crate) path: TreePath,
-    /// Its content; nothing if it was resolved that the file goes.
+    /// Object of its content; `None` if the file was deleted.
     pub(crate) id: Option<Sha>,
 }
 
 /// A merge that the agent has to finish.
 pub(super) struct Handover {
     pub(super) begun: Option<MergeBegun>,
-    /// What is left, for people and agents to read.
+    /// Briefs of the open conflicts.
     pub(super) briefs: String,
 }
 
 impl Run<'_> {
-    /// Climbs. What was resolved is in the metadata afterwards; a merge that is all resolved is the tree of its commit.
+    /// Resolves conflicts and records the result in the metadata.
     pub(super) async fn resolve_conflicts(
         &mut self,
         repo: &SealedRepo,
@@ -87,8 +84,8 @@ impl Run<'_> {
         Ok(done)
     }
 
-    /// Climbs without programs first. Only if something is left, or has to be made anew, are they started, and what
-    /// they say goes into a second climb: the gates and the receipts are the same for all answers.
+    /// Resolves without programs first. Programs run only if conflicts are open or files have to be regenerated, and their
+    /// results go into a second resolution, so that gate and receipts are the same for all answers.
     async fn resolve_with_programs(
         &mut self,
         repo: &SealedRepo,
@@ -96,15 +93,8 @@ impl Run<'_> {
         knowledge: &Knowledge,
     ) -> Result<ResolvedMerge, Failure> {
         let rules = self.meta.settings.rules.resolve_rules();
-        let nothing = RegeneratedFiles::new();
-        let options = ResolveOptions {
-            trust: self.meta.settings.trust(),
-            rules: &rules,
-            table: Table::shipped(),
-            knowledge,
-            structure: None,
-            regenerated: &nothing,
-        };
+        let trust = self.meta.settings.trust();
+        let options = ResolveOptions { rules: &rules, knowledge, ..ResolveOptions::at(trust) };
         let first = resolve_conflicts(repo, heads, options).await.or_exit(ForkliftExit::Machine)?;
         let regenerated = self.regenerate(repo, &first).await?;
         let run = &*self;
@@ -122,7 +112,7 @@ impl Run<'_> {
         resolve_conflicts(repo, heads, options).await.or_exit(ForkliftExit::Machine)
     }
 
-    /// What the agent gets: briefs for what is left, and, where something was resolved, the merge as far as it is.
+    /// What the agent gets: briefs of the open conflicts and, if any conflict was resolved, the merge so far.
     pub(super) async fn hand_over(
         &self,
         repo: &SealedRepo,
@@ -137,7 +127,8 @@ impl Run<'_> {
         let pins = &self.meta.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let when = self.meta.started_at;
-        let commit = CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
+        let commit =
+            CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
         let prepared = repo.commit_tree(commit).await.or_exit(ForkliftExit::Machine)?;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
         let stages = merged.or_exit(ForkliftExit::Machine)?.stages;
@@ -155,7 +146,7 @@ impl Run<'_> {
         })
     }
 
-    /// Looks at what became of the resolved files, and at what else was touched.
+    /// Records which resolved files the agent changed, and which other files it touched.
     pub(super) async fn compare_with_resolver(
         &mut self,
         repo: &SealedRepo,
@@ -186,8 +177,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The files that are as neither side has them and as git alone makes them: what both sides changed in different
-    /// places is nobody's doing.
+    /// Files that match neither side because git merged changes of both sides.
     async fn made_by_git(&self, repo: &SealedRepo) -> Result<BTreeSet<Vec<u8>>, Failure> {
         let Some(evidence) = &self.meta.evidence else { return Ok(BTreeSet::new()) };
         let Some(tip) = &evidence.tip else { return Ok(BTreeSet::new()) };
@@ -202,13 +192,13 @@ impl Run<'_> {
     }
 }
 
-/// Learns, starting from what a file keeps, and writes the file anew if there was anything to learn.
+/// Learns from new merges, starting from a saved file, and updates the file.
 pub(crate) async fn learn_kept(
     repo: &SealedRepo,
     range: HistoryRange<'_>,
     file: &Path,
 ) -> Result<Learned, Failure> {
-    // What cannot be read is learned again.
+    // A file that cannot be read is discarded; everything is learned again.
     let kept: Option<Learned> =
         std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
     let before = kept.as_ref().map(Learned::source);
@@ -219,7 +209,7 @@ pub(crate) async fn learn_kept(
     Ok(learned)
 }
 
-/// Keeps what was learned.
+/// Saves what was learned.
 pub(crate) fn save_learned(file: &Path, learned: &Learned) -> Result<(), Failure> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).or_exit(ForkliftExit::Machine)?;
@@ -241,7 +231,7 @@ async fn resolved_paths(
     Ok(paths.into_iter().map(|path| ResolvedPath { path: path.clone(), id: id(path) }).collect())
 }
 
-/// Every path that somebody still has to look at.
+/// Paths of all open conflicts.
 fn left(resolved: &ResolvedMerge) -> BTreeSet<TreePath> {
     resolved.rest.iter().flat_map(|brief| paths_of(brief).map(TreePath::new)).collect()
 }

@@ -1,4 +1,4 @@
-//! Going on from an earlier run, or doing it once more: what was asked then, and what came of it.
+//! Earlier runs that `resume` and `retry` start from: their arguments and their results.
 
 use engine::evidence::Pins;
 use host::git::UserRepo;
@@ -15,17 +15,17 @@ use crate::rules::fork_file::ForkFile;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt;
 
-/// What the run was asked, in its directory. Names places of keys and holds none.
+/// File with the arguments of the run. It names files and variables with keys and contains no key.
 const ARGS_FILE: &str = "request.json";
 
-/// Keeps what was asked.
+/// Saves the arguments of a run.
 pub(crate) fn save_args(args: &RunArgs, dir: &RunDir) -> Result<(), Failure> {
     let bytes = serde_json::to_vec_pretty(args).or_exit(ForkliftExit::Internal)?;
     host::file::write_transient(&dir.path().join(ARGS_FILE), &bytes, 0o600)
         .or_exit(ForkliftExit::Machine)
 }
 
-/// What a run was asked.
+/// Loads the arguments of a run.
 pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
     let bytes = std::fs::read(dir.path().join(ARGS_FILE)).map_err(|error| {
         Failure::usage(format!("{} has no record of what was asked: {error}", dir.id()))
@@ -33,7 +33,7 @@ pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
     serde_json::from_slice(&bytes).or_exit(ForkliftExit::Machine)
 }
 
-/// A run that stopped short of its aim.
+/// A run that ended without reaching its target.
 pub(crate) struct EarlierRun {
     meta: Metadata,
     project: ProjectName,
@@ -44,7 +44,7 @@ pub(crate) struct EarlierRun {
 }
 
 impl EarlierRun {
-    /// Looks at a run and says whether it can be gone on from.
+    /// Loads a run and checks that it can be resumed.
     pub(crate) fn load(dir: &RunDir, answer: Option<String>) -> Result<Self, Failure> {
         let meta: Metadata = load_metadata(dir).or_exit(ForkliftExit::Machine)?;
         let id = dir.id();
@@ -56,12 +56,12 @@ impl EarlierRun {
         let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
         if matches!(verdict, Verdict::UpToDate | Verdict::Publish) {
             return Err(Failure::usage(format!(
-                "{id} reached its aim; there is nothing to go on from"
+                "{id} reached its target; there is nothing to resume"
             )));
         }
         if !dir.workspace().is_dir() || meta.agent_box.is_none() {
             return Err(Failure::usage(format!(
-                "{id} has no workspace to go on from; start over with: forklift retry {id}"
+                "{id} has no workspace to resume; start over with: forklift retry {id}"
             )));
         }
         let folder = meta.fork.path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -76,17 +76,17 @@ impl EarlierRun {
         })
     }
 
-    /// Its name.
+    /// Id of the run.
     pub(crate) fn run(&self) -> &RunId {
         &self.meta.run
     }
 
-    /// What git could not merge by itself then.
+    /// Conflicts of its merge.
     pub(crate) fn conflicts(&self) -> Vec<String> {
         self.meta.conflicts.clone()
     }
 
-    /// The same commits that the earlier run was judged by: its workspace knows no others.
+    /// Observation with the commits of the earlier run, because its workspace has no others.
     pub(crate) async fn observe(&self, repo: UserRepo) -> Result<Observation, Failure> {
         let Pins { base, upstream } = self.meta.pins.clone();
         for commit in [&base, &upstream] {
@@ -112,7 +112,7 @@ impl EarlierRun {
         })
     }
 
-    /// What the agent is told of it.
+    /// Its end, for the prompt.
     pub(crate) fn words(&self) -> prompt::EarlierAttempt<'_> {
         prompt::EarlierAttempt {
             ended: &self.ended,
@@ -121,14 +121,14 @@ impl EarlierRun {
         }
     }
 
-    /// The conversation to go on with, if the same agent had one.
+    /// Session to resume, if the same agent had one.
     pub(crate) fn session(&self, provider: &str) -> Option<String> {
         let resumable = agent::Provider::parse(provider).is_ok_and(agent::Provider::can_resume);
         let same = self.meta.settings.provider == provider && resumable;
         self.meta.agent.as_ref().and_then(|agent| agent.session.clone()).filter(|_| same)
     }
 
-    /// What the conversation used before.
+    /// Usage of the session so far.
     pub(crate) fn used(&self) -> agent::Usage {
         let before = self.meta.agent.as_ref().and_then(|agent| agent.thread_usage);
         before.unwrap_or_default()

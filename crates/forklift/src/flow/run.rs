@@ -20,9 +20,10 @@ use host::git::{CommitDraft, GitIdentity, GitLog, OldValue, SealedRepo, UserRepo
 use host::signal::Cancel;
 use merge::clean::{Conflict, MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
-    Contract, ContractBounds, ContractEnds, ContractFormat, Protected, judge_contract,
-    observe_contract, render_contract,
+    Contract, ContractBounds, ContractEnds, ContractFormat, judge_contract, observe_contract,
+    render_contract,
 };
+use merge::pattern::PathPatterns;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use merge::resolver::decide::TrustThreshold;
 use model::exit::ForkliftExit;
@@ -333,7 +334,7 @@ impl Run<'_> {
             upstream: pins.upstream.clone(),
             tip: tip.clone(),
         };
-        let protected = Protected::new(&self.meta.settings.rules.protect);
+        let protected = PathPatterns::new(&self.meta.settings.rules.protect);
         let facts = observe_contract(repo, &ends, &protected, ContractBounds::default()).await;
         Ok(Some(judge_contract(&facts.or_exit(ForkliftExit::Machine)?)))
     }

@@ -1,5 +1,5 @@
-//! The rung `structure`: mergiraf, where the person has installed it, in a box of its own. It is somebody else's program
-//! and reads files of people we do not know: it sees three versions of each file, itself, and nothing else.
+//! The `structure` strategy: mergiraf, if it is installed, in a box. It is a third-party program that reads untrusted files,
+//! so it sees itself, three versions of each file, and nothing else.
 
 use std::cell::Cell;
 use std::fs;
@@ -21,25 +21,25 @@ use super::observe::fork_key;
 use super::run::Run;
 use crate::exit::{Failure, OrExit};
 
-/// The program, as it is found on the host's search path.
+/// Name on the host's search path.
 const PROGRAM: &str = "mergiraf";
-/// How long it may take to say its version.
+/// Time limit for printing its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
-/// Where the box sees it.
+/// Its folder in the box.
 const INSIDE: &str = "/opt/structure";
 
-/// Where it works; all are removed afterwards.
+/// Folders of the box; all are removed afterwards.
 const WORKSPACE: &str = "structure-workspace";
 const STATE: &str = "structure-state";
 const PROGRAM_FOLDER: &str = "structure-program";
 
-/// All files together; a file that is not done by then has no answer.
+/// Time limit for all files; a file that is not done by then has no answer.
 const DEADLINE_SECS: u64 = 120;
 const MEMORY_BYTES: u64 = 1024 * MIB;
-/// An answer that is longer than both sides ever are is none.
+/// Largest answer that is read.
 const ANSWER_CAP: usize = 4 << 20;
 
-/// One file after the other, each within its time. A file is answered if the program says that no conflict is left.
+/// Merges one file after the other, each with a time limit. A file has an answer if no conflict is left.
 const SCRIPT: &str = r#"
 for question in [0-9]*; do
     timeout 6 /opt/structure/mergiraf merge --timeout 4000 --path-name="$(cat "$question/name")" --output="$question/made" \
@@ -48,24 +48,24 @@ done
 exit 0
 "#;
 
-/// mergiraf, for one run.
+/// mergiraf in one run.
 pub(super) struct Mergiraf<'a> {
     run: &'a Run<'a>,
     program: PathBuf,
     version: String,
-    /// It could not be asked, so that what it did not answer says nothing about it.
+    /// Whether the box failed. Then a missing answer says nothing about the program.
     is_broken: Cell<bool>,
 }
 
 impl<'a> Mergiraf<'a> {
-    /// Finds it, and asks for its version.
+    /// Finds the program and its version.
     pub(super) async fn find(run: &'a Run<'a>) -> Option<Self> {
         let program = host::tool::which(PROGRAM)?;
         let version = host::tool::tool_version(PROGRAM, &["--version"], VERSION_LIMIT).await?;
         Some(Self { run, program, version, is_broken: Cell::new(false) })
     }
 
-    /// What its answers are worth in this fork: learned from the newest merges and kept beside what else is learned.
+    /// Measures the precision of its answers on the fork's newest merges, starting from the saved record.
     pub(super) async fn record(&self, repo: &SealedRepo) -> Result<StructureRecord, Failure> {
         let pins = &self.run.meta.pins;
         let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
@@ -80,7 +80,7 @@ impl<'a> Mergiraf<'a> {
         Ok(learned)
     }
 
-    /// With its record, for the ladder.
+    /// The program with its record, for the resolver.
     pub(super) fn with<'b>(&'b self, record: &'b StructureRecord) -> RatedMerger<'b> {
         RatedMerger { program: self, record }
     }
@@ -106,7 +106,7 @@ impl<'a> Mergiraf<'a> {
         if !ended.passed() {
             self.is_broken.set(true);
             let how = &ended.record.ended;
-            run.ui.note(&format!("{} did not come to its end: {how:?}", self.version));
+            run.ui.note(&format!("{} did not finish: {how:?}", self.version));
         }
         let answers = (0..questions.len()).map(|at| read_answer(&folder(WORKSPACE), at)).collect();
         run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
@@ -123,7 +123,7 @@ impl StructuralMerger for Mergiraf<'_> {
         Box::pin(async move {
             match self.ask(questions).await {
                 Ok(answers) => answers,
-                // A rung that cannot be used is told, and the others go on.
+                // The other strategies do not depend on this one.
                 Err(failure) => {
                     self.is_broken.set(true);
                     self.run.ui.note(&format!("{} could not be used: {failure}", self.version));
@@ -134,17 +134,17 @@ impl StructuralMerger for Mergiraf<'_> {
     }
 }
 
-/// Where the record of a fork is kept.
+/// File with the record of a fork.
 pub(crate) fn record_file(cache: &Path, fork: &str) -> PathBuf {
     cache.join("forks").join(format!("{fork}.structure.json"))
 }
 
-/// What is kept of a fork. What cannot be read is learned again.
+/// Loads the record of a fork; `None` if it cannot be read, and it is measured again.
 pub(crate) fn load_record(file: &Path) -> Option<StructureRecord> {
     fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok())
 }
 
-/// A folder for each question.
+/// Writes a folder with the three versions of each file.
 fn lay_out(workspace: &Path, questions: &[ThreeVersions]) -> std::io::Result<()> {
     for (at, question) in questions.iter().enumerate() {
         let folder = workspace.join(at.to_string());
@@ -159,7 +159,7 @@ fn lay_out(workspace: &Path, questions: &[ThreeVersions]) -> std::io::Result<()>
     Ok(())
 }
 
-/// Only the name's end tells the language. A name with anything odd in it is not worth the risk.
+/// File name for the program, which recognises the language by its ending. A name with unusual characters is replaced.
 fn plain_name(path: &[u8]) -> String {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-+".contains(byte);
@@ -169,7 +169,7 @@ fn plain_name(path: &[u8]) -> String {
     }
 }
 
-/// The program alone in a folder: what else lies beside it on the host is nobody's business.
+/// Copies the program into a folder of its own, so that the box sees nothing else of the host's folder.
 fn copy_program(program: &Path, folder: &Path) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
     fs::set_permissions(folder, PermissionsExt::from_mode(0o755))?;

@@ -1,9 +1,9 @@
-//! One status for several forks: the worst of them.
+//! Exit status of several forks: the worst one.
 
 use model::exit::ForkliftExit;
 
-/// Worst first. What keeps every later run from working comes before what happened to one; among those, what is further
-/// from a pull request comes first, because more has to be done about it. A question of the agent's is the mildest.
+/// Statuses, worst first. Problems that affect every later run come before those of one run; among the latter, those further
+/// from a pull request come first. A question of the agent is the mildest.
 pub(crate) const WORST_FIRST: [ForkliftExit; 9] = [
     ForkliftExit::Internal,
     ForkliftExit::Usage,
@@ -16,7 +16,7 @@ pub(crate) const WORST_FIRST: [ForkliftExit; 9] = [
     ForkliftExit::Success,
 ];
 
-/// The worst of several; nothing at all is a success.
+/// The worst status; success for an empty list.
 pub(crate) fn aggregate_status(statuses: impl IntoIterator<Item = ForkliftExit>) -> ForkliftExit {
     let seen: Vec<ForkliftExit> = statuses.into_iter().collect();
     let found = WORST_FIRST.into_iter().find(|status| seen.contains(status));

@@ -1,8 +1,9 @@
-//! `FORK.md`: what the fork's people say about it, and the rules that they set before their words.
+//! `FORK.md`: instructions for the agent, with rules for forklift in front.
 //!
-//! The rules stand between two lines of `---` at the very top. They are strict: a key that is not known, or a value that
-//! cannot be, stops the run before anything is started, because a rule that is silently not kept is worse than none.
+//! The rules are YAML between two lines of `---` at the top. An unknown key or an invalid value stops the run before anything
+//! starts, because a rule that is silently ignored is worse than none.
 
+use merge::pattern::check_pattern;
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::hunk::Side;
 use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
@@ -11,65 +12,65 @@ use serde::{Deserialize, Serialize};
 use super::strategy::Strategy;
 use super::target::Target;
 
-/// The file, or where it stands if the root is wanted for other things.
+/// Paths of the file, in order of preference.
 pub(crate) const FORK_FILES: [&str; 2] = ["FORK.md", ".agents/FORK.md"];
 
-/// Five minutes to set up and to make files anew, ten to check.
+/// Default time limits: five minutes for setup and regeneration, ten for the check.
 const SETUP_SECS: u64 = 300;
 const REGENERATE_SECS: u64 = 300;
 const CHECK_SECS: u64 = 600;
 
-/// A command may take as long as an agent may.
+/// Longest time limit, the same as for an agent.
 const MOST_SECS: u64 = 86_400;
 
 /// The rules of a fork.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct ForkRules {
-    /// Run in the workspace before the agent starts.
+    /// Command that runs in the workspace before the agent starts.
     pub(crate) setup: Option<TimedCommand>,
-    /// Must pass on the result.
+    /// Command that must pass on the result.
     pub(crate) check: Option<TimedCommand>,
-    /// What is merged, unless a flag says otherwise.
+    /// Target without a flag.
     pub(crate) target: Option<Target>,
-    /// How, unless a flag says otherwise.
+    /// Strategy without a flag.
     pub(crate) strategy: Option<Strategy>,
-    /// Paths whose version in the fork must survive.
+    /// Gitignore-like patterns of paths whose version in the fork must survive.
     pub(crate) protect: Vec<String>,
-    /// How sure an answer to a conflict must be, unless a flag says otherwise.
+    /// Trust threshold without a flag.
     #[serde(default)]
     pub(crate) trust: Option<f64>,
-    /// What shall be done about conflicts at some paths; the first that covers a path counts.
+    /// Rules for conflicts at matching paths; the first that matches counts.
     #[serde(default)]
     pub(crate) resolve: Vec<Resolve>,
-    /// The seconds that a command has which makes a file anew, if the usual ones will not do.
+    /// Time limit of regeneration commands, if not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) regenerate_timeout: Option<u64>,
 }
 
-/// What shall be done about conflicts at some paths.
+/// Rule for conflicts at matching paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Resolve {
-    /// A path, a folder, or a pattern with `*` and `**`.
+    /// A gitignore-like pattern.
     pub(crate) path: String,
-    /// Whose version is taken.
+    /// Side that is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) take: Option<Side>,
-    /// How sure an answer must be here; 1 for never.
+    /// Trust threshold here; 1 for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trust: Option<f64>,
-    /// The command that makes the file.
+    /// Command that regenerates the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) regenerate: Option<String>,
 }
 
 impl ForkRules {
-    /// The seconds that a command has which makes a file anew.
+    /// Time limit of regeneration commands in seconds.
     pub(crate) fn regenerate_secs(&self) -> u64 {
         self.regenerate_timeout.unwrap_or(REGENERATE_SECS)
     }
 
-    /// The rulings for the ladder.
+    /// Rules for the resolver.
     pub(crate) fn resolve_rules(&self) -> ResolveRules {
         self.resolve.iter().fold(ResolveRules::default(), |rules, resolve| {
             let from = resolve.take.unwrap_or(Side::Theirs);
@@ -89,22 +90,22 @@ impl ForkRules {
     }
 }
 
-/// A line for the shell, and the time that it has.
+/// Shell command with a time limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimedCommand {
     pub(crate) line: String,
     pub(crate) timeout_secs: u64,
 }
 
-/// The file, taken apart.
+/// The parsed file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ForkFile {
     pub(crate) rules: ForkRules,
-    /// What is for the agent to read.
+    /// Text for the agent.
     pub(crate) words: String,
 }
 
-/// What is wrong with the rules.
+/// Error in the rules.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ForkFileFault {
     #[error("the rules at its top begin with '---' and never end; close them with another '---'")]
@@ -123,11 +124,15 @@ pub(crate) enum ForkFileFault {
         "'resolve' at '{path}' must say one thing: take, trust, or regenerate (with take for the side to start from)"
     )]
     Resolve { path: String },
+    #[error("'resolve' at '{path}': a rule names the paths it is for; '!' has no meaning there")]
+    Negated { path: String },
+    #[error(transparent)]
+    Pattern(#[from] merge::pattern::PatternError),
     #[error("'target': {0}")]
     Target(#[from] super::target::BadTarget),
 }
 
-/// As the rules are written.
+/// The rules as YAML.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct ForkRulesText {
@@ -143,7 +148,7 @@ struct ForkRulesText {
     regenerate_timeout: Option<u64>,
 }
 
-/// Reads the file. One without rules is all words.
+/// Parses the file. Without rules all of it is text for the agent.
 pub(crate) fn parse_fork_file(text: &str) -> Result<ForkFile, ForkFileFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some((rules, words)) = split_rules(text)? else {
@@ -153,7 +158,7 @@ pub(crate) fn parse_fork_file(text: &str) -> Result<ForkFile, ForkFileFault> {
     Ok(ForkFile { rules, words: words.to_owned() })
 }
 
-/// The rules and what follows them, if the first line opens rules.
+/// Splits the rules from the text, if the first line opens rules.
 fn split_rules(text: &str) -> Result<Option<(&str, &str)>, ForkFileFault> {
     let mut at = 0;
     let mut start = None;
@@ -179,9 +184,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     })?;
     let setup = command("setup", written.setup, "setup-timeout", written.setup_timeout, SETUP_SECS);
     let check = command("check", written.check, "check-timeout", written.check_timeout, CHECK_SECS);
-    if written.protect.iter().any(|path| path.trim().is_empty()) {
-        return Err(ForkFileFault::Empty { key: "protect" });
-    }
+    written.protect.iter().try_for_each(|pattern| check_path("protect", pattern))?;
     check_trust("trust", written.trust)?;
     written.resolve.iter().try_for_each(check_resolve)?;
     check_regenerate_timeout(written.regenerate_timeout, &written.resolve)?;
@@ -207,8 +210,9 @@ fn check_regenerate_timeout(secs: Option<u64>, resolve: &[Resolve]) -> Result<()
 }
 
 fn check_resolve(resolve: &Resolve) -> Result<(), ForkFileFault> {
-    if resolve.path.trim().is_empty() {
-        return Err(ForkFileFault::Empty { key: "path" });
+    check_path("path", &resolve.path)?;
+    if resolve.path.trim_start().starts_with('!') {
+        return Err(ForkFileFault::Negated { path: resolve.path.clone() });
     }
     check_trust("trust", resolve.trust)?;
     match (&resolve.regenerate, resolve.take, resolve.trust) {
@@ -216,6 +220,13 @@ fn check_resolve(resolve: &Resolve) -> Result<(), ForkFileFault> {
         (None, Some(_), None) | (None, None, Some(_)) => Ok(()),
         _ => Err(ForkFileFault::Resolve { path: resolve.path.clone() }),
     }
+}
+
+fn check_path(key: &'static str, pattern: &str) -> Result<(), ForkFileFault> {
+    if pattern.trim().is_empty() {
+        return Err(ForkFileFault::Empty { key });
+    }
+    Ok(check_pattern(pattern)?)
 }
 
 fn check_trust(key: &'static str, share: Option<f64>) -> Result<(), ForkFileFault> {
@@ -310,6 +321,8 @@ mod tests {
         assert!(fault("---\ntarget: -x\n---\n").contains("target"));
         assert!(fault("---\nsetup: a\nsetup: b\n---\n").contains("setup"));
         assert!(!fault("---\nprotect: [\n---\n").is_empty());
+        assert!(fault("---\nprotect: ['a[b']\n---\n").contains("'a[b'"));
+        assert!(fault("---\nresolve: [{path: '!a', take: ours}]\n---\n").contains("'!'"));
         assert!(fault("---\ntrust: 2\n---\n").contains("from 0 to 1"));
         assert!(fault("---\nresolve:\n  - {path: a}\n---\n").contains("'a'"));
         assert!(fault("---\nresolve:\n  - {path: a, take: mine}\n---\n").contains("mine"));

@@ -1,5 +1,6 @@
-//! What a replay says: numbers, a small chart for the terminal, a page for a browser. Pure.
+//! Report of a replay: totals, a chart for the terminal, an HTML page. Pure.
 
+use maud::{DOCTYPE, PreEscaped, html};
 use merge::resolver::history::{ReplayedMerge, Skipped};
 use merge::resolver::replay::ReplayScore;
 use model::escape::escape_line;
@@ -7,17 +8,17 @@ use serde::Serialize;
 
 use super::words::counted;
 
-/// A replay, summed up.
+/// Totals of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ReplaySummary {
     pub(crate) trust: f64,
     pub(crate) merges: usize,
-    /// Merges that git could do alone.
+    /// Merges without conflicts.
     pub(crate) clean: usize,
-    /// What would have come of the others.
+    /// Totals of the merges with conflicts.
     pub(crate) score: ReplayScore,
     pub(crate) skipped: Vec<Skipped>,
-    /// Merges with conflicts that ended as one side was.
+    /// Merges with conflicts whose result is one side.
     pub(crate) one_sided: usize,
     pub(crate) median_merge_ms: u64,
     pub(crate) median_resolver_ms: u64,
@@ -26,22 +27,22 @@ pub(crate) struct ReplaySummary {
     outcomes: Vec<(String, ReplayOutcome)>,
 }
 
-/// What would have become of one merge.
+/// Result of one replayed merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReplayOutcome {
     Clean,
     Agreed,
     Differed,
-    Asked,
+    Open,
 }
 
 impl ReplayOutcome {
-    const ALL: [Self; 4] = [Self::Clean, Self::Agreed, Self::Differed, Self::Asked];
+    const ALL: [Self; 4] = [Self::Clean, Self::Agreed, Self::Differed, Self::Open];
 
     fn of(tried: &ReplayedMerge) -> Self {
         match tried {
             ReplayedMerge { conflicts: 0, .. } => Self::Clean,
-            ReplayedMerge { score: ReplayScore { merges_resolved: 0, .. }, .. } => Self::Asked,
+            ReplayedMerge { score: ReplayScore { merges_resolved: 0, .. }, .. } => Self::Open,
             ReplayedMerge { score: ReplayScore { merges_agreed: 0, .. }, .. } => Self::Differed,
             ReplayedMerge { .. } => Self::Agreed,
         }
@@ -52,7 +53,7 @@ impl ReplayOutcome {
             Self::Clean => "git alone",
             Self::Agreed => "resolved as people did",
             Self::Differed => "resolved otherwise",
-            Self::Asked => "asked somebody",
+            Self::Open => "left open",
         }
     }
 
@@ -61,7 +62,7 @@ impl ReplayOutcome {
             Self::Clean => '.',
             Self::Agreed => '+',
             Self::Differed => '!',
-            Self::Asked => '?',
+            Self::Open => '?',
         }
     }
 
@@ -70,13 +71,13 @@ impl ReplayOutcome {
             Self::Clean => "#b8c4ce",
             Self::Agreed => "#2e7d32",
             Self::Differed => "#c62828",
-            Self::Asked => "#f9a825",
+            Self::Open => "#f9a825",
         }
     }
 }
 
 impl ReplaySummary {
-    /// Sums up what was tried.
+    /// Sums up replayed merges.
     pub(crate) fn new(
         tried: &[ReplayedMerge],
         trust: f64,
@@ -114,7 +115,7 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 const BAR: usize = 40;
 const SYMBOLS_IN_A_ROW: usize = 60;
 
-/// For a terminal.
+/// Renders the replay for a terminal.
 pub(crate) fn render_text(replayed: &ReplaySummary) -> String {
     if replayed.merges == 0 {
         return "No merge of upstream was found in this fork's history.\n".to_owned();
@@ -130,14 +131,8 @@ pub(crate) fn render_text(replayed: &ReplaySummary) -> String {
         text += &format!("  {} {:<22} {count:>5}  {bar}\n", outcome.symbol(), outcome.words());
     }
     text += &format!("\n{}\n\n", symbols(replayed));
-    for line in numbers(replayed) {
+    for line in numbers(replayed).into_iter().chain(left_out(replayed)) {
         text += &format!("{line}\n");
-    }
-    if replayed.one_sided > 0 {
-        text += &format!("{}\n", one_sided(replayed.one_sided));
-    }
-    for skipped in &replayed.skipped {
-        text += &format!("{} was left out: {}\n", skipped.merge.short(), escape_line(&skipped.why));
     }
     text
 }
@@ -166,7 +161,7 @@ fn numbers(replayed: &ReplaySummary) -> [String; 3] {
             share(merges_agreed, merges_resolved)
         ),
         format!(
-            "median time of a merge: {} ms with git alone, {} ms with the ladder",
+            "median time of a merge: {} ms with git alone, {} ms with the resolver",
             replayed.median_merge_ms, replayed.median_resolver_ms
         ),
     ]
@@ -179,53 +174,53 @@ fn share(part: usize, whole: usize) -> String {
     }
 }
 
-/// For a browser: one file that loads nothing.
+/// Style of the page, which loads nothing from elsewhere.
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}\
+    i{display:inline-block;width:12px;height:12px;margin:1px;border-radius:2px}ul{list-style:none;padding:0}";
+
+/// Renders the replay as one HTML page for a browser.
 pub(crate) fn render_html(replayed: &ReplaySummary) -> String {
-    let cell = |(merge, outcome): &(String, ReplayOutcome)| {
-        format!(
-            "<i title=\"{merge}: {}\" style=\"background:{}\"></i>",
-            outcome.words(),
-            outcome.colour()
-        )
+    let colour = |outcome: ReplayOutcome| format!("background:{}", outcome.colour());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            meta charset="utf-8";
+            title { "Replay of this fork's merges" }
+            style { (PreEscaped(STYLE)) }
+            h1 { (counted(replayed.merges, "merge")) " of upstream at trust " (replayed.trust) }
+            div {
+                @for (merge, outcome) in &replayed.outcomes {
+                    i title={ (merge) ": " (outcome.words()) } style=(colour(*outcome)) {}
+                }
+            }
+            ul {
+                @for outcome in ReplayOutcome::ALL {
+                    li {
+                        i style=(colour(outcome)) {}
+                        " " (outcome.words()) ": " (replayed.count(outcome))
+                    }
+                }
+            }
+            @for line in numbers(replayed).into_iter().chain(left_out(replayed)) {
+                p { (line) }
+            }
+        }
     };
-    let legend = |outcome: ReplayOutcome| {
-        format!(
-            "<li><i style=\"background:{}\"></i> {}: {}</li>",
-            outcome.colour(),
-            outcome.words(),
-            replayed.count(outcome)
-        )
-    };
-    let cells: String = replayed.outcomes.iter().map(cell).collect();
-    let legend: String = ReplayOutcome::ALL.map(legend).concat();
-    let facts: String =
-        numbers(replayed).map(|line| format!("<p>{}</p>", escape_html(&line))).concat();
-    let left_out = if replayed.one_sided > 0 {
-        format!("<p>{}</p>", one_sided(replayed.one_sided))
-    } else {
-        String::new()
-    };
+    page.into_string()
+}
+
+/// Lines about merges that were not replayed.
+fn left_out(replayed: &ReplaySummary) -> Vec<String> {
+    let one_sided = (replayed.one_sided > 0).then(|| one_sided(replayed.one_sided));
     let skipped = replayed.skipped.iter().map(|skipped| {
-        format!("<p>{} was left out: {}</p>", skipped.merge.short(), escape_html(&skipped.why))
+        format!("{} was left out: {}", skipped.merge.short(), escape_line(&skipped.why))
     });
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Replay of this fork's merges</title>\n\
-         <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}}\
-         i{{display:inline-block;width:12px;height:12px;margin:1px;border-radius:2px}}ul{{list-style:none;padding:0}}</style>\n\
-         <h1>{} of upstream at trust {}</h1>\n<div>{cells}</div>\n<ul>{legend}</ul>\n{facts}\n{left_out}{}</html>\n",
-        counted(replayed.merges, "merge"),
-        replayed.trust,
-        skipped.collect::<String>()
-    )
+    one_sided.into_iter().chain(skipped).collect()
 }
 
-/// What is said of merges that ended as one side was.
+/// Line about merges whose result is one side.
 pub(crate) fn one_sided(count: usize) -> String {
-    format!("left out: {} that ended as one side was", counted(count, "merge"))
-}
-
-fn escape_html(text: &str) -> String {
-    escape_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    format!("left out: {} whose result is one side", counted(count, "merge"))
 }
 
 #[cfg(test)]
@@ -260,21 +255,21 @@ mod tests {
     }
 
     #[test]
-    fn every_merge_has_one_fate() {
+    fn every_merge_has_one_outcome() {
         insta::assert_snapshot!(render_text(&replayed()), @r"
         4 merges of upstream, replayed in order at trust 0.9
 
           . git alone                  1  ##########
-          + resolved as people did      1  ##########
-          ! resolved otherwise          1  ##########
-          ? asked somebody             1  ##########
+          + resolved as people did     1  ##########
+          ! resolved otherwise         1  ##########
+          ? left open                  1  ##########
 
           .+!?
 
         files in conflict: 6; resolved 4 (66 %), of those as people did 3 (75 %)
         merges in conflict: 3; resolved whole 2 (66 %), of those as people did 1 (50 %)
-        median time of a merge: 40 ms with git alone, 50 ms with the ladder
-        left out: 2 merges that ended as one side was
+        median time of a merge: 40 ms with git alone, 50 ms with the resolver
+        left out: 2 merges whose result is one side
         bbbbbbbbbbbb was left out: <b>\x1b
         ");
     }

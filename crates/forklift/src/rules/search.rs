@@ -1,17 +1,17 @@
-//! Finding the first of a line of commits that conflicts.
+//! Search for the first commit in a list that conflicts.
 //!
-//! A short line is tried one by one, which is exact: a conflict may come, be undone upstream and come again. A long line is
-//! halved, which finds a commit that conflicts after one that does not, and says so.
+//! A short list is tried one by one, which is exact: a conflict may appear, be reverted upstream and appear again. A long list
+//! is bisected, which finds a commit that conflicts after one that does not.
 
-/// Longer lines than this are halved.
+/// Longest list that is tried one by one.
 pub(crate) const MOST_ONE_BY_ONE: usize = 500;
 
-/// How a line is searched.
+/// Search method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchMethod {
     /// Every commit in order.
     OneByOne,
-    /// The middle of what is left.
+    /// Bisection.
     Halving,
 }
 
@@ -19,26 +19,25 @@ pub(crate) enum SearchMethod {
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     method: SearchMethod,
-    /// All before this are known not to conflict, as far as the method goes.
+    /// Commits before this one do not conflict, as far as the method can tell.
     clean: usize,
     /// This one conflicts.
     conflicting: usize,
 }
 
 impl Search {
-    /// Begins with `count` commits; nothing if there are none.
+    /// Starts a search; `None` without commits.
     pub(crate) fn new(count: usize) -> Option<Self> {
         let method =
             if count <= MOST_ONE_BY_ONE { SearchMethod::OneByOne } else { SearchMethod::Halving };
         Some(Self { method, clean: 0, conflicting: count.checked_sub(1)? })
     }
 
-    /// How it goes about it.
     pub(crate) fn method(&self) -> SearchMethod {
         self.method
     }
 
-    /// The commit to try next; nothing when the answer is known.
+    /// Commit to try next; `None` when the search is done.
     pub(crate) fn next_trial(&self) -> Option<usize> {
         (self.clean < self.conflicting).then(|| match self.method {
             SearchMethod::OneByOne => self.clean,
@@ -46,7 +45,7 @@ impl Search {
         })
     }
 
-    /// Takes in how a trial went.
+    /// Records the result of a trial.
     pub(crate) fn learn(&mut self, trial: usize, conflicts: bool) {
         if conflicts {
             self.conflicting = trial;
@@ -55,7 +54,7 @@ impl Search {
         }
     }
 
-    /// The commit that conflicts, once nothing is left to try.
+    /// First conflicting commit, when the search is done.
     pub(crate) fn found(&self) -> usize {
         self.conflicting
     }

@@ -10,12 +10,12 @@ pub(crate) enum Strategy {
     /// A merge commit on top of the fork's history
     #[default]
     Merge,
-    /// The fork's commits made anew on top of upstream's
+    /// The fork's commits rebased on top of upstream's
     Rebase,
 }
 
 impl Strategy {
-    /// The name that people give.
+    /// Name in flags and rules.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Merge => "merge",

@@ -85,7 +85,7 @@ fn what_reached_its_aim_or_never_began_cannot_be_gone_on_with() {
     let name = name_of(&person.only_run());
     let output = person.hermetic.run(&mut person.forklift(&["resume", &name]));
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    assert!(output.stderr.contains("reached its aim"), "{}", output.stderr);
+    assert!(output.stderr.contains("reached its target"), "{}", output.stderr);
     let output = person.hermetic.run(&mut person.forklift(&["resume", "no-such-run"]));
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     assert!(output.stderr.contains("no-such-run"), "{}", output.stderr);

@@ -1,6 +1,6 @@
-//! Logistic regression by Newton's method, small and exact enough for a dozen signs.
+//! Logistic regression by Newton's method, small and exact enough for a dozen features.
 
-/// One case: its signs, whether it held, and how much it counts.
+/// One case: its features, whether it held, and its weight.
 pub(crate) struct Case {
     pub(crate) features: Vec<f64>,
     pub(crate) held: bool,

@@ -1,9 +1,9 @@
-//! How much of real forks' merges the ladder resolves, and how often as people did.
+//! How many conflicts of real forks' merges the resolver resolves, and how often as people did.
 //!
 //! `merge_replay --clones DIR --list FILE [--only NAME] [--table FILE] [--also FILE]`: the list has one merge of a public
 //! repository on each line, the folder its clone. git, rerere and mergiraf stand beside ours. With `--table` the shipped
-//! table is made anew from them, and from those of another list whose forks only teach. Figures with a table that was made
-//! without the fork in question are called *blind*; the grades and the scale of trust were still chosen with all forks in
+//! table is made again from them, and from those of another list whose forks only teach. Figures with a table that was made
+//! without the fork in question are called *blind*; the answer classes and the scale of trust were still chosen with all forks in
 //! view. Figures of the shipped table on the list it was made from are flattering.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
@@ -32,7 +32,7 @@ const USUAL: usize = 1;
 /// A fork of each group is judged by a table made from the other groups.
 const GROUPS: usize = 4;
 
-struct Wish {
+struct ReplayArgs {
     clones: PathBuf,
     list: PathBuf,
     only: Option<String>,
@@ -41,20 +41,20 @@ struct Wish {
 }
 
 fn main() {
-    let Some(wish) = wish() else {
+    let Some(args) = parse_args() else {
         println!(
             "merge_replay --clones DIR --list FILE [--only NAME] [--table FILE] [--also FILE]"
         );
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let forks = runtime.block_on(load_forks(&wish.clones, &wish.list, wish.only.as_deref()));
+    let forks = runtime.block_on(load_forks(&args.clones, &args.list, args.only.as_deref()));
     println!("| way | files resolved | agree | merges resolved | agree | median time of a merge |");
     println!("|---|---|---|---|---|---|");
     alone(&forks);
-    if let Some(file) = &wish.table {
-        let teachers = match &wish.also {
-            Some(list) => runtime.block_on(load_forks(&wish.clones, list, None)),
+    if let Some(file) = &args.table {
+        let teachers = match &args.also {
+            Some(list) => runtime.block_on(load_forks(&args.clones, list, None)),
             None => Vec::new(),
         };
         let table = train::learn_table(&forks.iter().chain(&teachers).collect::<Vec<_>>());
@@ -82,7 +82,7 @@ fn alone(forks: &[Fork]) {
     line("git alone", &score, others::median(merges().map(|merge| merge.facts.merge_time)));
 }
 
-/// Others on the same merges. They take many times as long as the ladder, and whoever makes a table does not need them.
+/// Others on the same merges. They take many times as long as the resolver, and making a table does not need them.
 async fn neighbours(forks: &[Fork]) {
     show_other("rerere alone", &others::rerere(forks));
     match others::mergiraf(forks).await {
@@ -95,13 +95,13 @@ fn show_other(name: &str, tried: &Tried) {
     line(name, &tried.score, others::median(tried.times.iter().copied()));
 }
 
-fn wish() -> Option<Wish> {
+fn parse_args() -> Option<ReplayArgs> {
     let args: Vec<String> = std::env::args().collect();
     let value = |name: &str| {
         let at = args.iter().position(|arg| arg == name)?;
         args.get(at + 1).cloned()
     };
-    Some(Wish {
+    Some(ReplayArgs {
         clones: value("--clones")?.into(),
         list: value("--list")?.into(),
         only: value("--only"),
@@ -177,7 +177,7 @@ fn share(part: usize, whole: usize) -> String {
     format!("{}.{} % ({part} of {whole})", tenths / 10, tenths % 10)
 }
 
-/// What a merge takes with the ladder: git's part, reading the conflicts, weighing them.
+/// Time of a merge with the resolver: git's part, reading the conflicts, scoring them.
 fn ours_times(fork: &Fork) -> impl Iterator<Item = Duration> {
     let time =
         |merge: &load::Past| merge.facts.merge_time + merge.facts.read_time + merge.score_time;
@@ -194,6 +194,6 @@ fn ratio(forks: &[Fork]) {
     let middle = ratios.get(ratios.len() / 2).copied().unwrap_or_default();
     let word = if middle <= 3.0 { "ok" } else { "OVER" };
     println!(
-        "median ratio of a merge with the ladder to git merge-tree: {middle:.2}, promised 3x: {word}"
+        "median ratio of a merge with the resolver to git merge-tree: {middle:.2}, promised 3x: {word}"
     );
 }

@@ -110,7 +110,7 @@ fn shares<'a>(
     sums
 }
 
-/// Cases and agreements by grade.
+/// Cases and agreements by answer class.
 type Records = BTreeMap<String, (f64, f64)>;
 
 fn records_of(fork: &Fork, table: &Table) -> Records {

@@ -1,4 +1,4 @@
-//! From facts to the account. Nothing here touches a repository.
+//! Decides the contract from facts. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::path::TreePath;
 
-/// Accounts for every commit and path.
+/// Gives every commit and path a status.
 #[must_use]
 pub fn judge_contract(facts: &ContractFacts) -> Contract {
     let adopted = adopted_paths(&facts.commits);
@@ -57,7 +57,7 @@ fn judge_path(path: &PathFacts, adopted: bool) -> (ContractStatus, String) {
     if path.protected && (path.result != path.fork || path.moved_to.is_some()) {
         return (ContractStatus::Lost, "protected".to_owned());
     }
-    // Upstream took the fork's commits and went on from there.
+    // Upstream took the fork's commits and changed the path further.
     if adopted && state >= ContractStatus::Changed && path.result == path.upstream {
         return (ContractStatus::Superseded, "upstream has the same commits".to_owned());
     }
@@ -99,7 +99,7 @@ fn judge_change(path: &PathFacts) -> (ContractStatus, String) {
     }
 }
 
-/// It is there on one side only.
+/// Status of a path that exists only in the fork or only in the result.
 fn judge_presence(path: &PathFacts) -> (ContractStatus, String) {
     let untouched = path.upstream == path.ancestor;
     let (state, words) = match (&path.fork, &path.ancestor, &path.upstream) {
@@ -118,7 +118,7 @@ fn judge_presence(path: &PathFacts) -> (ContractStatus, String) {
     (state, words.to_owned())
 }
 
-/// Compared by the whole: what stands in the fork's place?
+/// Status of a path whose lines cannot be compared.
 fn judge_whole(path: &PathFacts, why: &str) -> (ContractStatus, String) {
     if path.result == path.upstream && path.upstream != path.ancestor {
         (ContractStatus::Lost, format!("upstream's version is in its place ({why})"))
@@ -148,8 +148,8 @@ fn judge_lines(path: &PathFacts, lines: &LineFacts) -> (ContractStatus, String) 
     (ContractStatus::Lost, format!("0 of {own_word}"))
 }
 
-/// The fork has no line of its own here that upstream has not: its change is upstream's, or one of order, or it took
-/// out what upstream rewrote.
+/// Status of a path without lines of the fork's own: upstream has the same lines, or the fork moved lines, or it removed
+/// lines that upstream rewrote.
 fn judge_without_lines(path: &PathFacts, shared: usize) -> (ContractStatus, String) {
     if shared > 0 {
         return (
@@ -167,7 +167,7 @@ fn judge_without_lines(path: &PathFacts, shared: usize) -> (ContractStatus, Stri
     (ContractStatus::Kept, String::new())
 }
 
-/// By its own lines where they were counted, and by its paths where they were not.
+/// Status of a commit: by its own lines where they were counted, otherwise by its paths.
 fn judge_commit(
     commit: &ForkCommit,
     known: &BTreeMap<&TreePath, (&PathFacts, ContractStatus)>,
@@ -204,7 +204,7 @@ fn judge_commit(
     sum_up(&states)
 }
 
-/// A commit is lost when all of it is; when part of it is, that part has its own line in the account.
+/// Combines statuses. A commit is lost only if all of it is lost; a lost part has its own row.
 fn sum_up(states: &[ContractStatus]) -> ContractStatus {
     let has = |state| states.contains(&state);
     match (states.iter().max(), states.iter().min()) {
@@ -213,7 +213,7 @@ fn sum_up(states: &[ContractStatus]) -> ContractStatus {
         (Some(ContractStatus::Superseded), _) if !has(ContractStatus::Kept) => {
             ContractStatus::Superseded
         }
-        // A commit that the fork itself undid later leaves nothing to be lost.
+        // A commit that the fork itself reverted has nothing to lose.
         (Some(ContractStatus::Superseded | ContractStatus::Kept) | None, _) => ContractStatus::Kept,
     }
 }
@@ -235,7 +235,7 @@ mod tests {
     use super::super::{LineId, PathEntry};
     use super::*;
 
-    /// A letter is a file with that content, a letter with an x an executable one, a dash nothing.
+    /// `a` is a file with that content, `ax` an executable one, `-` no file.
     fn entry(text: &str) -> Option<PathEntry> {
         let digit = text.chars().next().filter(|c| *c != '-')?;
         let mode = if text.ends_with('x') { 0o100_755 } else { 0o100_644 };

@@ -1,21 +1,21 @@
-//! What became of the fork's lines in one file, by how often each line is in each of four versions.
+//! Compares the fork's lines in one file by how often each line occurs in each of four versions.
 //!
-//! A line has no identity, so it is counted: what the fork has more often than the common ancestor it added, what it
-//! has less often it took out. Lines that upstream added too are upstream's now. Blanks at the ends of a line do not
-//! count, and lines without any letter or digit (braces, empty lines) count only if the change has no others.
+//! Lines have no identity, so they are counted: lines that the fork has more often than the common ancestor were added,
+//! lines that it has less often were removed. Lines that upstream added too are upstream's. Whitespace at the end of a line
+//! does not count, and lines without a letter or digit (braces, empty lines) count only if the change has no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A text is compared word by word with at most this many candidates.
+/// Most lines that are compared word by word.
 const MOST_COMPARED: usize = 500;
 
-/// A line, whatever file it is in.
+/// Hash of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LineId(u64);
 
 impl LineId {
-    /// The id of a line; none if the line says nothing by itself.
+    /// Id of a line; `None` if it has no letter or digit.
     #[must_use]
     pub fn of(line: &[u8]) -> Option<Self> {
         let line = line.trim_ascii_end();
@@ -29,46 +29,41 @@ impl LineId {
     }
 }
 
-/// The four versions of a file; one that does not exist is empty.
+/// Four versions of a file; a missing one is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions<'a> {
-    /// Where fork and upstream parted.
+    /// The merge base's.
     pub ancestor: &'a [u8],
     /// The fork's.
     pub fork: &'a [u8],
     /// Upstream's.
     pub upstream: &'a [u8],
-    /// What came out.
+    /// The result's.
     pub result: &'a [u8],
 }
 
-/// What became of the fork's lines.
+/// Counts of the fork's lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineFacts {
-    /// Lines that the fork added or took out, and upstream did not.
+    /// Lines that only the fork added or removed.
     pub own: usize,
-    /// Those of them that are so in the result.
+    /// Those that the result keeps.
     pub held: usize,
-    /// Lines of the fork that upstream added too.
+    /// Added lines that upstream added too.
     pub shared_count: usize,
-    /// Lines that the fork took out and upstream did away with in its own way.
+    /// Lines that the fork removed and upstream removed or rewrote.
     pub contested: usize,
-    /// The fork's added lines that are in the result.
+    /// Added lines that are in the result.
     pub kept: BTreeSet<LineId>,
-    /// Those that upstream has too.
+    /// Added lines that upstream has too.
     pub shared: BTreeSet<LineId>,
-    /// Those that are not in the result, but have a likeness there that neither side had.
+    /// Added lines that are in the result only in a similar form that neither side has.
     pub adapted: BTreeSet<LineId>,
-    /// Those that are gone.
+    /// Added lines that are lost.
     pub missing: BTreeSet<LineId>,
 }
 
-/// Whether a content has lines at all.
-pub(super) fn is_text(bytes: &[u8]) -> bool {
-    !bytes.iter().take(8000).any(|&byte| byte == 0)
-}
-
-/// Counts lines.
+/// Counts the lines of four versions.
 #[must_use]
 pub fn count_lines(versions: Versions<'_>) -> LineFacts {
     let mut counts: BTreeMap<&[u8], Count> = BTreeMap::new();
@@ -92,7 +87,7 @@ pub fn count_lines(versions: Versions<'_>) -> LineFacts {
     facts
 }
 
-/// How often a line is in ancestor, fork, upstream and result.
+/// Occurrences of a line in ancestor, fork, upstream and result.
 #[derive(Default)]
 struct Count([usize; 4]);
 
@@ -101,14 +96,14 @@ impl Count {
         self.0[0] != self.0[1]
     }
 
-    /// Neither side has the line as often as the result.
+    /// Whether the result has the line more often than either side.
     fn is_new(&self) -> bool {
         let [ancestor, fork, upstream, result] = self.0;
         result > ancestor.max(fork).max(upstream)
     }
 }
 
-/// Adds one line to the facts. Says whether an added line is gone.
+/// Adds one line to the facts. Returns whether an added line is missing.
 fn note(facts: &mut LineFacts, line: &[u8], count: &Count) -> bool {
     let [ancestor, fork, upstream, result] = count.0;
     if fork < ancestor {
@@ -122,7 +117,7 @@ fn note(facts: &mut LineFacts, line: &[u8], count: &Count) -> bool {
     }
     let added = fork - ancestor;
     let in_both = added.min(upstream.saturating_sub(ancestor));
-    // What both have and the result has not is lost all the same.
+    // Lines of both sides that the result lacks are lost as well.
     let shared = in_both - in_both.min(upstream.saturating_sub(result));
     let own = added - shared;
     let held = own.min(result.saturating_sub(upstream));
@@ -137,7 +132,7 @@ fn note(facts: &mut LineFacts, line: &[u8], count: &Count) -> bool {
     own > held && held + shared == 0
 }
 
-/// Looks for likenesses of what is gone among the lines that only the result has.
+/// Sorts missing lines into adapted ones, which resemble a new line of the result, and lost ones.
 fn sort_out_gone(facts: &mut LineFacts, gone: &[&[u8]], counts: &BTreeMap<&[u8], Count>) {
     let new = counts.iter().filter(|(_, count)| count.is_new()).map(|(line, _)| words_of(line));
     let new: Vec<_> = new.take(MOST_COMPARED).collect();
@@ -149,7 +144,7 @@ fn sort_out_gone(facts: &mut LineFacts, gone: &[&[u8]], counts: &BTreeMap<&[u8],
     }
 }
 
-/// Half of the words of both are the same ones.
+/// Whether half of the words of both lines are the same.
 fn are_alike(one: &BTreeSet<&[u8]>, other: &BTreeSet<&[u8]>) -> bool {
     let common = one.intersection(other).count();
     common > 0 && 4 * common >= one.len() + other.len()
@@ -163,7 +158,7 @@ fn has_words(line: &[u8]) -> bool {
     line.iter().copied().any(is_of_word)
 }
 
-/// Bytes beyond ASCII are letters of some script.
+/// Bytes beyond ASCII are parts of letters.
 fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }

@@ -1,12 +1,11 @@
-//! The fork contract: an account of everything that was the fork's, commit by commit and path by path.
+//! The fork contract: an account of every commit and path that the fork changed.
 //!
-//! [`observe_contract`] gathers the facts from a repository of ours, [`judge_contract`] decides from them alone, and
-//! [`render_contract`] says it to people. Only the trees and commits are believed, never what somebody says of them.
+//! [`observe_contract`] gathers facts from the host's repository, [`judge_contract`] decides from them alone, and
+//! [`render_contract`] prints the account. Only trees and commits count, never what an agent reports about them.
 
 mod judge;
 mod lines;
 mod observe;
-mod protect;
 mod render;
 
 use std::collections::BTreeSet;
@@ -19,25 +18,24 @@ use crate::path::TreePath;
 pub use judge::judge_contract;
 pub use lines::{LineFacts, LineId, Versions, count_lines};
 pub use observe::{ContractBounds, ContractEnds, observe_contract};
-pub use protect::Protected;
 pub use render::{ContractFormat, render_contract};
 
-/// What became of a piece of the fork's work.
+/// Status of a change of the fork in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContractStatus {
     /// It is in the result.
     Kept,
-    /// Upstream has it now.
+    /// Upstream has the same change.
     Superseded,
-    /// Some of it is in the result, or something like it.
+    /// Part of it, or an adapted form, is in the result.
     Changed,
-    /// It is gone.
+    /// It is not in the result.
     Lost,
 }
 
 impl ContractStatus {
-    /// In one word.
+    /// Word for a table.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,48 +50,48 @@ impl ContractStatus {
 /// The account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
-    /// Every commit that only the fork has, merges left out, newest first.
+    /// Commits that only the fork has, without merges, newest first.
     pub commits: Vec<CommitAccount>,
-    /// How many older commits were too many to account for one by one; their paths are accounted for.
+    /// Number of older commits beyond the limit. Their paths are accounted for.
     #[serde(default)]
     pub commits_left_off: usize,
-    /// Every path that the fork changed, and every protected one that the result changed.
+    /// Paths that the fork changed, and protected paths that the result changed.
     pub paths: Vec<PathAccount>,
-    /// Something of the fork's is gone.
+    /// Whether any commit or path is lost.
     pub lost: bool,
 }
 
-/// What became of a commit.
+/// Status of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitAccount {
     /// Its id.
     pub sha: Sha,
     /// The first line of its message.
     pub subject: String,
-    /// What became of it.
+    /// Its status.
     pub state: ContractStatus,
-    /// A commit that makes the same change: upstream's, or the one that the result has in its place.
+    /// A commit with the same change: upstream's, or its replacement in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<Sha>,
 }
 
-/// What became of the fork's changes to a path.
+/// Status of the fork's changes to a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathAccount {
-    /// The path, as the fork has or had it.
+    /// Path in the fork.
     pub path: TreePath,
-    /// What became of it.
+    /// Its status.
     pub state: ContractStatus,
-    /// Why, in a few words.
+    /// Reason.
     pub detail: String,
 }
 
-/// What the account is made from.
+/// Facts behind the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContractFacts {
     /// The fork's commits, newest first.
     pub commits: Vec<ForkCommit>,
-    /// How many more there are.
+    /// Number of commits beyond the limit.
     pub commits_left_off: usize,
     /// The paths, sorted.
     pub paths: Vec<PathFacts>,
@@ -110,13 +108,13 @@ pub struct ForkCommit {
     pub paths: BTreeSet<TreePath>,
     /// The lines that it added.
     pub added: BTreeSet<LineId>,
-    /// A commit of upstream's that makes the same change.
+    /// Upstream's commit with the same change.
     pub upstream_twin: Option<Sha>,
-    /// A commit new in the result that makes the same change.
+    /// New commit of the result with the same change.
     pub result_twin: Option<Sha>,
 }
 
-/// A thing at a path.
+/// Mode and object of a path in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathEntry {
     /// Its mode, such as `0o100644`.
@@ -125,37 +123,37 @@ pub struct PathEntry {
     pub id: Sha,
 }
 
-/// A path that the fork changed: what it is in each of four trees.
+/// A path that the fork changed, with its entry in each of four trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFacts {
-    /// The path, as the fork has or had it.
+    /// Path in the fork.
     pub path: TreePath,
-    /// Where fork and upstream parted, under the name it had there.
+    /// Entry in the merge base, under its name there.
     pub ancestor: Option<PathEntry>,
-    /// In the fork.
+    /// Entry in the fork.
     pub fork: Option<PathEntry>,
-    /// In upstream, under whatever name.
+    /// Entry in upstream, under its name there.
     pub upstream: Option<PathEntry>,
-    /// In the result, under whatever name.
+    /// Entry in the result, under its name there.
     pub result: Option<PathEntry>,
-    /// The name in the result, if it is another one.
+    /// Name in the result, if it differs.
     pub moved_to: Option<TreePath>,
-    /// Whether its fork version must survive.
+    /// Whether the fork's version must survive.
     pub protected: bool,
-    /// What became of its lines.
+    /// Comparison of its lines.
     pub lines: LineEvidence,
 }
 
-/// Whether lines could be compared.
+/// Comparison of the lines of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LineEvidence {
-    /// There was no need.
+    /// Not needed.
     #[default]
     NotNeeded,
-    /// It has no lines: binary, a link, another repository.
+    /// No lines: a binary file, a link or a submodule.
     NoLines,
-    /// It is larger than we compare.
+    /// Too large.
     TooLarge,
-    /// They were counted.
+    /// Counted.
     Counted(LineFacts),
 }

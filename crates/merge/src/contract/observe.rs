@@ -1,43 +1,43 @@
-//! The facts of the contract, gathered with few questions however many paths there are.
+//! Gathers the facts of the contract, with a constant number of git calls.
 //!
-//! Three lists of differing paths give what each path is in all four trees. Contents are read only where the result
-//! is not simply the fork's, and patches only of those commits that touch the same paths as a commit of the fork.
+//! Three lists of changed paths give the entries of each path in all four trees. Contents are read only where the result
+//! differs from the fork, and patches only of commits that touch the same paths as a commit of the fork.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::git::{ChangedEntry, CommitPatch, EntryStatus, GitError, Rename, SealedRepo};
 use model::id::Sha;
 
-use super::lines::is_text;
 use super::{
-    ContractFacts, ForkCommit, LineEvidence, LineId, PathEntry, PathFacts, Protected, Versions,
-    count_lines,
+    ContractFacts, ForkCommit, LineEvidence, LineId, PathEntry, PathFacts, Versions, count_lines,
 };
 use crate::path::TreePath;
+use crate::pattern::PathPatterns;
+use crate::three::text::is_text;
 
-/// The four commits that an account is about.
+/// The four commits of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractEnds {
-    /// Where fork and upstream parted.
+    /// Merge base of fork and upstream.
     pub merge_base: Sha,
-    /// The fork, before.
+    /// The fork's commit.
     pub base: Sha,
-    /// What was integrated.
+    /// Upstream's commit.
     pub upstream: Sha,
     /// The result.
     pub tip: Sha,
 }
 
-/// How far we go.
+/// Limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractBounds {
-    /// Bytes of a file whose lines are counted.
+    /// Largest file whose lines are counted, in bytes.
     pub file_bytes: usize,
-    /// Commits of the fork that are accounted for one by one.
+    /// Most commits of the fork that get a status of their own.
     pub commits: usize,
-    /// Commits of upstream, and of the result, among which the same change is sought.
+    /// Most commits of upstream, and of the result, that are searched for the same change.
     pub twins: usize,
-    /// Bytes of patches that are read of either.
+    /// Most bytes of patches that are read of either.
     pub patch_bytes: usize,
 }
 
@@ -47,7 +47,7 @@ impl Default for ContractBounds {
     }
 }
 
-/// Paths whose contents are held at once.
+/// Paths whose contents are in memory at once.
 const CHUNK: usize = 500;
 
 const MODE_KIND: u32 = 0o170_000;
@@ -57,7 +57,7 @@ const MODE_FILE: u32 = 0o100_000;
 pub async fn observe_contract(
     repo: &SealedRepo,
     ends: &ContractEnds,
-    protected: &Protected,
+    protected: &PathPatterns,
     bounds: ContractBounds,
 ) -> Result<ContractFacts, GitError> {
     let changes = observe_changes(repo, ends).await?;
@@ -72,7 +72,7 @@ pub async fn observe_contract(
 type ByPath = BTreeMap<Vec<u8>, ChangedEntry>;
 type Moves = BTreeMap<Vec<u8>, Rename>;
 
-/// What differs between the four trees.
+/// Differences between the four trees.
 struct Changes {
     fork: ByPath,
     upstream: ByPath,
@@ -116,13 +116,13 @@ async fn observe_diff(
 }
 
 impl Changes {
-    fn path_facts(&self, protected: &Protected) -> Vec<PathFacts> {
+    fn path_facts(&self, protected: &PathPatterns) -> Vec<PathFacts> {
         let changed = self.fork.values().map(|change| self.changed_path(change, protected));
         // A protected path need not be one that the fork ever changed.
         let guarded = self.result.values().filter(|change| {
             change.old.is_some()
                 && !self.fork.contains_key(&change.path)
-                && protected.covers(&change.path)
+                && protected.matches(&change.path)
         });
         let mut paths: Vec<_> =
             changed.chain(guarded.map(|change| self.guarded_path(change))).collect();
@@ -130,7 +130,7 @@ impl Changes {
         paths
     }
 
-    fn changed_path(&self, change: &ChangedEntry, protected: &Protected) -> PathFacts {
+    fn changed_path(&self, change: &ChangedEntry, protected: &PathPatterns) -> PathFacts {
         let path = &change.path;
         let old_name = self.fork_moves.get(path).unwrap_or(path);
         let ancestor = match self.fork.get(old_name) {
@@ -146,7 +146,7 @@ impl Changes {
             fork,
             result,
             moved_to,
-            protected: protected.covers(path),
+            protected: protected.matches(path),
             lines: LineEvidence::NotNeeded,
         }
     }
@@ -174,7 +174,7 @@ impl Changes {
         }
     }
 
-    /// A file that the fork deleted is back also when it is back under a name that upstream gave it.
+    /// A deleted file that is back under upstream's new name is back as well.
     fn in_result(
         &self,
         path: &[u8],
@@ -212,7 +212,7 @@ fn renamed_entry(rename: &Rename) -> PathEntry {
     PathEntry { mode: rename.mode, id: rename.id.clone() }
 }
 
-/// Counts lines where whole files do not tell enough.
+/// Counts lines where comparing whole files is not enough.
 async fn compare_lines(
     repo: &SealedRepo,
     paths: &mut [PathFacts],
@@ -339,8 +339,7 @@ async fn patches_of(
     Ok(patches.into_iter().map(|patch| (patch.sha.clone(), patch)).collect())
 }
 
-/// The commits by the id of their change, among those that touch exactly the paths of some commit of the fork: no
-/// other can make the same change.
+/// Commits by patch id. Only commits that touch exactly the paths of a commit of the fork can make the same change.
 async fn twins(
     repo: &SealedRepo,
     commits: &[Sha],

@@ -1,22 +1,22 @@
-//! The account in words: a table for a pull request, lines for a terminal.
+//! Renders the account: a table for a pull request, lines for a terminal.
 
 use model::escape::escape_line;
 
 use super::{Contract, ContractStatus};
 
-/// Rows beyond this many are only counted.
+/// Most rows; further ones are only counted.
 const MOST_ROWS: usize = 40;
 
-/// Who reads it.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContractFormat {
-    /// A pull request.
+    /// For a pull request.
     Markdown,
-    /// A terminal.
+    /// For a terminal.
     Plain,
 }
 
-/// Says what became of the fork's work: the sum first, then everything that is not simply kept, the worst first.
+/// Renders the account: totals first, then everything that is not kept, worst first.
 #[must_use]
 pub fn render_contract(contract: &Contract, format: ContractFormat) -> String {
     let mut text = match format {
@@ -114,12 +114,12 @@ fn render_row(row: &ContractRow, format: ContractFormat) -> String {
     }
 }
 
-/// Text of others in a table: nothing in it may end the cell, name a person or make a link.
+/// Quotes untrusted text for a table cell: it must not end the cell, mention a person or make a link.
 fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'").replace('|', "\\|"))
 }
 
-/// A sentence of ours, which may contain a path of others.
+/// Escapes a sentence that may contain an untrusted path.
 fn cell(text: &str) -> String {
     let is_markup = |c: char| "|`*_[]<>@#\\&!".contains(c);
     text.chars().flat_map(|c| is_markup(c).then_some('\\').into_iter().chain([c])).collect()

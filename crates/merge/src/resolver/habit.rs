@@ -123,6 +123,15 @@ mod tests {
     }
 
     #[test]
+    fn habits_that_an_older_version_saved_are_read() {
+        let text = r#"{"places":{"content":{"all":1.0,"each":{"ours":1.0}}}}"#;
+        let habits: Habits = serde_json::from_str(text).unwrap();
+        let likelihood =
+            |habits: &Habits| habits.likelihood(&scope_keys("content", "a"), Resolution::Ours, 0.3);
+        assert!(likelihood(&habits) > likelihood(&Habits::default()));
+    }
+
+    #[test]
     fn a_file_without_a_dot_is_a_kind_of_its_own() {
         assert_eq!(file_kind("a.b/Makefile"), "Makefile");
         assert_eq!(file_kind("a/.gitignore"), ".gitignore");

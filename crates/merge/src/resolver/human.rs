@@ -1,4 +1,4 @@
-//! What people made of a conflict, read off the file that they committed.
+//! How people resolved a past conflict, read from the file they committed.
 
 use std::ops::Range;
 
@@ -9,19 +9,19 @@ use super::habit::Resolution;
 use super::hunk::{FilePiece, join};
 use crate::three::text::{bare, is_text, lines};
 
-/// What people committed at the path of a dispute.
+/// How people resolved a conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HumanResolution {
-    /// Which side it is, if it is one.
+    /// Resolution of the whole file.
     pub choice: Resolution,
-    /// The content, unless there is none or it is larger than we read.
+    /// Committed content; `None` if the file was deleted or is too large.
     pub bytes: Option<Vec<u8>>,
-    /// What they put where each hunk was; none where that cannot be told.
+    /// Text in place of each hunk; `None` where it could not be located.
     pub hunks: Vec<Option<Vec<u8>>>,
 }
 
 impl HumanResolution {
-    /// Reads it off the entry and the content that their commit has at the path.
+    /// Reads the resolution from the entry and content in the merge commit.
     #[must_use]
     pub fn of(conflict: &FileConflict, entry: Option<&TreeEntry>, bytes: Option<Vec<u8>>) -> Self {
         let is = |side: &Option<FileVersion>| {
@@ -42,7 +42,7 @@ impl HumanResolution {
         Self { choice, bytes, hunks }
     }
 
-    /// Compares a file that was resolved hunk by hunk.
+    /// Compares with answers for each hunk.
     #[must_use]
     pub fn agree_with_hunks(&self, conflict: &FileConflict, answers: &[&[u8]]) -> Agreement {
         let result = join(&conflict.pieces, answers.iter().copied());
@@ -57,28 +57,28 @@ impl HumanResolution {
     }
 }
 
-/// How a result compares with what people committed.
+/// Comparison of a result with the committed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The same bytes, or both deleted it.
+    /// Same bytes, or deleted in both.
     Exact,
-    /// The same but for whitespace.
+    /// Same except for whitespace.
     Spaces,
-    /// Every hunk is the same; people also edited elsewhere in the file.
+    /// Same in every hunk; people also changed the file elsewhere.
     Hunks,
-    /// It differs, or nobody can tell.
+    /// Different, or not comparable.
     No,
 }
 
 impl Agreement {
-    /// Whether it counts as agreement.
+    /// Whether this counts as the same resolution.
     #[must_use]
     pub fn holds(self) -> bool {
         self != Self::No
     }
 }
 
-/// Compares a whole file; none is a file that is gone.
+/// Compares a whole file; `None` is a deleted file.
 #[must_use]
 pub fn compare(result: Option<&[u8]>, human: Option<&[u8]>) -> Agreement {
     match (result, human) {
@@ -89,9 +89,9 @@ pub fn compare(result: Option<&[u8]>, human: Option<&[u8]>) -> Agreement {
     }
 }
 
-/// How many lines around a hunk are tried to find its place.
+/// Numbers of context lines that are tried to locate a hunk.
 const CONTEXT: [usize; 4] = [8, 3, 2, 1];
-/// How many lines more than all sides together an answer may have.
+/// Lines that an answer may have beyond those of all versions together.
 const SLACK: usize = 30;
 
 /// What people put where each hunk was; none where that cannot be told.
@@ -119,7 +119,7 @@ fn merged(pieces: &[FilePiece], at: usize) -> &[u8] {
     }
 }
 
-/// Between the end of what comes before and the start of what comes after.
+/// Locates the range between the context before and the context after a hunk.
 fn place(
     file: &[&[u8]],
     before: &[u8],

@@ -1,4 +1,4 @@
-//! What a fork's past teaches: habits, memory and the record of the rungs. It grows merge by merge.
+//! Values learned from a fork's merges: habits, known hunks and the precision of each answer class.
 
 use std::collections::BTreeMap;
 
@@ -16,36 +16,36 @@ use super::scorer::{ScoredConflict, choice_of, hunk_scope_keys, kind_of};
 use super::table::Table;
 use crate::three::text::bare;
 
-/// What is known about a fork.
+/// Values learned from a fork's merges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Knowledge {
-    /// What its people do with whole files.
+    /// How people resolved whole files.
     pub files: Habits,
-    /// What they do with hunks.
+    /// How people resolved hunks.
     pub hunks: Habits,
-    /// What they did with hunks that may come again.
+    /// Resolutions of single hunks, in case the same or a similar hunk conflicts again.
     pub memory: HunkMemory,
-    /// What was done where, for people and agents to read.
+    /// Latest resolutions by path and folder, for the briefs.
     pub nearby: Nearby,
-    /// How the rungs did.
+    /// Measured precision of each answer class.
     pub record: PrecisionRecord,
-    /// How many merges it comes from.
+    /// Number of merges learned from.
     pub merges: usize,
 }
 
-/// A dispute that people resolved, and what the ladder had to say before it knew.
+/// A past conflict: how people resolved it, and the resolver's answers from before it learned that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayedConflict {
-    /// The dispute.
+    /// The conflict.
     pub conflict: FileConflict,
-    /// What people did.
+    /// How people resolved it.
     pub human: HumanResolution,
-    /// What would have been said.
+    /// The resolver's answers.
     pub scored: ScoredConflict,
 }
 
 impl Knowledge {
-    /// Learns from a merge, after all of it was weighed: no file of a merge may help another one.
+    /// Learns from a merge after all of its conflicts were scored, so that no file helps to answer another one of the same merge.
     pub fn learn(&mut self, table: &Table, merge: &Sha, replayed: &[ReplayedConflict]) {
         let mut lessons = Vec::new();
         for one in replayed {
@@ -81,7 +81,7 @@ impl Knowledge {
     }
 }
 
-/// What people chose for the hunks of a file, counted.
+/// Counts how people resolved the hunks of a file.
 fn chosen(replayed: &ReplayedConflict) -> BTreeMap<Resolution, usize> {
     let ReplayedConflict { conflict, human, scored } = replayed;
     let mut counts = BTreeMap::new();
@@ -93,12 +93,12 @@ fn chosen(replayed: &ReplayedConflict) -> BTreeMap<Resolution, usize> {
     counts
 }
 
-/// What is left in a file when somebody forgot to decide.
+/// Whether conflict markers were committed by mistake.
 fn has_markers(text: &[u8]) -> bool {
     super::gate::markers(text) > 0
 }
 
-/// Every answer that was given is right or wrong.
+/// One lesson for each answer: right or wrong.
 fn lessons_of(replayed: &ReplayedConflict) -> Vec<Lesson> {
     let ReplayedConflict { conflict, human, scored } = replayed;
     let path = conflict.path.to_string();
@@ -122,7 +122,7 @@ fn lessons_of(replayed: &ReplayedConflict) -> Vec<Lesson> {
 }
 
 impl HumanResolution {
-    /// Whether a choice for the whole file comes to the same.
+    /// Whether this resolution of the whole file gives the same content, ignoring whitespace.
     #[must_use]
     pub fn agree_with_choice(&self, conflict: &FileConflict, choice: Resolution) -> bool {
         if self.choice == choice {

@@ -1,4 +1,4 @@
-//! What was resolved before: hunks that are known, and hunks much like known ones.
+//! Resolutions of earlier hunks, looked up by the same or a similar hunk.
 
 use std::collections::BTreeMap;
 
@@ -9,60 +9,60 @@ use super::habit::Resolution;
 use super::hunk::Hunk;
 use crate::three::text::{bare, bare_lines};
 
-/// The texts that people wrote where all three sides were the same; longer ones are not kept.
+/// Longest text that is kept for a hunk.
 const TEXT_CAP: usize = 64 << 10;
 
-/// What a fork's people made of hunks.
+/// Resolutions of hunks in one fork.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HunkMemory {
     texts: BTreeMap<HunkKey, KnownText>,
     choices: BTreeMap<HunkKey, KnownChoice>,
 }
 
-/// Enough of a hash that nobody can make another hunk look like a known one.
+/// Truncated SHA-256 (16 bytes), long enough to rule out forged matches.
 type HunkKey = String;
 
-/// The text that a hunk was replaced by.
+/// Text that replaced a hunk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownText {
     /// The text.
     #[serde(with = "lossless")]
     pub text: Vec<u8>,
-    /// How many times in a row.
+    /// Times in a row.
     pub times: u32,
-    /// The last merge in which it was.
+    /// Latest merge with it.
     pub merge: Sha,
 }
 
-/// What was chosen for hunks of a kind.
+/// Resolution of similar hunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownChoice {
-    /// The choice.
+    /// The resolution.
     pub choice: Resolution,
-    /// How many times in a row.
+    /// Times in a row.
     pub times: u32,
-    /// The last merge in which it was made.
+    /// Latest merge with it.
     pub merge: Sha,
 }
 
-/// In what a hunk is like a known one.
+/// Similarity of a hunk to a known one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likeness {
-    /// All sides, but for numbers.
+    /// All versions are the same except for numbers.
     Numbers,
-    /// The fork's side and the ancestor's.
+    /// The fork's version and the ancestor's are the same.
     Patch,
-    /// The fork's side, in the same file.
+    /// The fork's version is the same, in the same file.
     Ours,
-    /// Upstream's side.
+    /// Upstream's version is the same.
     Theirs,
 }
 
 impl Likeness {
-    /// All of them.
+    /// All similarities.
     pub const ALL: [Self; 4] = [Self::Numbers, Self::Patch, Self::Ours, Self::Theirs];
 
-    /// In a word.
+    /// Name in answer classes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,20 +75,19 @@ impl Likeness {
 }
 
 impl HunkMemory {
-    /// What the very same hunk was replaced by, wherever it was.
+    /// Text that replaced the same hunk, in any file.
     #[must_use]
     pub fn text(&self, hunk: &Hunk) -> Option<&KnownText> {
         self.texts.get(&key_of_all(hunk))
     }
 
-    /// What was chosen for a hunk that is like this one.
+    /// Resolution of a similar hunk.
     #[must_use]
     pub fn choice(&self, hunk: &Hunk, path: &str, likeness: Likeness) -> Option<&KnownChoice> {
         self.choices.get(&key_of(hunk, path, likeness))
     }
 
-    /// Whether people wrote something of their own when a hunk like this one was last before them: no answer that is
-    /// made of the sides alone would have been theirs.
+    /// Whether people wrote a new text for the latest similar hunk. Answers made from the two sides alone are doubtful then.
     #[must_use]
     pub fn was_rewritten(&self, hunk: &Hunk, path: &str) -> bool {
         [Likeness::Numbers, Likeness::Patch, Likeness::Ours].into_iter().any(|likeness| {
@@ -97,7 +96,7 @@ impl HunkMemory {
         })
     }
 
-    /// Takes note of what people made of a hunk.
+    /// Stores how people resolved a hunk.
     pub fn learn(
         &mut self,
         hunk: &Hunk,
@@ -143,7 +142,7 @@ fn key_of(hunk: &Hunk, path: &str, likeness: Likeness) -> HunkKey {
     }
 }
 
-/// Numbers and versions all look the same.
+/// Replaces numbers and versions with `0`.
 fn without_numbers(text: &[u8]) -> Vec<u8> {
     let mut kept: Vec<u8> = Vec::with_capacity(text.len());
     for &byte in text {
@@ -167,7 +166,7 @@ fn hash(name: &str, parts: &[Vec<u8>]) -> HunkKey {
     model::digest::short_sha256(&bytes, 16)
 }
 
-/// Bytes as text whose letters are the bytes: what is no UTF-8 comes back as it was.
+/// Bytes as text, one character for each byte, so that bytes that are not UTF-8 survive.
 mod lossless {
     use serde::{Deserialize, Deserializer, Serializer};
 

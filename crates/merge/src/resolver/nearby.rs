@@ -1,4 +1,4 @@
-//! What earlier merges did nearby: at the same path, and else in the same folder, for whoever resolves what is left.
+//! Earlier resolutions at the same path, or else in the same folder, for the briefs of open conflicts.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 use super::habit::Resolution;
 use crate::path::TreePath;
 
-/// How a file was resolved in an earlier merge.
+/// Resolution of a file in an earlier merge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierResolution {
     /// The merge.
     pub merge: Sha,
-    /// Where.
+    /// The file.
     pub path: TreePath,
-    /// What became of the file.
+    /// Resolution of the whole file.
     pub choice: Resolution,
-    /// What became of its hunks, counted; nothing where that could not be told.
+    /// Resolutions of its hunks, counted; empty where they could not be determined.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hunks: BTreeMap<Resolution, usize>,
 }
 
-/// The newest settlements at each path and in each folder.
+/// Latest resolutions by path and by folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nearby {
     paths: BTreeMap<String, Vec<EarlierResolution>>,
     folders: BTreeMap<String, Vec<EarlierResolution>>,
 }
 
-/// So many are kept of each. A merge with a hundred thousand conflicts asks as often, so there is nothing to search.
+/// Resolutions kept for each key. A merge may have a hundred thousand conflicts, so a lookup must not search.
 const KEPT: usize = 3;
 
 impl Nearby {
-    /// Takes note of a file. Merges come in their order.
+    /// Adds a resolution. Merges must be added oldest first.
     pub fn learn(&mut self, earlier: &EarlierResolution) {
         let path = earlier.path.to_string();
         let folder = folder_of(&path).to_owned();
@@ -44,7 +44,7 @@ impl Nearby {
         }
     }
 
-    /// What was done at a path, newest first; where nothing was, what was done in its folder.
+    /// Resolutions at a path, newest first; without any, those in its folder.
     #[must_use]
     pub fn near(&self, path: &str) -> &[EarlierResolution] {
         let here = self.paths.get(path).or_else(|| self.folders.get(folder_of(path)));

@@ -1,4 +1,4 @@
-//! Earned trust: how often answers of a grade were what people committed, in this fork.
+//! Measured precision: how often answers of a class were what people committed in this fork.
 
 use std::collections::BTreeMap;
 
@@ -8,66 +8,65 @@ use super::answer_class::AnswerClass;
 use super::habit::file_kind;
 use super::table::Table;
 
-/// The record of a fork: of grades, of grades in one kind of file, of families of grades, and of ways to an answer at one
-/// path.
+/// Tallies of a fork: by class, by class in one kind of file, by family of classes, and by method at one path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PrecisionRecord {
     tallies: BTreeMap<String, PrecisionTally>,
 }
 
-/// How often something was right. Old cases fade.
+/// How often answers were right. Old cases fade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PrecisionTally {
-    /// Cases.
+    /// Number of cases.
     pub cases: f64,
-    /// Those in which people did the same.
+    /// Cases in which people committed the same.
     pub agreed: f64,
-    /// Those in which they would have, if this fork were like others.
+    /// Cases expected to agree by the values of other forks.
     pub expected: f64,
 }
 
-/// A lesson: an answer of a grade was right or not.
+/// An answer of a past merge that was right or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lesson {
-    /// The grade.
+    /// Class of the answer.
     pub answer_class: AnswerClass,
     /// The file.
     pub path: String,
-    /// Whether people did the same.
+    /// Whether people committed the same.
     pub agreed: bool,
 }
 
-/// So many cases of other forks count beside a fork's own.
+/// Weight of other forks, in cases, beside this fork's own.
 const TABLE_WEIGHT: f64 = 8.0;
-/// So many cases of all files count beside those in one kind of file.
+/// Weight of all files, in cases, beside one kind of file.
 const FORK_WEIGHT: f64 = 6.0;
-/// So many cases must speak before a family is believed to be different here.
+/// Weight of the expectation, in cases, for a family.
 const FAMILY_WEIGHT: f64 = 6.0;
-/// The same for a way to an answer at one path.
+/// The same for a method at one path.
 const PATH_WEIGHT: f64 = 2.0;
-/// What is left of old cases when a new merge has some.
+/// Factor by which old cases fade with each new merge that has cases.
 const FADING: f64 = 0.985;
-/// The same at one path, of which there are fewer.
+/// The same at one path, where cases are fewer.
 const PATH_FADING: f64 = 0.8;
-/// One merge with a thousand files is one decision of its makers, not a thousand.
+/// Most cases that one merge counts for: a merge with a thousand files is one decision of its author.
 const MERGE_CAP: f64 = 4.0;
 const PATH_CAP: f64 = 3.0;
 
 impl PrecisionRecord {
-    /// How likely an answer is what people would commit.
+    /// Estimated precision of an answer at a path.
     #[must_use]
     pub fn confidence(&self, table: &Table, answer_class: &AnswerClass, path: &str) -> f64 {
-        // What the table says, moved by how this fork differs from others in grades of the same family.
+        // The table's value, adjusted by how this fork differs from others in the same family.
         let expected =
             self.tally(&family_key(answer_class)).moves(table.prior(answer_class), FAMILY_WEIGHT);
         let here = self.tally(&answer_class.name).mixed(expected, TABLE_WEIGHT);
         let in_kind =
             self.tally(&in_kind(&answer_class.name, file_kind(path))).mixed(here, FORK_WEIGHT);
-        // People who did otherwise at this very path often do so again.
+        // People who resolved this path differently often do so again.
         self.tally(&at_path(answer_class, path)).moves(in_kind, PATH_WEIGHT)
     }
 
-    /// Takes in the lessons of one merge.
+    /// Adds the lessons of one merge.
     pub fn learn(&mut self, table: &Table, lessons: &[Lesson]) {
         let mut news: BTreeMap<String, PrecisionTally> = BTreeMap::new();
         for Lesson { answer_class, path, agreed } in lessons {
@@ -101,14 +100,14 @@ impl PrecisionRecord {
         }
     }
 
-    /// What answers of a grade are worth here, whatever the kind of file; the grade is named as in [`grades`](Self::grades).
+    /// Precision of a class in all files; the name is one of [`answer_classes`](Self::answer_classes).
     #[must_use]
     pub fn precision(&self, table: &Table, answer_class: &str) -> f64 {
         let elsewhere = table.answer_classes.get(answer_class).copied().unwrap_or(0.5);
         self.tally(answer_class).mixed(elsewhere, TABLE_WEIGHT)
     }
 
-    /// The tallies of whole grades, for people.
+    /// Tallies of whole classes, for `forklift trust`.
     pub fn answer_classes(&self) -> impl Iterator<Item = (&str, &PrecisionTally)> {
         let is_class = |key: &str| {
             !key.starts_with(FAMILY) && !key.starts_with(AT_PATH) && !key.contains(IN_KIND)
@@ -141,7 +140,7 @@ fn at_path(answer_class: &AnswerClass, path: &str) -> String {
 }
 
 impl PrecisionTally {
-    /// What was believed, moved by how much more or less often than expected it held.
+    /// `belief`, moved by how much more or less often than expected the answers agreed.
     fn moves(self, belief: f64, weight: f64) -> f64 {
         if self.cases == 0.0 {
             return belief;
@@ -151,13 +150,13 @@ impl PrecisionTally {
         logistic(log_odds(belief) + log_odds(found) - log_odds(expected))
     }
 
-    /// The share of agreement, with what is believed anyway counting for some cases.
+    /// Share of agreement, with `belief` counted as `weight` cases.
     fn mixed(self, belief: f64, weight: f64) -> f64 {
         (self.agreed + weight * belief) / (self.cases + weight)
     }
 }
 
-/// Never quite certain, so that one surprise can still change a mind.
+/// Log-odds of a share, clamped so that a single case can still move it.
 pub(super) fn log_odds(share: f64) -> f64 {
     let share = share.clamp(0.005, 0.995);
     (share / (1.0 - share)).ln()

@@ -1,4 +1,4 @@
-//! The past, merge by merge: each is tried as if it were new, compared with what people committed, then learned from.
+//! Replay of one past merge: scored as if it were new, compared with what people committed, then learned from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -14,25 +14,25 @@ use super::knowledge::{Knowledge, ReplayedConflict};
 use super::scorer::Scorer;
 use super::table::Table;
 
-/// A merge with more conflicts teaches nothing that fewer would not, and takes minutes.
+/// Most conflicts of a merge that is replayed. Larger merges take minutes and teach nothing more.
 pub const CONFLICTS_CAP: usize = 80;
 
-/// What a past merge looked like before and after people.
+/// Conflicts of a past merge and how people resolved them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeFacts {
-    /// The conflicts and what people did about them.
+    /// The conflicts and their resolutions.
     pub conflicts: Vec<(FileConflict, HumanResolution)>,
-    /// How many conflicts there were; with more than [`CONFLICTS_CAP`], none of them was looked at.
+    /// Number of conflicts. With more than [`CONFLICTS_CAP`] none of them is read.
     pub conflict_count: usize,
-    /// Whether people left it at one side, without even what git could merge; then none of them was looked at either.
+    /// Whether the result is one side, without even the changes that git could merge. Then none of them is read.
     pub is_one_sided: bool,
-    /// How long git took for the merge itself.
+    /// Time that git took for the merge.
     pub merge_time: Duration,
-    /// How long it took to read the conflicts.
+    /// Time that reading the conflicts took.
     pub read_time: Duration,
 }
 
-/// Merges again what people merged, and reads what they made of it.
+/// Repeats a past merge and reads how people resolved it.
 pub async fn observe_merge(repo: &SealedRepo, merge: &PastMerge) -> Result<MergeFacts, GitError> {
     let started = Instant::now();
     let merged = repo.merge_tree(&merge.ours, &merge.theirs).await?;
@@ -55,7 +55,7 @@ pub async fn observe_merge(repo: &SealedRepo, merge: &PastMerge) -> Result<Merge
     Ok(MergeFacts { conflicts, conflict_count, is_one_sided, merge_time, read_time })
 }
 
-/// Whether the result is one of the sides although git could merge something that is not in it.
+/// Whether the result is one of the sides although git could merge something else into it.
 async fn is_one_sided(
     repo: &SealedRepo,
     merge: &PastMerge,
@@ -100,7 +100,7 @@ async fn with_human_resolutions(
     Ok(conflicts.into_iter().map(resolve).collect())
 }
 
-/// Weighs a past merge with what was known before it, and learns from it.
+/// Scores a past merge with the knowledge from before it, then learns from it.
 pub fn replay_merge(
     table: &Table,
     knowledge: &mut Knowledge,
@@ -120,22 +120,22 @@ pub fn replay_merge(
     replayed
 }
 
-/// What came of trying past merges.
+/// Totals of replayed merges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayScore {
-    /// Merges that had conflicts.
+    /// Merges with conflicts.
     pub merges: usize,
-    /// Those of which every conflict was resolved.
+    /// Merges whose conflicts were all resolved.
     #[serde(alias = "merges_settled")]
     pub merges_resolved: usize,
-    /// Those that were resolved as people did it.
+    /// Merges that were resolved as people did.
     pub merges_agreed: usize,
-    /// Files that had conflicts.
+    /// Files in conflict.
     pub files: usize,
-    /// Those that were resolved.
+    /// Files that were resolved.
     #[serde(alias = "files_settled")]
     pub files_resolved: usize,
-    /// Those that were resolved as people did it.
+    /// Files that were resolved as people did.
     pub files_agreed: usize,
 }
 
@@ -158,7 +158,7 @@ impl ReplayScore {
         }
     }
 
-    /// The sum of two.
+    /// Sum of two totals.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -3,6 +3,7 @@
 //! All of it happens in memory and in the host's own repository. No hook, filter or merge driver of the fork runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use host::git::{GitError, NewEntry, SealedRepo, TreeEdit};
 use model::id::Sha;
@@ -60,6 +61,25 @@ pub struct ResolveOptions<'a> {
     /// Results of regeneration commands. A file with a `regenerate` rule that is missing here is taken from one side and
     /// listed in [`ResolvedMerge::regenerate`]; the caller runs its command and resolves again.
     pub regenerated: &'a RegeneratedFiles,
+}
+
+static NO_RULES: ResolveRules = ResolveRules::new();
+static NO_KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(Knowledge::default);
+static NOT_REGENERATED: RegeneratedFiles = RegeneratedFiles::new();
+
+impl ResolveOptions<'_> {
+    /// Options with this threshold and the shipped table, without rules, history or programs.
+    #[must_use]
+    pub fn at(trust: TrustThreshold) -> Self {
+        Self {
+            trust,
+            rules: &NO_RULES,
+            table: Table::shipped(),
+            knowledge: &NO_KNOWLEDGE,
+            structure: None,
+            regenerated: &NOT_REGENERATED,
+        }
+    }
 }
 
 /// A merge with its resolved and its open conflicts.

@@ -1,67 +1,73 @@
-//! What the fork's owner ruled about paths. A ruling outranks whatever was learned.
+//! The owner's rules for paths (`resolve:` in FORK.md). A rule outranks everything that was learned.
 
 use serde::{Deserialize, Serialize};
 
 use super::decide::TrustThreshold;
 use super::hunk::Side;
-use crate::contract::Protected;
+use crate::pattern::PathPatterns;
 
-/// What shall be done about conflicts at some paths.
+/// What to do about conflicts at matching paths.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PathRule {
     /// Take the fork's version.
     Ours,
     /// Take upstream's version.
     Theirs,
-    /// Act with another trust than elsewhere.
+    /// Use another trust threshold.
     Trust(TrustThreshold),
-    /// The file is made by a program: take a side, then run the command in a box.
+    /// Regenerate the file: take a side, then run the command in a box.
     Regenerate(Regenerate),
 }
 
-/// How a file is made anew.
+/// How a file is regenerated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Regenerate {
-    /// The side to start from.
+    /// Side to start from.
     pub from: Side,
-    /// The command, for the box.
+    /// Shell command that runs in the box.
     pub command: String,
 }
 
-/// The rulings of a fork; the first one of a kind that covers a path counts.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Rules of a fork. The first rule of a kind that matches a path counts.
+#[derive(Clone, Debug, Default)]
 pub struct ResolveRules {
-    rules: Vec<(Protected, PathRule)>,
+    rules: Vec<(PathPatterns, PathRule)>,
 }
 
 impl ResolveRules {
-    /// Adds a ruling for paths that match a pattern: a path, a folder, `*` inside a name, `**` for anything.
+    /// No rules.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { rules: Vec::new() }
+    }
+
+    /// Adds a rule for paths that match a gitignore-like pattern.
     #[must_use]
     pub fn with(mut self, pattern: &str, rule: PathRule) -> Self {
-        self.rules.push((Protected::new([pattern]), rule));
+        self.rules.push((PathPatterns::new([pattern]), rule));
         self
     }
 
-    /// The trust that counts at a path.
+    /// Trust threshold at a path.
     #[must_use]
     pub fn trust_at(&self, path: &[u8], usual: TrustThreshold) -> TrustThreshold {
-        let trust = self.covering(path).find_map(|rule| match rule {
+        let trust = self.matching(path).find_map(|rule| match rule {
             PathRule::Trust(trust) => Some(*trust),
             PathRule::Ours | PathRule::Theirs | PathRule::Regenerate(_) => None,
         });
         trust.unwrap_or(usual)
     }
 
-    /// The ruling that resolves a path, if there is one.
+    /// Rule that resolves conflicts at a path, if there is one.
     #[must_use]
     pub fn rule_at(&self, path: &[u8]) -> Option<&PathRule> {
-        self.covering(path).find(|rule| !matches!(rule, PathRule::Trust(_)))
+        self.matching(path).find(|rule| !matches!(rule, PathRule::Trust(_)))
     }
 
-    fn covering(&self, path: &[u8]) -> impl Iterator<Item = &PathRule> {
+    fn matching(&self, path: &[u8]) -> impl Iterator<Item = &PathRule> {
         let path = path.to_vec();
-        let covers = move |(pattern, _): &&(Protected, PathRule)| pattern.covers(&path);
-        self.rules.iter().filter(covers).map(|(_, rule)| rule)
+        let matches = move |(pattern, _): &&(PathPatterns, PathRule)| pattern.matches(&path);
+        self.rules.iter().filter(matches).map(|(_, rule)| rule)
     }
 }
 
@@ -70,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_ruling_that_covers_a_path_counts() {
+    fn the_first_rule_that_matches_a_path_counts() {
         let rules = ResolveRules::default()
             .with("docs/logo.svg", PathRule::Ours)
             .with("docs", PathRule::Theirs)

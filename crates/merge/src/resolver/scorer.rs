@@ -1,4 +1,4 @@
-//! All answers to a dispute, each with the confidence that it has earned. Pure.
+//! Collects all answers to a conflict and gives each a confidence. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,86 +16,86 @@ use super::table::{HUNK_FEATURES, TOKEN_FEATURES, Table, WHOLE_FEATURES, feature
 use crate::clean::ConflictKind;
 use crate::three::text::{bare, is_blank};
 
-/// What the ladder has to say about a dispute.
+/// A conflict with its answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScoredConflict {
-    /// The answer for the file as a whole.
+    /// Answer for the whole file.
     pub whole: Option<WholeFileAnswer>,
-    /// The hunks, in order.
+    /// Answers for each hunk, in order.
     pub hunks: Vec<ScoredHunk>,
-    /// The answer hunk by hunk, if there is one for each.
+    /// Answer made of the best answer for each hunk, if every hunk has one.
     pub by_hunks: Option<HunkwiseAnswer>,
 }
 
-/// One side for the whole file, or none.
+/// One side for the whole file, or its deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WholeFileAnswer {
-    /// What to take.
+    /// The resolution.
     pub choice: Resolution,
-    /// The grade of that.
+    /// Class of the answer.
     pub answer_class: AnswerClass,
-    /// What the grade is worth here.
+    /// Measured precision of the class in this fork.
     pub precision: f64,
-    /// What the confidence was made from.
+    /// Inputs of the confidence.
     pub features: [f64; WHOLE_FEATURES],
-    /// The confidence.
+    /// Confidence of the answer.
     pub confidence: f64,
 }
 
 /// A hunk and its answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredHunk {
-    /// What can be said about it without knowing the fork.
+    /// Answers and measures that do not depend on history.
     pub analysis: HunkAnalysis,
-    /// The answers.
+    /// All answers.
     pub candidates: Vec<CandidateAnswer>,
-    /// The one to be preferred, an index into the answers.
+    /// Index of the best answer.
     pub best: Option<usize>,
 }
 
-/// An answer to a hunk.
+/// An answer for a hunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateAnswer {
-    /// Its grade.
+    /// Class of the answer.
     pub answer_class: AnswerClass,
     /// The text.
     pub text: Vec<u8>,
-    /// What the grade is worth here.
+    /// Measured precision of the class in this fork.
     pub precision: f64,
-    /// The merge that it was learned from.
+    /// Merge that it was learned from.
     pub learned_from: Option<Sha>,
 }
 
-/// The best answers to all hunks, taken together.
+/// Confidence in the best answers for all hunks together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HunkwiseAnswer {
-    /// What the confidence was made from.
+    /// Inputs of the confidence.
     pub features: [f64; HUNK_FEATURES],
-    /// The confidence.
+    /// Confidence of the answer.
     pub confidence: f64,
 }
 
-/// Where the past and the shipped table are found.
+/// Scores answers with the shipped table and the fork's history.
 #[derive(Clone, Copy, Debug)]
 pub struct Scorer<'a> {
-    /// What other forks teach.
+    /// Shipped values, from other forks.
     pub table: &'a Table,
-    /// What this fork's past teaches.
+    /// Values learned from this fork's merges.
     pub knowledge: &'a Knowledge,
-    /// How many conflicts the merge has.
+    /// Number of conflicts in the merge.
     pub conflict_count: usize,
 }
 
 impl Scorer<'_> {
-    /// How many conflicts count. The table was made from merges that had at most so many; what it would say about larger
-    /// ones is no experience but a line drawn on, and it is upstream who decides how many there are.
+    /// Number of conflicts, capped at the most that merges behind the table had. Beyond that the fitted line would be
+    /// extrapolated, and upstream controls the number.
     fn counted_conflicts(&self) -> usize {
         self.conflict_count.min(CONFLICTS_CAP)
     }
 }
 
 impl Scorer<'_> {
-    /// Weighs all answers to a dispute.
+    /// Scores all answers to a conflict.
     #[must_use]
     pub fn score(&self, conflict: &FileConflict) -> ScoredConflict {
         if !is_resolvable(conflict) {
@@ -263,7 +263,7 @@ impl Scorer<'_> {
         answers.push((answer_class, text, None));
     }
 
-    /// The confidence in all best answers together: the weakest counts most, and whether others say something else.
+    /// Confidence in the best answers together. The weakest one and opposing answers count most.
     fn together(&self, hunks: &[ScoredHunk]) -> Option<HunkwiseAnswer> {
         let (mut weakest, mut product) = (1.0_f64, 1.0_f64);
         let (mut opposition, mut support) = (0.0_f64, usize::MAX);
@@ -296,7 +296,7 @@ impl Scorer<'_> {
 
 type Answer = (AnswerClass, Vec<u8>, Option<Sha>);
 
-/// Those who give the same answer.
+/// Candidates with the same text.
 #[derive(Default)]
 struct Voice {
     precision: f64,
@@ -315,8 +315,8 @@ fn voices(candidates: &[CandidateAnswer]) -> BTreeMap<Vec<u8>, Voice> {
     voices
 }
 
-/// Only what lies at its own path in the merged tree, and is a file on all sides, is resolved here. Links, other
-/// repositories and renames that went two ways are for somebody who can look around.
+/// Whether the resolver handles a conflict: regular files at one path only. Links, submodules and renames to two names
+/// need a person or an agent.
 pub(super) fn is_resolvable(conflict: &FileConflict) -> bool {
     let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
     let all_files = versions.into_iter().flatten().all(super::conflict::FileVersion::is_file);
@@ -338,7 +338,7 @@ pub(super) fn is_resolvable(conflict: &FileConflict) -> bool {
         }
 }
 
-/// The kind of conflict and the sides that have the file.
+/// Kind of conflict and the versions that exist.
 #[must_use]
 pub fn kind_of(conflict: &FileConflict) -> String {
     let has = [(&conflict.base, 'b'), (&conflict.ours, 'o'), (&conflict.theirs, 't')];
@@ -357,7 +357,7 @@ fn choices_for(conflict: &FileConflict) -> Vec<Resolution> {
     offered.into_iter().filter(|(_, is_offered)| *is_offered).map(|(choice, _)| choice).collect()
 }
 
-/// The text that a choice means for a hunk.
+/// Text that a resolution gives for a hunk.
 fn text_for(choice: Resolution, hunk: &Hunk, analysis: &HunkAnalysis) -> Option<Vec<u8>> {
     let both = analysis.both.as_ref();
     match choice {
@@ -373,7 +373,7 @@ fn text_for(choice: Resolution, hunk: &Hunk, analysis: &HunkAnalysis) -> Option<
     }
 }
 
-/// What people chose, given what they wrote.
+/// Resolution that gives the text people committed.
 #[must_use]
 pub fn choice_of(hunk: &Hunk, analysis: &HunkAnalysis, answer: &[u8]) -> Resolution {
     let answer = bare(answer);
@@ -399,7 +399,7 @@ pub fn choice_of(hunk: &Hunk, analysis: &HunkAnalysis, answer: &[u8]) -> Resolut
 const ALL_SIDES: &str = "obt";
 const INSERTIONS: &str = "ot";
 
-/// Which sides have anything but whitespace.
+/// Versions that have more than whitespace.
 #[must_use]
 pub fn sides_of(hunk: &Hunk) -> &'static str {
     let has = |side: &[u8]| !is_blank(side);
@@ -415,13 +415,13 @@ pub fn sides_of(hunk: &Hunk) -> &'static str {
     }
 }
 
-/// Where the habit for a hunk is looked up.
+/// Scopes of a hunk.
 #[must_use]
 pub fn hunk_scope_keys(hunk: &Hunk, path: &str) -> ScopeKeys {
     scope_keys(sides_of(hunk), path)
 }
 
-/// What a token merge is judged by.
+/// Features of a token merge.
 #[must_use]
 pub fn token_features(
     analysis: &HunkAnalysis,
@@ -455,12 +455,12 @@ fn ln(count: usize) -> f64 {
     (count.max(1) as f64).ln()
 }
 
-/// The first of those that nothing beats.
+/// First of the best.
 fn first_best<T>(found: impl Iterator<Item = (f64, T)>) -> Option<(f64, T)> {
     found.reduce(|best, next| if next.0 > best.0 { next } else { best })
 }
 
-/// A likelihood, coarse enough to have a record.
+/// Level of a likelihood, coarse enough to collect cases.
 fn level(likelihood: f64) -> &'static str {
     const LEVELS: [(f64, &str); 7] = [
         (0.5, "<50"),

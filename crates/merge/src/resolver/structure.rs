@@ -1,5 +1,5 @@
-//! The rung `structure`: a program that knows the language of a file. It is never linked; whoever climbs brings it and runs
-//! it in a box. What its answers are worth is learned from the fork's newest merges, like everything else.
+//! The `structure` strategy: an external program that merges files by syntax. The caller provides it and runs it in a box.
+//! The precision of its answers is measured on the fork's newest merges.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -23,23 +23,23 @@ use super::table::Table;
 use crate::path::TreePath;
 use crate::three::text::bare;
 
-/// A program that merges files whose language it knows.
+/// A program that merges files by syntax.
 pub trait StructuralMerger {
-    /// Which program in which version, for the receipts.
+    /// Name and version, for the receipts.
     fn program(&self) -> &str;
-    /// What it makes of each file; nothing where it has no answer.
+    /// Merges each file; `None` where it has no answer.
     fn merge_files<'a>(&'a self, questions: &'a [ThreeVersions]) -> Answers<'a>;
 }
 
-/// What a program makes of files, once it has ended.
+/// Future of the merged files.
 pub type Answers<'a> = Pin<Box<dyn Future<Output = Vec<Option<Vec<u8>>>> + 'a>>;
 
 /// A file in three versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreeVersions {
-    /// Where it is.
+    /// The path.
     pub path: TreePath,
-    /// In the common ancestor; empty where it has none.
+    /// The common ancestor's text; empty if there is none.
     pub base: Vec<u8>,
     /// In the fork.
     pub ours: Vec<u8>,
@@ -47,45 +47,45 @@ pub struct ThreeVersions {
     pub theirs: Vec<u8>,
 }
 
-/// The program, and what its answers were worth so far.
+/// A structural merger with its measured precision.
 #[derive(Clone, Copy)]
 pub struct RatedMerger<'a> {
     /// The program.
     pub program: &'a dyn StructuralMerger,
-    /// Its record in this fork.
+    /// Its precision in this fork.
     pub record: &'a StructureRecord,
 }
 
-/// How a program did in a fork.
+/// Precision of a structural merger in a fork.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StructureRecord {
-    /// The program; another one starts anew.
+    /// Name and version; the record of another one is discarded.
     pub program: String,
-    /// The merges that it was tried on.
+    /// Merges that it was tried on.
     pub seen: Vec<Sha>,
-    /// How often it was right.
+    /// Its measured precision.
     pub record: PrecisionRecord,
 }
 
-/// An answer that passed the gates.
+/// An answer that passed the gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StructuralAnswer {
     /// The text.
     pub text: Vec<u8>,
-    /// What kind of answer it is.
+    /// Class of the answer.
     pub answer_class: AnswerClass,
-    /// What such answers are worth here.
+    /// Measured precision of the class in this fork.
     pub confidence: f64,
 }
 
-/// A larger file takes such a program too long.
+/// Largest version of a file that is given to the program.
 const FILE_CAP: usize = 512 << 10;
-/// So many of the newest merges are looked at, and so many files of each: a program takes a while for each of them.
+/// Most merges that are tried, newest first, and most files of each. The program needs a while for each file.
 const MERGES_CAP: usize = 30;
 const FILES_CAP: usize = 10;
 
 impl ThreeVersions {
-    /// What can be asked about a dispute: text of a size that ends in time, on both sides.
+    /// The versions of a conflict, if both sides have a text of at most [`FILE_CAP`] bytes.
     #[must_use]
     pub fn about(conflict: &FileConflict) -> Option<Self> {
         let [base, ours, theirs] = conflict.texts().filter(|_| is_resolvable(conflict))?;
@@ -100,7 +100,7 @@ impl ThreeVersions {
 }
 
 impl RatedMerger<'_> {
-    /// Weighs an answer, if the gates let it through.
+    /// Scores an answer that passes the gate.
     #[must_use]
     pub fn score(
         &self,
@@ -117,14 +117,14 @@ impl RatedMerger<'_> {
 }
 
 impl StructuralAnswer {
-    /// Whether it may be acted upon.
+    /// Whether it may be applied at this threshold.
     #[must_use]
     pub fn is_trusted(&self, trust: TrustThreshold) -> bool {
         trust.allows(self.confidence)
     }
 }
 
-/// A program that comes to what the words alone come to is right more often.
+/// Class of an answer. One that equals the token merge is right more often.
 fn answer_class_of(conflict: &FileConflict, text: &[u8]) -> AnswerClass {
     let by_words: Option<Vec<Vec<u8>>> = hunks(&conflict.pieces)
         .map(|hunk| {
@@ -141,7 +141,7 @@ fn answer_class_of(conflict: &FileConflict, text: &[u8]) -> AnswerClass {
     )
 }
 
-/// Tries the program on the newest merges of a fork that it was not tried on yet.
+/// Tries the program on the newest merges that it was not tried on yet.
 pub async fn learn_structure(
     repo: &SealedRepo,
     range: HistoryRange<'_>,
@@ -163,7 +163,7 @@ pub async fn learn_structure(
         all.iter().skip(newest).filter(|merge| !seen.contains(&merge.sha)).collect();
     let mut cases = Vec::new();
     for merge in &new {
-        // A merge that cannot be looked at teaches nothing; the ladder's own past names it.
+        // A merge that cannot be read is skipped; `history::learn` reports it.
         let Ok(facts) = observe_merge(repo, merge).await else { continue };
         let asked = facts.conflicts.into_iter().filter_map(|(conflict, human)| {
             ThreeVersions::about(&conflict).map(|question| (question, conflict, human))
@@ -178,7 +178,7 @@ pub async fn learn_structure(
 type Case = (ThreeVersions, FileConflict, HumanResolution);
 
 impl StructureRecord {
-    /// All files are asked about at once, because starting a box takes longer than an answer; each merge is one lesson.
+    /// Gives all files to the program at once, because starting a box takes longer than an answer. Each merge counts as one.
     async fn take(&mut self, merges: &[Vec<Case>], program: &dyn StructuralMerger) {
         let questions: Vec<ThreeVersions> =
             merges.iter().flatten().map(|(question, ..)| question.clone()).collect();
@@ -207,7 +207,7 @@ fn lesson(conflict: &FileConflict, human: &HumanResolution, text: &[u8]) -> Less
     }
 }
 
-/// Whether people committed the same, or put the same in place of each hunk.
+/// Whether people committed the same file, or the same text for each hunk.
 #[must_use]
 pub fn agrees(conflict: &FileConflict, human: &HumanResolution, text: &[u8]) -> bool {
     if compare(Some(text), human.bytes.as_deref()).holds() {

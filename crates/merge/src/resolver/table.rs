@@ -1,7 +1,7 @@
-//! The shipped table: what the history of public forks says before a fork has a record of its own.
+//! The shipped table: values measured on public forks, used until a fork has enough merges of its own.
 //!
-//! It was made from 2,538 conflicting merges of 34 public forks, of which none has more voice than so many cases.
-//! `make bench-merge` says how well it serves, and can make it anew.
+//! It was made from 2,538 conflicting merges of 34 public forks, with a limit on the cases that one fork counts for.
+//! `make bench-merge` measures it, and can make it again.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,94 +12,94 @@ use super::answer_class::AnswerClass;
 use super::habit::{Resolution, Shares};
 use super::record::{log_odds, logistic};
 
-/// What other forks teach.
+/// Values measured on public forks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What people chose for whole files, by kind of conflict.
+    /// Shares of resolutions of whole files, by kind of conflict.
     pub files: BTreeMap<String, Shares>,
-    /// What people chose for hunks, by which sides have lines.
+    /// Shares of resolutions of hunks, by the versions that have lines.
     pub hunks: BTreeMap<String, Shares>,
-    /// How often answers of a grade were right.
+    /// Precision of each answer class. The key in the file is part of [`name`](Self::name) and stays as it was.
     #[serde(rename = "grades")]
     pub answer_classes: BTreeMap<String, f64>,
-    /// How promising the merge of a hunk's tokens is: weights for [`TOKEN_SIGNS`] signs.
+    /// Weights of the [`TOKEN_FEATURES`] features of a token merge.
     pub token: Vec<f64>,
-    /// How the confidence of a file follows from that of its hunks: weights for [`HUNK_SIGNS`] signs.
+    /// Weights of the [`HUNK_FEATURES`] features of a file that is resolved hunk by hunk.
     pub by_hunks: Vec<f64>,
-    /// The same for a file that is resolved as a whole: weights for [`WHOLE_SIGNS`] signs.
+    /// Weights of the [`WHOLE_FEATURES`] features of a file that is resolved as a whole.
     pub whole: Vec<f64>,
 }
 
-/// How many signs a token merge is judged by.
+/// Number of features of a token merge.
 pub const TOKEN_FEATURES: usize = 13;
-/// How many signs a file is judged by that is resolved hunk by hunk.
+/// Number of features of a file that is resolved hunk by hunk.
 pub const HUNK_FEATURES: usize = 8;
-/// How many signs a file is judged by that is resolved as a whole.
+/// Number of features of a file that is resolved as a whole.
 pub const WHOLE_FEATURES: usize = 4;
 
-/// A choice that was never seen for something.
+/// Share of a resolution that the table does not have.
 const UNSEEN_FILE: f64 = 0.3;
 const UNSEEN_HUNK: f64 = 0.2;
-/// A grade that was never seen.
+/// Precision of a class that the table does not have.
 const UNSEEN_CLASS: f64 = 0.5;
 
-/// From the fitted score to the scale of `--trust`. These three were not fitted but set while looking at the replayed
-/// forks, so that what is answered at 0.9 agrees with people in about 95 of 100 files, and of merges that are resolved
-/// whole, *taken together*. A single answer just above the limit agrees less often than the limit says: the scale is no
-/// probability.
+/// Calibration from the fitted score to the scale of `--trust`. The three constants were not fitted but set by hand on the
+/// replayed forks, so that answers at 0.9 agree with people in about 95 of 100 files, and of merges that are resolved
+/// whole, *taken together*. A single answer just above the limit agrees less often than the limit says: the scale is not
+/// a probability.
 const STRETCH: f64 = 1.18;
 const SHIFT: f64 = 0.4;
-/// Where many files are in conflict somebody has to look anyway, and acting saves little: it takes more to act there.
+/// With many files in conflict a person looks at the merge anyway, so an answer needs a higher score.
 const CONFLICT_COUNT_WEIGHT: f64 = 0.16;
 
 static SHIPPED: LazyLock<Table> =
     LazyLock::new(|| serde_json::from_str(include_str!("table.json")).unwrap_or_default());
 
 impl Table {
-    /// The one that is shipped.
+    /// The shipped table.
     #[must_use]
     pub fn shipped() -> &'static Self {
         &SHIPPED
     }
 
-    /// A name that changes with its content.
+    /// Digest of the content.
     #[must_use]
     pub fn name(&self) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
         model::digest::short_sha256(&text, 6)
     }
 
-    /// How often answers of a grade were right elsewhere.
+    /// Precision of a class in other forks.
     #[must_use]
     pub fn prior(&self, answer_class: &AnswerClass) -> f64 {
         self.answer_classes.get(&answer_class.name).copied().unwrap_or(UNSEEN_CLASS)
     }
 
-    /// How often people elsewhere chose this for a whole file.
+    /// Share of a resolution of whole files in other forks.
     #[must_use]
     pub fn file_share(&self, kind: &str, choice: Resolution) -> f64 {
         share(self.files.get(kind), choice, UNSEEN_FILE)
     }
 
-    /// How often people elsewhere chose this for a hunk.
+    /// Share of a resolution of hunks in other forks.
     #[must_use]
     pub fn hunk_share(&self, sides: &str, choice: Resolution) -> f64 {
         share(self.hunks.get(sides), choice, UNSEEN_HUNK)
     }
 
-    /// How promising a token merge is.
+    /// Estimated precision of a token merge.
     #[must_use]
     pub fn token_promise(&self, features: &[f64; TOKEN_FEATURES]) -> f64 {
         logistic(weighted_sum(&self.token, features))
     }
 
-    /// The confidence in a file that is resolved hunk by hunk.
+    /// Confidence of a file that is resolved hunk by hunk.
     #[must_use]
     pub fn confidence_by_hunks(&self, features: &[f64; HUNK_FEATURES]) -> f64 {
         calibrated(weighted_sum(&self.by_hunks, features), features[HUNK_FEATURES - 1])
     }
 
-    /// The confidence in a file that is resolved as a whole.
+    /// Confidence of a file that is resolved as a whole.
     #[must_use]
     pub fn confidence_of_whole(&self, features: &[f64; WHOLE_FEATURES]) -> f64 {
         calibrated(weighted_sum(&self.whole, features), features[WHOLE_FEATURES - 2])
@@ -118,7 +118,7 @@ fn calibrated(score: f64, conflicts_ln: f64) -> f64 {
     logistic(STRETCH * score + SHIFT - CONFLICT_COUNT_WEIGHT * conflicts_ln)
 }
 
-/// A share as the tables' weights want it.
+/// Feature for a share: its log-odds.
 #[must_use]
 pub fn feature_of_share(share: f64) -> f64 {
     log_odds(share)

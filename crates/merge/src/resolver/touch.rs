@@ -1,6 +1,6 @@
-//! Who touched what is left: for each open conflict, the commits of both sides with what they say about themselves.
+//! Commits of both sides that touched each open conflict.
 //!
-//! This reads the changes of hundreds of commits, so it is asked for only when somebody is going to read the briefs.
+//! This reads the changes of hundreds of commits, so it runs only if the briefs are going to be read.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ pub struct Touch {
     pub subject: String,
 }
 
-/// The newest commits of a side that are looked at, and how many are named for a path.
+/// Most commits of a side that are read, and most commits named for a path.
 const COMMITS_CAP: usize = 300;
 const NAMED: usize = 5;
 
-/// Fills in the commits of both sides.
+/// Adds the commits of both sides to the briefs.
 pub async fn add_touches(
     repo: &SealedRepo,
     heads: &MergeHeads,
@@ -44,7 +44,7 @@ pub async fn add_touches(
     Ok(())
 }
 
-/// By path, newest first.
+/// Commits by path, newest first.
 async fn touches(
     repo: &SealedRepo,
     tip: &Sha,

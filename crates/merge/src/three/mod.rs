@@ -1,6 +1,6 @@
 //! Three-way merging of sequences: of lines for files, of tokens for hunks.
 //!
-//! Changes of the two sides that neither overlap nor touch are both made, as git does; the rest is a conflict.
+//! As in git, changes of the two sides that neither overlap nor touch are both applied, and the others conflict.
 
 pub mod text;
 
@@ -9,41 +9,41 @@ use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput, Interner, Token};
 
-/// A stretch of the three sequences that belongs together.
+/// Corresponding ranges of the three sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Who changed it.
+    /// Side that changed it.
     pub change: Change,
-    /// Where it is in the common ancestor.
+    /// Range in the common ancestor.
     pub base: Range<usize>,
-    /// Where it is on our side.
+    /// Range on our side.
     pub ours: Range<usize>,
-    /// Where it is on their side.
+    /// Range on their side.
     pub theirs: Range<usize>,
 }
 
-/// Who changed a region.
+/// Side that changed a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nobody.
+    /// Neither side.
     None,
-    /// Only we.
+    /// Only ours.
     Ours,
-    /// Only they.
+    /// Only theirs.
     Theirs,
-    /// Both, in the same way.
+    /// Both sides, in the same way.
     Same,
-    /// Both, differently.
+    /// Both sides, differently.
     Conflict,
 }
 
-/// Whether changes that touch without overlapping can be told apart.
+/// Treatment of changes that touch without overlapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touching {
-    /// They belong to one region, as in git.
+    /// One region, as in git.
     Joins,
-    /// They are two changes, unless both insert at the same place. What one side inserts before something that
-    /// the other one changes comes first.
+    /// Two regions, unless both insert at the same position. An insertion before a range that the other side changes
+    /// comes first.
     Parts,
 }
 
@@ -84,7 +84,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Where a group ends before anything was taken into it.
+    /// End of a group before any edit was taken into it.
     fn first_end(&self, (start, end): (usize, usize)) -> usize {
         match self.touching {
             Touching::Joins => start,
@@ -125,7 +125,7 @@ impl Walk<'_> {
     }
 }
 
-/// What nobody changed between two groups.
+/// Adds the unchanged region between two groups.
 fn push_quiet(
     regions: &mut Vec<Region>,
     base: Range<usize>,
@@ -138,7 +138,7 @@ fn push_quiet(
     }
 }
 
-/// The edits of one side, of which some were taken already.
+/// Edits of one side and how many of them were taken.
 struct EditCursor<'a> {
     edits: &'a [BaseEdit],
     taken: usize,
@@ -149,13 +149,12 @@ impl<'a> EditCursor<'a> {
         Self { edits, taken: 0 }
     }
 
-    /// Where the next edit starts and ends in the base.
+    /// Start and end of the next edit in the base.
     fn next(&self) -> Option<(usize, usize)> {
         self.edits.get(self.taken).map(|edit| (edit.base.start, edit.base.end))
     }
 
-    /// Takes the next edit into the group if it belongs there. An empty group is a place at which something is
-    /// inserted.
+    /// Takes the next edit into the group if it belongs there. An empty group is the position of an insertion.
     fn take(&mut self, group: &mut Range<usize>, touching: Touching) -> bool {
         let Some(edit) = self.edits.get(self.taken) else { return false };
         let joins = match touching {
@@ -170,18 +169,18 @@ impl<'a> EditCursor<'a> {
         true
     }
 
-    /// Where a stretch of the base that follows all taken edits is on this side.
+    /// Range on this side of a base range behind all taken edits.
     fn moved(&self, base: &Range<usize>) -> Range<usize> {
         shift(&self.edits[..self.taken], base.start)..shift(&self.edits[..self.taken], base.end)
     }
 
-    /// Where a group is on this side, given how many edits had been taken before it.
+    /// Range of a group on this side, given the number of edits taken before it.
     fn span(&self, before: usize, group: &Range<usize>) -> Range<usize> {
         shift(&self.edits[..before], group.start)..shift(&self.edits[..self.taken], group.end)
     }
 }
 
-/// Where a place of the base is on a side, behind these edits.
+/// Position on a side of a base position behind these edits.
 fn shift(edits: &[BaseEdit], at: usize) -> usize {
     edits.last().map_or(at, |edit| at - edit.base.end + edit.side.end)
 }

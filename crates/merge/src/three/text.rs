@@ -1,17 +1,19 @@
-//! Text as the merger sees it: lines that keep their ends, tokens, and both without whitespace.
+//! Lines and tokens of a text, with and without whitespace, and unified diffs.
+
+use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
 /// The lines of a text, each with its end.
 pub fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|&byte| byte == b'\n').collect()
 }
 
-/// Whether a text is one: the start of it has no NUL.
+/// Whether the content is text: no NUL in its first 8,000 bytes.
 #[must_use]
 pub fn is_text(bytes: &[u8]) -> bool {
     !bytes[..bytes.len().min(8000)].contains(&0)
 }
 
-/// Words, line ends, stretches of blanks, and every other sign alone. Together they are the text.
+/// Splits a text into words, line ends, runs of blanks and single other characters. Joined they are the text.
 #[must_use]
 pub fn tokens(text: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
@@ -39,7 +41,7 @@ enum ByteClass {
 }
 
 impl ByteClass {
-    /// Bytes of letters beyond ASCII make words: a letter must not be cut in two.
+    /// Bytes beyond ASCII belong to words, so that no letter is cut in two.
     fn of(byte: u8) -> Self {
         match byte {
             b'_' | 0x80.. => Self::Word,
@@ -61,7 +63,7 @@ pub fn is_blank(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Each line without its whitespace, empty ones left out, with a line feed behind each.
+/// Lines without whitespace, each with a line feed; empty ones are left out.
 #[must_use]
 pub fn bare_lines(text: &[u8]) -> Vec<u8> {
     let mut bare = Vec::with_capacity(text.len());
@@ -75,10 +77,24 @@ pub fn bare_lines(text: &[u8]) -> Vec<u8> {
     bare
 }
 
-/// Without any whitespace: code that was wrapped otherwise is the same code.
+/// Text without whitespace, to compare code that is only wrapped differently.
 #[must_use]
 pub fn bare(text: &[u8]) -> Vec<u8> {
     text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
+}
+
+/// Unified diff of two texts under these names; empty if they are the same.
+#[must_use]
+pub fn unified_diff([old, new]: [&str; 2], before: &str, after: &str) -> String {
+    let input = InternedInput::new(before, after);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    if diff.count_additions() + diff.count_removals() == 0 {
+        return String::new();
+    }
+    let printer = BasicLineDiffPrinter(&input.interner);
+    let hunks = diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input);
+    format!("--- {old}\n+++ {new}\n{hunks}")
 }
 
 #[cfg(test)]
@@ -101,6 +117,22 @@ mod tests {
         assert_eq!(bare_lines(b" a b\n\n\tc\r\n"), b"ab\nc\n");
         assert_eq!(bare(b" a b\n\n\tc\r\n"), b"abc");
         assert!(is_blank(b" \r\n") && is_blank(b"") && !is_blank(b" x"));
+    }
+
+    #[test]
+    fn a_unified_diff_names_both_texts_and_shows_what_differs() {
+        let diff = unified_diff(["plan.md", "draft.md"], "a\nb\nc\n", "a\nB\nc\nd");
+        insta::assert_snapshot!(diff, @r"
+        --- plan.md
+        +++ draft.md
+        @@ -1,3 +1,4 @@
+         a
+        -b
+        +B
+         c
+        +d
+        ");
+        assert_eq!(unified_diff(["a", "b"], "same\n", "same\n"), "");
     }
 
     #[test]

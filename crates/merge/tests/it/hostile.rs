@@ -8,12 +8,7 @@ use std::time::Duration;
 use host::git::{ObjectFormat, SealedRepo};
 use merge::clean::ConflictKind;
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::knowledge::Knowledge;
-use merge::resolver::rule::ResolveRules;
-use merge::resolver::table::Table;
-use merge::resolver::{
-    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
-};
+use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use testkit::Hermetic;
 
 use crate::resolver::{paths, resolve_at};
@@ -144,16 +139,7 @@ async fn resolve_many(gone: usize, content: usize) -> ResolvedMerge {
     let tip = async |name: &str| repo.resolve_commit(name).await.unwrap().unwrap();
     let heads =
         MergeHeads { ours: tip("refs/heads/fork").await, theirs: tip("refs/heads/upstream").await };
-    let (rules, knowledge, regenerated) =
-        (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
-    let options = ResolveOptions {
-        trust: TrustThreshold::DEFAULT,
-        rules: &rules,
-        table: Table::shipped(),
-        knowledge: &knowledge,
-        structure: None,
-        regenerated: &regenerated,
-    };
+    let options = ResolveOptions::at(TrustThreshold::DEFAULT);
     resolve_conflicts(&repo, &heads, options).await.unwrap()
 }
 

@@ -7,6 +7,7 @@ mod contract;
 mod forecast;
 mod hostile;
 mod own;
+mod pattern;
 mod property;
 mod rebase;
 mod resolver;

@@ -10,7 +10,6 @@ use merge::resolver::hunk::Side;
 use merge::resolver::knowledge::Knowledge;
 use merge::resolver::receipt::FileAction;
 use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
-use merge::resolver::table::Table;
 use merge::resolver::touch::add_touches;
 use merge::resolver::{
     MergeHeads, RegeneratedFile, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
@@ -25,16 +24,7 @@ pub(crate) async fn resolve_with(
     knowledge: &Knowledge,
 ) -> ResolvedMerge {
     let heads = MergeHeads { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
-    let table = Table::shipped();
-    let regenerated = RegeneratedFiles::new();
-    let options = ResolveOptions {
-        trust,
-        rules,
-        table,
-        knowledge,
-        structure: None,
-        regenerated: &regenerated,
-    };
+    let options = ResolveOptions { rules, knowledge, ..ResolveOptions::at(trust) };
     resolve_conflicts(&world.sealed().await, &heads, options).await.unwrap()
 }
 
@@ -272,15 +262,10 @@ async fn what_its_command_made_is_judged_and_has_a_receipt() {
         made("failed", RegeneratedFile::Failed("status 3: no such target".to_owned())),
     ]
     .into();
-    let (trust, table, knowledge) =
-        (TrustThreshold::DEFAULT, Table::shipped(), &Knowledge::default());
     let options = ResolveOptions {
-        trust,
         rules: &rules,
-        table,
-        knowledge,
-        structure: None,
         regenerated: &regenerated,
+        ..ResolveOptions::at(TrustThreshold::DEFAULT)
     };
     let heads = MergeHeads { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
     let resolved = resolve_conflicts(&world.sealed().await, &heads, options).await.unwrap();

@@ -8,8 +8,9 @@ use host::git::{GitIdentity, ObjectFormat, RefName, SealedRepo};
 use jiff::Timestamp;
 use merge::clean::{MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
-    ContractBounds, ContractEnds, ContractStatus, Protected, judge_contract, observe_contract,
+    ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
 };
+use merge::pattern::PathPatterns;
 use testkit::Hermetic;
 
 const FILES: usize = 2000;
@@ -40,7 +41,7 @@ async fn two_thousand_changed_paths_are_accounted_for_at_once() {
     }));
     let ends = ContractEnds { merge_base, base, upstream, tip };
     let bounds = ContractBounds::default();
-    let facts = observe_contract(&repo, &ends, &Protected::default(), bounds).await.unwrap();
+    let facts = observe_contract(&repo, &ends, &PathPatterns::default(), bounds).await.unwrap();
     let contract = judge_contract(&facts);
     let asked = questions.load(Ordering::Relaxed);
     assert_eq!((contract.paths.len(), contract.lost), (FILES, false));

@@ -5,15 +5,10 @@ use std::cell::RefCell;
 use merge::resolver::answer_class::ResolveStrategy;
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::history::HistoryRange;
-use merge::resolver::knowledge::Knowledge;
-use merge::resolver::rule::ResolveRules;
 use merge::resolver::structure::{
     Answers, RatedMerger, StructuralMerger, StructureRecord, ThreeVersions, learn_structure,
 };
-use merge::resolver::table::Table;
-use merge::resolver::{
-    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
-};
+use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 
 use crate::resolver::{people_merge, read};
 use crate::world::{FORK, UPSTREAM, World};
@@ -54,16 +49,8 @@ async fn ask(
     record: &StructureRecord,
 ) -> ResolvedMerge {
     let heads = MergeHeads { ours: world.sha(FORK), theirs: world.sha(UPSTREAM) };
-    let (rules, knowledge, regenerated) =
-        (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
-    let options = ResolveOptions {
-        trust: TrustThreshold::DEFAULT,
-        rules: &rules,
-        table: Table::shipped(),
-        knowledge: &knowledge,
-        structure: Some(RatedMerger { program, record }),
-        regenerated: &regenerated,
-    };
+    let structure = Some(RatedMerger { program, record });
+    let options = ResolveOptions { structure, ..ResolveOptions::at(TrustThreshold::DEFAULT) };
     resolve_conflicts(&world.sealed().await, &heads, options).await.unwrap()
 }
 

@@ -9,9 +9,9 @@ use host::git::{GitIdentity, ObjectFormat, RefName, SealedRepo};
 use jiff::Timestamp;
 use merge::clean::{MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
-    Contract, ContractBounds, ContractEnds, ContractStatus, Protected, judge_contract,
-    observe_contract,
+    Contract, ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
 };
+use merge::pattern::PathPatterns;
 use model::id::Sha;
 use testkit::{Hermetic, Repo};
 
@@ -111,7 +111,7 @@ impl World {
         let (base, upstream) = (self.sha(FORK), self.sha(UPSTREAM));
         let merge_base = sealed.merge_base(&base, &upstream).await.unwrap().unwrap();
         let ends = ContractEnds { merge_base, base, upstream, tip: tip.clone() };
-        let protected = Protected::new(protect);
+        let protected = PathPatterns::new(protect);
         let bounds = ContractBounds::default();
         judge_contract(&observe_contract(&sealed, &ends, &protected, bounds).await.unwrap())
     }

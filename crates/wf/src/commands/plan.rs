@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use model::exit::WfExit;
+use merge::three::text::unified_diff;
+use model::exit::WfExit;
 use model::redact::Redactor;
 use run_store::commands_log::CommandsLog;
 use serde_json::json;
-use similar::TextDiff;
 
 use super::clarify::{editor, open_editor};
 use super::{App, person};
@@ -68,7 +69,7 @@ pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
         &json!({"workstream": workstream.meta.id, "draft": text, "accepted": args.accept}),
     );
     if !app.ui.is_json() {
-        app.ui.page(&difference(&plan, &text));
+        app.ui.page(&unified_diff(["plan.md", DRAFT], &plan, &text));
     }
     if args.accept {
         return accept(app, &workstream, &plan, &text);
@@ -160,10 +161,6 @@ fn load_text(workstream: &Workstream, name: &str) -> Result<Option<String>, Fail
     let text =
         String::from_utf8(bytes).map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
     Ok(Some(text))
-}
-
-fn difference(before: &str, after: &str) -> String {
-    TextDiff::from_lines(before, after).unified_diff().header("plan.md", DRAFT).to_string()
 }
 
 /// Replaces the plan with the draft, if the draft is valid and the plan did not change since.

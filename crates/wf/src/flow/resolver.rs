@@ -2,14 +2,9 @@
 //!
 //! A workstream's branch has no merge history to learn from, so confidence comes from the shipped table alone.
 
-use host::git::{WorktreeRepo, SealedRepo};
+use host::git::{SealedRepo, WorktreeRepo};
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::knowledge::Knowledge;
-use merge::resolver::rule::ResolveRules;
-use merge::resolver::table::Table;
-use merge::resolver::{
-    MergeHeads, RegeneratedFiles, ResolveOptions, ResolvedMerge, resolve_conflicts,
-};
+use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use model::exit::WfExit;
 use model::id::Sha;
 use tempfile::TempDir;
@@ -42,16 +37,7 @@ impl MergeScratch {
         trust: TrustThreshold,
     ) -> Result<ResolvedMerge, Failure> {
         let heads = MergeHeads { ours: ours.clone(), theirs: theirs.clone() };
-        let (rules, knowledge, regenerated) =
-            (ResolveRules::default(), Knowledge::default(), RegeneratedFiles::new());
-        let options = ResolveOptions {
-            trust,
-            rules: &rules,
-            table: Table::shipped(),
-            knowledge: &knowledge,
-            structure: None,
-            regenerated: &regenerated,
-        };
+        let options = ResolveOptions::at(trust);
         resolve_conflicts(&self.repo, &heads, options).await.or_exit(WfExit::General)
     }
 }

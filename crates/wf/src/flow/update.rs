@@ -2,7 +2,7 @@
 //!
 //! The merge is made from objects alone. The worktree is fast-forwarded at the end; until then nothing changes in it.
 
-use host::git::{CommitDraft, OldValue, WorktreeRepo, RefName};
+use host::git::{CommitDraft, OldValue, RefName, WorktreeRepo};
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::receipt::Receipt;
 use model::exit::WfExit;
