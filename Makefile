@@ -67,7 +67,7 @@ bench: ## Measure what is promised, beside its yardstick, and print ratios
 	@scripts/packages bench
 	scripts/bench
 
-bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and print how many are settled, and how well
+bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and print how many conflicts are resolved, and how often as people did
 	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-merge
 
 install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)
