@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use model::exit::WfExit;
 use merge::three::text::unified_diff;
 use model::exit::WfExit;
 use model::redact::Redactor;

@@ -19,8 +19,8 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     which: Which,
     /// How sure an answer to a conflict must be, from 0 to 1; at 1 no conflict is resolved
-    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = Trust::parse)]
-    trust: Trust,
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = TrustThreshold::parse)]
+    trust: TrustThreshold,
 }
 
 /// Updates. Refused while a run is active.
