@@ -11,7 +11,7 @@ use crate::provider::Provider;
 
 /// The longest prompt in bytes. Linux takes no argument above 128 KiB, its closing zero included, and some agents
 /// want theirs in one piece; the rest is room for a mark before it.
-pub const PROMPT_LIMIT: usize = 128 * 1024 - 16;
+const PROMPT_LIMIT: usize = 128 * 1024 - 16;
 
 /// What one run asks of an agent.
 #[derive(Debug, Clone, PartialEq)]

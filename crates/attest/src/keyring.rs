@@ -162,7 +162,7 @@ impl Keyring {
     }
 
     /// Every public key that was ever in use here, by name.
-    pub fn public_keys(&self) -> Result<Vec<PublicKey>, KeyringError> {
+    fn public_keys(&self) -> Result<Vec<PublicKey>, KeyringError> {
         let folder = self.public_folder();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::dsse::{EnvelopeFault, Verified};
 
 /// The type of a statement.
-pub const STATEMENT_V1: &str = "https://in-toto.io/Statement/v1";
+const STATEMENT_V1: &str = "https://in-toto.io/Statement/v1";
 
 /// A predicate knows its own name, so that one is never read as another.
 pub trait Predicate: Serialize + DeserializeOwned {
@@ -21,7 +21,7 @@ pub trait Predicate: Serialize + DeserializeOwned {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement<P> {
-    /// Always [`STATEMENT_V1`].
+    /// Always `STATEMENT_V1`.
     #[serde(rename = "_type")]
     pub kind: String,
     /// What it is about; each has a digest.

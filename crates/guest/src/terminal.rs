@@ -25,7 +25,7 @@ pub enum TerminalInput {
 }
 
 /// More keys at once make several frames.
-pub const KEYS_MAX: usize = 4096;
+const KEYS_MAX: usize = 4096;
 
 const KEYS: u8 = 0;
 const SIZE: u8 = 1;

@@ -22,7 +22,7 @@ use crate::run_dir::RunDir;
 pub const COMMANDS_LOG: &str = "commands.log";
 
 /// The most that is kept of one output of one command.
-pub const BLOCK_CAP: usize = 64 * 1024;
+const BLOCK_CAP: usize = 64 * 1024;
 
 const MODE: u32 = 0o600;
 

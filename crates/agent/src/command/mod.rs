@@ -12,7 +12,7 @@ use crate::request::{AgentError, AgentRequest, SessionRequest, WireApi};
 pub(crate) use event::{judge, take};
 
 /// The prompt, in the read-only folder of the box.
-pub const PROMPT_FILE: &str = "prompt.txt";
+const PROMPT_FILE: &str = "prompt.txt";
 
 /// Tool servers, where there are any, stand in `mcp.json` beside the prompt, in the form that Claude Code reads.
 /// The model route is told by the variables that most programs know.

@@ -16,7 +16,7 @@ pub use guest::script::Script;
 pub use parse::{ScriptError, parse_script};
 
 /// The script in the read-only folder of the box.
-pub const SCRIPT_FILE: &str = "script.json";
+const SCRIPT_FILE: &str = "script.json";
 
 /// What starts the player with this script.
 pub fn command(script: &Script) -> AgentCommand {

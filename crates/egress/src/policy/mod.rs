@@ -23,7 +23,7 @@ pub use registry::{REGISTRIES, Registry};
 pub use rule::{AllowRule, RuleError};
 
 /// The ports that may be asked for at any address.
-pub const PORTS: [u16; 2] = [80, 443];
+const PORTS: [u16; 2] = [80, 443];
 
 /// What a run may reach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

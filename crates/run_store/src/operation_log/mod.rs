@@ -26,7 +26,7 @@ pub use model::chain::{ChainFault, ChainHead};
 pub const OPERATIONS: &str = "operations.jsonl";
 
 /// Name of the operation that records a cut.
-pub const OP_CUT: &str = "log.cut";
+const OP_CUT: &str = "log.cut";
 
 /// A child may carry our descriptor, and the lock with it, from its fork to its exec.
 const LOCK_WAIT: Duration = Duration::from_millis(50);

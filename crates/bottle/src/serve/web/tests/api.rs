@@ -90,89 +90,31 @@ async fn every_answer_is_what_the_document_says() {
 async fn every_refusal_is_a_problem_that_the_document_knows() {
     let stage = Stage::guarded().furnished();
     let document = described();
-    let run = stage.run_of("reviewed");
-    for (method, path, asked, body, status) in [
-        ("get", "/api/v1/runs", "/api/v1/runs?limit=0".to_owned(), "", StatusCode::BAD_REQUEST),
-        ("get", "/api/v1/runs", "/api/v1/runs?limt=1".to_owned(), "", StatusCode::BAD_REQUEST),
-        (
-            "get",
-            "/api/v1/runs",
-            "/api/v1/runs?limit=1&limit=2".to_owned(),
-            "",
-            StatusCode::BAD_REQUEST,
-        ),
-        (
-            "get",
-            "/api/v1/events",
-            "/api/v1/events?after=-1".to_owned(),
-            "",
-            StatusCode::BAD_REQUEST,
-        ),
-        (
-            "get",
-            "/api/v1/events",
-            format!("/api/v1/events?after={}", u64::MAX),
-            "",
-            StatusCode::BAD_REQUEST,
-        ),
-        (
-            "get",
-            "/api/v1/bottles/{slug}",
-            "/api/v1/bottles/none".to_owned(),
-            "",
-            StatusCode::NOT_FOUND,
-        ),
-        (
-            "get",
-            "/api/v1/bottles/{slug}",
-            "/api/v1/bottles/stuck?x".to_owned(),
-            "",
-            StatusCode::BAD_REQUEST,
-        ),
-        (
-            "get",
-            "/api/v1/runs/{slug}/{run}/log",
-            format!("/api/v1/runs/reviewed/{run}/log?limit=1"),
-            "",
-            StatusCode::BAD_REQUEST,
-        ),
-        (
-            "get",
-            "/api/v1/issues/{owner}/{repo}/{number}",
-            "/api/v1/issues/a/b/0".to_owned(),
-            "",
-            StatusCode::BAD_REQUEST,
-        ),
-        (
-            "get",
-            "/api/v1/issues/{owner}/{repo}/{number}",
-            "/api/v1/issues/a/b/1".to_owned(),
-            "",
-            StatusCode::NOT_FOUND,
-        ),
-        (
-            "post",
-            "/api/v1/bottles/{slug}/freeze",
-            "/api/v1/bottles/gone/freeze".to_owned(),
-            "",
-            StatusCode::CONFLICT,
-        ),
-        (
-            "post",
-            "/api/v1/bottles/{slug}/resume",
-            "/api/v1/bottles/stuck/resume".to_owned(),
-            "{",
-            StatusCode::BAD_REQUEST,
-        ),
-        (
-            "post",
-            "/api/v1/bottles/{slug}/resume",
-            "/api/v1/bottles/stuck/resume".to_owned(),
-            "{\"promt\":\"x\"}",
-            StatusCode::BAD_REQUEST,
-        ),
-    ] {
-        let answer = stage.api(&method.to_uppercase(), &asked, body).await;
+    let (run, max) = (stage.run_of("reviewed"), u64::MAX);
+    // Status, method, path in the document, path that is asked for, body.
+    let table = format!(
+        r#"
+        400 get  /api/v1/runs                           /api/v1/runs?limit=0
+        400 get  /api/v1/runs                           /api/v1/runs?limt=1
+        400 get  /api/v1/runs                           /api/v1/runs?limit=1&limit=2
+        400 get  /api/v1/events                         /api/v1/events?after=-1
+        400 get  /api/v1/events                         /api/v1/events?after={max}
+        404 get  /api/v1/bottles/{{slug}}                 /api/v1/bottles/none
+        400 get  /api/v1/bottles/{{slug}}                 /api/v1/bottles/stuck?x
+        400 get  /api/v1/runs/{{slug}}/{{run}}/log          /api/v1/runs/reviewed/{run}/log?limit=1
+        400 get  /api/v1/issues/{{owner}}/{{repo}}/{{number}} /api/v1/issues/a/b/0
+        404 get  /api/v1/issues/{{owner}}/{{repo}}/{{number}} /api/v1/issues/a/b/1
+        409 post /api/v1/bottles/{{slug}}/freeze          /api/v1/bottles/gone/freeze
+        400 post /api/v1/bottles/{{slug}}/resume          /api/v1/bottles/stuck/resume {{
+        400 post /api/v1/bottles/{{slug}}/resume          /api/v1/bottles/stuck/resume {{"promt":"x"}}
+        "#
+    );
+    for line in table.trim().lines() {
+        let mut words = line.split_whitespace();
+        let mut next = || words.next().unwrap_or_default();
+        let (status, method, path, asked, body) = (next(), next(), next(), next(), next());
+        let status: StatusCode = status.parse().expect("a status");
+        let answer = stage.api(&method.to_uppercase(), asked, body).await;
         assert_eq!(answer.status, status, "{asked}: {}", answer.text);
         assert_eq!(answer.header("content-type"), "application/problem+json", "{asked}");
         check(&document, path, method, status, &answer.json());

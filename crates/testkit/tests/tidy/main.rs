@@ -1,8 +1,15 @@
-//! Rules of the house that a machine can hold: who may import whom, which modules are pure, how files begin.
+//! Rules of the house that a machine can hold: who may import whom, which modules are pure, how files begin, how long they
+//! are, which names they define, and what is public for nobody.
+
+mod name;
+mod size;
+mod source;
+mod unused;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use source::{folders, name_of, root, sources};
 
 /// Who may use whom. A crate that is not named here has no place in the house.
 const MAP: &[(&str, &[&str])] = &[
@@ -183,37 +190,5 @@ fn house_dependencies(manifest: &str) -> Vec<String> {
             found.extend(names.contains(&name).then(|| name.to_owned()));
         }
     }
-    found
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
-}
-
-fn folders(path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(path).expect("a folder").flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
-    found.sort();
-    found
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().expect("a name").to_string_lossy().into_owned()
-}
-
-fn sources() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut waiting = vec![root().join("crates")];
-    while let Some(folder) = waiting.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                waiting.push(path);
-            } else if path.extension().is_some_and(|kind| kind == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
     found
 }
