@@ -4,7 +4,7 @@
 use rustix::process::{Signal, getpid, kill_process};
 
 /// The variable that names the moment. `panic:`, `term:` or `int:` before the name makes it a panic or a signal.
-pub const VARIABLE: &str = "BOTTLEWORKS_FAILPOINT";
+const VARIABLE: &str = "BOTTLEWORKS_FAILPOINT";
 
 /// Dies here if the environment says so.
 pub fn hit(name: &str) {
