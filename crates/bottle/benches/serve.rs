@@ -140,7 +140,7 @@ fn send_all(address: SocketAddr, hooks: &[Hook]) -> Vec<Duration> {
         stream.write_all(&request).expect("sent");
         let mut answer = Vec::new();
         let mut piece = [0; 1024];
-        while !answer.ends_with(b"kept\n") {
+        while !answer.ends_with(b"stored\n") {
             let count = stream.read(&mut piece).expect("an answer");
             assert!(count > 0, "{}", String::from_utf8_lossy(&answer));
             answer.extend_from_slice(&piece[..count]);

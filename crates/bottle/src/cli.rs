@@ -15,7 +15,7 @@ use crate::commands::{
     start,
 };
 use crate::exit::{Outcome, SUCCESS};
-use crate::flow::home::{Home, Shelf};
+use crate::flow::home::{Home, ManifestKind};
 use crate::flow::hooks::installed_hooks;
 
 /// Run a coding agent in a bottle: sealed while it works, frozen while people review
@@ -98,8 +98,10 @@ fn dispatch(ui: &Ui, command: BottleCommand) -> Outcome {
         BottleCommand::Logs(args) => logs::cmd_logs(ui, &args),
         BottleCommand::Exec(args) => exec::cmd_exec(ui, args),
         BottleCommand::Doctor => doctor::cmd_doctor(ui),
-        BottleCommand::Agent(command) => manifest::cmd_manifest(ui, Shelf::Agents, &command),
-        BottleCommand::Bottle(command) => manifest::cmd_manifest(ui, Shelf::Bottles, &command),
+        BottleCommand::Agent(command) => manifest::cmd_manifest(ui, ManifestKind::Agents, &command),
+        BottleCommand::Bottle(command) => {
+            manifest::cmd_manifest(ui, ManifestKind::Bottles, &command)
+        }
         BottleCommand::Orchestrate(command) => orchestrate::cmd_orchestrate(ui, command),
         BottleCommand::Serve(args) => serve::cmd_serve(ui, &args),
         BottleCommand::Config(command) => serve::cmd_config(ui, &command),

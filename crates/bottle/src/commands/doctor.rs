@@ -8,7 +8,7 @@ use shell::doctor::{FindingState, MachineReport};
 use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::checkup::{check_egress, check_forge};
-use crate::flow::home::{Home, Shelf};
+use crate::flow::home::{Home, ManifestKind};
 
 /// Looks around and reports; fails if runs would fail here.
 pub(crate) fn cmd_doctor(ui: &Ui) -> Outcome {
@@ -22,7 +22,7 @@ pub(crate) fn cmd_doctor(ui: &Ui) -> Outcome {
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());
     let alone = "not found; the built-in scan runs alone";
     ui.result("gitleaks", gitleaks.as_deref().unwrap_or(alone));
-    let (agents, bottles) = (home.names(Shelf::Agents)?, home.names(Shelf::Bottles)?);
+    let (agents, bottles) = (home.names(ManifestKind::Agents)?, home.names(ManifestKind::Bottles)?);
     ui.result("agents", &agents.join(", "));
     ui.result("bottles", &bottles.join(", "));
     for finding in &others {

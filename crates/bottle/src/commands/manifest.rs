@@ -7,7 +7,7 @@ use serde_json::json;
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::hire::resolve_manifest_agent;
-use crate::flow::home::{Home, Shelf};
+use crate::flow::home::{Home, ManifestKind};
 use crate::flow::mounts::check_mounts;
 use crate::rules::agent_manifest::AGENT_TEMPLATE;
 use crate::rules::bottle_manifest::BOTTLE_TEMPLATE;
@@ -36,21 +36,21 @@ pub(crate) enum ManifestCommand {
 }
 
 /// Lists, shows, checks or writes manifests.
-pub(crate) fn cmd_manifest(ui: &Ui, shelf: Shelf, command: &ManifestCommand) -> Outcome {
+pub(crate) fn cmd_manifest(ui: &Ui, kind: ManifestKind, command: &ManifestCommand) -> Outcome {
     let home = Home::from_env()?;
     match command {
-        ManifestCommand::List => list(ui, &home, shelf),
-        ManifestCommand::Show { name } => match shelf {
-            Shelf::Agents => show(ui, &home, shelf, name, &home.load_agent(name)?),
-            Shelf::Bottles => show(ui, &home, shelf, name, &home.load_bottle(name)?),
+        ManifestCommand::List => list(ui, &home, kind),
+        ManifestCommand::Show { name } => match kind {
+            ManifestKind::Agents => show(ui, &home, kind, name, &home.load_agent(name)?),
+            ManifestKind::Bottles => show(ui, &home, kind, name, &home.load_bottle(name)?),
         },
-        ManifestCommand::Check { name } => check(ui, &home, shelf, name),
-        ManifestCommand::New { name } => make(ui, &home, shelf, name),
+        ManifestCommand::Check { name } => check(ui, &home, kind, name),
+        ManifestCommand::New { name } => make(ui, &home, kind, name),
     }
 }
 
-fn list(ui: &Ui, home: &Home, shelf: Shelf) -> Outcome {
-    let names = home.names(shelf)?;
+fn list(ui: &Ui, home: &Home, kind: ManifestKind) -> Outcome {
+    let names = home.names(kind)?;
     match ui.is_json() {
         true => ui.document(&names),
         false => names.iter().for_each(|name| ui.page(&format!("{name}\n"))),
@@ -59,25 +59,31 @@ fn list(ui: &Ui, home: &Home, shelf: Shelf) -> Outcome {
 }
 
 /// The file as it is for people, what was read from it for machines.
-fn show(ui: &Ui, home: &Home, shelf: Shelf, name: &str, manifest: &impl Serialize) -> Outcome {
+fn show(
+    ui: &Ui,
+    home: &Home,
+    kind: ManifestKind,
+    name: &str,
+    manifest: &impl Serialize,
+) -> Outcome {
     match ui.is_json() {
         true => ui.document(manifest),
-        false => ui.page(&std::fs::read_to_string(home.manifest(shelf, name)?).or_general()?),
+        false => ui.page(&std::fs::read_to_string(home.manifest(kind, name)?).or_general()?),
     }
     Ok(SUCCESS)
 }
 
 /// Everything that would be found at a start: programs, keys, mounts.
-fn check(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
-    match shelf {
-        Shelf::Agents => {
+fn check(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
+    match kind {
+        ManifestKind::Agents => {
             let manifest = home.load_agent(name)?;
             block_on(resolve_manifest_agent(home, &manifest))?;
             if let Some(bottle) = &manifest.bottle {
                 check_mounts(&home.load_bottle(bottle)?)?;
             }
         }
-        Shelf::Bottles => {
+        ManifestKind::Bottles => {
             check_mounts(&home.load_bottle(name)?)?;
         }
     }
@@ -87,19 +93,19 @@ fn check(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
 }
 
 /// A manifest to begin with. One that is there is left alone.
-fn make(ui: &Ui, home: &Home, shelf: Shelf, name: &str) -> Outcome {
-    let path = home.manifest(shelf, name)?;
+fn make(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
+    let path = home.manifest(kind, name)?;
     if path.exists() {
         return Err(Failure::usage(format!(
             "{} is there already; edit it, or choose another name",
             path.display()
         )));
     }
-    let text = match shelf {
-        Shelf::Agents => AGENT_TEMPLATE,
-        Shelf::Bottles => BOTTLE_TEMPLATE,
+    let text = match kind {
+        ManifestKind::Agents => AGENT_TEMPLATE,
+        ManifestKind::Bottles => BOTTLE_TEMPLATE,
     };
-    std::fs::create_dir_all(home.shelf(shelf)).or_general()?;
+    std::fs::create_dir_all(home.manifest_dir(kind)).or_general()?;
     host::file::write_atomic(&path, text.as_bytes(), 0o600).or_general()?;
     ui.result("made", &path.display().to_string());
     Ok(SUCCESS)

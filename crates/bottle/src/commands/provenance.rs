@@ -14,7 +14,7 @@ use crate::flow::attestation::{load_operations, signature_state};
 use crate::flow::home::Home;
 use crate::flow::metadata::Metadata;
 use crate::flow::verification::{self, run_of};
-use crate::rules::provenance::{Chain, render_provenance};
+use crate::rules::provenance::{OperationChain, render_provenance};
 use crate::ui::Ui;
 
 /// Records and statements of a run.
@@ -78,13 +78,13 @@ fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
 }
 
 /// Whether the log is the one that was written.
-pub(crate) fn check_chain(dir: &RunDir, meta: &Metadata) -> Chain {
+pub(crate) fn check_chain(dir: &RunDir, meta: &Metadata) -> OperationChain {
     match (operation_log::verify(&dir.operations(), dir.id()), &meta.operations_head) {
-        (Err(fault), _) => Chain::Broken(fault.to_string()),
-        (Ok(_), None) => Chain::Open,
-        (Ok(end), Some(head)) if end.head == *head => Chain::Whole,
+        (Err(fault), _) => OperationChain::Broken(fault.to_string()),
+        (Ok(_), None) => OperationChain::Open,
+        (Ok(end), Some(head)) if end.head == *head => OperationChain::Whole,
         (Ok(_), Some(_)) => {
-            Chain::Broken("its end is not the one that was written down".to_owned())
+            OperationChain::Broken("its end is not the one that was written down".to_owned())
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::block_on;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
-use crate::serve::settings::{EXPLAINED, Settings};
+use crate::serve::settings::{EXPLAINED, ServeSettings};
 use crate::serve::{log, run as serve};
 use crate::ui::Ui;
 
@@ -34,7 +34,7 @@ pub(crate) enum ConfigCommand {
 /// Serves until a signal says to stop.
 pub(crate) fn cmd_serve(ui: &Ui, args: &ServeArgs) -> Outcome {
     let home = Home::from_env()?;
-    let settings = Settings::load(&args.config)?;
+    let settings = ServeSettings::load(&args.config)?;
     log::start(&settings, &home);
     block_on(serve(ui, home, settings))?;
     Ok(SUCCESS)
@@ -45,7 +45,7 @@ pub(crate) fn cmd_config(ui: &Ui, command: &ConfigCommand) -> Outcome {
     match command {
         ConfigCommand::Show => ui.page(EXPLAINED),
         ConfigCommand::Check { file } => {
-            let settings = Settings::load(file)?;
+            let settings = ServeSettings::load(file)?;
             let repos = settings.forges.iter().map(|forge| forge.repos.len()).sum::<usize>();
             ui.result("good", &format!("{repos} repositories are served"));
         }

@@ -91,7 +91,7 @@ enum Settled {
 
 fn settle(home: &Home, note: &Path) -> Result<Settled, Failure> {
     let slug = fs::read_to_string(note).or_general()?;
-    let dir = home.cellar().join(slug.trim()).join("runs").join(name_of(note));
+    let dir = home.bottles().join(slug.trim()).join("runs").join(name_of(note));
     let dir = RunDir::open(&dir).or_general()?;
     if !dir.is_closed() {
         return Ok(Settled::NotYet);

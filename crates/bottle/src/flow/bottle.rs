@@ -62,9 +62,9 @@ pub(crate) struct Record {
     /// Whether the workspace is whole, and whether the bottle's set-up was run in it.
     pub(crate) workspace: WorkspaceState,
     pub(crate) runs: Vec<RunId>,
-    /// The comments that the agent was told of, or that are not for it.
-    #[serde(default)]
-    pub(crate) heard: BTreeSet<String>,
+    /// Comments that the agent has seen, or that are not for it.
+    #[serde(default, alias = "heard")]
+    pub(crate) seen_comments: BTreeSet<String>,
 }
 
 /// How far the workspace has come.
@@ -90,12 +90,12 @@ pub(crate) type Found = (String, Result<Record, Failure>);
 impl Bottle {
     /// Makes a new one. The folder is made and not looked for first, so two starts never get the same.
     pub(crate) fn create(home: &Home, label: &str) -> Result<Self, Failure> {
-        let cellar = home.cellar();
-        std::fs::create_dir_all(&cellar).or_general()?;
+        let folder = home.bottles();
+        std::fs::create_dir_all(&folder).or_general()?;
         for attempt in 1..=ATTEMPTS {
             let slug = next_slug(label, attempt)
                 .ok_or_else(|| Failure::usage(format!("'{label}' cannot be a bottle's name")))?;
-            let path = cellar.join(slug.as_str());
+            let path = folder.join(slug.as_str());
             match host::file::create_dir_exclusive(&path) {
                 Ok(()) => return Ok(Self { slug, path }),
                 Err(host::file::FileError::Exists { .. }) => {}
@@ -110,7 +110,7 @@ impl Bottle {
     /// Finds one by its name.
     pub(crate) fn open(home: &Home, name: &str) -> Result<(Self, Record), Failure> {
         let slug = Slug::parse(name).or_exit(BottleExit::NotFound)?;
-        let path = home.cellar().join(slug.as_str());
+        let path = home.bottles().join(slug.as_str());
         let bottle = Self { slug, path };
         let bytes = std::fs::read(bottle.record_path()).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
@@ -124,7 +124,7 @@ impl Bottle {
 
     /// All bottles, by name; what cannot be read is named with its reason.
     pub(crate) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
-        let entries = match std::fs::read_dir(home.cellar()) {
+        let entries = match std::fs::read_dir(home.bottles()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error).or_general(),
@@ -205,7 +205,7 @@ impl Bottle {
 /// Finds a run by its name, or the start of it, in any bottle.
 pub(crate) fn find_run(home: &Home, name: &str) -> Result<Option<RunDir>, Failure> {
     for (slug, _) in Bottle::all(home)? {
-        if let Ok(found) = run_dir::find(&home.cellar().join(slug).join("runs"), name) {
+        if let Ok(found) = run_dir::find(&home.bottles().join(slug).join("runs"), name) {
             return Ok(Some(found));
         }
     }

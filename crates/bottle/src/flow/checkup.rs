@@ -8,7 +8,7 @@ use shell::doctor::Finding;
 use tokio::net::TcpStream;
 
 use super::hire::resolve_manifest_agent;
-use super::home::{Home, Shelf};
+use super::home::{Home, ManifestKind};
 use super::hooks::{HookSite, InstalledHook, installed_hooks};
 use crate::exit::Failure;
 use crate::rules::forge_env::DEFAULT_ORG;
@@ -122,7 +122,7 @@ async fn check_receiver(url: &str) -> Finding {
 /// Each agent's way to its model. Whoever has no model needs none.
 pub(crate) async fn check_egress(home: &Home) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
-    for name in home.names(Shelf::Agents)? {
+    for name in home.names(ManifestKind::Agents)? {
         let resolved = match home.load_agent(&name) {
             Ok(manifest) => resolve_manifest_agent(home, &manifest).await,
             Err(failure) => Err(failure),

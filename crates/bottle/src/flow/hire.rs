@@ -8,7 +8,7 @@ use model::exit::BottleExit;
 use sandbox::spec::{BoxLimits, MIB};
 use shell::agent_settings::{load_script, price};
 
-use super::home::{Home, Shelf};
+use super::home::{Home, ManifestKind};
 use crate::exit::{Failure, OrExit};
 use crate::rules::agent_manifest::{AgentManifest, LimitsTable};
 
@@ -17,7 +17,7 @@ pub(crate) async fn resolve_manifest_agent(
     home: &Home,
     manifest: &AgentManifest,
 ) -> Result<ResolvedAgent, Failure> {
-    let wish = agent_wish(manifest, &home.shelf(Shelf::Agents))?;
+    let wish = agent_wish(manifest, &home.manifest_dir(ManifestKind::Agents))?;
     let agent = resolve_agent(wish, &home.programs).await.or_exit(BottleExit::Usage)?;
     shell::terminal::hide(agent.secrets());
     Ok(agent)

@@ -30,14 +30,14 @@ pub(crate) struct Home {
     pub(crate) programs: PathBuf,
 }
 
-/// Which of the two kinds of manifests.
+/// Kind of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shelf {
+pub(crate) enum ManifestKind {
     Agents,
     Bottles,
 }
 
-impl Shelf {
+impl ManifestKind {
     /// The folder.
     pub(crate) fn folder(self) -> &'static str {
         match self {
@@ -72,8 +72,8 @@ impl Home {
         Self { root: root.to_path_buf(), programs: root.join("programs") }
     }
 
-    /// Where bottles are kept.
-    pub(crate) fn cellar(&self) -> PathBuf {
+    /// Folder of all bottles; `cellar` on disk, because `bottles` has the manifests.
+    pub(crate) fn bottles(&self) -> PathBuf {
         self.root.join("cellar")
     }
 
@@ -127,20 +127,20 @@ impl Home {
         self.root.join("forge-token")
     }
 
-    /// The folder of one kind of manifests.
-    pub(crate) fn shelf(&self, shelf: Shelf) -> PathBuf {
-        self.root.join(shelf.folder())
+    /// Folder of a kind of manifest.
+    pub(crate) fn manifest_dir(&self, kind: ManifestKind) -> PathBuf {
+        self.root.join(kind.folder())
     }
 
     /// The file of a manifest. The name is checked: it becomes part of a path.
-    pub(crate) fn manifest(&self, shelf: Shelf, name: &str) -> Result<PathBuf, Failure> {
+    pub(crate) fn manifest(&self, kind: ManifestKind, name: &str) -> Result<PathBuf, Failure> {
         let name = AgentName::parse(name).or_exit(BottleExit::Usage)?;
-        Ok(self.shelf(shelf).join(format!("{name}.toml")))
+        Ok(self.manifest_dir(kind).join(format!("{name}.toml")))
     }
 
     /// The names of all manifests of a kind.
-    pub(crate) fn names(&self, shelf: Shelf) -> Result<Vec<String>, Failure> {
-        let entries = match std::fs::read_dir(self.shelf(shelf)) {
+    pub(crate) fn names(&self, kind: ManifestKind) -> Result<Vec<String>, Failure> {
+        let entries = match std::fs::read_dir(self.manifest_dir(kind)) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error).or_general(),
@@ -157,12 +157,12 @@ impl Home {
 
     /// Reads an agent's manifest.
     pub(crate) fn load_agent(&self, name: &str) -> Result<AgentManifest, Failure> {
-        self.load(Shelf::Agents, name, parse_agent)
+        self.load(ManifestKind::Agents, name, parse_agent)
     }
 
     /// Reads one bottle's manifest.
     pub(crate) fn load_bottle(&self, name: &str) -> Result<BottleManifest, Failure> {
-        self.load(Shelf::Bottles, name, parse_bottle)
+        self.load(ManifestKind::Bottles, name, parse_bottle)
     }
 
     /// Reads bottles and pours them together.
@@ -174,18 +174,18 @@ impl Home {
 
     fn load<T>(
         &self,
-        shelf: Shelf,
+        kind: ManifestKind,
         name: &str,
         parse: fn(&str) -> Result<T, ManifestFault>,
     ) -> Result<T, Failure> {
-        let path = self.manifest(shelf, name)?;
-        let text = read(&path, shelf, name)?;
+        let path = self.manifest(kind, name)?;
+        let text = read(&path, kind, name)?;
         parse(&text).map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
     }
 }
 
-fn read(path: &Path, shelf: Shelf, name: &str) -> Result<String, Failure> {
-    let noun = shelf.noun();
+fn read(path: &Path, kind: ManifestKind, name: &str) -> Result<String, Failure> {
+    let noun = kind.noun();
     std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::usage(format!(
             "there is no {noun} '{name}' ({}); make one with: bot-bottle {noun} new {name}",

@@ -13,7 +13,7 @@ use model::redact::Redactor;
 
 use super::metadata::BottlePins;
 use crate::exit::{Failure, OrExit};
-use crate::rules::leak::{Candidate, ScanReport, ScanStatus, added_lines, read_gitleaks, scan};
+use crate::rules::leak::{AddedLine, ScanOutcome, ScanReport, added_lines, read_gitleaks, scan};
 
 /// A change that is larger cannot be looked through and is not published.
 const PATCH_CAP: usize = 32 << 20;
@@ -31,7 +31,7 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// Everything that would be published and is not there yet.
 struct Outgoing {
     /// In the order of the files: a private key runs over lines.
-    candidates: Vec<Candidate>,
+    candidates: Vec<AddedLine>,
     /// Why it is not all.
     incomplete: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(crate) async fn scan_outgoing(
     let outgoing = gather(repo, pins, tip).await?;
     let found = scan(&outgoing.candidates, redactor);
     let status = match (found, &outgoing.incomplete) {
-        (ScanStatus::Clean, Some(reason)) => ScanStatus::Error { reason: reason.clone() },
+        (ScanOutcome::Clean, Some(reason)) => ScanOutcome::Error { reason: reason.clone() },
         (found, _) => found,
     };
     let version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -72,7 +72,7 @@ async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgo
     for patch in patches {
         let place = patch.sha.short().to_owned();
         candidates
-            .extend(patch.added.into_iter().map(|line| Candidate { place: place.clone(), line }));
+            .extend(patch.added.into_iter().map(|line| AddedLine { place: place.clone(), line }));
     }
     let merges: Vec<&Sha> =
         commits.iter().filter(|it| it.parents.len() > 1).map(|it| &it.sha).collect();
@@ -88,19 +88,19 @@ async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgo
         let new = added_lines(&ours.bytes);
         let new = new.intersection(&added_lines(&theirs.bytes)).cloned().collect::<Vec<_>>();
         let place = merge.short().to_owned();
-        candidates.extend(new.into_iter().map(|line| Candidate { place: place.clone(), line }));
+        candidates.extend(new.into_iter().map(|line| AddedLine { place: place.clone(), line }));
     }
     for (place, bytes) in binaries(repo, &commits, &mut incomplete).await? {
         let lines = bytes.split(|byte| *byte == b'\n');
         candidates
-            .extend(lines.map(|line| Candidate { place: place.clone(), line: line.to_vec() }));
+            .extend(lines.map(|line| AddedLine { place: place.clone(), line: line.to_vec() }));
     }
     for commit in &commits {
         let parts = repo.commit_parts(&commit.sha).await.or_general()?;
         let place = format!("{} message", commit.sha.short());
         let lines = parts.message.split(|byte| *byte == b'\n');
         candidates
-            .extend(lines.map(|line| Candidate { place: place.clone(), line: line.to_vec() }));
+            .extend(lines.map(|line| AddedLine { place: place.clone(), line: line.to_vec() }));
     }
     Ok(Outgoing { candidates, incomplete })
 }
@@ -142,7 +142,7 @@ async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, 
     };
     let Some(program) = host::tool::which(GITLEAKS) else {
         let reason = "not installed".to_owned();
-        return Ok(report(None, None, ScanStatus::NotRun { reason }));
+        return Ok(report(None, None, ScanOutcome::NotRun { reason }));
     };
     // No settings are given and none can be found from where it stands, so its rules are those in the program.
     let digest = host::digest::sha256_file(&program).ok().map(|(digest, _)| digest);
@@ -181,7 +181,7 @@ async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, 
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             read_gitleaks(exit, FOUND, &text)
         }
-        Err(error) => ScanStatus::Error { reason: error.to_string() },
+        Err(error) => ScanOutcome::Error { reason: error.to_string() },
     };
     Ok(report(version, digest, status))
 }

@@ -183,7 +183,9 @@ pub(crate) async fn resume(
         None => None,
     };
     let assignment = match &access {
-        Some(access) => Some(read_assignment(access, record.pull, Some(&record.heard)).await?),
+        Some(access) => {
+            Some(read_assignment(access, record.pull, Some(&record.seen_comments)).await?)
+        }
         None => None,
     };
     ui.phase("observe", "fetching origin");
@@ -249,6 +251,6 @@ fn first_record(
         session: None,
         workspace: WorkspaceState::Absent,
         runs: Vec::new(),
-        heard: BTreeSet::new(),
+        seen_comments: BTreeSet::new(),
     })
 }

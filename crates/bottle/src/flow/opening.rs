@@ -26,7 +26,7 @@ use super::sidecar::SidecarPlace;
 use super::thread::Assignment;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
-use crate::rules::prompt::{Briefing, ForgePart, News, render_prompt};
+use crate::rules::prompt::{BottlePrompt, BranchChanges, ForgePart, render_prompt};
 use crate::rules::session::session_of;
 
 /// The variable with the forge's delivery that sets a run off.
@@ -75,7 +75,7 @@ impl Opening<'_> {
         save_metadata(&dir, &redactor, &meta).or_general()?;
         self.record.runs.push(dir.id().clone());
         if let Some(assignment) = &self.assignment {
-            self.record.heard.clone_from(&assignment.heard);
+            self.record.seen_comments.clone_from(&assignment.seen_comments);
         }
         self.record.state = BottleState::Running;
         self.record.backend = meta.backend;
@@ -137,12 +137,12 @@ impl Opening<'_> {
             return String::new();
         }
         let name = |branch: &BranchName| format!("origin/{branch}");
-        let news = News {
+        let news = BranchChanges {
             base: pins.base_is_new.then(|| name(&pins.base_branch)),
             branch: pins.branch_is_new.then(|| name(&pins.branch)),
         };
         let forge = self.access.as_ref().zip(self.assignment.as_ref());
-        render_prompt(&Briefing {
+        render_prompt(&BottlePrompt {
             manifest: if goes_on { "" } else { &manifest.prompt },
             task,
             branch: pins.branch.as_str(),

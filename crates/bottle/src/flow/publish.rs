@@ -14,7 +14,7 @@ use super::access::ForgeAccess;
 use super::metadata::{Metadata, Publication, PullReference};
 use crate::exit::{Failure, OrExit};
 use crate::rules::pull_text::{
-    Link, PullFacts, choose_title, render_section, render_title, renew_body, wrap_section,
+    IssueLink, PullTextFacts, choose_title, render_section, render_title, renew_body, wrap_section,
 };
 
 /// More commits than these are not even counted.
@@ -111,8 +111,8 @@ impl Publisher<'_> {
     /// Our part of a pull request that is there, written again; `None` if that changes nothing.
     fn renew(&self, there: &PullRequest, text: &PullText) -> Option<PullRenewal> {
         let link = match closes_issue(&there.body, self.access.env.issue) {
-            true => Link::Kept,
-            false => Link::Lost,
+            true => IssueLink::Kept,
+            false => IssueLink::Lost,
         };
         let body = renew_body(&there.body, &text.section, link);
         let body = body.unwrap_or_else(|| there.body.clone());
@@ -134,7 +134,7 @@ impl Publisher<'_> {
         let known = [meta.pins.base.clone()];
         let commits = repo.new_commits(&sent.commit, &known, COMMITS_MAX).await.or_general()?;
         let commits: Vec<NewCommit> = commits.into_iter().map(NewCommit::from).collect();
-        let facts = PullFacts {
+        let facts = PullTextFacts {
             issue,
             issue_title: meta.issue_title.as_deref().unwrap_or_default(),
             summary: summary.or(answer),

@@ -6,9 +6,9 @@ use forge::{Comment, CommentKind, Forge, Issue, Thread};
 
 use super::access::ForgeAccess;
 use crate::exit::{Failure, OrExit};
-use crate::rules::prompt::Said;
+use crate::rules::prompt::ThreadMessage;
 use crate::rules::target::{judge_target, parse_labels};
-use crate::rules::trust::{Standing, judge_standing};
+use crate::rules::trust::{AuthorRole, judge_role};
 
 /// An assignment as the forge has it now.
 pub(crate) struct Assignment {
@@ -17,26 +17,26 @@ pub(crate) struct Assignment {
     pub(crate) bottles: Vec<String>,
     pub(crate) pull: Option<u64>,
     /// What people said who may say it, and what the agent said itself.
-    pub(crate) thread: Vec<Said>,
+    pub(crate) thread: Vec<ThreadMessage>,
     /// How many comments of others were left out.
     pub(crate) left_out: usize,
     /// Every comment that is there, by a mark of its own.
-    pub(crate) heard: BTreeSet<String>,
+    pub(crate) seen_comments: BTreeSet<String>,
 }
 
 impl Assignment {
-    /// How many comments an agent should hear of that it has not.
-    pub(crate) fn news(&self) -> usize {
+    /// Number of comments for the agent that it has not seen.
+    pub(crate) fn new_comments(&self) -> usize {
         self.thread.iter().filter(|said| said.is_new).count()
     }
 }
 
-/// Reads the issue, finds its pull request, and gathers the whole conversation. What is not among `heard` is new; without
-/// any, this is the first time, and everything is.
+/// Reads the issue, finds its pull request, and gathers the whole conversation. Comments that are not in `seen_comments` are
+/// new; without a set, this is the first run, and all of them are.
 pub(crate) async fn read_assignment(
     access: &ForgeAccess,
     known_pull: Option<u64>,
-    heard: Option<&BTreeSet<String>>,
+    seen: Option<&BTreeSet<String>>,
 ) -> Result<Assignment, Failure> {
     let forge = access.open().await?;
     let number = access.env.issue;
@@ -48,21 +48,21 @@ pub(crate) async fn read_assignment(
     let mut threads = vec![(format!("issue #{number}"), Thread::Issue(number))];
     threads.extend(pull.map(|pull| (format!("pull request #{pull}"), Thread::Pull(pull))));
     let bottles = parse_labels(&issue.labels).bottles;
-    let first = Said {
+    let first = ThreadMessage {
         author: issue.author.clone(),
         at: "when it was opened".to_owned(),
         body: format!("{}\n\n{}", issue.title, issue.body),
-        is_new: heard.is_none(),
+        is_new: seen.is_none(),
         place: format!("issue #{number}"),
     };
     let thread = vec![first];
     let mut assignment =
-        Assignment { issue, bottles, pull, thread, left_out: 0, heard: BTreeSet::new() };
+        Assignment { issue, bottles, pull, thread, left_out: 0, seen_comments: BTreeSet::new() };
     let mut people = People::new(access, &forge).await?;
     for (place, thread) in threads {
         for comment in forge.read_comments(thread).await.or_general()? {
-            let standing = people.standing(&comment.author).await?;
-            assignment.take(&comment, &place, standing, heard);
+            let role = people.role(&comment.author).await?;
+            assignment.take(&comment, &place, role, seen);
         }
     }
     Ok(assignment)
@@ -73,17 +73,17 @@ impl Assignment {
         &mut self,
         comment: &Comment,
         place: &str,
-        standing: Standing,
-        heard: Option<&BTreeSet<String>>,
+        role: AuthorRole,
+        seen: Option<&BTreeSet<String>>,
     ) {
         let mark = mark(comment);
-        let is_new = standing == Standing::Trusted && !heard.is_some_and(|it| it.contains(&mark));
-        self.heard.insert(mark);
-        if standing == Standing::Outsider {
+        let is_new = role == AuthorRole::Trusted && !seen.is_some_and(|it| it.contains(&mark));
+        self.seen_comments.insert(mark);
+        if role == AuthorRole::Outsider {
             self.left_out += 1;
             return;
         }
-        self.thread.push(Said {
+        self.thread.push(ThreadMessage {
             place: place.to_owned(),
             author: comment.author.clone(),
             at: comment.created_at.map_or_else(|| "undated".to_owned(), |at| at.to_string()),
@@ -108,7 +108,7 @@ struct People<'a> {
     access: &'a ForgeAccess,
     forge: &'a Forge,
     bot: Option<String>,
-    known: BTreeMap<String, Standing>,
+    known: BTreeMap<String, AuthorRole>,
 }
 
 impl<'a> People<'a> {
@@ -120,21 +120,20 @@ impl<'a> People<'a> {
         Ok(Self { access, forge, bot, known: BTreeMap::new() })
     }
 
-    async fn standing(&mut self, login: &str) -> Result<Standing, Failure> {
+    async fn role(&mut self, login: &str) -> Result<AuthorRole, Failure> {
         if let Some(known) = self.known.get(login) {
             return Ok(*known);
         }
         let env = &self.access.env;
-        let judge =
-            |is_member| judge_standing(login, self.bot.as_deref(), &env.triggers, is_member);
-        let standing = match judge(false) {
-            Standing::Outsider => {
+        let judge = |is_member| judge_role(login, self.bot.as_deref(), &env.triggers, is_member);
+        let role = match judge(false) {
+            AuthorRole::Outsider => {
                 judge(self.forge.is_org_member(&env.org, login).await.or_general()?)
             }
             known => known,
         };
-        self.known.insert(login.to_owned(), standing);
-        Ok(standing)
+        self.known.insert(login.to_owned(), role);
+        Ok(role)
     }
 }
 

@@ -20,8 +20,8 @@ use super::bottle::{Bottle, find_run};
 use super::home::Home;
 use crate::exit::{Failure, OrExit};
 use crate::rules::verification::{
-    Check, HomeFacts, Kept, Report, judge_events, judge_files, judge_host_chain, judge_signature,
-    no_key, not_checked,
+    HomeFacts, LinkedRun, VerificationCheck, VerificationReport, judge_events, judge_files,
+    judge_host_chain, judge_signature, no_key, not_checked,
 };
 
 /// Statements, and where they were found.
@@ -32,7 +32,11 @@ struct Found {
 }
 
 /// Verifies the statements of a file, of a bottle's newest run, or of a run.
-pub(crate) fn verify(home: &Home, name: &str, key: Option<&Path>) -> Result<Report, Failure> {
+pub(crate) fn verify(
+    home: &Home,
+    name: &str,
+    key: Option<&Path>,
+) -> Result<VerificationReport, Failure> {
     let found = find(home, name)?;
     let pinned = key.map(load_public).transpose().or_exit(BottleExit::Usage)?;
     // Those of the bundle lead forwards from a key that was pinned long ago, those of this home back from a new one.
@@ -42,7 +46,8 @@ pub(crate) fn verify(home: &Home, name: &str, key: Option<&Path>) -> Result<Repo
         Some(key) => Ok((TrustedKeys::from_root(key, &rotations), "the one that was named")),
         None => home.keyring().trust().map(|trust| (trust, "this home's")),
     };
-    let mut report = Report { run: found.bundle.run.clone(), keyid: None, checks: Vec::new() };
+    let mut report =
+        VerificationReport { run: found.bundle.run.clone(), keyid: None, checks: Vec::new() };
     let (trust, whose) = match trust {
         Ok(trust) => trust,
         // That nobody signed can be told without a key.
@@ -74,7 +79,7 @@ fn check_records(
     home: &Home,
     dir: Option<&RunDir>,
     verified: &VerifiedBundle,
-) -> Result<[Check; 3], Failure> {
+) -> Result<[VerificationCheck; 3], Failure> {
     let Some(dir) = dir else {
         let words = "the file is not in a run directory";
         return Ok(["events", "files", "host chain"].map(|name| not_checked(name, words)));
@@ -129,40 +134,40 @@ fn check_host_chain(
     home: &Home,
     dir: &RunDir,
     verified: &VerifiedBundle,
-) -> Result<Check, Failure> {
+) -> Result<VerificationCheck, Failure> {
     let inside = |path: &Path| path.canonicalize().ok();
-    match (inside(dir.path()), inside(&home.cellar())) {
-        (Some(dir), Some(cellar)) if dir.starts_with(&cellar) => {}
-        _ => return Ok(not_checked("host chain", "the run is not in this home's cellar")),
+    match (inside(dir.path()), inside(&home.bottles())) {
+        (Some(dir), Some(bottles)) if dir.starts_with(&bottles) => {}
+        _ => return Ok(not_checked("host chain", "the run is not in this home")),
     }
     let chain = RunChain::load(&home.host_chain()).map_err(|error| model::error_chain(&error));
     let links = chain.as_ref().ok().and_then(Option::as_ref).map(|chain| chain.links.clone());
     let links = links.unwrap_or_default();
     let kept = links
         .iter()
-        .map(|link| observe_kept(&home.cellar().join(&link.bottle).join("runs").join(&link.run)))
+        .map(|link| observe_kept(&home.bottles().join(&link.bottle).join("runs").join(&link.run)))
         .collect();
     let (mut missing, mut unlinked) = (Vec::new(), Vec::new());
     for (slug, record) in Bottle::all(home)? {
         // A record that cannot be read says nothing about runs; the chain still does.
         let Ok(record) = record else { continue };
         for run in record.runs {
-            match observe_kept(&home.cellar().join(&slug).join("runs").join(run.as_str())) {
-                Kept::Gone => missing.push(run.to_string()),
-                Kept::Statements(_) if !links.iter().any(|link| link.run == run.as_str()) => {
+            match observe_kept(&home.bottles().join(&slug).join("runs").join(run.as_str())) {
+                LinkedRun::Gone => missing.push(run.to_string()),
+                LinkedRun::Statements(_) if !links.iter().any(|link| link.run == run.as_str()) => {
                     unlinked.push(run.to_string());
                 }
-                Kept::Statements(_) | Kept::NoStatements => {}
+                LinkedRun::Statements(_) | LinkedRun::NoStatements => {}
             }
         }
     }
     Ok(judge_host_chain(verified, &chain, &HomeFacts { kept, missing, unlinked }))
 }
 
-fn observe_kept(path: &Path) -> Kept {
-    let Ok(dir) = RunDir::open(path) else { return Kept::Gone };
+fn observe_kept(path: &Path) -> LinkedRun {
+    let Ok(dir) = RunDir::open(path) else { return LinkedRun::Gone };
     let digests = load_bundle(&dir).ok().flatten().and_then(|it| it.payload_digests().ok());
-    digests.map_or(Kept::NoStatements, Kept::Statements)
+    digests.map_or(LinkedRun::NoStatements, LinkedRun::Statements)
 }
 
 fn find(home: &Home, name: &str) -> Result<Found, Failure> {

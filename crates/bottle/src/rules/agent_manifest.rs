@@ -1,4 +1,4 @@
-//! Agent manifests: who works, with which model, on what leash. Read strictly: a word that nobody knows is a mistake
+//! Agent manifests: provider, model and limits. Read strictly: a word that nobody knows is a mistake
 //! that would otherwise stay unseen.
 
 use core::net::SocketAddr;
@@ -206,7 +206,7 @@ fn fault<E: std::error::Error>(key: &'static str, error: &E) -> ManifestFault {
 }
 
 /// What `agent new` writes.
-pub(crate) const AGENT_TEMPLATE: &str = r#"# An agent: who works, with which model, on what leash.
+pub(crate) const AGENT_TEMPLATE: &str = r#"# An agent: provider, model and limits.
 provider = "claude"
 # model = "anthropic/claude-sonnet-4-5"
 prompt = """

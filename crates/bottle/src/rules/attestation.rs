@@ -13,7 +13,7 @@ use model::verdict::Ended;
 use serde_json::{Map, Value, json};
 use sidecar::DoneStatus;
 
-use super::leak::{ScanReport, ScanStatus as Found};
+use super::leak::{ScanOutcome, ScanReport};
 use crate::flow::metadata::{Metadata, SidecarEnd, WatchdogReason};
 
 /// What the parameters of our provenance mean. `docs/provenance.md` says it to people.
@@ -230,10 +230,10 @@ fn gitleaks(scans: &[ScanReport]) -> Scan {
 
 fn scan(report: &ScanReport) -> Scan {
     let (status, count) = match &report.status {
-        Found::Clean => (ScanStatus::Clean, Some(0)),
-        Found::Findings { count, .. } => (ScanStatus::Findings, Some(*count as u64)),
-        Found::Error { .. } => (ScanStatus::Error, None),
-        Found::NotRun { .. } => (ScanStatus::NotRun, None),
+        ScanOutcome::Clean => (ScanStatus::Clean, Some(0)),
+        ScanOutcome::Findings { count, .. } => (ScanStatus::Findings, Some(*count as u64)),
+        ScanOutcome::Error { .. } => (ScanStatus::Error, None),
+        ScanOutcome::NotRun { .. } => (ScanStatus::NotRun, None),
     };
     Scan {
         engine: report.engine.clone(),
@@ -328,7 +328,7 @@ mod tests {
             engine: "gitleaks".to_owned(),
             version: None,
             program_sha256: None,
-            status: Found::Error { reason: "no".to_owned() },
+            status: ScanOutcome::Error { reason: "no".to_owned() },
         };
         assert_eq!(gitleaks(&[report]).count, None);
     }

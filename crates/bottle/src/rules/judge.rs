@@ -147,7 +147,7 @@ pub(crate) fn headless_status(ended: &Ended, done: Option<DoneStatus>) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::leak::ScanStatus;
+    use super::super::leak::ScanOutcome;
     use super::*;
 
     fn good() -> Evidence {
@@ -189,7 +189,7 @@ mod tests {
         check(Evidence { links_leaving: one(), ..good() }, "leads out");
         let changed = [b".github/workflows/ci.yml".to_vec()];
         assert!(verdict(good(), &[], &changed).words().contains("protected path"));
-        let status = ScanStatus::Findings { count: 1, listed: vec![] };
+        let status = ScanOutcome::Findings { count: 1, listed: vec![] };
         let scan = ScanReport {
             engine: "built-in".to_owned(),
             version: None,

@@ -22,13 +22,13 @@ pub(crate) struct ScanReport {
     #[serde(default)]
     pub(crate) program_sha256: Option<String>,
     #[serde(flatten)]
-    pub(crate) status: ScanStatus,
+    pub(crate) status: ScanOutcome,
 }
 
 /// How far a scan came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub(crate) enum ScanStatus {
+pub(crate) enum ScanOutcome {
     /// It looked at everything and found nothing.
     Clean,
     /// It found something. What is listed has its secrets struck out.
@@ -44,12 +44,12 @@ impl ScanReport {
     /// always runs.
     pub(crate) fn objection(&self) -> Option<String> {
         match &self.status {
-            ScanStatus::Clean | ScanStatus::NotRun { .. } => None,
-            ScanStatus::Findings { count, listed } => {
+            ScanOutcome::Clean | ScanOutcome::NotRun { .. } => None,
+            ScanOutcome::Findings { count, listed } => {
                 let first = listed.first().map_or_else(String::new, |line| format!(": {line}"));
                 Some(format!("{} found {count} secrets{first}", self.engine))
             }
-            ScanStatus::Error { reason } => {
+            ScanOutcome::Error { reason } => {
                 Some(format!("{} could not look at everything: {reason}", self.engine))
             }
         }
@@ -58,28 +58,28 @@ impl ScanReport {
 
 /// A line that is about to be published, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Candidate {
+pub(crate) struct AddedLine {
     pub(crate) place: String,
     pub(crate) line: Vec<u8>,
 }
 
 /// The built-in scan: the shapes of well-known tokens, and the secrets of this very run. Private keys run over lines, so
 /// their first line counts.
-pub(crate) fn scan(candidates: &[Candidate], redactor: &Redactor) -> ScanStatus {
-    let found = |candidate: &&Candidate| redactor.redact_bytes(&candidate.line) != candidate.line;
+pub(crate) fn scan(lines: &[AddedLine], redactor: &Redactor) -> ScanOutcome {
+    let found = |added: &&AddedLine| redactor.redact_bytes(&added.line) != added.line;
     // One line in many places of a commit is one finding.
-    let hits: BTreeSet<&Candidate> = candidates.iter().filter(found).collect();
+    let hits: BTreeSet<&AddedLine> = lines.iter().filter(found).collect();
     if hits.is_empty() {
-        return ScanStatus::Clean;
+        return ScanOutcome::Clean;
     }
-    let show = |candidate: &&Candidate| {
-        let line = redactor.redact_bytes(&candidate.line);
+    let show = |added: &&AddedLine| {
+        let line = redactor.redact_bytes(&added.line);
         let line: String =
             String::from_utf8_lossy(&line).trim().chars().take(SHOWN_CHARS).collect();
-        format!("{}: {}", candidate.place, line.escape_debug())
+        format!("{}: {}", added.place, line.escape_debug())
     };
     let listed = hits.iter().take(LISTED_MAX).map(show).collect();
-    ScanStatus::Findings { count: hits.len(), listed }
+    ScanOutcome::Findings { count: hits.len(), listed }
 }
 
 /// The lines that a patch adds. Headers stand before the first hunk of each file; in a hunk every plus is an addition.
@@ -101,14 +101,14 @@ pub(crate) fn added_lines(patch: &[u8]) -> BTreeSet<Vec<u8>> {
 
 /// What gitleaks' status and its report come to: 0 is nothing, the status that we asked for is findings, and everything
 /// else is a scan that did not happen.
-pub(crate) fn read_gitleaks(exit: Option<i32>, asked: i32, report: &str) -> ScanStatus {
+pub(crate) fn read_gitleaks(exit: Option<i32>, asked: i32, report: &str) -> ScanOutcome {
     let findings: Vec<serde_json::Value> = match serde_json::from_str(report) {
         Ok(list) => list,
         Err(_) if exit == Some(0) && report.trim().is_empty() => Vec::new(),
-        Err(error) => return ScanStatus::Error { reason: format!("its report: {error}") },
+        Err(error) => return ScanOutcome::Error { reason: format!("its report: {error}") },
     };
     match exit {
-        Some(0) if findings.is_empty() => ScanStatus::Clean,
+        Some(0) if findings.is_empty() => ScanOutcome::Clean,
         Some(code) if code == 0 || code == asked => {
             let rule = |finding: &serde_json::Value| {
                 finding["RuleID"]
@@ -119,10 +119,10 @@ pub(crate) fn read_gitleaks(exit: Option<i32>, asked: i32, report: &str) -> Scan
                     .collect()
             };
             let listed = findings.iter().take(LISTED_MAX).map(rule).collect();
-            ScanStatus::Findings { count: findings.len().max(1), listed }
+            ScanOutcome::Findings { count: findings.len().max(1), listed }
         }
-        Some(code) => ScanStatus::Error { reason: format!("it ended with status {code}") },
-        None => ScanStatus::Error { reason: "it was ended by a signal or the clock".to_owned() },
+        Some(code) => ScanOutcome::Error { reason: format!("it ended with status {code}") },
+        None => ScanOutcome::Error { reason: "it was ended by a signal or the clock".to_owned() },
     }
 }
 
@@ -131,9 +131,9 @@ mod tests {
     use super::*;
     use model::secret::Secret;
 
-    fn candidates(lines: &[&str]) -> Vec<Candidate> {
+    fn added(lines: &[&str]) -> Vec<AddedLine> {
         let make =
-            |line: &&str| Candidate { place: "a1".to_owned(), line: line.as_bytes().to_vec() };
+            |line: &&str| AddedLine { place: "a1".to_owned(), line: line.as_bytes().to_vec() };
         lines.iter().map(make).collect()
     }
 
@@ -141,13 +141,13 @@ mod tests {
     fn known_shapes_and_the_runs_own_secrets_are_found_and_never_shown() {
         let redactor = Redactor::new([Secret::new("canary-secret-1234")]);
         let shaped = format!("key = \"ghp_{}\"", "aB3dE6gH9jK2mN5pQ8sT");
-        let lines = candidates(&["plain", &shaped, &shaped, "x canary-secret-1234 y"]);
-        let ScanStatus::Findings { count, listed } = scan(&lines, &redactor) else {
+        let lines = added(&["plain", &shaped, &shaped, "x canary-secret-1234 y"]);
+        let ScanOutcome::Findings { count, listed } = scan(&lines, &redactor) else {
             panic!("findings")
         };
         assert_eq!(count, 2);
         assert!(listed.iter().all(|line| line.contains("***") && !line.contains("canary")));
-        assert_eq!(scan(&candidates(&["plain"]), &redactor), ScanStatus::Clean);
+        assert_eq!(scan(&added(&["plain"]), &redactor), ScanOutcome::Clean);
     }
 
     #[test]
@@ -166,19 +166,19 @@ mod tests {
             program_sha256: None,
             status,
         };
-        assert_eq!(read_gitleaks(Some(0), 3, "[]"), ScanStatus::Clean);
+        assert_eq!(read_gitleaks(Some(0), 3, "[]"), ScanOutcome::Clean);
         let found = read_gitleaks(Some(3), 3, r#"[{"RuleID":"aws","Secret":"s3cr3t"}]"#);
-        assert_eq!(found, ScanStatus::Findings { count: 1, listed: vec!["aws".to_owned()] });
+        assert_eq!(found, ScanOutcome::Findings { count: 1, listed: vec!["aws".to_owned()] });
         assert!(report(found).objection().is_some());
         for broken in [
             read_gitleaks(Some(1), 3, "[]"),
             read_gitleaks(None, 3, "[]"),
             read_gitleaks(Some(0), 3, "{"),
         ] {
-            assert!(matches!(broken, ScanStatus::Error { .. }), "{broken:?}");
+            assert!(matches!(broken, ScanOutcome::Error { .. }), "{broken:?}");
             assert!(report(broken).objection().is_some());
         }
-        let absent = report(ScanStatus::NotRun { reason: "not installed".to_owned() });
+        let absent = report(ScanOutcome::NotRun { reason: "not installed".to_owned() });
         assert_eq!(absent.objection(), None);
         assert!(serde_json::to_string(&absent).expect("JSON").contains("\"status\":\"not_run\""));
     }

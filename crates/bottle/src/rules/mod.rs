@@ -3,12 +3,12 @@
 pub(crate) mod agent_manifest;
 pub(crate) mod attestation;
 pub(crate) mod bottle_manifest;
-pub(crate) mod ending;
+pub(crate) mod closed_run;
+pub(crate) mod decide;
 pub(crate) mod forge_env;
 pub(crate) mod hook;
 pub(crate) mod judge;
 pub(crate) mod leak;
-pub(crate) mod lookout;
 pub(crate) mod mount;
 pub(crate) mod prompt;
 pub(crate) mod provenance;

@@ -6,7 +6,7 @@ const THREAD_MAX_BYTES: usize = 60_000;
 
 /// What goes into a prompt.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Briefing<'a> {
+pub(crate) struct BottlePrompt<'a> {
     /// The manifest's words; empty where the agent's own conversation goes on and has them already.
     pub(crate) manifest: &'a str,
     /// The task, as it was given.
@@ -14,14 +14,14 @@ pub(crate) struct Briefing<'a> {
     /// The branch to commit to.
     pub(crate) branch: &'a str,
     /// What is new since the last run, if there was one.
-    pub(crate) news: Option<News>,
+    pub(crate) news: Option<BranchChanges>,
     /// What is known of the forge, for forge runs.
     pub(crate) forge: Option<ForgePart<'a>>,
 }
 
 /// What happened while the bottle was frozen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct BranchChanges {
     /// The ref under which the base branch is found, if it moved.
     pub(crate) base: Option<String>,
     /// The ref under which the pull request's branch is found, if others moved it.
@@ -34,14 +34,14 @@ pub(crate) struct ForgePart<'a> {
     pub(crate) issue: u64,
     pub(crate) pull: Option<u64>,
     /// What people said who may say it, oldest first.
-    pub(crate) thread: &'a [Said],
+    pub(crate) thread: &'a [ThreadMessage],
     /// How many comments of others were left out.
     pub(crate) left_out: usize,
 }
 
 /// One thing that somebody said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ThreadMessage {
     /// Where: `issue #3` or `pull request #4`.
     pub(crate) place: String,
     pub(crate) author: String,
@@ -52,7 +52,7 @@ pub(crate) struct Said {
 }
 
 /// Renders the whole.
-pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
+pub(crate) fn render_prompt(briefing: &BottlePrompt<'_>) -> String {
     let mut parts = Vec::new();
     let manifest = briefing.manifest.trim();
     if !manifest.is_empty() {
@@ -73,7 +73,7 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
     parts.join("\n\n") + "\n"
 }
 
-fn render_news(news: &News) -> Option<String> {
+fn render_news(news: &BranchChanges) -> Option<String> {
     let base = news.base.as_ref().map(|name| format!("- the base branch moved on: {name}"));
     let branch = news.branch.as_ref().map(|name| {
         format!("- others committed to your pull request's branch: {name}; merge it, or your work cannot be published")
@@ -88,7 +88,7 @@ fn render_news(news: &News) -> Option<String> {
 }
 
 /// The newest words are worth the most, so the oldest go when there are too many.
-fn render_thread(thread: &[Said]) -> Option<String> {
+fn render_thread(thread: &[ThreadMessage]) -> Option<String> {
     let mut room = THREAD_MAX_BYTES;
     let mut shown = Vec::new();
     for said in thread.iter().rev() {
@@ -141,18 +141,18 @@ fn render_overlay(forge: &ForgePart<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn said(body: &str, is_new: bool) -> Said {
+    fn said(body: &str, is_new: bool) -> ThreadMessage {
         let (place, author) = ("issue #3".to_owned(), "ann".to_owned());
-        Said { place, author, at: "2026-01-01".to_owned(), body: body.to_owned(), is_new }
+        ThreadMessage { place, author, at: "2026-01-01".to_owned(), body: body.to_owned(), is_new }
     }
 
     #[test]
     fn a_run_without_a_forge_hears_nothing_of_one() {
-        let text = render_prompt(&Briefing {
+        let text = render_prompt(&BottlePrompt {
             manifest: "Be careful.",
             task: "Fix it.",
             branch: "bot-bottle/x",
-            ..Briefing::default()
+            ..BottlePrompt::default()
         });
         assert!(text.starts_with("Be careful.\n\nFix it.\n\n"), "{text}");
         assert!(!text.contains("signal_done") && !text.contains("forge"), "{text}");
@@ -162,11 +162,11 @@ mod tests {
     fn the_overlay_knows_no_forge_by_name_and_says_to_signal() {
         let thread = [said("please", true)];
         let forge = ForgePart { issue: 3, pull: Some(4), thread: &thread, left_out: 2 };
-        let text = render_prompt(&Briefing {
+        let text = render_prompt(&BottlePrompt {
             task: "Fix it.",
             branch: "b",
             forge: Some(forge),
-            ..Briefing::default()
+            ..BottlePrompt::default()
         });
         assert!(text.contains("signal_done") && text.contains("#3") && text.contains("#4"));
         assert!(text.contains("ann on issue #3, 2026-01-01 (new):\n> please"), "{text}");
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn of_too_many_words_the_newest_stay() {
-        let thread: Vec<Said> =
+        let thread: Vec<ThreadMessage> =
             (0..100).map(|n| said(&format!("{n} {}", "x".repeat(2000)), false)).collect();
         let text = render_thread(&thread).expect("a text");
         assert!(text.len() < THREAD_MAX_BYTES + 400);
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn news_are_told_by_their_refs() {
-        let news = News { base: Some("origin/main".to_owned()), branch: None };
+        let news = BranchChanges { base: Some("origin/main".to_owned()), branch: None };
         let text = render_news(&news).expect("news");
         assert!(text.contains("origin/main") && !text.contains("others"), "{text}");
-        assert_eq!(render_news(&News::default()), None);
+        assert_eq!(render_news(&BranchChanges::default()), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::flow::metadata::Metadata;
 
 /// What the record says about the chain through the operation log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Chain {
+pub(crate) enum OperationChain {
     /// It is whole, and its end is the one that was written down when the run was closed.
     Whole,
     /// The run is not closed, so its end is not known yet.
@@ -16,7 +16,11 @@ pub(crate) enum Chain {
 }
 
 /// The provenance of one run as one document.
-pub(crate) fn render_provenance(meta: &Metadata, operations: &[Value], chain: &Chain) -> Value {
+pub(crate) fn render_provenance(
+    meta: &Metadata,
+    operations: &[Value],
+    chain: &OperationChain,
+) -> Value {
     let ended = meta.agent_box.as_ref().map(|record| &record.ended);
     let egress = meta.agent_box.as_ref().and_then(|record| record.egress.as_ref());
     let gitleaks = meta.scans.iter().find(|scan| scan.engine == "gitleaks");
@@ -70,10 +74,10 @@ pub(crate) fn render_provenance(meta: &Metadata, operations: &[Value], chain: &C
         "publication": meta.publication,
         "operations": operations,
         "operations_chain": match chain {
-            Chain::Whole => json!({ "status": "whole", "head": meta.operations_head }),
-            Chain::Open => json!({ "status": "open" }),
-            Chain::Broken(why) => json!({ "status": "broken", "reason": why }),
+            OperationChain::Whole => json!({ "status": "whole", "head": meta.operations_head }),
+            OperationChain::Open => json!({ "status": "open" }),
+            OperationChain::Broken(why) => json!({ "status": "broken", "reason": why }),
         },
-        "complete": meta.finished_at.is_some() && meta.watchdog.is_none() && *chain == Chain::Whole,
+        "complete": meta.finished_at.is_some() && meta.watchdog.is_none() && *chain == OperationChain::Whole,
     })
 }

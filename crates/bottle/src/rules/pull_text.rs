@@ -17,7 +17,7 @@ const END: &str = "<!-- bot-bottle: end -->";
 
 /// What the text is made of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PullFacts<'a> {
+pub(crate) struct PullTextFacts<'a> {
     pub(crate) issue: u64,
     pub(crate) issue_title: &'a str,
     /// The agent's own summary, if it gave one.
@@ -27,14 +27,14 @@ pub(crate) struct PullFacts<'a> {
 }
 
 /// The title of a new pull request.
-pub(crate) fn render_title(facts: &PullFacts<'_>) -> String {
+pub(crate) fn render_title(facts: &PullTextFacts<'_>) -> String {
     let title = facts.issue_title.trim();
     let title = if title.is_empty() { format!("Issue {}", facts.issue) } else { title.to_owned() };
     title.chars().filter(|c| !c.is_control()).take(TITLE_MAX_CHARS).collect()
 }
 
 /// What stands between the marks.
-pub(crate) fn render_section(facts: &PullFacts<'_>) -> String {
+pub(crate) fn render_section(facts: &PullTextFacts<'_>) -> String {
     let mut section = String::new();
     if let Some(summary) = facts.summary.map(str::trim).filter(|text| !text.is_empty()) {
         let quoted: String = summary.lines().map(|line| format!("> {line}\n")).collect();
@@ -63,23 +63,25 @@ pub(crate) fn wrap_section(section: &str) -> String {
 
 /// Whether the text still leads to the issue when our section is not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum IssueLink {
     Kept,
     Lost,
 }
 
 /// The text with a new section in it; `None` where people took the section out and the link to the issue is still there.
 /// Without the link the section comes back at the end, because the pull request has to belong to its issue.
-pub(crate) fn renew_body(current: &str, section: &str, link: Link) -> Option<String> {
+pub(crate) fn renew_body(current: &str, section: &str, link: IssueLink) -> Option<String> {
     let begin = current.find(BEGIN);
     let end = begin.and_then(|at| current[at..].find(END).map(|length| at + length + END.len()));
     match (begin.zip(end), link) {
-        (Some((begin, end)), Link::Kept | Link::Lost) => {
+        (Some((begin, end)), IssueLink::Kept | IssueLink::Lost) => {
             let section = wrap_section(section);
             Some([&current[..begin], section.trim_end(), &current[end..]].concat())
         }
-        (None, Link::Kept) => None,
-        (None, Link::Lost) => Some(format!("{}\n\n{}", current.trim_end(), wrap_section(section))),
+        (None, IssueLink::Kept) => None,
+        (None, IssueLink::Lost) => {
+            Some(format!("{}\n\n{}", current.trim_end(), wrap_section(section)))
+        }
     }
 }
 
@@ -98,8 +100,8 @@ mod tests {
         NewCommit { sha, subject: subject.to_owned(), parents: 1 }
     }
 
-    fn facts<'a>(commits: &'a [NewCommit], summary: &'a str) -> PullFacts<'a> {
-        PullFacts { issue: 3, issue_title: "Do\u{7} it", summary: Some(summary), commits }
+    fn facts<'a>(commits: &'a [NewCommit], summary: &'a str) -> PullTextFacts<'a> {
+        PullTextFacts { issue: 3, issue_title: "Do\u{7} it", summary: Some(summary), commits }
     }
 
     #[test]
@@ -116,18 +118,18 @@ mod tests {
     fn what_people_write_around_the_section_stays() {
         let first = wrap_section("one\n");
         let edited = format!("Reviewed by Carol.\n\n{first}\n- [ ] try it\n");
-        let renewed = renew_body(&edited, "two\n", Link::Kept).expect("renewed");
+        let renewed = renew_body(&edited, "two\n", IssueLink::Kept).expect("renewed");
         assert_eq!(renewed, edited.replace("one\n", "two\n"));
-        assert_eq!(renew_body(&first, "one\n", Link::Kept), Some(first));
+        assert_eq!(renew_body(&first, "one\n", IssueLink::Kept), Some(first));
     }
 
     #[test]
     fn a_section_that_was_taken_out_comes_back_only_for_the_link() {
-        assert_eq!(renew_body("My own words. Closes #3", "two\n", Link::Kept), None);
-        let back = renew_body("My own words.\n", "two\n", Link::Lost).expect("renewed");
+        assert_eq!(renew_body("My own words. Closes #3", "two\n", IssueLink::Kept), None);
+        let back = renew_body("My own words.\n", "two\n", IssueLink::Lost).expect("renewed");
         assert_eq!(back, format!("My own words.\n\n{}", wrap_section("two\n")));
         let half = format!("{BEGIN}\nno end");
-        assert!(renew_body(&half, "two\n", Link::Lost).expect("renewed").starts_with(&half));
+        assert!(renew_body(&half, "two\n", IssueLink::Lost).expect("renewed").starts_with(&half));
     }
 
     #[test]

@@ -1,30 +1,30 @@
-//! Whose words count. Anybody may write on a public forge; an agent is told only what people said who may tell it.
+//! Whose comments reach an agent. Anyone may write on a public forge; only trusted authors are quoted in a prompt.
 
-/// What somebody is to an assignment.
+/// Role of an author in an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// The account that agents act as: what it says is what they said themselves.
+pub(crate) enum AuthorRole {
+    /// The account that agents act as.
     Bot,
-    /// Somebody who may set agents to work.
+    /// An author who may give agents work.
     Trusted,
-    /// Anybody else.
+    /// Any other author.
     Outsider,
 }
 
-/// Who somebody is. Names are compared as forges do, without regard to case.
-pub(crate) fn judge_standing(
+/// Judges the role of a login. Like forges, it ignores case.
+pub(crate) fn judge_role(
     login: &str,
     bot: Option<&str>,
     triggers: &[String],
     is_member: bool,
-) -> Standing {
+) -> AuthorRole {
     let is = |name: &str| name.eq_ignore_ascii_case(login);
     if bot.is_some_and(is) {
-        return Standing::Bot;
+        return AuthorRole::Bot;
     }
     match is_member || triggers.iter().any(|name| is(name)) {
-        true => Standing::Trusted,
-        false => Standing::Outsider,
+        true => AuthorRole::Trusted,
+        false => AuthorRole::Outsider,
     }
 }
 
@@ -33,20 +33,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(login: &str, is_member: bool, expected: Standing) {
+    fn check(login: &str, is_member: bool, expected: AuthorRole) {
         let triggers = ["Alice".to_owned()];
-        assert_eq!(judge_standing(login, Some("bot1"), &triggers, is_member), expected, "{login}");
+        assert_eq!(judge_role(login, Some("bot1"), &triggers, is_member), expected, "{login}");
     }
 
     #[test]
-    fn members_and_those_who_are_named_may_set_agents_to_work() {
-        check("dora", true, Standing::Trusted);
-        check("alice", false, Standing::Trusted);
-        check("carol", false, Standing::Outsider);
+    fn members_and_named_authors_may_give_agents_work() {
+        check("dora", true, AuthorRole::Trusted);
+        check("alice", false, AuthorRole::Trusted);
+        check("carol", false, AuthorRole::Outsider);
     }
 
     #[test]
-    fn the_bots_own_words_are_no_news_even_if_it_is_a_member() {
-        check("Bot1", true, Standing::Bot);
+    fn the_bots_own_comments_are_never_new_even_if_it_is_a_member() {
+        check("Bot1", true, AuthorRole::Bot);
     }
 }

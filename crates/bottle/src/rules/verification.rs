@@ -33,7 +33,7 @@ impl CheckOutcome {
 
 /// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Check {
+pub(crate) struct VerificationCheck {
     pub(crate) name: &'static str,
     pub(crate) outcome: CheckOutcome,
     pub(crate) words: String,
@@ -41,18 +41,19 @@ pub(crate) struct Check {
 
 /// Everything that was checked about one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct VerificationReport {
     /// The run, as its file claims; as was verified where the signature holds.
     pub(crate) run: String,
     pub(crate) keyid: Option<String>,
-    pub(crate) checks: Vec<Check>,
+    pub(crate) checks: Vec<VerificationCheck>,
 }
 
-impl Report {
+impl VerificationReport {
     /// The signature holds, and nothing that could be checked failed.
     pub(crate) fn is_verified(&self) -> bool {
-        let signed =
-            |check: &Check| check.name == SIGNATURE && check.outcome == CheckOutcome::Passed;
+        let signed = |check: &VerificationCheck| {
+            check.name == SIGNATURE && check.outcome == CheckOutcome::Passed
+        };
         self.checks.iter().any(signed)
             && !self.checks.iter().any(|check| check.outcome == CheckOutcome::Failed)
     }
@@ -60,23 +61,23 @@ impl Report {
 
 const SIGNATURE: &str = "signature";
 
-pub(crate) fn passed(name: &'static str, words: impl Into<String>) -> Check {
-    Check { name, outcome: CheckOutcome::Passed, words: words.into() }
+pub(crate) fn passed(name: &'static str, words: impl Into<String>) -> VerificationCheck {
+    VerificationCheck { name, outcome: CheckOutcome::Passed, words: words.into() }
 }
 
-pub(crate) fn failed(name: &'static str, words: impl Into<String>) -> Check {
-    Check { name, outcome: CheckOutcome::Failed, words: words.into() }
+pub(crate) fn failed(name: &'static str, words: impl Into<String>) -> VerificationCheck {
+    VerificationCheck { name, outcome: CheckOutcome::Failed, words: words.into() }
 }
 
-pub(crate) fn not_checked(name: &'static str, words: impl Into<String>) -> Check {
-    Check { name, outcome: CheckOutcome::NotChecked, words: words.into() }
+pub(crate) fn not_checked(name: &'static str, words: impl Into<String>) -> VerificationCheck {
+    VerificationCheck { name, outcome: CheckOutcome::NotChecked, words: words.into() }
 }
 
 /// Both envelopes, by a key that counts. `whose` says which keys those are.
 pub(crate) fn judge_signature(
     verified: &Result<VerifiedBundle, BundleFault>,
     whose: &str,
-) -> Check {
+) -> VerificationCheck {
     match verified {
         Ok(bundle) => {
             passed(SIGNATURE, format!("both statements, by key {} ({whose})", bundle.keyid))
@@ -89,12 +90,15 @@ pub(crate) fn judge_signature(
 }
 
 /// There is no key to check with.
-pub(crate) fn no_key(why: &str) -> Check {
+pub(crate) fn no_key(why: &str) -> VerificationCheck {
     failed(SIGNATURE, format!("there is no key to check with: {why}; or name one with --key"))
 }
 
 /// The operation log: unbroken from its first line to the last, and as long as was signed.
-pub(crate) fn judge_events(signed: &EventLog, found: &Result<EventLog, String>) -> Check {
+pub(crate) fn judge_events(
+    signed: &EventLog,
+    found: &Result<EventLog, String>,
+) -> VerificationCheck {
     const NAME: &str = "events";
     match found {
         Err(why) => failed(NAME, format!("{}: {why}", signed.file)),
@@ -115,7 +119,10 @@ pub(crate) fn judge_events(signed: &EventLog, found: &Result<EventLog, String>) 
 }
 
 /// The records and logs beside the statements. What is not here any more is told of; what is here must be what was signed.
-pub(crate) fn judge_files(signed: &[Resource], found: &BTreeMap<String, Option<String>>) -> Check {
+pub(crate) fn judge_files(
+    signed: &[Resource],
+    found: &BTreeMap<String, Option<String>>,
+) -> VerificationCheck {
     const NAME: &str = "files";
     let mut changed = Vec::new();
     let mut absent = Vec::new();
@@ -143,7 +150,7 @@ pub(crate) fn judge_files(signed: &[Resource], found: &BTreeMap<String, Option<S
 
 /// What the home has of one run that its chain names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum LinkedRun {
     /// Its statements, by the digests of their payloads.
     Statements(Vec<String>),
     /// The directory without statements.
@@ -154,7 +161,7 @@ pub(crate) enum Kept {
 /// All that the home knows about its runs.
 pub(crate) struct HomeFacts {
     /// For each link, what is there of it.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<LinkedRun>,
     /// Runs that bottles name and whose directories are gone.
     pub(crate) missing: Vec<String>,
     /// Runs with statements that the chain does not name.
@@ -166,7 +173,7 @@ pub(crate) fn judge_host_chain(
     bundle: &VerifiedBundle,
     chain: &Result<Option<RunChain>, String>,
     home: &HomeFacts,
-) -> Check {
+) -> VerificationCheck {
     const NAME: &str = "host chain";
     let chain = match chain {
         Ok(Some(chain)) => chain,
@@ -202,10 +209,10 @@ fn home_troubles(links: &[RunLink], home: &HomeFacts) -> Vec<String> {
     for (link, kept) in links.iter().zip(&home.kept) {
         let name = format!("run {} ({})", link.seq, link.run);
         match kept {
-            Kept::Statements(digests) if *digests == link.statements => {}
-            Kept::Statements(_) => troubles.push(format!("{name} has other statements")),
-            Kept::NoStatements => troubles.push(format!("{name} has lost its statements")),
-            Kept::Gone => troubles.push(format!("{name} was deleted")),
+            LinkedRun::Statements(digests) if *digests == link.statements => {}
+            LinkedRun::Statements(_) => troubles.push(format!("{name} has other statements")),
+            LinkedRun::NoStatements => troubles.push(format!("{name} has lost its statements")),
+            LinkedRun::Gone => troubles.push(format!("{name} was deleted")),
         }
     }
     let linked = |run: &&String| links.iter().any(|link| link.run == **run);
@@ -257,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_was_not_checked_does_not_stand_in_for_a_signature() {
-        let report = |checks| Report { run: String::new(), keyid: None, checks };
+        let report = |checks| VerificationReport { run: String::new(), keyid: None, checks };
         assert!(!report(vec![not_checked(SIGNATURE, ""), passed("files", "")]).is_verified());
         assert!(!report(vec![passed(SIGNATURE, ""), failed("files", "")]).is_verified());
         assert!(report(vec![passed(SIGNATURE, ""), not_checked("files", "")]).is_verified());

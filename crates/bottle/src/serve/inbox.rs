@@ -1,5 +1,5 @@
-//! Keeping what comes in before it is acknowledged. All that arrive while one commit is being written share the next one:
-//! each waits for the disk once, and the disk is asked once for many.
+//! The inbox: stores deliveries before they are acknowledged, on a thread with its own database connection. Deliveries that
+//! arrive during a commit share the next one, so that each waits for one commit and the disk is synced once for many.
 
 use std::sync::Arc;
 use std::thread;
@@ -7,69 +7,73 @@ use std::thread;
 use orchestrator_db::{DeliveryInsert, NewDelivery, SqliteForgeStateStore};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// So many may wait for the disk; who comes then is told to come back later.
-const PLACES: usize = 1024;
-/// So many share one commit.
-const BATCH: usize = 256;
+/// Deliveries that may wait for the disk; further ones are refused with "try again".
+const CAPACITY: usize = 1024;
+/// Deliveries in one commit.
+const BATCH_MAX: usize = 256;
 
-type Waiting = (NewDelivery, oneshot::Sender<Result<DeliveryInsert, String>>);
+type PendingInsert = (NewDelivery, oneshot::Sender<Result<DeliveryInsert, String>>);
 
-/// The way into the inbox, for everybody who receives.
+/// Handle of the inbox.
 #[derive(Debug, Clone)]
 pub(crate) struct Inbox {
-    sender: mpsc::Sender<Waiting>,
+    sender: mpsc::Sender<PendingInsert>,
 }
 
-/// Why something was not kept. It must not be acknowledged then.
+/// A delivery was not stored, and must not be acknowledged.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotKept {
-    #[error("too much came at once; send it again later")]
-    Busy,
-    #[error("it could not be kept: {0}")]
-    Store(String),
+pub(crate) enum InboxError {
+    #[error("the inbox is full; send it again later")]
+    Full,
+    #[error("it could not be stored: {0}")]
+    Database(String),
 }
 
 impl Inbox {
-    /// Opens the inbox over a connection of its own; `news` is notified after each commit that brought something new.
-    pub(crate) fn open(store: SqliteForgeStateStore, news: Arc<Notify>) -> Self {
-        let (sender, receiver) = mpsc::channel(PLACES);
-        thread::spawn(move || write_all(&store, receiver, &news));
+    /// Opens the inbox with a connection of its own; `arrived` is notified after each commit with a new delivery.
+    pub(crate) fn open(store: SqliteForgeStateStore, arrived: Arc<Notify>) -> Self {
+        let (sender, receiver) = mpsc::channel(CAPACITY);
+        thread::spawn(move || write_batches(&store, receiver, &arrived));
         Self { sender }
     }
 
-    /// Keeps one delivery; returns when it is on disk.
-    pub(crate) async fn keep(&self, delivery: NewDelivery) -> Result<DeliveryInsert, NotKept> {
-        let (answer, answered) = oneshot::channel();
-        self.sender.try_send((delivery, answer)).or(Err(NotKept::Busy))?;
-        match answered.await {
-            Ok(Ok(kept)) => Ok(kept),
-            Ok(Err(words)) => Err(NotKept::Store(words)),
-            Err(_) => Err(NotKept::Store("the inbox is closed".to_owned())),
+    /// Stores one delivery; returns once it is on disk.
+    pub(crate) async fn store(&self, delivery: NewDelivery) -> Result<DeliveryInsert, InboxError> {
+        let (sender, inserted) = oneshot::channel();
+        self.sender.try_send((delivery, sender)).or(Err(InboxError::Full))?;
+        match inserted.await {
+            Ok(Ok(insert)) => Ok(insert),
+            Ok(Err(message)) => Err(InboxError::Database(message)),
+            Err(_) => Err(InboxError::Database("the inbox is closed".to_owned())),
         }
     }
 }
 
-/// One writer: SQLite has no more either.
-fn write_all(store: &SqliteForgeStateStore, mut receiver: mpsc::Receiver<Waiting>, news: &Notify) {
-    let mut waiting = Vec::with_capacity(BATCH);
-    while receiver.blocking_recv_many(&mut waiting, BATCH) > 0 {
-        let (list, answers): (Vec<NewDelivery>, Vec<_>) = waiting.drain(..).unzip();
+/// The only writer: SQLite allows one at a time.
+fn write_batches(
+    store: &SqliteForgeStateStore,
+    mut receiver: mpsc::Receiver<PendingInsert>,
+    arrived: &Notify,
+) {
+    let mut pending = Vec::with_capacity(BATCH_MAX);
+    while receiver.blocking_recv_many(&mut pending, BATCH_MAX) > 0 {
+        let (list, senders): (Vec<NewDelivery>, Vec<_>) = pending.drain(..).unzip();
         host::failpoint::hit("received");
         match store.insert_deliveries(&list) {
-            Ok(kept) => {
+            Ok(inserts) => {
                 host::failpoint::hit("inserted");
-                if kept.contains(&DeliveryInsert::New) {
-                    news.notify_one();
+                if inserts.contains(&DeliveryInsert::New) {
+                    arrived.notify_one();
                 }
-                for (answer, kept) in answers.into_iter().zip(kept) {
-                    // Whoever sent it may have gone; it is kept all the same.
-                    drop(answer.send(Ok(kept)));
+                for (sender, insert) in senders.into_iter().zip(inserts) {
+                    // The client may be gone; the delivery is stored all the same.
+                    drop(sender.send(Ok(insert)));
                 }
             }
             Err(error) => {
-                let words = model::error_chain(&error);
-                for answer in answers {
-                    drop(answer.send(Err(words.clone())));
+                let message = model::error_chain(&error);
+                for sender in senders {
+                    drop(sender.send(Err(message.clone())));
                 }
             }
         }

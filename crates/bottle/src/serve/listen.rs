@@ -1,4 +1,4 @@
-//! The socket: connections with limits, so that slow, many or endless clients hurt nobody but themselves.
+//! The socket: connections with limits, so that slow, numerous or endless clients harm only themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// A request's head must be there by then.
+/// Longest time for the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 const HEAD_MAX_BYTES: usize = 64 * 1024;
-/// So many clients at once; more wait in the listener's queue.
+/// Concurrent connections; further clients wait in the listener's queue.
 const CONNECTIONS_MAX: usize = 512;
-/// After a failed accept (no descriptors left), as the listener would stay ready and keep us spinning.
+/// Pause after a failed accept (no file descriptors left): the listener stays ready, and the loop would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-/// For what is under way when everything stops.
-const SETTLE_LIMIT: Duration = Duration::from_secs(5);
+/// Time for open requests when the server stops.
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
-/// Serves until it is told to stop.
+/// Serves until `stop`.
 pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancel) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
@@ -39,16 +39,16 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancel) {
         while connections.try_join_next().is_some() {}
         let (router, stop) = (router.clone(), stop.clone());
         connections.spawn(async move {
-            converse(stream, router, stop).await;
+            serve_connection_until(stream, router, stop).await;
             drop(place);
         });
     }
-    let settled = async { while connections.join_next().await.is_some() {} };
-    drop(tokio::time::timeout(SETTLE_LIMIT, settled).await);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    drop(tokio::time::timeout(DRAIN_LIMIT, drained).await);
 }
 
-/// An error means that the client went away or sent something that is no HTTP: either ends the connection.
-async fn converse(stream: TcpStream, router: Router, stop: Cancel) {
+/// Serves one connection. An error means that the client left or did not send HTTP; both end the connection.
+async fn serve_connection_until(stream: TcpStream, router: Router, stop: Cancel) {
     drop(stream.set_nodelay(true));
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).max_buf_size(HEAD_MAX_BYTES);

@@ -1,5 +1,5 @@
-//! The log of `bot-bottle serve` on standard error, as lines of text or of JSON. What comes from outside stands in it
-//! escaped and redacted: no title of an issue can forge a line, turn one round or reach a terminal.
+//! The log of `bot-bottle serve` on standard error, as lines of text or JSON. Values are escaped and redacted: no title of
+//! an issue can forge a line, reverse its direction or reach a terminal.
 
 use std::fmt::{Debug, Display, Write as _};
 use std::io::Write as _;
@@ -15,14 +15,14 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::settings::{LogFormat, Settings, read_secret};
+use super::settings::{LogFormat, ServeSettings, read_secret};
 use crate::flow::home::Home;
 use crate::flow::hooks::installed_hooks;
 
-/// Starts the log of this process. What others than we have to say is said if it is a warning.
-pub(crate) fn start(settings: &Settings, home: &Home) {
+/// Starts the log of this process. Events of other crates are logged from warnings on.
+pub(crate) fn start(settings: &ServeSettings, home: &Home) {
     let layer = Lines::new(settings.log, secrets_of(settings, home), |line: &str| {
-        // Nobody can be told that nobody can be told.
+        // A failed write to standard error cannot be reported anywhere.
         drop(writeln!(std::io::stderr().lock(), "{line}"));
     });
     let log = tracing_subscriber::registry().with(layer);
@@ -32,8 +32,8 @@ pub(crate) fn start(settings: &Settings, home: &Home) {
     drop(tracing::subscriber::set_global_default(log));
 }
 
-/// What must never be in a line. A file that cannot be read has said so where it is needed.
-fn secrets_of(settings: &Settings, home: &Home) -> Vec<Secret> {
+/// Secrets to redact. An unreadable file is reported where it is needed.
+fn secrets_of(settings: &ServeSettings, home: &Home) -> Vec<Secret> {
     let usual = home.token_file();
     let own = settings.admin_token_file.iter().chain([&usual]);
     let of_forges =
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// What an event carries, in its own order.
+/// Fields of an event, in order.
 struct Fields(Map<String, Value>);
 
 impl Visit for Fields {

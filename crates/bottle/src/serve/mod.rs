@@ -1,52 +1,51 @@
-//! `bot-bottle serve`: from webhook to pull request, with nobody watching. What comes in is kept before it is acknowledged;
-//! the foreman looks at the issues that it names, decides, and has bottles run; the page shows all of it.
+//! `bot-bottle serve`: from webhook to pull request. Webhooks are stored before they are acknowledged; the reconciler
+//! observes the issues that they name, decides, and runs bottles; the page and the API show all of it.
 
-mod foreman;
-mod hooks;
 pub(crate) mod inbox;
 mod listen;
 pub(crate) mod log;
-mod look;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod reconciler;
 pub(crate) mod repos;
 pub(crate) mod settings;
 pub(crate) mod web;
-mod worker;
+mod webhook;
 
 use std::sync::Arc;
 
 use host::lock::{FileLock, LockError, LockKind};
-use host::signal::cancel_on_signals;
+use host::signal::{CancelReason, cancel_on_signals};
 use model::exit::BottleExit;
 use orchestrator_db::SqliteForgeStateStore;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use self::foreman::Foreman;
 use self::inbox::Inbox;
+use self::reconciler::Reconciler;
 use self::repos::Repos;
-use self::settings::Settings;
+use self::settings::ServeSettings;
+use crate::commands::block_on;
 use crate::exit::{Failure, OrExit};
 use crate::flow::home::Home;
 use crate::ui::Ui;
 
-/// The source of what people ask for on the page.
+/// Source of deliveries that users cause on the page or by the API.
 pub(crate) const PAGE_SOURCE: &str = "page";
 
-/// What everybody who answers requests needs.
+/// Shared state of the server.
 pub(crate) struct Service {
     pub(crate) home: Home,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ServeSettings,
     pub(crate) repos: Repos,
     pub(crate) store: SqliteForgeStateStore,
     pub(crate) inbox: Inbox,
-    /// Notified when something new is in the inbox.
-    pub(crate) news: Arc<Notify>,
+    /// Notified after a new delivery was stored.
+    pub(crate) arrived: Arc<Notify>,
 }
 
-/// Serves until a signal says to stop.
-pub(crate) async fn run(ui: &Ui, home: Home, settings: Settings) -> Result<(), Failure> {
+/// Serves until a signal.
+pub(crate) async fn run(ui: &Ui, home: Home, settings: ServeSettings) -> Result<(), Failure> {
     web::check(&settings)?;
     let lock = lock_home(&home)?;
     let repos = Repos::load(&settings, &home)?;
@@ -55,39 +54,51 @@ pub(crate) async fn run(ui: &Ui, home: Home, settings: Settings) -> Result<(), F
         Failure::usage(format!("could not listen on {}: {error}", settings.listen))
     })?;
     let address = listener.local_addr().or_general()?;
+    check_repos(ui, &repos, &settings).await?;
+    let arrived = Arc::new(Notify::new());
+    let own = SqliteForgeStateStore::open(&home.database()).or_general()?;
+    let inbox = Inbox::open(own, Arc::clone(&arrived));
+    let service = Arc::new(Service { home, settings, repos, store, inbox, arrived });
+    let stop = cancel_on_signals().or_general()?;
+    ui.note(&format!("listening on http://{address}"));
+    ui.event("listening", &serde_json::json!({ "address": address }));
+    let serving = tokio::spawn(listen::serve(listener, router(&service), stop.clone()));
+    let holder = format!("{}-{}", std::process::id(), host::clock::stamp_utc(host::clock::now()));
+    let reconciler = Reconciler::new(service, holder);
+    let stopped = stop.clone();
+    // A thread and a runtime of its own: its database calls must not delay a webhook's response.
+    let reconciling = tokio::task::spawn_blocking(move || block_on(reconciler.run(stopped)));
+    let reconciled = reconciling.await.unwrap_or_else(|panic| {
+        Err(Failure::new(BottleExit::Internal, format!("the reconciler panicked: {panic}")))
+    });
+    stop.cancel(CancelReason::Asked("the reconciler has ended".into()));
+    drop(serving.await);
+    drop(lock);
+    reconciled
+}
+
+/// Checks the token of every repository. A forge that is down is no reason to refuse to start.
+async fn check_repos(ui: &Ui, repos: &Repos, settings: &ServeSettings) -> Result<(), Failure> {
     for repo in repos.all() {
         match repo.check().await {
             Err(failure) if !failure.is_transient() => return Err(failure),
-            Err(failure) => ui.note(&format!("{}: {failure}; going on", repo.full_name())),
+            Err(failure) => ui.note(&format!("{}: {failure}; continuing", repo.full_name())),
             Ok(()) if !repo.has_secret() => ui.note(&format!(
-                "{} has no webhook secret: its issues are found by looking every {} s; see: bot-bottle hook install",
+                "{} has no webhook secret: its issues are found by a sweep every {} s; see: bot-bottle hook install",
                 repo.full_name(),
                 settings.sweep_secs
             )),
             Ok(()) => {}
         }
     }
-    let news = Arc::new(Notify::new());
-    let own = SqliteForgeStateStore::open(&home.database()).or_general()?;
-    let inbox = Inbox::open(own, Arc::clone(&news));
-    let service = Arc::new(Service { home, settings, repos, store, inbox, news });
-    let stop = cancel_on_signals().or_general()?;
-    ui.note(&format!("listening on http://{address}"));
-    ui.event("listening", &serde_json::json!({ "address": address }));
-    let serving = tokio::spawn(listen::serve(listener, router(&service), stop.clone()));
-    let holder = format!("{}-{}", std::process::id(), host::clock::stamp_utc(host::clock::now()));
-    let worked = Foreman::new(service, holder).work(stop.clone()).await;
-    stop.cancel(host::signal::CancelReason::Asked("the foreman has ended".into()));
-    drop(serving.await);
-    drop(lock);
-    worked
+    Ok(())
 }
 
 fn router(service: &Arc<Service>) -> axum::Router {
-    hooks::router(Arc::clone(service)).merge(web::router(Arc::clone(service)))
+    webhook::router(Arc::clone(service)).merge(web::router(Arc::clone(service)))
 }
 
-/// Two of us in one home would both think that what the other one has is nobody's.
+/// Locks the home: two servers would both take over the other one's claims.
 fn lock_home(home: &Home) -> Result<FileLock, Failure> {
     let path = home.serve_lock();
     if let Some(folder) = path.parent() {

@@ -12,7 +12,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// Where a collector takes traces, below its address.
 const TRACES: &str = "/v1/traces";
 
-/// What sends our spans, and nobody else's, to the collector at `url`; nothing if that cannot be prepared.
+/// The layer that sends this program's spans to the collector at `url`; `None` if it cannot be set up.
 pub(crate) fn layer<S>(url: &str) -> Option<impl Layer<S>>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

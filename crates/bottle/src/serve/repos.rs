@@ -1,28 +1,29 @@
-//! The repositories that are served: how to reach each one's forge, who may set agents to work there, and where its
+//! The served repositories: how to reach each one's forge, who may give agents work there, and the checkout that its
 //! bottles are made from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
-use forge::{Forge, ForgeKind, HttpPool, RetryPolicy};
+use forge::{ForgeKind, HttpPool, RetryPolicy};
 use host::git::init_source;
 use model::secret::Secret;
 use orchestrator_db::IssueKey;
 
-use super::settings::{ForgeSettings, Settings, read_secret, split_repo};
+use super::settings::{ForgeSettings, ServeSettings, read_secret, split_repo};
 use crate::exit::{Failure, OrExit};
 use crate::flow::access::ForgeAccess;
 use crate::flow::home::Home;
 use crate::flow::hooks::hook_secrets;
 use crate::rules::forge_env::ForgeEnv;
 
-/// All of them, by owner and name.
+/// All served repositories, by owner and name.
 #[derive(Debug, Clone)]
 pub(crate) struct Repos {
     list: BTreeMap<(String, String), Repo>,
 }
 
-/// One of them.
+/// A served repository.
 #[derive(Debug, Clone)]
 pub(crate) struct Repo {
     owner: String,
@@ -39,11 +40,13 @@ pub(crate) struct Repo {
     /// The secrets of its webhooks (two while one is being replaced); without one no webhook is believed.
     secrets: Vec<Secret>,
     checkout: Option<PathBuf>,
+    /// The token's account, once the forge has named it.
+    account: Arc<OnceLock<String>>,
 }
 
 impl Repos {
-    /// Reads what the settings name: tokens and secrets are read once, at the start.
-    pub(crate) fn load(settings: &Settings, home: &Home) -> Result<Self, Failure> {
+    /// Loads the repositories of the settings, with their tokens and secrets.
+    pub(crate) fn load(settings: &ServeSettings, home: &Home) -> Result<Self, Failure> {
         let mut list = BTreeMap::new();
         let pool = HttpPool::new(None, RetryPolicy::default().connect);
         for forge in &settings.forges {
@@ -61,19 +64,19 @@ impl Repos {
         }
     }
 
-    /// The repository of this name. Forges do not regard case, so neither do we.
+    /// The repository of this name. Like forges, it ignores case.
     pub(crate) fn find(&self, owner: &str, name: &str) -> Option<&Repo> {
         self.list.values().find(|repo| repo.is(owner, name))
     }
 
-    /// The repository of an issue that is known here, which may have been taken out of the configuration since.
+    /// The repository of a stored issue, which the configuration may no longer name.
     pub(crate) fn of(&self, key: &IssueKey) -> Result<&Repo, Failure> {
         self.find(&key.owner, &key.repo).ok_or_else(|| {
             Failure::not_found(format!("{}/{} is not served any more", key.owner, key.repo))
         })
     }
 
-    /// All of them.
+    /// All repositories.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Repo> {
         self.list.values()
     }
@@ -94,7 +97,7 @@ impl Repo {
         full_name: &str,
         token: &Secret,
         pool: &HttpPool,
-        settings: &Settings,
+        settings: &ServeSettings,
         home: &Home,
     ) -> Result<Self, Failure> {
         let wrong = || Failure::usage(format!("'{full_name}' is not owner/name"));
@@ -118,6 +121,7 @@ impl Repo {
             pool: pool.clone(),
             secrets,
             checkout: forge.checkouts.get(full_name).cloned(),
+            account: Arc::default(),
         };
         ForgeAccess::new(repo.access(1, None).env, token.clone())?;
         Ok(repo)
@@ -128,22 +132,22 @@ impl Repo {
         format!("{}/{}", self.owner, self.name)
     }
 
-    /// Whether its webhooks can be believed.
+    /// Whether its webhooks can be verified.
     pub(crate) fn has_secret(&self) -> bool {
         !self.secrets.is_empty()
     }
 
-    /// Whether this is the repository that is named.
+    /// Whether this repository has this name.
     pub(crate) fn is(&self, owner: &str, name: &str) -> bool {
         self.owner.eq_ignore_ascii_case(owner) && self.name.eq_ignore_ascii_case(name)
     }
 
-    /// One of its issues. The name is ours, whatever case an event had.
+    /// One of its issues, with the configured spelling of its name.
     pub(crate) fn issue(&self, number: u64) -> IssueKey {
         IssueKey { owner: self.owner.clone(), repo: self.name.clone(), issue_number: number }
     }
 
-    /// The way to the forge for the work on an issue.
+    /// Access to the forge for the work on an issue, with connections of its own.
     pub(crate) fn access(&self, issue: u64, pull: Option<u64>) -> ForgeAccess {
         let env = ForgeEnv {
             kind: self.kind,
@@ -157,7 +161,8 @@ impl Repo {
             watchdog_secs: self.watchdog_secs,
             allow_http: self.allow_http,
         };
-        let (token, bot_login) = (self.token.clone(), self.bot_login.clone());
+        let bot_login = self.bot_login.clone().or_else(|| self.account.get().cloned());
+        let token = self.token.clone();
         ForgeAccess { env, token, bot_login, pool: None }
     }
 
@@ -167,17 +172,15 @@ impl Repo {
         ForgeAccess { pool: Some(self.pool.clone()), ..self.access(issue, pull) }
     }
 
-    /// Its forge, over shared connections.
-    pub(crate) async fn open(&self) -> Result<Forge, Failure> {
-        self.shared_access(1, None).open().await
-    }
-
-    /// Refuses a token that cannot work, and one whose account is not known: its own comments would wake its agents for
-    /// ever.
+    /// Refuses an invalid token, and one whose account is unknown: the bot's own comments would resume its agents for
+    /// ever. Remembers the account.
     pub(crate) async fn check(&self) -> Result<(), Failure> {
-        let account = self.open().await?.whoami().await.or_general()?;
+        let account = self.access(1, None).open().await?.whoami().await.or_general()?;
         match account.login.or_else(|| self.bot_login.clone()) {
-            Some(_) => Ok(()),
+            Some(login) => {
+                self.account.get_or_init(|| login);
+                Ok(())
+            }
             None => Err(Failure::usage(format!(
                 "the token for {} does not say whose it is; set bot_login in the configuration",
                 self.full_name()
@@ -185,7 +188,7 @@ impl Repo {
         }
     }
 
-    /// Where its bottles are made from: the checkout that was named, or a repository of our own, which is made here.
+    /// The repository that its bottles are made from: the configured checkout, or a clone that is created here.
     pub(crate) async fn source(&self, home: &Home) -> Result<PathBuf, Failure> {
         if let Some(checkout) = &self.checkout {
             return Ok(checkout.clone());
@@ -200,7 +203,7 @@ impl Repo {
             .collect();
         let path = home.sources().join(host).join(&self.owner).join(format!("{}.git", self.name));
         if !path.exists() {
-            // Whole or not at all, and whoever comes second takes what the first one made.
+            // Created whole under another name and moved; a second worker uses what the first one moved.
             let chance = u64::from_le_bytes(host::random::bytes::<8>().or_general()?);
             let half = path.with_extension(format!("half-{chance:x}"));
             std::fs::create_dir_all(&half).or_general()?;
@@ -213,8 +216,8 @@ impl Repo {
     }
 }
 
-/// Labels that name an agent of ours, by which a forge can be asked for issues.
+/// Labels that name an agent of this home.
 pub(crate) fn agent_labels(home: &Home) -> Result<BTreeSet<String>, Failure> {
-    let names = home.names(crate::flow::home::Shelf::Agents)?;
+    let names = home.names(crate::flow::home::ManifestKind::Agents)?;
     Ok(names.into_iter().map(|name| crate::rules::target::agent_label(&name)).collect())
 }

@@ -1,5 +1,4 @@
-//! What `bot-bottle serve` is told by its configuration file: TOML, strict, every key explained by the file that
-//! `bot-bottle config show` prints.
+//! Configuration file of `bot-bottle serve`: strict TOML; `bot-bottle config show` prints every key with its explanation.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,13 +12,13 @@ use crate::exit::Failure;
 use crate::flow::home::Home;
 use crate::rules::forge_env::parse_web;
 
-/// The file as it is written when nobody has said anything: all keys, with what they mean.
+/// The default file: all keys with their explanations.
 pub(crate) const EXPLAINED: &str = include_str!("settings.toml");
 
-/// Everything that can be said.
+/// All settings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Settings {
+pub(crate) struct ServeSettings {
     pub(crate) listen: SocketAddr,
     pub(crate) public_url: Option<String>,
     pub(crate) max_bottles: usize,
@@ -39,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) forges: Vec<ForgeSettings>,
 }
 
-/// How the log is written.
+/// Format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
@@ -47,7 +46,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// One forge, and the repositories on it that are served.
+/// A forge, and its served repositories.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForgeSettings {
@@ -67,7 +66,7 @@ pub(crate) struct ForgeSettings {
     #[serde(default)]
     pub(crate) allow_http: bool,
     pub(crate) repos: Vec<String>,
-    /// Checkouts of some of the repositories, where bot-bottle shall not keep its own.
+    /// Checkouts to use in place of bot-bottle's own clones.
     #[serde(default)]
     pub(crate) checkouts: BTreeMap<String, PathBuf>,
 }
@@ -76,7 +75,7 @@ fn default_org() -> String {
     "bot-bottle".to_owned()
 }
 
-impl Default for Settings {
+impl Default for ServeSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8473)),
@@ -99,7 +98,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl ServeSettings {
     /// Reads a file.
     pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -112,7 +111,7 @@ impl Settings {
         Self::parse(&text).map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
     }
 
-    /// Reads a text and checks what no type can hold.
+    /// Parses a text and checks what types cannot express.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let settings: Self =
             toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
@@ -174,7 +173,7 @@ impl ForgeSettings {
     }
 }
 
-/// Reads a secret from a file that nobody else can read.
+/// Reads a secret from a file that only its owner can read.
 pub(crate) fn read_secret(path: &Path, what: &str) -> Result<Secret, Failure> {
     let bytes = host::file::read_private(path)
         .map_err(|error| Failure::usage(format!("{what}: {}", model::error_chain(&error))))?;
@@ -202,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_file_that_is_shown_says_what_holds_without_it() {
-        let shown = Settings::parse(EXPLAINED).expect("it reads");
-        assert_eq!(format!("{shown:?}"), format!("{:?}", Settings::default()));
+        let shown = ServeSettings::parse(EXPLAINED).expect("it reads");
+        assert_eq!(format!("{shown:?}"), format!("{:?}", ServeSettings::default()));
     }
 
     /// Keys that are commented out count too: they are explained.
@@ -214,7 +213,7 @@ mod tests {
             .filter(|line| cfg!(feature = "otlp") || !line.starts_with("#: otlp_url"))
             .map(|line| line.strip_prefix("#: ").unwrap_or(line).to_owned() + "\n")
             .collect();
-        let all = Settings::parse(&text).expect("the examples read too");
+        let all = ServeSettings::parse(&text).expect("the examples read too");
         assert!(all.admin_token_file.is_some() && all.user_header.is_some());
         assert!(all.backend.is_some() && all.public_url.is_some());
         let forge = all.forges.first().expect("a forge");
@@ -225,7 +224,7 @@ mod tests {
 
     #[track_caller]
     fn refuse(text: &str, words: &str) {
-        let error = Settings::parse(text).expect_err("it is refused");
+        let error = ServeSettings::parse(text).expect_err("it is refused");
         assert!(error.contains(words), "{error}");
     }
 

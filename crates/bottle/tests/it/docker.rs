@@ -225,3 +225,31 @@ fn row_16_an_engine_that_hangs_holds_up_nobody_else() {
     assert_eq!(serving.pulls(), 1, "the other one is done");
     line.silent.store(false, Ordering::Relaxed);
 }
+
+/// A shim that is killed leaves its container running. The issue is retried, but only when that container is gone: two
+/// agents in one workspace would overwrite each other.
+#[test]
+fn an_issue_is_not_retried_beside_a_container_that_still_runs() {
+    let Some(scene) = Scene::new() else { return };
+    let Some(engine) = Engine::find(&scene.person) else { return };
+    scene.person.agent("worker", "bottle = \"boxed\"\n");
+    scene.person.script("[[step]]\nrun = \"true\"\n[[step]]\nsleep = 600\n");
+    let more = "sweep_secs = 3600\nbackend = \"docker\"\n";
+    let serving = Serving::start_in_engine(scene, more, &engine.host);
+    serving.label();
+    wait_for("the agent", || {
+        let runs = serving.scene.person.bottle(SLUG).join("runs");
+        (runs.exists() && serving.scene.log().contains(FIRST_STEP_DONE)).then_some(())
+    });
+    let first = serving.scene.person.last_run(SLUG);
+    let name = first.file_name().expect("a name").to_string_lossy().into_owned();
+    assert_ne!(left_over(&serving.scene, &engine, &name), "", "the first container runs");
+    let shim = std::fs::read_to_string(first.join("boxes/agent/shim.json")).expect("a shim");
+    let shim: serde_json::Value = serde_json::from_str(&shim).expect("JSON");
+    serving.scene.person.script(&format!("{COMMIT}{DONE}"));
+    serving.signal("-KILL", &shim["process"]["pid"].to_string());
+    wait_for("a second run", || (serving.scene.person.last_run(SLUG) != first).then_some(()));
+    assert_eq!(left_over(&serving.scene, &engine, &name), "", "no second agent beside the first");
+    serving.wait("frozen");
+    assert_eq!(serving.pulls(), 1);
+}

@@ -1,5 +1,9 @@
 //! From webhook to pull request, with nobody watching.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use testkit::fake_forge::Room;
 use testkit::wait::wait_for;
 
@@ -100,4 +104,23 @@ fn the_configuration_is_shown_with_every_key_and_checked() {
     let output = scene.person.run(&["serve", "--config", path]);
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     assert!(output.stderr.contains("no repository is served"), "{}", output.stderr);
+}
+
+/// The reconciler waits for a locked database, up to ten seconds; requests do not wait for the reconciler.
+#[test]
+fn a_locked_database_delays_no_request() {
+    let Some(serving) = serving(COMMIT) else { return };
+    let database = serving.database();
+    database.execute_batch("BEGIN IMMEDIATE").expect("locked");
+    // Several ticks, so that the reconciler has run into the lock.
+    std::thread::sleep(Duration::from_secs(2));
+    let mut stream = TcpStream::connect(serving.address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(6))).expect("a limit");
+    let request =
+        format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", serving.address);
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("a response while the database is locked");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    database.execute_batch("COMMIT").expect("unlocked");
 }

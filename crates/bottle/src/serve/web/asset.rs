@@ -11,7 +11,7 @@ pub(crate) async fn style() -> impl IntoResponse {
     ([(CONTENT_TYPE, css), (CACHE_CONTROL, DAY)], include_str!("style.css"))
 }
 
-/// What brings news to a page that is open.
+/// The script that updates an open page.
 pub(crate) async fn script() -> impl IntoResponse {
     let js = "text/javascript; charset=utf-8";
     ([(CONTENT_TYPE, js), (CACHE_CONTROL, DAY)], include_str!("live.js"))

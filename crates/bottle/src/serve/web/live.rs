@@ -1,5 +1,5 @@
-//! News as they come, by server-sent events: the log of a box, and the steps of any work. A reader that was cut off goes
-//! on where it was, because the name of each event says how far it had come.
+//! Server-sent events: the log of a box, and the steps of all work items. A client that reconnects continues where it
+//! stopped, because the id of each event is its position.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,60 +18,60 @@ use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 
-use super::api::query::Asked;
-use super::facts::log::{Cut, Piece, read_piece};
+use super::api::query::StrictQuery;
+use super::facts::log::{LogSlice, SliceEnd, read_slice};
 use super::facts::run::FoundRun;
 use super::problem::Problem;
-use super::rules::told::{Style, View};
-use super::{Shared, Web, ask};
+use super::rules::log_style::{LogStyle, LogView};
+use super::{Web, WebState, query};
 use crate::exit::OrExit;
 
-/// How often a log and the state are looked at.
+/// Interval between two reads of a log or the database.
 const PAUSE: Duration = Duration::from_millis(500);
-/// As much as one event carries: the longest line that an agent's events may have.
+/// Largest slice in one event: the longest line of an agent's events.
 const PIECE_MAX_BYTES: usize = agent::reader::LINE_LIMIT;
-/// SQLite counts no further.
+/// Largest integer of SQLite.
 const SEQ_MAX: u64 = i64::MAX as u64;
 
-/// Where to begin; a browser that comes again says it in a header, which counts more.
+/// Query of a stream. A browser that reconnects sends its position in a header, which takes precedence.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct From {
+pub(crate) struct FollowParams {
     #[serde(default)]
     after: u64,
-    /// What to show of a log.
+    /// View of the log.
     #[serde(default)]
-    log: View,
+    log: LogView,
 }
 
-/// What comes next, and from whom.
+/// Position of a log stream.
 struct Log {
-    web: Shared,
+    web: WebState,
     slug: String,
     run: String,
     next: u64,
-    style: Style,
+    style: LogStyle,
     is_over: bool,
     _place: OwnedSemaphorePermit,
 }
 
-struct WorkNews {
-    web: Shared,
+struct WorkStream {
+    web: WebState,
     next: u64,
     _place: OwnedSemaphorePermit,
 }
 
-/// Follows the log of a run's box until the box has ended and everything was told.
+/// Streams the log of a run's box until the box has ended and everything was sent.
 pub(crate) async fn follow_log(
-    State(web): State<Shared>,
+    State(web): State<WebState>,
     Path((slug, run)): Path<(String, String)>,
     headers: HeaderMap,
-    Asked(from): Asked<From>,
+    StrictQuery(from): StrictQuery<FollowParams>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let place = take_place(&web)?;
     let (asked_slug, asked_run) = (slug.clone(), run.clone());
     let open = move |web: &Web| Ok(FoundRun::open(&web.service.home, &asked_slug, &asked_run)?);
-    let style = Style::of(&ask(&web, open).await?.meta.manifest.provider, from.log);
+    let style = LogStyle::of(&query(&web, open).await?.meta.manifest.provider, from.log);
     let next = last_seen(&headers).unwrap_or(from.after);
     let log = Log { web, slug, run, next, style, is_over: false, _place: place };
     Ok(Sse::new(stream::unfold(log, next_piece)).keep_alive(KeepAlive::default()))
@@ -83,12 +83,12 @@ async fn next_piece(mut log: Log) -> Option<(Result<Event, Infallible>, Log)> {
     }
     loop {
         let (slug, run, from) = (log.slug.clone(), log.run.clone(), log.next);
-        let looked = ask(&log.web, move |web| {
+        let looked = query(&log.web, move |web| {
             let found = FoundRun::open(&web.service.home, &slug, &run)?;
-            look(&found.place()?, found.dir.is_closed(), from)
+            read_next(&found.place()?, found.dir.is_closed(), from)
         });
         let Ok((piece, is_over)) = looked.await else {
-            // The log says why; the reader comes again.
+            // The server's log has the reason; the client reconnects.
             return None;
         };
         if piece.next > from {
@@ -106,53 +106,53 @@ async fn next_piece(mut log: Log) -> Option<(Result<Event, Infallible>, Log)> {
     }
 }
 
-/// What there is from a place on, and whether more can come.
-fn look(place: &BoxDir, is_closed: bool, from: u64) -> Result<(Piece, bool), Problem> {
-    // Looked at before the log is read: what was printed until then is all there is.
+/// The next slice of a log, and whether the log has ended.
+fn read_next(place: &BoxDir, is_closed: bool, from: u64) -> Result<(LogSlice, bool), Problem> {
+    // Read before the log: an ended box prints nothing more.
     let runs = match launch::box_status(place).or_general()? {
         BoxStatus::Running => true,
         BoxStatus::NeverStarted => !is_closed,
         BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
     };
-    let cut = if runs { Cut::Line } else { Cut::Anywhere };
+    let cut = if runs { SliceEnd::WholeLine } else { SliceEnd::Anywhere };
     let path = place.stdout(BoxOutput::Log { cap: 0 });
-    let piece = read_piece(&path, from, PIECE_MAX_BYTES, cut).or_general()?;
+    let piece = read_slice(&path, from, PIECE_MAX_BYTES, cut).or_general()?;
     Ok((piece, !runs))
 }
 
-/// Tells that something happened to any work, so that an open page can be shown anew.
+/// Streams the steps of all work items, so that an open page can reload.
 pub(crate) async fn follow_work(
-    State(web): State<Shared>,
+    State(web): State<WebState>,
     headers: HeaderMap,
-    Asked(from): Asked<From>,
+    StrictQuery(from): StrictQuery<FollowParams>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let place = take_place(&web)?;
     let next = last_seen(&headers).unwrap_or(from.after).min(SEQ_MAX);
-    let news = WorkNews { web, next, _place: place };
-    Ok(Sse::new(stream::unfold(news, next_step)).keep_alive(KeepAlive::default()))
+    let steps = WorkStream { web, next, _place: place };
+    Ok(Sse::new(stream::unfold(steps, next_step)).keep_alive(KeepAlive::default()))
 }
 
-async fn next_step(mut news: WorkNews) -> Option<(Result<Event, Infallible>, WorkNews)> {
+async fn next_step(mut steps: WorkStream) -> Option<(Result<Event, Infallible>, WorkStream)> {
     loop {
-        let from = news.next;
-        let newest = ask(&news.web, move |web| {
-            let events = web.service.store.events_since(from, NEWS_MAX)?;
+        let from = steps.next;
+        let newest = query(&steps.web, move |web| {
+            let events = web.service.store.events_since(from, STEPS_MAX)?;
             Ok(events.last().map(|event| event.seq))
         });
         if let Some(seq) = newest.await.ok()? {
-            news.next = seq;
-            return Some((Ok(Event::default().id(seq.to_string()).data("news")), news));
+            steps.next = seq;
+            return Some((Ok(Event::default().id(seq.to_string()).data("news")), steps));
         }
         sleep(PAUSE).await;
     }
 }
 
-/// More news than this come in two events, which does no harm.
-const NEWS_MAX: usize = 500;
+/// Steps that one event covers; more of them cause a second event.
+const STEPS_MAX: usize = 500;
 
-fn take_place(web: &Shared) -> Result<OwnedSemaphorePermit, Problem> {
-    let words = "too many pages are being told what happens; close one";
-    let full = Problem::new(StatusCode::SERVICE_UNAVAILABLE, words);
+fn take_place(web: &WebState) -> Result<OwnedSemaphorePermit, Problem> {
+    let detail = "too many event streams are open; close a page";
+    let full = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
     Arc::clone(&web.streams).try_acquire_owned().or(Err(full))
 }
 

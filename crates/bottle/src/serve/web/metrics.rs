@@ -1,4 +1,4 @@
-//! `/metrics`: the numbers that somebody who is not looking wants to be woken by, in the text format of Prometheus.
+//! `/metrics`: numbers for monitoring and alerts, in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,8 +9,8 @@ use axum::response::IntoResponse;
 
 use super::facts::case::load_cases;
 use super::problem::Problem;
-use super::rules::standing::Standing;
-use super::{STREAMS_MAX, Shared, Web, ask, health};
+use super::rules::case_status::CaseStatus;
+use super::{STREAMS_MAX, Web, WebState, health, query};
 use crate::flow::bottle::Bottle;
 
 /// One number, or one per label.
@@ -23,16 +23,16 @@ struct Metric {
     values: Vec<(String, f64)>,
 }
 
-/// All of them.
-pub(crate) async fn show(State(web): State<Shared>) -> Result<impl IntoResponse, Problem> {
-    let text = ask(&web, |web| Ok(render(&gather(web)?))).await?;
+/// Serves the metrics.
+pub(crate) async fn show(State(web): State<WebState>) -> Result<impl IntoResponse, Problem> {
+    let text = query(&web, |web| Ok(render(&gather(web)?))).await?;
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }
 
 fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
     let cases = load_cases(web)?;
-    let standing = |of: Standing| cases.iter().filter(|case| case.standing == of).count();
-    let cases_by = Standing::ALL.map(|of| (of.name().to_owned(), number(standing(of))));
+    let count = |of: CaseStatus| cases.iter().filter(|case| case.status == of).count();
+    let cases_by = CaseStatus::ALL.map(|of| (of.name().to_owned(), number(count(of))));
     let mut verdicts: BTreeMap<String, f64> = BTreeMap::new();
     let mut dollars = 0.0;
     for (name, record) in Bottle::all(&web.service.home)? {
@@ -54,38 +54,26 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
     let streams = STREAMS_MAX - web.streams.available_permits();
     let version = vec![(super::asset::VERSION.to_owned(), 1.0)];
     Ok(vec![
-        Metric { label: "version", ..gauge("bot_bottle_info", "This program.", version) },
+        Metric { label: "version", ..gauge("bot_bottle_info", "Version of the program.", version) },
         Metric {
             label: "state",
-            ..gauge("bot_bottle_cases", "Issues and bottles, by where they stand.", cases_by.into())
+            ..gauge("bot_bottle_cases", "Issues and bottles, by status.", cases_by.into())
         },
         gauge(
             "bot_bottle_deliveries_unhandled",
-            "Webhooks and wishes that were kept and not acted on yet.",
+            "Stored webhooks and user actions that are not handled yet.",
             one(u64_number(unhandled)),
         ),
         Metric {
             label: "verdict",
-            ..gauge(
-                "bot_bottle_runs",
-                "Runs on record, by how they ended.",
-                verdicts.into_iter().collect(),
-            )
+            ..gauge("bot_bottle_runs", "Recorded runs, by verdict.", verdicts.into_iter().collect())
         },
-        gauge(
-            "bot_bottle_cost_usd",
-            "What the runs on record cost, as far as known.",
-            one(dollars),
-        ),
-        gauge(
-            "bot_bottle_streams",
-            "Pages that are being told what happens.",
-            one(number(streams)),
-        ),
+        gauge("bot_bottle_cost_usd", "Known cost of the recorded runs.", one(dollars)),
+        gauge("bot_bottle_streams", "Open event streams.", one(number(streams))),
         gauge("bot_bottle_memory_bytes", "Memory of this process.", one(u64_number(memory))),
         gauge(
             "bot_bottle_disk_free_bytes",
-            "Room where bottles are kept.",
+            "Free disk space where bottles are stored.",
             health::free_bytes(web).map(|free| one(u64_number(free))).unwrap_or_default(),
         ),
     ])

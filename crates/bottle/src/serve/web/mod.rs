@@ -1,9 +1,10 @@
-//! The page and the API of `bot-bottle serve`: what is going on, for people and for programs, and the three things that
-//! they can ask for. Nothing here acts on a bottle: a wish is kept like a webhook, and the keeper acts on it.
+//! The page and the API of `bot-bottle serve`: all issues, bottles and runs, and the three actions of users. Nothing here
+//! changes a bottle: an action is stored like a webhook, and the reconciler acts on it.
 
+mod action;
 mod api;
 mod asset;
-mod door;
+mod auth;
 mod facts;
 mod health;
 mod live;
@@ -14,9 +15,8 @@ mod rules;
 mod session;
 #[cfg(test)]
 mod tests;
-mod wish;
 
-pub(crate) use door::check;
+pub(crate) use auth::check;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,40 +33,40 @@ use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use self::door::{Door, admit, answer_for, check_host};
+use self::auth::{Auth, answer_for, check_host, require_principal};
 use self::facts::run::ClosedRuns;
 use self::problem::Problem;
 use crate::serve::Service;
 
-/// No form and no question is larger; a prompt of the longest kind fits, percent-encoded.
+/// Largest body of a request; the longest prompt fits, percent-encoded.
 const BODY_MAX_BYTES: usize = 256 * 1024;
-/// A form must be here by then, and what it asks for on disk.
+/// Longest time for receiving a form and storing its action.
 const SEND_LIMIT: Duration = Duration::from_secs(10);
-/// So many logs are followed at the same time.
+/// Concurrent event streams.
 const STREAMS_MAX: usize = 64;
-/// So many patches are made at the same time.
+/// Concurrent diffs.
 const DIFFS_MAX: usize = 4;
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// What every answer here needs.
+/// Shared state of all handlers.
 struct Web {
     service: Arc<Service>,
-    door: Door,
+    auth: Auth,
     closed: ClosedRuns,
     streams: Arc<Semaphore>,
     diffs: Semaphore,
 }
 
-type Shared = Arc<Web>;
+type WebState = Arc<Web>;
 
-/// Everything but the webhooks.
+/// All routes but the webhooks.
 pub(crate) fn router(service: Arc<Service>) -> Router {
-    let door = Door::new(&service.settings);
+    let auth = Auth::new(&service.settings);
     let web = Arc::new(Web {
         service,
-        door,
+        auth,
         closed: ClosedRuns::default(),
         streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         diffs: Semaphore::new(DIFFS_MAX),
@@ -74,16 +74,16 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
     let inside = Router::new()
         .route("/", get(page::home::show))
         .route("/bottles/{slug}", get(page::bottle::show))
-        .route("/bottles/{slug}/{wish}", post(wish::press))
+        .route("/bottles/{slug}/{action}", post(action::press))
         .route("/runs/{slug}/{run}", get(page::run::show))
         .route("/runs/{slug}/{run}/live", get(live::follow_log))
         .route("/live", get(live::follow_work))
         .route("/logout", post(page::login::log_out))
         .route("/metrics", get(metrics::show))
         .merge(api::router())
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(not_that_way)
-        .layer(from_fn_with_state(Arc::clone(&web), admit));
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(&web), require_principal));
     let outside = Router::new()
         .route("/login", get(page::login::show).post(page::login::log_in))
         .route("/style.css", get(asset::style))
@@ -96,39 +96,39 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&web), check_host))
         .merge(health)
         .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
-        .layer(from_fn(hurry))
-        .layer(from_fn(harden))
+        .layer(from_fn(limit_time))
+        .layer(from_fn(add_security_headers))
         .with_state(web)
 }
 
-/// Asks something of the disk or the database, away from the threads that answer.
-async fn ask<T: Send + 'static>(
-    web: &Shared,
-    question: impl FnOnce(&Web) -> Result<T, Problem> + Send + 'static,
+/// Runs a query of the disk or the database on a thread where it may block.
+async fn query<T: Send + 'static>(
+    web: &WebState,
+    read: impl FnOnce(&Web) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let web = Arc::clone(web);
-    match tokio::task::spawn_blocking(move || question(&web)).await {
+    match tokio::task::spawn_blocking(move || read(&web)).await {
         Ok(answer) => answer,
         Err(error) => Err(Problem::failed(&error)),
     }
 }
 
-/// Whoever sends something sends it now: a body that trickles in would keep a place from others.
-async fn hurry(request: Request, next: Next) -> Response {
+/// Limits the time of a request with a body: a slow sender would occupy a connection.
+async fn limit_time(request: Request, next: Next) -> Response {
     if request.method().is_safe() {
         return next.run(request).await;
     }
     match timeout(SEND_LIMIT, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
-            let words = "it took too long to send this; send it again";
-            Problem::new(StatusCode::REQUEST_TIMEOUT, words).into_response()
+            let detail = "the request took too long; send it again";
+            Problem::new(StatusCode::REQUEST_TIMEOUT, detail).into_response()
         }
     }
 }
 
-/// Every answer tells the browser what it must not do with it.
-async fn harden(request: Request, next: Next) -> Response {
+/// Adds the security headers to every response.
+async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     let fixed = |value| HeaderValue::from_static(value);
@@ -142,13 +142,13 @@ async fn harden(request: Request, next: Next) -> Response {
     response
 }
 
-async fn nothing_here(State(web): State<Shared>, request: Request) -> Response {
+async fn not_found(State(web): State<WebState>, request: Request) -> Response {
     let problem = Problem::missing("there is nothing at this address");
     answer_for(request.uri().path(), &web, problem)
 }
 
-async fn not_that_way(State(web): State<Shared>, request: Request) -> Response {
-    let words = format!("{} is not for this address", request.method());
-    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, words);
+async fn method_not_allowed(State(web): State<WebState>, request: Request) -> Response {
+    let detail = format!("{} is not allowed here", request.method());
+    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
     answer_for(request.uri().path(), &web, problem)
 }

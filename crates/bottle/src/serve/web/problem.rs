@@ -1,4 +1,4 @@
-//! What went wrong with a request, as `application/problem+json` (RFC 9457) says it.
+//! Errors of requests, as `application/problem+json` (RFC 9457).
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -16,12 +16,12 @@ pub(crate) struct Problem {
     /// Which kind of problem: none has a page of its own.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The status, in words.
+    /// The name of the status.
     title: String,
     /// The status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// What is wrong, and what to do.
+    /// The error, and what to do about it.
     detail: String,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Refusals {
     /// The token is missing or wrong
     #[response(status = 401, content_type = "application/problem+json")]
     Unknown(#[to_schema] Problem),
-    /// The question came from another page, or nobody can log in
+    /// The request comes from another page, or the page is read-only
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(#[to_schema] Problem),
     /// There is no such thing
@@ -56,20 +56,20 @@ impl Problem {
         Self { kind: "about:blank", title, status: status.as_u16(), detail: detail.into() }
     }
 
-    /// Nothing of this name.
+    /// The requested thing does not exist.
     pub(crate) fn missing(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// A wrong question.
+    /// An invalid request.
     pub(crate) fn wrong(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// Our own failure. What is told outside names no path of this machine; the log has the rest.
+    /// A failure of the server. The response reveals no path of this machine; the log has the details.
     pub(crate) fn failed(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %error, "a request failed");
-        let detail = "this server could not do its own work; its log says why";
+        let detail = "the server failed; its log has the reason";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
@@ -78,7 +78,7 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// What is wrong, for people.
+    /// The error, for people.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

@@ -1,4 +1,4 @@
-//! Who has logged in: sessions in memory, few and not for ever, and a limit on how often somebody may try.
+//! Login sessions, in memory and limited in number and age, and a rate limit of login attempts.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,37 +9,37 @@ use subtle::ConstantTimeEq;
 
 /// The oldest makes room for a new one.
 const SESSIONS_MAX: usize = 32;
-/// A working day; then one logs in again.
+/// Longest age of a session: a working day.
 const AGE_MAX: Duration = Duration::from_secs(12 * 3600);
-/// So many tries in so much time, by everybody together.
+/// Attempts in a time span, of all clients together.
 const TRIES_MAX: usize = 10;
 const TRIES_SPAN: Duration = Duration::from_secs(60);
 
-/// A SHA-256, which is compared without telling where two differ.
+/// A SHA-256, compared in constant time.
 pub(crate) type Fingerprint = [u8; 32];
 
 /// All sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    list: Mutex<VecDeque<Session>>,
+    list: Mutex<VecDeque<LoginSession>>,
 }
 
 /// A session is known by the fingerprint of its id, and ends when the token that opened it is replaced.
 #[derive(Debug)]
-struct Session {
+struct LoginSession {
     id: Fingerprint,
     token: Fingerprint,
     opened: Instant,
 }
 
-/// How often somebody has tried to log in lately.
+/// Recent login attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
     list: Mutex<VecDeque<Instant>>,
 }
 
 impl Sessions {
-    /// Opens one and returns its id, which is kept nowhere else.
+    /// Opens a session and returns its id, which is stored nowhere else.
     pub(crate) fn open(&self, token: Fingerprint, now: Instant) -> Result<String, RandomError> {
         let id = fresh_id()?;
         let mut list = lock(&self.list);
@@ -47,11 +47,11 @@ impl Sessions {
         while list.len() >= SESSIONS_MAX {
             list.pop_front();
         }
-        list.push_back(Session { id: fingerprint(&id), token, opened: now });
+        list.push_back(LoginSession { id: fingerprint(&id), token, opened: now });
         Ok(id)
     }
 
-    /// Whether there is one with this id, opened with this token.
+    /// Whether a session with this id was opened with this token.
     pub(crate) fn knows(&self, id: &str, token: &Fingerprint, now: Instant) -> bool {
         let id = fingerprint(id);
         lock(&self.list).iter().any(|session| {
@@ -61,7 +61,7 @@ impl Sessions {
         })
     }
 
-    /// Ends one.
+    /// Ends a session.
     pub(crate) fn close(&self, id: &str) {
         let id = fingerprint(id);
         lock(&self.list).retain(|session| !same(&session.id, &id));
@@ -69,7 +69,7 @@ impl Sessions {
 }
 
 impl Tries {
-    /// Counts a try; `Err` says how long to wait for the next one.
+    /// Counts an attempt; `Err` is the time until the next one is allowed.
     pub(crate) fn count(&self, now: Instant) -> Result<(), Duration> {
         let mut list = lock(&self.list);
         list.retain(|at| now.duration_since(*at) < TRIES_SPAN);

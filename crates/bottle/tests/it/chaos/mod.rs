@@ -117,7 +117,7 @@ row_1_killed! {
     row_1_killed_after_the_push at "pushed",
     row_1_killed_after_the_pull_request_was_opened at "opened",
     row_1_killed_after_publishing at "published",
-    row_1_killed_after_it_was_frozen at "settled",
+    row_1_killed_after_it_was_frozen at "recorded",
 }
 
 /// A small generator: the same seed, the same faults.

@@ -71,7 +71,7 @@ fn a_person_logs_in_watches_freezes_and_resumes_in_chromium() {
 
     browser.open(&format!("http://{}/bottles/{SLUG}", serving.address));
     browser.click("form[action$='/freeze'] button");
-    browser.wait_for_text(".notice.good", "Asked to freeze");
+    browser.wait_for_text(".notice.good", "Freeze requested");
     // The page shows by itself that it happened.
     wait_for("the page to show it", || {
         (browser.text(".head.big .badge") != "running").then_some(())
@@ -86,7 +86,7 @@ fn a_person_logs_in_watches_freezes_and_resumes_in_chromium() {
     });
     browser.write("#prompt", "Finish it.");
     browser.click("form[action$='/resume'] button");
-    browser.wait_for_text(".notice.good", "Asked to go on");
+    browser.wait_for_text(".notice.good", "Resume requested");
     serving.wait("frozen");
     assert!(serving.scene.published().is_some(), "it went on and published");
     assert_eq!(browser.complaints(), [""; 0], "nothing was forbidden and nothing failed");

@@ -23,8 +23,8 @@ fn schemathesis_finds_nothing() {
     fuzz(&program, &serving, "");
     let there = format!("[parameters]\nslug = \"{SLUG}\"\nrun = \"{}\"\n", run_of(&serving));
     fuzz(&program, &serving, &there);
-    let wishes = serving.count("SELECT count(*) FROM delivery WHERE source = 'page'");
-    assert!(wishes > 0, "it got as far as a wish that was kept");
+    let actions = serving.count("SELECT count(*) FROM delivery WHERE source = 'page'");
+    assert!(actions > 0, "it got as far as an action that was stored");
     assert_eq!(ask(serving.address, "GET", "/readyz", "").status, 200, "it still stands");
 }
 

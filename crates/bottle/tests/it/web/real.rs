@@ -20,14 +20,14 @@ pub(super) fn run_of(serving: &Serving) -> String {
 }
 
 #[test]
-fn a_real_run_is_shown_with_its_changes_and_wishes_are_done() {
+fn a_real_run_is_shown_with_its_changes_and_actions_are_done() {
     let Some(serving) = serving(&format!("{COMMIT}{DONE}")) else { return };
     let at = serving.address;
     serving.label();
     serving.wait("frozen");
     let run = run_of(&serving);
     let page = ask(at, "GET", &format!("/runs/{SLUG}/{run}"), "").text;
-    for words in ["+work", "do the work", "all done", "Done to the world", "launch"] {
+    for words in ["+work", "do the work", "all done", "Operations", "launch"] {
         assert!(page.contains(words), "{words} is not in {page}");
     }
     let home = ask(at, "GET", "/", "").text;
@@ -35,7 +35,7 @@ fn a_real_run_is_shown_with_its_changes_and_wishes_are_done() {
     assert!(!home.contains(['\u{1b}', '\u{202e}']), "they are shown as escapes");
     let bottle = ask(at, "GET", &format!("/api/v1/bottles/{SLUG}"), "").json();
     assert_eq!(bottle["issue"]["title"], HOSTILE, "a program gets it as it is");
-    assert_eq!(bottle["standing"], "frozen");
+    assert_eq!(bottle["status"], "frozen");
     let provenance = ask(at, "GET", &format!("/api/v1/runs/{SLUG}/{run}/provenance"), "").json();
     assert_eq!(provenance["run"], run.as_str());
     assert_eq!(provenance["operations_chain"]["status"], "whole");
@@ -56,11 +56,11 @@ fn a_real_run_is_shown_with_its_changes_and_wishes_are_done() {
     assert_eq!(again.status, 409);
     let log = std::fs::read_to_string(serving.scene.person.hermetic.work().join("serve.log"))
         .expect("a log");
-    let wishes = log.lines().filter(|line| {
+    let actions = log.lines().filter(|line| {
         let line: serde_json::Value = serde_json::from_str(line).expect("every line is JSON");
-        line["message"] == "a person wishes"
+        line["message"] == "user action"
     });
-    assert_eq!(wishes.count(), 2, "{log}");
+    assert_eq!(actions.count(), 2, "{log}");
     assert!(!log.contains(super::TOKEN), "the log has no secrets");
 }
 
@@ -106,7 +106,7 @@ fn a_log_is_followed_as_it_grows_and_where_it_was_left() {
 }
 
 #[test]
-fn an_agent_is_frozen_by_a_wish() {
+fn an_agent_is_frozen_by_an_action() {
     let Some(serving) = serving("[[step]]\nrun = \"echo begun; sleep 600\"\n") else { return };
     serving.label();
     let run = run_of(&serving);

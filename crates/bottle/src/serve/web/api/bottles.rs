@@ -1,26 +1,26 @@
-//! Bottles, and what can be asked for them.
+//! Bottles, and the actions on them.
 
-use axum::extract::State;
+use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, IntoResponses, ToSchema};
 
-use super::super::door::Visitor;
+use super::super::action::{READ_ONLY, submit};
+use super::super::auth::Principal;
 use super::super::facts::case::{Case, load_bottle, load_cases};
-use super::super::facts::run::RunFacts;
+use super::super::facts::run::RunSummary;
 use super::super::facts::timeline::{self, Moment};
 use super::super::problem::{Problem, Refusals};
-use super::super::rules::wish::Wish;
-use super::super::wish::{READ_ONLY, keep};
-use super::super::{Shared, ask};
-use super::query::{Asked, Named, Nothing, Part, Sent};
+use super::super::rules::action::ActionName;
+use super::super::{WebState, query};
+use super::query::{NoQuery, PageParams, StrictJson, StrictPath, StrictQuery};
 
-/// Some bottles, by name.
+/// A page of bottles, by name.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BottleList {
     bottles: Vec<Case>,
-    /// Give it as `after` to get more; nothing when this is the end.
+    /// The `after` of the next page; absent on the last one.
     next: Option<String>,
 }
 
@@ -31,69 +31,82 @@ pub(crate) struct BottleDetail {
     case: Case,
     /// Its own branch.
     branch: String,
-    /// The branch that it is for.
+    /// The branch that it is based on.
     base_branch: String,
-    /// What was published last.
+    /// The commit that was published last.
     published: Option<String>,
     /// Its runs, oldest first.
-    run_facts: Vec<RunFacts>,
-    /// What happened, in order.
+    run_summaries: Vec<RunSummary>,
+    /// Its events, in order.
     timeline: Vec<Moment>,
 }
 
-/// Words for an agent.
-#[derive(Debug, Deserialize, ToSchema)]
+/// Optional body of an action.
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Resume {
-    /// What is to be done.
-    #[schema(min_length = 1, max_length = 20_000, pattern = r"\S")]
+pub(crate) struct ActionBody {
+    /// What the agent is to do; resuming needs it.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 20_000, pattern = r"\S", nullable = false)]
     prompt: String,
 }
 
-/// A wish that is kept.
+/// An action that is on disk.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Accepted {
-    /// The wish, as it is listed among the deliveries.
+    /// Its id in the list of deliveries.
     id: String,
-    /// What was wished for.
+    /// The action.
     event: &'static str,
 }
 
-/// Why a wish is not kept.
+/// Reasons why an action is refused.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is read by the macro that documents the API")]
-enum WishRefusals {
-    /// It makes no sense for this bottle now
+enum ActionRefusals {
+    /// The bottle's status does not allow it
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(#[to_schema] Problem),
-    /// It is too long
+    /// The body is too long
     #[response(status = 413, content_type = "application/problem+json")]
     Large(#[to_schema] Problem),
-    /// It is no JSON
+    /// The body is not JSON
     #[response(status = 415, content_type = "application/problem+json")]
     Kind(#[to_schema] Problem),
-    /// Too much came at once; send it again later
+    /// The inbox is full; send it again later
     #[response(status = 503, content_type = "application/problem+json")]
     Busy(#[to_schema] Problem),
 }
 
-/// A bottle's name, checked when it is looked for.
+/// A bottle's name, checked when the bottle is loaded.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(crate) struct Name {
+pub(crate) struct BottlePath {
     /// The bottle
     #[param(pattern = "^[a-z0-9][a-z0-9-]{0,63}$")]
     slug: String,
 }
 
+/// A bottle and an action.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct ActionPath {
+    /// The bottle
+    #[param(pattern = "^[a-z0-9][a-z0-9-]{0,63}$")]
+    slug: String,
+    /// The action
+    #[param(pattern = "^(freeze|resume|destroy)$")]
+    action: String,
+}
+
 /// List bottles, by name
-#[utoipa::path(get, path = "/bottles", tag = "bottles", params(Part),
+#[utoipa::path(get, path = "/bottles", tag = "bottles", params(PageParams),
     responses((status = 200, description = "Some bottles", body = BottleList), Refusals))]
 pub(crate) async fn list(
-    State(web): State<Shared>,
-    Asked(part): Asked<Part>,
+    State(web): State<WebState>,
+    StrictQuery(part): StrictQuery<PageParams>,
 ) -> Result<Json<BottleList>, Problem> {
-    let mut cases = ask(&web, load_cases).await?;
+    let mut cases = query(&web, load_cases).await?;
     cases.retain(|case| case.slug.is_some());
     cases.sort_by_cached_key(Case::cursor);
     let (bottles, next) = part.of(cases, Case::cursor)?;
@@ -101,14 +114,14 @@ pub(crate) async fn list(
 }
 
 /// Show a bottle
-#[utoipa::path(get, path = "/bottles/{slug}", tag = "bottles", params(Name),
+#[utoipa::path(get, path = "/bottles/{slug}", tag = "bottles", params(BottlePath),
     responses((status = 200, description = "The bottle", body = BottleDetail), Refusals))]
 pub(crate) async fn one(
-    State(web): State<Shared>,
-    Named(Name { slug }): Named<Name>,
-    Asked(Nothing {}): Asked<Nothing>,
+    State(web): State<WebState>,
+    StrictPath(BottlePath { slug }): StrictPath<BottlePath>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<Json<BottleDetail>, Problem> {
-    let detail = ask(&web, move |web| {
+    let detail = query(&web, move |web| {
         let (case, bottle, record) = load_bottle(web, &slug)?;
         let events = match case.issue.as_ref().filter(|_| case.orchestrated) {
             Some(issue) => web.service.store.work_events(&issue.key())?,
@@ -120,75 +133,48 @@ pub(crate) async fn one(
             branch: record.branch.to_string(),
             base_branch: record.base_branch.to_string(),
             published: record.published.as_ref().map(ToString::to_string),
-            run_facts: runs.iter().map(|run| RunFacts::clone(run)).collect(),
+            run_summaries: runs.iter().map(|run| RunSummary::clone(run)).collect(),
             timeline: timeline::of_events(&events),
         })
     });
     Ok(Json(detail.await?))
 }
 
-/// End a bottle's agent and keep everything
-#[utoipa::path(post, path = "/bottles/{slug}/freeze", tag = "bottles", params(Name),
-    responses((status = 202, description = "It is on disk", body = Accepted), WishRefusals, Refusals))]
-pub(crate) async fn freeze(
-    State(web): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
-    Named(name): Named<Name>,
+/// Freeze, resume or destroy a bottle
+///
+/// Freezing ends the agent and keeps everything, resuming runs it again with a prompt, and destroying removes the bottle
+/// and keeps the records of its runs.
+#[utoipa::path(post, path = "/bottles/{slug}/{action}", tag = "bottles", params(ActionPath),
+    request_body = Option<ActionBody>,
+    responses((status = 202, description = "The action is on disk", body = Accepted), ActionRefusals, Refusals))]
+pub(crate) async fn act(
+    State(web): State<WebState>,
+    Extension(principal): Extension<Principal>,
+    StrictPath(path): StrictPath<ActionPath>,
     headers: HeaderMap,
-    Asked(Nothing {}): Asked<Nothing>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
+    request: Request,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    accept(&web, &visitor, &headers, name, Wish::Freeze).await
+    check_program(&web, &principal, &headers)?;
+    let name = ActionName::parse(&path.action)
+        .ok_or_else(|| Problem::missing("a bottle can be frozen, resumed or destroyed"))?;
+    let StrictJson(ActionBody { prompt }) = StrictJson::from_request(request, &web).await?;
+    let id = submit(&web, &path.slug, name.with_prompt(prompt), &principal).await?;
+    Ok((StatusCode::ACCEPTED, Json(Accepted { id, event: name.name() })))
 }
 
-/// Go on with a bottle
-#[utoipa::path(post, path = "/bottles/{slug}/resume", tag = "bottles", params(Name),
-    request_body = Resume,
-    responses((status = 202, description = "It is on disk", body = Accepted), WishRefusals, Refusals))]
-pub(crate) async fn resume(
-    State(web): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
-    Named(name): Named<Name>,
-    headers: HeaderMap,
-    Asked(Nothing {}): Asked<Nothing>,
-    Sent(Resume { prompt }): Sent<Resume>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    accept(&web, &visitor, &headers, name, Wish::Resume { prompt }).await
-}
-
-/// Remove a bottle; the records of its runs stay
-#[utoipa::path(post, path = "/bottles/{slug}/destroy", tag = "bottles", params(Name),
-    responses((status = 202, description = "It is on disk", body = Accepted), WishRefusals, Refusals))]
-pub(crate) async fn destroy(
-    State(web): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
-    Named(name): Named<Name>,
-    headers: HeaderMap,
-    Asked(Nothing {}): Asked<Nothing>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    accept(&web, &visitor, &headers, name, Wish::Destroy).await
-}
-
-async fn accept(
-    web: &Shared,
-    visitor: &Visitor,
+/// Refuses what a browser sends by itself, as it does with a cookie: only a program may use the API to act.
+fn check_program(
+    web: &WebState,
+    principal: &Principal,
     headers: &HeaderMap,
-    Name { slug }: Name,
-    wish: Wish,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    check_program(web, visitor, headers)?;
-    let event = wish.event();
-    let id = keep(web, &slug, wish, visitor).await?;
-    Ok((StatusCode::ACCEPTED, Json(Accepted { id, event })))
-}
-
-/// What a browser sends by itself, as it does with a cookie, is no wish of a program.
-fn check_program(web: &Shared, visitor: &Visitor, headers: &HeaderMap) -> Result<(), Problem> {
-    let refused = |words: &str| Err(Problem::new(StatusCode::FORBIDDEN, words));
-    match visitor {
-        Visitor::Bearer => Ok(()),
-        Visitor::Reader => refused(READ_ONLY),
-        Visitor::Session { .. } => refused("send the admin token: Authorization: Bearer <token>"),
-        Visitor::User { .. } if web.door.is_from_us(headers) => Ok(()),
-        Visitor::User { .. } => refused("this came from another page"),
+) -> Result<(), Problem> {
+    let refused = |detail: &str| Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    match principal {
+        Principal::Bearer => Ok(()),
+        Principal::Reader => refused(READ_ONLY),
+        Principal::Session { .. } => refused("send the admin token: Authorization: Bearer <token>"),
+        Principal::User { .. } if web.auth.is_from_us(headers) => Ok(()),
+        Principal::User { .. } => refused("this request comes from another page"),
     }
 }

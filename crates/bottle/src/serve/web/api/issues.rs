@@ -1,4 +1,4 @@
-//! Issues that are or were worked on.
+//! Issues with a work item.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,14 +9,14 @@ use utoipa::{IntoParams, ToSchema};
 use super::super::facts::case::{Case, load_cases, load_issue};
 use super::super::facts::timeline::{self, Moment};
 use super::super::problem::{Problem, Refusals};
-use super::super::{Shared, ask};
-use super::query::{Asked, Named, Nothing, Part};
+use super::super::{WebState, query};
+use super::query::{NoQuery, PageParams, StrictPath, StrictQuery};
 
-/// Some issues, by repository and number.
+/// A page of issues, by repository and number.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct IssueList {
     issues: Vec<Case>,
-    /// Give it as `after` to get more; nothing when this is the end.
+    /// The `after` of the next page; absent on the last one.
     next: Option<String>,
 }
 
@@ -25,14 +25,14 @@ pub(crate) struct IssueList {
 pub(crate) struct IssueDetail {
     #[serde(flatten)]
     case: Case,
-    /// What happened, in order.
+    /// Its events, in order.
     timeline: Vec<Moment>,
 }
 
 /// An issue.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(crate) struct Key {
+pub(crate) struct IssuePath {
     /// The repository's owner
     #[param(min_length = 1, max_length = 200)]
     owner: String,
@@ -44,14 +44,14 @@ pub(crate) struct Key {
     number: String,
 }
 
-/// List issues that are or were worked on
-#[utoipa::path(get, path = "/issues", tag = "issues", params(Part),
+/// List issues with a work item
+#[utoipa::path(get, path = "/issues", tag = "issues", params(PageParams),
     responses((status = 200, description = "Some issues", body = IssueList), Refusals))]
 pub(crate) async fn list(
-    State(web): State<Shared>,
-    Asked(part): Asked<Part>,
+    State(web): State<WebState>,
+    StrictQuery(part): StrictQuery<PageParams>,
 ) -> Result<Json<IssueList>, Problem> {
-    let mut cases = ask(&web, load_cases).await?;
+    let mut cases = query(&web, load_cases).await?;
     cases.retain(|case| case.orchestrated);
     cases.sort_by_cached_key(cursor);
     let (issues, next) = part.of(cases, cursor)?;
@@ -59,21 +59,21 @@ pub(crate) async fn list(
 }
 
 fn cursor(case: &Case) -> String {
-    case.issue.as_ref().map(super::super::facts::case::IssueFacts::cursor).unwrap_or_default()
+    case.issue.as_ref().map(super::super::facts::case::IssueSummary::cursor).unwrap_or_default()
 }
 
 /// Show the work on an issue
-#[utoipa::path(get, path = "/issues/{owner}/{repo}/{number}", tag = "issues", params(Key),
+#[utoipa::path(get, path = "/issues/{owner}/{repo}/{number}", tag = "issues", params(IssuePath),
     responses((status = 200, description = "The work on it", body = IssueDetail), Refusals))]
 pub(crate) async fn one(
-    State(web): State<Shared>,
-    Named(key): Named<Key>,
-    Asked(Nothing {}): Asked<Nothing>,
+    State(web): State<WebState>,
+    StrictPath(key): StrictPath<IssuePath>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<Json<IssueDetail>, Problem> {
     let number = key.number.parse::<u64>().ok().filter(|number| (1..=1 << 53).contains(number));
-    let number = number.ok_or_else(|| Problem::wrong("an issue's number is a number from 1"))?;
+    let number = number.ok_or_else(|| Problem::wrong("the number of an issue is at least 1"))?;
     let key = IssueKey { owner: key.owner, repo: key.repo, issue_number: number };
-    let detail = ask(&web, move |web| {
+    let detail = query(&web, move |web| {
         let case = load_issue(web, &key)?;
         let events = web.service.store.work_events(&key)?;
         Ok(IssueDetail { case, timeline: timeline::of_events(&events) })

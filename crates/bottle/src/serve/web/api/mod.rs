@@ -1,4 +1,4 @@
-//! `/api/v1`: the same facts for programs. The document that describes it is made from this code and served beside it.
+//! `/api/v1`: the page's facts for programs. The OpenAPI document is generated from this code and served beside it.
 
 mod bottles;
 mod issues;
@@ -15,7 +15,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Shared;
+use super::WebState;
 use super::problem::Problem;
 
 const BASE: &str = "/api/v1";
@@ -26,8 +26,8 @@ const DOCUMENT: &str = "/api/v1/openapi.json";
 #[openapi(
     info(
         title = "bot-bottle",
-        description = "What bot-bottle serve knows and does. Errors are application/problem+json. \
-                       Texts come from outside: escape them before they are shown.",
+        description = "Issues, bottles and runs of bot-bottle serve. Errors are application/problem+json. \
+                       Texts come from users and agents: escape them before you show them.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
         contact()
     ),
@@ -50,8 +50,8 @@ impl Modify for Token {
     }
 }
 
-/// All questions, and the document.
-pub(super) fn router() -> Router<Shared> {
+/// All routes, and the document.
+pub(super) fn router() -> Router<WebState> {
     let (router, document) = parts().split_for_parts();
     router.route(DOCUMENT, get(move || async move { Json(document) }))
 }
@@ -62,8 +62,8 @@ pub(super) fn document() -> utoipa::openapi::OpenApi {
     parts().split_for_parts().1
 }
 
-fn parts() -> OpenApiRouter<Shared> {
-    let questions = OpenApiRouter::new()
+fn parts() -> OpenApiRouter<WebState> {
+    let routes = OpenApiRouter::new()
         .routes(routes!(runs::list))
         .routes(routes!(runs::one))
         .routes(routes!(runs::log))
@@ -71,17 +71,15 @@ fn parts() -> OpenApiRouter<Shared> {
         .routes(routes!(runs::operations))
         .routes(routes!(bottles::list))
         .routes(routes!(bottles::one))
-        .routes(routes!(bottles::freeze))
-        .routes(routes!(bottles::resume))
-        .routes(routes!(bottles::destroy))
+        .routes(routes!(bottles::act))
         .routes(routes!(issues::list))
         .routes(routes!(issues::one))
         .routes(routes!(stream::events))
         .routes(routes!(stream::deliveries));
-    OpenApiRouter::with_openapi(Document::openapi()).nest(BASE, questions)
+    OpenApiRouter::with_openapi(Document::openapi()).nest(BASE, routes)
 }
 
-/// A document that is JSON already.
+/// A response of text that is JSON already.
 fn json(text: String) -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], text)
 }

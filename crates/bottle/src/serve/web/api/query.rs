@@ -1,7 +1,9 @@
-//! Questions, read strictly: a parameter that nobody knows is a mistake that would otherwise stay unseen.
+//! Extractors of requests. They refuse unknown parameters, because a misspelt one would otherwise go unnoticed.
 
-use axum::extract::rejection::JsonRejection;
+use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -9,16 +11,16 @@ use utoipa::IntoParams;
 
 use super::super::problem::Problem;
 
-/// As much as one answer lists.
+/// Longest page of a list.
 const LIMIT_MAX: usize = 200;
 const LIMIT: usize = 50;
-/// No cursor of ours is longer.
+/// Longest cursor.
 const CURSOR_MAX_CHARS: usize = 400;
 
 /// The query of a request.
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct StrictQuery<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for StrictQuery<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -29,10 +31,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// What the address of a request names.
-pub(crate) struct Named<T>(pub(crate) T);
+/// The path parameters of a request.
+pub(crate) struct StrictPath<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Named<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for StrictPath<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -43,45 +45,55 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Named<T
     }
 }
 
-/// The JSON body of a request.
-pub(crate) struct Sent<T>(pub(crate) T);
+/// The JSON body of a request; an absent body is the default value.
+pub(crate) struct StrictJson<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for StrictJson<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        match Json::<T>::from_request(request, state).await {
-            Ok(Json(sent)) => Ok(Self(sent)),
-            // What reads as JSON and is not what was asked for is a wrong question like any other.
-            Err(JsonRejection::JsonDataError(error)) => Err(Problem::wrong(error.body_text())),
-            Err(error) => Err(Problem::new(error.status(), error.body_text())),
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_json = kind.is_some_and(|kind| {
+            kind.split(';').next().is_some_and(|kind| kind.trim() == "application/json")
+        });
+        let body = Bytes::from_request(request, state).await;
+        let body = body.map_err(|error| Problem::new(error.status(), error.body_text()))?;
+        match body.is_empty() {
+            true => Ok(Self(T::default())),
+            false if !is_json => Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "send JSON: Content-Type: application/json",
+            )),
+            false => Json::<T>::from_bytes(&body)
+                .map(|Json(sent)| Self(sent))
+                .map_err(|error| Problem::wrong(error.body_text())),
         }
     }
 }
 
-/// For questions that have no parameters.
+/// The query of a request without parameters.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
+pub(crate) struct NoQuery {}
 
-/// A part of a list that is ordered by text.
+/// A page of a list that is ordered by text.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Part {
+pub(crate) struct PageParams {
     /// How many to list
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<usize>,
-    /// List what comes after this: the `next` of the answer before
+    /// List what comes after this: the `next` of the page before
     #[param(max_length = 400)]
     after: Option<String>,
 }
 
-/// A part of a list that is ordered by number.
+/// A page of a list that is ordered by number.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Since {
+pub(crate) struct SinceParams {
     /// How many to list
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<usize>,
@@ -93,8 +105,8 @@ pub(crate) struct Since {
 /// The largest number that every reader of JSON can hold.
 const NUMBER_MAX: u64 = 9_007_199_254_740_991;
 
-impl Part {
-    /// Cuts the part out of a list that is in order, and says where the next one begins.
+impl PageParams {
+    /// Cuts the page out of an ordered list, and returns the cursor of the next one.
     pub(crate) fn of<T>(
         &self,
         list: Vec<T>,
@@ -118,8 +130,8 @@ impl Part {
     }
 }
 
-impl Since {
-    /// From which number on, and how many.
+impl SinceParams {
+    /// The number before the first, and the limit.
     pub(crate) fn bounds(&self) -> Result<(u64, usize), Problem> {
         let after = self.after.unwrap_or_default();
         if after > NUMBER_MAX {
@@ -140,18 +152,18 @@ fn check_limit(limit: Option<usize>) -> Result<usize, Problem> {
 mod tests {
     use super::*;
 
-    fn part(limit: usize, after: &str) -> Part {
-        Part { limit: Some(limit), after: Some(after.to_owned()) }
+    fn part(limit: usize, after: &str) -> PageParams {
+        PageParams { limit: Some(limit), after: Some(after.to_owned()) }
     }
 
     #[test]
-    fn parts_follow_one_another_and_end() {
+    fn pages_follow_one_another_and_end() {
         let list = || vec!["a", "b", "c"];
-        let cut = |part: Part| part.of(list(), |it| (*it).to_owned()).expect("a part");
+        let cut = |part: PageParams| part.of(list(), |it| (*it).to_owned()).expect("a page");
         assert_eq!(cut(part(2, "")), (vec!["a", "b"], Some("b".to_owned())));
         assert_eq!(cut(part(2, "b")), (vec!["c"], None));
         assert_eq!(cut(part(2, "zzz")), (vec![], None));
-        assert_eq!(cut(Part::default()), (list(), None));
+        assert_eq!(cut(PageParams::default()), (list(), None));
     }
 
     #[test]
@@ -159,6 +171,6 @@ mod tests {
         assert!(part(0, "").of(vec![()], |()| String::new()).is_err());
         assert!(part(201, "").of(vec![()], |()| String::new()).is_err());
         assert!(part(1, &"x".repeat(401)).of(vec![()], |()| String::new()).is_err());
-        assert!(Since { limit: None, after: Some(u64::MAX) }.bounds().is_err());
+        assert!(SinceParams { limit: None, after: Some(u64::MAX) }.bounds().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Runs: how they went, what they printed, what they did to the world.
+//! Runs: their results, logs, provenance and operations.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::super::facts::log::{Cut, read_piece};
-use super::super::facts::run::{FoundRun, RunFacts};
+use super::super::facts::log::{SliceEnd, read_slice};
+use super::super::facts::run::{FoundRun, RunSummary};
 use super::super::facts::timeline::{self, Moment};
 use super::super::problem::{Problem, Refusals};
-use super::super::{Shared, ask};
-use super::query::{Asked, Named, Nothing, Part};
+use super::super::{WebState, query};
+use super::query::{NoQuery, PageParams, StrictPath, StrictQuery};
 use crate::exit::OrExit;
 use crate::flow::bottle::Bottle;
 
-/// As much of a log as one answer carries.
+/// Largest slice of a log in one response.
 const LOG_MAX_BYTES: usize = 1 << 20;
 const LOG_BYTES: usize = 64 << 10;
 
-/// Some runs, newest first.
+/// A page of runs, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RunList {
-    runs: Vec<RunFacts>,
-    /// Give it as `after` to get more; nothing when this is the end.
+    runs: Vec<RunSummary>,
+    /// The `after` of the next page; absent on the last one.
     next: Option<String>,
 }
 
@@ -33,36 +33,36 @@ pub(crate) struct RunList {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RunDetail {
     #[serde(flatten)]
-    run: RunFacts,
-    /// What happened, in order.
+    run: RunSummary,
+    /// Its events, in order.
     timeline: Vec<Moment>,
     /// The commits that came out of it, newest first.
-    new_commits: Vec<CommitFacts>,
-    /// The agent's last words. They are a claim.
+    new_commits: Vec<CommitSummary>,
+    /// The agent's last answer, which is a claim.
     answer: Option<String>,
-    /// Milliseconds that the box lived.
+    /// Lifetime of the box in milliseconds.
     wall_ms: Option<u64>,
     /// Tokens that the model read, cached ones included.
     input_tokens: Option<u64>,
     /// Tokens that the model wrote.
     output_tokens: Option<u64>,
-    /// How often the agent used a tool, as it says.
+    /// Tool calls, as the agent claims.
     tool_calls: Option<usize>,
 }
 
 /// A commit.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CommitFacts {
+pub(crate) struct CommitSummary {
     sha: String,
     subject: String,
 }
 
-/// A piece of a log.
+/// A slice of a log.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LogPiece {
-    /// The byte that it begins with.
+    /// Offset of its first byte.
     from: u64,
-    /// Give it as `after` to get the next piece; the same as `from` when nothing is there yet.
+    /// The `after` of the next slice; equal to `from` while there is nothing new.
     next: u64,
     /// The text, as the box printed it.
     text: String,
@@ -76,11 +76,11 @@ pub(crate) struct Operations {
     operations: Vec<Value>,
 }
 
-/// Where in a log.
+/// Position in a log.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct LogPart {
+pub(crate) struct LogParams {
     /// How many bytes
     #[param(minimum = 4, maximum = 1_048_576, default = 65_536)]
     limit: Option<usize>,
@@ -89,10 +89,10 @@ pub(crate) struct LogPart {
     after: Option<u64>,
 }
 
-/// A bottle's name and a run's, checked when they are looked for.
+/// A bottle and a run, checked when they are loaded.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(crate) struct Names {
+pub(crate) struct RunPath {
     /// The bottle
     #[param(pattern = "^[a-z0-9][a-z0-9-]{0,63}$")]
     slug: String,
@@ -105,13 +105,13 @@ pub(crate) struct Names {
 }
 
 /// List runs, newest first
-#[utoipa::path(get, path = "/runs", tag = "runs", params(Part),
+#[utoipa::path(get, path = "/runs", tag = "runs", params(PageParams),
     responses((status = 200, description = "Some runs", body = RunList), Refusals))]
 pub(crate) async fn list(
-    State(web): State<Shared>,
-    Asked(part): Asked<Part>,
+    State(web): State<WebState>,
+    StrictQuery(part): StrictQuery<PageParams>,
 ) -> Result<Json<RunList>, Problem> {
-    let runs = ask(&web, |web| {
+    let runs = query(&web, |web| {
         let mut runs = Vec::new();
         for (name, record) in Bottle::all(&web.service.home)? {
             let Ok(record) = record else { continue };
@@ -122,23 +122,23 @@ pub(crate) async fn list(
         Ok(runs)
     });
     let (runs, next) = part.of(runs.await?, |run| cursor(run))?;
-    let runs = runs.iter().map(|run| RunFacts::clone(run)).collect();
+    let runs = runs.iter().map(|run| RunSummary::clone(run)).collect();
     Ok(Json(RunList { runs, next }))
 }
 
 /// Texts in this order are runs with the newest first.
-fn cursor(run: &RunFacts) -> String {
+fn cursor(run: &RunSummary) -> String {
     let until_the_end = i64::MAX - run.started_at.as_microsecond();
     format!("{until_the_end:019}/{}/{}", run.slug, run.run)
 }
 
 /// Show a run
-#[utoipa::path(get, path = "/runs/{slug}/{run}", tag = "runs", params(Names),
+#[utoipa::path(get, path = "/runs/{slug}/{run}", tag = "runs", params(RunPath),
     responses((status = 200, description = "The run", body = RunDetail), Refusals))]
 pub(crate) async fn one(
-    State(web): State<Shared>,
-    Named(names): Named<Names>,
-    Asked(Nothing {}): Asked<Nothing>,
+    State(web): State<WebState>,
+    StrictPath(names): StrictPath<RunPath>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<Json<RunDetail>, Problem> {
     let found = find(&web, names).await?;
     Ok(Json(detail_of(&found)))
@@ -155,7 +155,7 @@ fn detail_of(found: &FoundRun) -> RunDetail {
         run: found.facts(),
         timeline: timeline::of_run(meta),
         new_commits: commits
-            .map(|commit| CommitFacts {
+            .map(|commit| CommitSummary {
                 sha: commit.sha.to_string(),
                 subject: commit.subject.clone(),
             })
@@ -171,57 +171,57 @@ fn detail_of(found: &FoundRun) -> RunDetail {
 }
 
 /// Read the log of a run's box
-#[utoipa::path(get, path = "/runs/{slug}/{run}/log", tag = "runs", params(Names, LogPart),
+#[utoipa::path(get, path = "/runs/{slug}/{run}/log", tag = "runs", params(RunPath, LogParams),
     responses((status = 200, description = "A piece of it", body = LogPiece), Refusals))]
 pub(crate) async fn log(
-    State(web): State<Shared>,
-    Named(names): Named<Names>,
-    Asked(part): Asked<LogPart>,
+    State(web): State<WebState>,
+    StrictPath(names): StrictPath<RunPath>,
+    StrictQuery(part): StrictQuery<LogParams>,
 ) -> Result<Json<LogPiece>, Problem> {
     let limit @ 4..=LOG_MAX_BYTES = part.limit.unwrap_or(LOG_BYTES) else {
         return Err(Problem::wrong(format!("limit must be from 4 to {LOG_MAX_BYTES}")));
     };
     let after = part.after.unwrap_or_default();
     if after > 9_007_199_254_740_991 {
-        return Err(Problem::wrong("after is beyond every log"));
+        return Err(Problem::wrong("after is too large"));
     }
     let found = find(&web, names).await?;
     let path = found.place()?.stdout(BoxOutput::Log { cap: 0 });
     let piece =
-        ask(&web, move |_| Ok(read_piece(&path, after, limit, Cut::Anywhere).or_general()?));
+        query(&web, move |_| Ok(read_slice(&path, after, limit, SliceEnd::Anywhere).or_general()?));
     let piece = piece.await?;
     Ok(Json(LogPiece { from: piece.from, next: piece.next, text: piece.text }))
 }
 
 /// Show the provenance of a run
-#[utoipa::path(get, path = "/runs/{slug}/{run}/provenance", tag = "runs", params(Names),
+#[utoipa::path(get, path = "/runs/{slug}/{run}/provenance", tag = "runs", params(RunPath),
     responses((status = 200, description = "The document", body = Object), Refusals))]
 pub(crate) async fn provenance(
-    State(web): State<Shared>,
-    Named(names): Named<Names>,
-    Asked(Nothing {}): Asked<Nothing>,
+    State(web): State<WebState>,
+    StrictPath(names): StrictPath<RunPath>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<impl IntoResponse, Problem> {
     let found = find(&web, names).await?;
-    let document = ask(&web, move |web| Ok(found.provenance(&web.service.home)?)).await?;
+    let document = query(&web, move |web| Ok(found.provenance(&web.service.home)?)).await?;
     Ok(super::json(serde_json::to_string_pretty(&document).unwrap_or_default()))
 }
 
 /// Show the operation log of a run
-#[utoipa::path(get, path = "/runs/{slug}/{run}/operations", tag = "runs", params(Names),
+#[utoipa::path(get, path = "/runs/{slug}/{run}/operations", tag = "runs", params(RunPath),
     responses((status = 200, description = "Its lines", body = Operations), Refusals))]
 pub(crate) async fn operations(
-    State(web): State<Shared>,
-    Named(names): Named<Names>,
-    Asked(Nothing {}): Asked<Nothing>,
+    State(web): State<WebState>,
+    StrictPath(names): StrictPath<RunPath>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<Json<Operations>, Problem> {
     let found = find(&web, names).await?;
-    let operations = ask(&web, move |_| Ok(found.operations()?)).await?;
+    let operations = query(&web, move |_| Ok(found.operations()?)).await?;
     Ok(Json(Operations { operations }))
 }
 
-async fn find(web: &Shared, names: Names) -> Result<FoundRun, Problem> {
+async fn find(web: &WebState, names: RunPath) -> Result<FoundRun, Problem> {
     let open = move |web: &super::super::Web| {
         Ok(FoundRun::open(&web.service.home, &names.slug, &names.run)?)
     };
-    ask(web, open).await
+    query(web, open).await
 }

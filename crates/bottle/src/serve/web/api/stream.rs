@@ -1,4 +1,4 @@
-//! What happened and what came in, in order, for whoever keeps up with it.
+//! Events of work items and deliveries, in order, for clients that poll.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,45 +8,45 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::problem::{Problem, Refusals};
-use super::super::rules::standing::Standing;
-use super::super::{Shared, ask};
-use super::query::{Asked, Since};
+use super::super::rules::case_status::CaseStatus;
+use super::super::{WebState, query};
+use super::query::{SinceParams, StrictQuery};
 
-/// Some of what happened, oldest first.
+/// A page of events, oldest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EventList {
-    events: Vec<EventFacts>,
-    /// Give it as `after` to get what comes next.
+    events: Vec<EventSummary>,
+    /// The `after` of the next page.
     next: u64,
 }
 
-/// Something that happened to the work on an issue.
+/// A step of a work item.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct EventFacts {
+pub(crate) struct EventSummary {
     seq: u64,
     owner: String,
     repo: String,
     issue: u64,
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// Where the work came to stand.
-    standing: Standing,
-    /// The orchestrator's own word for that.
+    /// The case's status after it.
+    status: CaseStatus,
+    /// The work item's state after it.
     state: &'static str,
     reason: String,
 }
 
-/// Some of what came in, oldest first.
+/// A page of deliveries, oldest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveryList {
-    deliveries: Vec<DeliveryFacts>,
-    /// Give it as `after` to get what comes next.
+    deliveries: Vec<DeliverySummary>,
+    /// The `after` of the next page.
     next: u64,
 }
 
-/// A webhook, or a person's wish. Its bytes are not shown.
+/// A webhook or a user action, without its body.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DeliveryFacts {
+pub(crate) struct DeliverySummary {
     seq: u64,
     /// The kind of forge, or `page`.
     source: String,
@@ -54,62 +54,63 @@ pub(crate) struct DeliveryFacts {
     event: String,
     owner: String,
     repo: String,
-    /// The issue that it says to look at.
+    /// The issue that it names.
     issue: Option<u64>,
-    /// The pull request that it says to look at.
+    /// The pull request that it names.
     pull: Option<u64>,
     #[schema(value_type = String, format = DateTime)]
     received_at: Timestamp,
-    /// When it was acted on.
+    /// When it was handled.
     #[schema(value_type = Option<String>, format = DateTime)]
     handled_at: Option<Timestamp>,
 }
 
-/// List what happened to any work
-#[utoipa::path(get, path = "/events", tag = "events", params(Since),
+/// List the steps of all work items
+#[utoipa::path(get, path = "/events", tag = "events", params(SinceParams),
     responses((status = 200, description = "Some of it", body = EventList), Refusals))]
 pub(crate) async fn events(
-    State(web): State<Shared>,
-    Asked(since): Asked<Since>,
+    State(web): State<WebState>,
+    StrictQuery(since): StrictQuery<SinceParams>,
 ) -> Result<Json<EventList>, Problem> {
     let (after, limit) = since.bounds()?;
-    let events = ask(&web, move |web| Ok(web.service.store.events_since(after, limit)?)).await?;
+    let events = query(&web, move |web| Ok(web.service.store.events_since(after, limit)?)).await?;
     let next = events.last().map_or(after, |event| event.seq);
     Ok(Json(EventList { events: events.into_iter().map(event_facts).collect(), next }))
 }
 
-fn event_facts(event: WorkEvent) -> EventFacts {
-    EventFacts {
+fn event_facts(event: WorkEvent) -> EventSummary {
+    EventSummary {
         seq: event.seq,
         owner: event.key.owner,
         repo: event.key.repo,
         issue: event.key.issue_number,
         at: event.at,
-        standing: Standing::of_work(event.state),
+        status: CaseStatus::of_work(event.state),
         state: event.state.name(),
         reason: event.reason,
     }
 }
 
-/// List webhooks and wishes that came in
-#[utoipa::path(get, path = "/deliveries", tag = "events", params(Since),
+/// List webhooks and user actions
+#[utoipa::path(get, path = "/deliveries", tag = "events", params(SinceParams),
     responses((status = 200, description = "Some of them", body = DeliveryList), Refusals))]
 pub(crate) async fn deliveries(
-    State(web): State<Shared>,
-    Asked(since): Asked<Since>,
+    State(web): State<WebState>,
+    StrictQuery(since): StrictQuery<SinceParams>,
 ) -> Result<Json<DeliveryList>, Problem> {
     let (after, limit) = since.bounds()?;
-    let list = ask(&web, move |web| Ok(web.service.store.deliveries_since(after, limit)?)).await?;
+    let list =
+        query(&web, move |web| Ok(web.service.store.deliveries_since(after, limit)?)).await?;
     let next = list.last().map_or(after, |delivery| delivery.seq);
     Ok(Json(DeliveryList { deliveries: list.into_iter().map(delivery_facts).collect(), next }))
 }
 
-fn delivery_facts(delivery: Delivery) -> DeliveryFacts {
+fn delivery_facts(delivery: Delivery) -> DeliverySummary {
     let (issue, pull) = match delivery.about {
         About::Issue(number) => (Some(number), None),
         About::Pull(number) => (None, Some(number)),
     };
-    DeliveryFacts {
+    DeliverySummary {
         seq: delivery.seq,
         source: delivery.source,
         id: delivery.id,

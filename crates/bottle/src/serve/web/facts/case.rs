@@ -1,4 +1,4 @@
-//! A case: the work on an issue, its bottle, or both. What the orchestrator says about it outranks the bottle's record.
+//! A case: the work on an issue, its bottle, or both. The orchestrator's state outranks the bottle's record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use utoipa::ToSchema;
 
 use super::super::Web;
 use super::super::problem::Problem;
+use super::super::rules::case_status::CaseStatus;
 use super::super::rules::link::safe_href;
-use super::super::rules::standing::Standing;
-use super::run::RunFacts;
+use super::run::RunSummary;
 use crate::exit::Failure;
 use crate::flow::bottle::{Bottle, Record};
 use crate::rules::forge_env::ForgeEnv;
 
-/// What is worked on.
+/// The work on an issue, a bottle, or both.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Case {
-    /// Where it stands.
-    pub(crate) standing: Standing,
-    /// Why, for people.
+    /// Its status.
+    pub(crate) status: CaseStatus,
+    /// Reason for the status, for people.
     pub(crate) reason: String,
     /// Its bottle, once there is one.
     pub(crate) slug: Option<String>,
-    /// Its issue; a bottle that somebody started by hand may have none.
-    pub(crate) issue: Option<IssueFacts>,
+    /// Its issue; a bottle that was started by hand may have none.
+    pub(crate) issue: Option<IssueSummary>,
     /// Its pull request, once there is one.
-    pub(crate) pull: Option<PullFacts>,
+    pub(crate) pull: Option<PullLink>,
     /// The agent.
     pub(crate) agent: String,
     /// The sandbox, once there is a bottle.
@@ -37,33 +37,33 @@ pub(crate) struct Case {
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) created_at: Timestamp,
-    /// When it came to stand where it stands.
+    /// Time of its last change.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) updated_at: Timestamp,
-    /// When it goes on, while it waits.
+    /// When it continues, while it waits.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(crate) not_before: Option<Timestamp>,
-    /// When its bottle is to go.
+    /// When its bottle is destroyed.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(crate) destroy_at: Option<Timestamp>,
-    /// What all its runs cost, in dollars, as far as that is known.
+    /// Known cost of all its runs, in dollars.
     pub(crate) cost_usd: Option<f64>,
     /// Its runs, oldest first.
     pub(crate) runs: Vec<String>,
-    /// Whether the orchestrator works on it; what was started by hand is ended by hand.
+    /// Whether the orchestrator manages it; a bottle that was started by hand is ended by hand.
     pub(crate) orchestrated: bool,
 }
 
 /// An issue.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct IssueFacts {
+pub(crate) struct IssueSummary {
     /// The repository's owner.
     pub(crate) owner: String,
     /// The repository.
     pub(crate) repo: String,
     /// Its number.
     pub(crate) number: u64,
-    /// Its title, as far as it is known.
+    /// Its title, if it is known.
     pub(crate) title: String,
     /// Its page.
     pub(crate) url: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) struct IssueFacts {
 
 /// A pull request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct PullFacts {
+pub(crate) struct PullLink {
     /// Its number.
     pub(crate) number: u64,
     /// Its page.
@@ -79,7 +79,7 @@ pub(crate) struct PullFacts {
 }
 
 impl Case {
-    /// What it is called: the issue's title, or the bottle's name.
+    /// The issue's title, or the bottle's name.
     pub(crate) fn title(&self) -> String {
         let of_issue = self.issue.as_ref().map(|issue| issue.title.clone());
         of_issue
@@ -88,7 +88,7 @@ impl Case {
             .unwrap_or_else(|| "an issue".to_owned())
     }
 
-    /// Names it for whoever pages through a list; texts in this order are in the order of the list.
+    /// Cursor in a list of bottles, which is ordered by it.
     pub(crate) fn cursor(&self) -> String {
         match (&self.slug, &self.issue) {
             (Some(slug), _) => slug.clone(),
@@ -98,13 +98,13 @@ impl Case {
     }
 }
 
-impl IssueFacts {
-    /// The same for lists of issues.
+impl IssueSummary {
+    /// Cursor in a list of issues.
     pub(crate) fn cursor(&self) -> String {
         format!("{}/{}/{:020}", self.owner, self.repo, self.number)
     }
 
-    /// As it is kept.
+    /// Its key in the database.
     pub(crate) fn key(&self) -> IssueKey {
         IssueKey { owner: self.owner.clone(), repo: self.repo.clone(), issue_number: self.number }
     }
@@ -137,7 +137,7 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record
         Some(env) => store.work(&crate::flow::standing::key_of(env))?,
         None => None,
     };
-    // WorkItem that was claimed this moment does not know its bottle's name yet.
+    // A work item that was just claimed does not have its bottle's name yet.
     let is_ours =
         |work: &WorkItem| work.slug.as_deref().map_or(work.state.is_held(), |known| known == slug);
     let case = match work.filter(is_ours) {
@@ -154,7 +154,7 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record
 pub(crate) fn load_issue(web: &Web, key: &IssueKey) -> Result<Case, Problem> {
     let store = &web.service.store;
     let IssueKey { owner, repo, issue_number } = key;
-    let none = || Problem::missing(format!("nothing is known of {owner}/{repo}#{issue_number}"));
+    let none = || Problem::missing(format!("there is no work on {owner}/{repo}#{issue_number}"));
     let work = store.work(key)?.ok_or_else(none)?;
     let record = work.slug.as_ref().and_then(|slug| Bottle::open(&web.service.home, slug).ok());
     let state = store.get(key)?;
@@ -180,7 +180,7 @@ fn case_of_work(
         state.filter(same).and_then(|state| state.pr_number)
     });
     Case {
-        standing: Standing::of_work(work.state),
+        status: CaseStatus::of_work(work.state),
         reason: work.reason.clone(),
         slug: work.slug.clone(),
         issue: Some(links.issue(&work.key, &work.title)),
@@ -208,13 +208,13 @@ fn case_of_bottle(web: &Web, record: &Record) -> Case {
     });
     let (issue, pull) = match issue {
         Some((issue, pull)) => (Some(issue), pull),
-        None => (None, record.pull.map(|number| PullFacts { number, url: None })),
+        None => (None, record.pull.map(|number| PullLink { number, url: None })),
     };
     Case {
-        standing: Standing::of_bottle(record.state),
+        status: CaseStatus::of_bottle(record.state),
         reason: last
             .and_then(|run| run.verdict.as_ref())
-            .map(|verdict| verdict.words.clone())
+            .map(|verdict| verdict.message.clone())
             .unwrap_or_default(),
         slug: Some(record.slug.to_string()),
         issue,
@@ -231,10 +231,10 @@ fn case_of_bottle(web: &Web, record: &Record) -> Case {
     }
 }
 
-/// A bottle whose record cannot be read needs somebody to look.
+/// A bottle with an unreadable record needs a person.
 fn unreadable(slug: String, failure: &Failure) -> Case {
     Case {
-        standing: Standing::NeedsAttention,
+        status: CaseStatus::NeedsAttention,
         reason: format!("its record cannot be read: {failure}"),
         slug: Some(slug),
         issue: None,
@@ -251,7 +251,7 @@ fn unreadable(slug: String, failure: &Failure) -> Case {
     }
 }
 
-fn runs_of(web: &Web, record: &Record) -> Vec<Arc<RunFacts>> {
+fn runs_of(web: &Web, record: &Record) -> Vec<Arc<RunSummary>> {
     match Bottle::open(&web.service.home, record.slug.as_str()) {
         Ok((bottle, _)) => web.closed.of_bottle(&bottle, record),
         Err(_) => Vec::new(),
@@ -262,12 +262,12 @@ fn run_names(record: &Record) -> Vec<String> {
     record.runs.iter().map(ToString::to_string).collect()
 }
 
-fn total_cost(runs: &[Arc<RunFacts>]) -> Option<f64> {
+fn total_cost(runs: &[Arc<RunSummary>]) -> Option<f64> {
     let costs: Vec<f64> = runs.iter().filter_map(|run| run.cost_usd).collect();
     (!costs.is_empty()).then(|| costs.iter().sum())
 }
 
-/// Where the pages of a repository are: as the settings say, or else as its bottle knows.
+/// Addresses of a repository's pages, from the settings or else from its bottle.
 struct Links(Option<ForgeEnv>);
 
 impl Links {
@@ -277,8 +277,8 @@ impl Links {
         Self(served.or_else(|| record.and_then(|record| record.forge.clone())))
     }
 
-    fn issue(&self, key: &IssueKey, title: &str) -> IssueFacts {
-        IssueFacts {
+    fn issue(&self, key: &IssueKey, title: &str) -> IssueSummary {
+        IssueSummary {
             owner: key.owner.clone(),
             repo: key.repo.clone(),
             number: key.issue_number,
@@ -287,11 +287,11 @@ impl Links {
         }
     }
 
-    /// The address that the forge itself gave is the best one.
-    fn pull(&self, number: u64, runs: &[Arc<RunFacts>]) -> PullFacts {
-        let told = runs.iter().rev().find(|run| run.pull_number == Some(number));
-        let told = told.and_then(|run| run.pull_url.clone());
+    /// The address that the forge reported comes first.
+    fn pull(&self, number: u64, runs: &[Arc<RunSummary>]) -> PullLink {
+        let reported = runs.iter().rev().find(|run| run.pull_number == Some(number));
+        let reported = reported.and_then(|run| run.pull_url.clone());
         let known = || self.0.as_ref().and_then(|env| safe_href(&env.pull_url(number)));
-        PullFacts { number, url: told.or_else(known) }
+        PullLink { number, url: reported.or_else(known) }
     }
 }

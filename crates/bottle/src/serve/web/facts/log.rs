@@ -1,4 +1,4 @@
-//! What a box prints, piece by piece. A piece is known by the bytes before it, so that reading goes on where it ended.
+//! Output of a box, in slices. A slice is known by its offset, so that a reader continues where it stopped.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,31 +6,36 @@ use std::path::Path;
 
 use model::redact::Redactor;
 
-/// A piece of a log.
+/// A slice of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Where it begins.
+pub(crate) struct LogSlice {
+    /// Offset of its first byte.
     pub(crate) from: u64,
-    /// Where the next one begins.
+    /// Offset of the next slice.
     pub(crate) next: u64,
-    /// Its text; what is no UTF-8 is marked, and what looks like a token is struck out.
+    /// Its text; invalid UTF-8 is replaced, and tokens are redacted.
     pub(crate) text: String,
 }
 
-/// How a piece may end.
+/// Where a slice may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// After a whole line, because the rest of it may still come; a full piece ends anywhere.
-    Line,
+pub(crate) enum SliceEnd {
+    /// After a whole line, because the rest of it may still come; a full slice ends anywhere.
+    WholeLine,
     /// Where the log ends.
     Anywhere,
 }
 
-/// Reads at most `cap` bytes from `from` on. A log that is not there yet is empty.
-pub(crate) fn read_piece(path: &Path, from: u64, cap: usize, cut: Cut) -> io::Result<Piece> {
+/// Reads at most `cap` bytes from offset `from`. A log that does not exist yet is empty.
+pub(crate) fn read_slice(
+    path: &Path,
+    from: u64,
+    cap: usize,
+    cut: SliceEnd,
+) -> io::Result<LogSlice> {
     let mut bytes = Vec::new();
     match File::open(path) {
-        // Far beyond the end there is no place to go to, only an error.
+        // Seeking far beyond the end is an error.
         Ok(mut file) if from < file.metadata()?.len() => {
             file.seek(SeekFrom::Start(from))?;
             file.take(cap as u64).read_to_end(&mut bytes)?;
@@ -41,19 +46,19 @@ pub(crate) fn read_piece(path: &Path, from: u64, cap: usize, cut: Cut) -> io::Re
     }
     let kept = &bytes[..whole(&bytes, cap, cut)];
     let text = Redactor::new([]).redact(&String::from_utf8_lossy(kept)).into_owned();
-    Ok(Piece { from, next: from + kept.len() as u64, text })
+    Ok(LogSlice { from, next: from + kept.len() as u64, text })
 }
 
 /// The last lines of a log, at most `cap` bytes of them.
-pub(crate) fn read_tail(path: &Path, cap: usize) -> io::Result<Piece> {
+pub(crate) fn read_tail(path: &Path, cap: usize) -> io::Result<LogSlice> {
     let size = match path.metadata() {
         Ok(facts) => facts.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
     let from = size.saturating_sub(cap as u64);
-    let mut piece = read_piece(path, from, cap, Cut::Line)?;
-    // What stands before the first line break is the rest of a line.
+    let mut piece = read_slice(path, from, cap, SliceEnd::WholeLine)?;
+    // The text before the first line break is the end of a line.
     if from > 0
         && let Some(end) = piece.text.find('\n')
     {
@@ -62,16 +67,16 @@ pub(crate) fn read_tail(path: &Path, cap: usize) -> io::Result<Piece> {
     Ok(piece)
 }
 
-fn whole(bytes: &[u8], cap: usize, cut: Cut) -> usize {
+fn whole(bytes: &[u8], cap: usize, cut: SliceEnd) -> usize {
     let line = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
     match (cut, line) {
-        (_, Some(end)) if cut == Cut::Line || bytes.len() == cap => end,
-        (Cut::Line, None) if bytes.len() < cap => 0,
+        (_, Some(end)) if cut == SliceEnd::WholeLine || bytes.len() == cap => end,
+        (SliceEnd::WholeLine, None) if bytes.len() < cap => 0,
         _ => whole_characters(bytes),
     }
 }
 
-/// A character at the end that has not come whole is left for the next piece; what never becomes one is not.
+/// Leaves an incomplete character at the end for the next slice, unless it can never become one.
 fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
@@ -90,12 +95,12 @@ mod tests {
     }
 
     #[test]
-    fn pieces_follow_one_another_without_a_gap() {
+    fn slices_follow_one_another_without_a_gap() {
         let text = "one\ntwo\nthree ü\nfour";
         let file = log(text.as_bytes());
         let (mut from, mut read) = (0, String::new());
         loop {
-            let piece = read_piece(file.path(), from, 6, Cut::Anywhere).expect("read");
+            let piece = read_slice(file.path(), from, 6, SliceEnd::Anywhere).expect("read");
             if piece.next == from {
                 break;
             }
@@ -109,7 +114,7 @@ mod tests {
     fn beyond_the_end_there_is_nothing() {
         let file = log(b"one\n");
         for from in [4, 5, 1 << 53, u64::MAX] {
-            let piece = read_piece(file.path(), from, 100, Cut::Anywhere).expect("read");
+            let piece = read_slice(file.path(), from, 100, SliceEnd::Anywhere).expect("read");
             assert_eq!((piece.text.as_str(), piece.next), ("", from));
         }
     }
@@ -117,24 +122,24 @@ mod tests {
     #[test]
     fn half_a_line_waits_for_its_end() {
         let file = log(b"one\ntw");
-        let piece = read_piece(file.path(), 0, 100, Cut::Line).expect("read");
+        let piece = read_slice(file.path(), 0, 100, SliceEnd::WholeLine).expect("read");
         assert_eq!((piece.text.as_str(), piece.next), ("one\n", 4));
-        let rest = read_piece(file.path(), 4, 100, Cut::Line).expect("read");
+        let rest = read_slice(file.path(), 4, 100, SliceEnd::WholeLine).expect("read");
         assert_eq!((rest.text.as_str(), rest.next), ("", 4));
-        let end = read_piece(file.path(), 4, 100, Cut::Anywhere).expect("read");
+        let end = read_slice(file.path(), 4, 100, SliceEnd::Anywhere).expect("read");
         assert_eq!((end.text.as_str(), end.next), ("tw", 6));
     }
 
     #[test]
     fn a_line_without_an_end_does_not_stop_the_log() {
         let file = log("x".repeat(50).as_bytes());
-        assert_eq!(read_piece(file.path(), 0, 20, Cut::Line).expect("read").next, 20);
+        assert_eq!(read_slice(file.path(), 0, 20, SliceEnd::WholeLine).expect("read").next, 20);
     }
 
     #[test]
-    fn what_is_no_text_is_marked_and_passed_over() {
+    fn invalid_utf8_is_replaced() {
         let file = log(b"a\xff\n\xfe");
-        let piece = read_piece(file.path(), 0, 100, Cut::Anywhere).expect("read");
+        let piece = read_slice(file.path(), 0, 100, SliceEnd::Anywhere).expect("read");
         assert_eq!((piece.text.as_str(), piece.next), ("a\u{fffd}\n\u{fffd}", 4));
     }
 
@@ -147,10 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn a_token_in_the_log_is_struck_out() {
+    fn a_token_in_the_log_is_redacted() {
         let token = format!("ghp_{}", "a1B2".repeat(9));
         let file = log(format!("key {token}\n").as_bytes());
-        let piece = read_piece(file.path(), 0, 100, Cut::Anywhere).expect("read");
+        let piece = read_slice(file.path(), 0, 100, SliceEnd::Anywhere).expect("read");
         assert_eq!(piece.text, "key ***\n");
     }
 }

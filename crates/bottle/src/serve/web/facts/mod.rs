@@ -1,4 +1,4 @@
-//! What the page and the API know: gathered from the state and from the records of bottles and runs, changed by nobody
+//! Facts for the page and the API, read from the database and from the records of bottles and runs. Nothing is changed
 //! here.
 
 pub(crate) mod case;

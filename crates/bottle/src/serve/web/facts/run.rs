@@ -1,4 +1,4 @@
-//! One run, from its metadata. A closed run never changes, so what was read once is kept.
+//! One run, from its metadata. A closed run never changes, so its summary is cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::super::rules::format::after;
 use super::super::rules::link::safe_href;
-use super::super::rules::words::after;
 use crate::exit::{Failure, OrExit};
 use crate::flow::attestation::{load_operations, signature_state};
 use crate::flow::bottle::{Bottle, Record};
@@ -25,7 +25,7 @@ use crate::rules::judge::Verdict;
 
 /// A run in a list.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RunFacts {
+pub(crate) struct RunSummary {
     /// The bottle.
     pub(crate) slug: String,
     /// The run.
@@ -38,9 +38,9 @@ pub(crate) struct RunFacts {
     pub(crate) model: Option<String>,
     /// The sandbox.
     pub(crate) backend: String,
-    /// The last step that is behind it.
+    /// The last phase that it completed.
     pub(crate) phase: String,
-    /// What it is doing since.
+    /// The current activity.
     pub(crate) doing: &'static str,
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
@@ -48,59 +48,59 @@ pub(crate) struct RunFacts {
     /// When its record was closed.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(crate) finished_at: Option<Timestamp>,
-    /// How it ended, in the host's judgement.
-    pub(crate) verdict: Option<VerdictFacts>,
-    /// What a headless caller got.
+    /// The host's verdict.
+    pub(crate) verdict: Option<VerdictSummary>,
+    /// Exit status of a headless run.
     pub(crate) exit_status: Option<u8>,
-    /// Whether it ended without a word from its agent.
+    /// Whether it ended without a report of its agent.
     pub(crate) watchdog_fired: bool,
-    /// New commits that came out of it.
+    /// Number of its new commits.
     pub(crate) commits: usize,
-    /// What it cost, or has cost so far, in dollars, as far as that is known.
+    /// Its cost so far in dollars, if known.
     pub(crate) cost_usd: Option<f64>,
-    /// Whether that was measured by the host or said by the agent.
+    /// Whether the host measured the cost or the agent claimed it.
     pub(crate) cost_source: Option<CostSource>,
     /// Its pull request.
     pub(crate) pull_number: Option<u64>,
-    /// The page of that, where its address is one.
+    /// Address of the pull request.
     pub(crate) pull_url: Option<String>,
-    /// The run that it goes on from.
+    /// The run that it resumes.
     pub(crate) parent: Option<String>,
 }
 
 /// A verdict, for machines and for people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct VerdictFacts {
+pub(crate) struct VerdictSummary {
     /// One word.
     pub(crate) kind: &'static str,
-    /// A sentence.
-    pub(crate) words: String,
+    /// A sentence for people.
+    pub(crate) message: String,
 }
 
-/// Who says what a run cost.
+/// Source of a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CostSource {
     /// The proxy counted it.
     Measured,
-    /// The agent said so.
+    /// The agent claimed it.
     Claimed,
 }
 
-/// Runs that are closed, by bottle and run.
+/// Cache of closed runs, by bottle and run.
 #[derive(Debug, Default)]
 pub(crate) struct ClosedRuns {
-    known: Mutex<HashMap<(String, RunId), Arc<RunFacts>>>,
+    known: Mutex<HashMap<(String, RunId), Arc<RunSummary>>>,
 }
 
 impl ClosedRuns {
     /// The facts of a run.
-    pub(crate) fn facts(&self, slug: &str, dir: &RunDir) -> Result<Arc<RunFacts>, Failure> {
+    pub(crate) fn facts(&self, slug: &str, dir: &RunDir) -> Result<Arc<RunSummary>, Failure> {
         let key = (slug.to_owned(), dir.id().clone());
         if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(known));
         }
-        // Asked before the file is read: a run that is closed in between is read again next time.
+        // Read before the file is read: a run that is closed in between is read again next time.
         let closed = dir.is_closed();
         let meta: Metadata = load_metadata(dir).or_general()?;
         let facts = Arc::new(facts_of(dir, &meta));
@@ -112,7 +112,7 @@ impl ClosedRuns {
     }
 
     /// The facts of all runs of a bottle, oldest first. One that cannot be read yet (it is being made) is left out.
-    pub(crate) fn of_bottle(&self, bottle: &Bottle, record: &Record) -> Vec<Arc<RunFacts>> {
+    pub(crate) fn of_bottle(&self, bottle: &Bottle, record: &Record) -> Vec<Arc<RunSummary>> {
         let slug = bottle.slug().as_str();
         let load = |run: &RunId| self.facts(slug, &bottle.run(run).ok()?).ok();
         record.runs.iter().filter_map(load).collect()
@@ -137,8 +137,8 @@ impl FoundRun {
         Ok(Self { dir, meta })
     }
 
-    /// What is known of it, for a list.
-    pub(crate) fn facts(&self) -> RunFacts {
+    /// Its summary.
+    pub(crate) fn facts(&self) -> RunSummary {
         facts_of(&self.dir, &self.meta)
     }
 
@@ -169,11 +169,11 @@ impl FoundRun {
     }
 }
 
-/// What is known of a run, for a list.
-fn facts_of(dir: &RunDir, meta: &Metadata) -> RunFacts {
+/// The summary of a run.
+fn facts_of(dir: &RunDir, meta: &Metadata) -> RunSummary {
     let cost = cost_of(dir, meta);
     let pull = meta.publication.as_ref().and_then(|sent| sent.pull.as_ref());
-    RunFacts {
+    RunSummary {
         slug: meta.slug.to_string(),
         run: meta.run.to_string(),
         agent: meta.agent.clone(),
@@ -187,7 +187,7 @@ fn facts_of(dir: &RunDir, meta: &Metadata) -> RunFacts {
         verdict: meta
             .verdict
             .as_ref()
-            .map(|verdict| VerdictFacts { kind: kind_of(verdict), words: verdict.words() }),
+            .map(|verdict| VerdictSummary { kind: kind_of(verdict), message: verdict.words() }),
         exit_status: meta.exit_status,
         watchdog_fired: meta.watchdog.is_some(),
         commits: meta.evidence.as_ref().map_or(0, |evidence| evidence.new_commits.len()),
@@ -199,7 +199,7 @@ fn facts_of(dir: &RunDir, meta: &Metadata) -> RunFacts {
     }
 }
 
-/// What the proxy counted outranks what the agent says.
+/// The measured cost outranks the agent's claim.
 fn cost_of(dir: &RunDir, meta: &Metadata) -> Option<(f64, CostSource)> {
     let measured = match &meta.agent_box {
         Some(record) => record.egress.as_ref().map(|report| report.usage.usd),
@@ -212,7 +212,7 @@ fn cost_of(dir: &RunDir, meta: &Metadata) -> Option<(f64, CostSource)> {
         .or_else(|| claimed.map(|usd| (usd, CostSource::Claimed)))
 }
 
-/// What the proxy has counted of a box that still runs. A line that is being written does not count yet.
+/// Cost of a running box so far, as the proxy measures it. An incomplete line does not count.
 fn spent_so_far(dir: &RunDir) -> Option<f64> {
     let agent = BoxName::parse("agent").ok()?;
     let text = std::fs::read_to_string(BoxDir::new(dir.box_dir(&agent)).egress_log()).ok()?;
@@ -232,7 +232,7 @@ fn kind_of(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// The word that a value is kept as.
+/// The serialised name of a value.
 pub(crate) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,

@@ -1,49 +1,49 @@
-//! What happened, in order: the steps of the work on an issue, and the marks that its runs left.
+//! Timelines: the steps of a work item, and the milestones of a run.
 
 use jiff::Timestamp;
 use orchestrator_db::WorkEvent;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::super::rules::standing::Standing;
+use super::super::rules::case_status::CaseStatus;
 use crate::flow::metadata::{Metadata, SidecarEnd};
 
-/// One thing that happened.
+/// One event of a timeline.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Moment {
     /// When.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) at: Timestamp,
-    /// What, in a word or two.
+    /// The event, in a few words.
     pub(crate) what: String,
-    /// What else is worth knowing.
+    /// Details.
     pub(crate) more: String,
-    /// Where the work came to stand by it, if it did.
-    pub(crate) standing: Option<Standing>,
+    /// The status after it, if it changed.
+    pub(crate) status: Option<CaseStatus>,
 }
 
-/// The steps of the work on an issue.
+/// The timeline of a work item.
 pub(crate) fn of_events(events: &[WorkEvent]) -> Vec<Moment> {
     let moment = |event: &WorkEvent| Moment {
         at: event.at,
         what: event.state.name().to_owned(),
         more: event.reason.clone(),
-        standing: Some(Standing::of_work(event.state)),
+        status: Some(CaseStatus::of_work(event.state)),
     };
     events.iter().map(moment).collect()
 }
 
-/// The marks of a run.
+/// The timeline of a run.
 pub(crate) fn of_run(meta: &Metadata) -> Vec<Moment> {
     let mut list = Vec::new();
     let mut add = |at: Timestamp, what: &str, more: String| {
-        list.push(Moment { at, what: what.to_owned(), more, standing: None });
+        list.push(Moment { at, what: what.to_owned(), more, status: None });
     };
-    let words = match &meta.parent {
-        Some(parent) => format!("goes on from {parent}"),
+    let origin = match &meta.parent {
+        Some(parent) => format!("resumes {parent}"),
         None => format!("from {}", meta.pins.start.short()),
     };
-    add(meta.started_at, "run began", words);
+    add(meta.started_at, "run started", origin);
     if let Some(record) = &meta.agent_box {
         add(record.started_at, "box started", meta.backend_reason.clone());
         let how = match record.fell_silent {
@@ -59,13 +59,13 @@ pub(crate) fn of_run(meta: &Metadata) -> Vec<Moment> {
         add(seen_at, "sidecar died", "from then on the agent had no forge".to_owned());
     }
     if let Some(at) = meta.finished_at {
-        let words = meta.verdict.as_ref().map(crate::rules::judge::Verdict::words);
-        add(at, "run closed", words.unwrap_or_default());
+        let verdict = meta.verdict.as_ref().map(crate::rules::judge::Verdict::words);
+        add(at, "run closed", verdict.unwrap_or_default());
     }
     in_order(list)
 }
 
-/// By time; what happened at the same time stays as it was told.
+/// Sorts by time and keeps the order of simultaneous events.
 pub(crate) fn in_order(mut list: Vec<Moment>) -> Vec<Moment> {
     list.sort_by_key(|moment| moment.at);
     list

@@ -1,4 +1,4 @@
-//! `/bottles/<slug>`: one bottle, its runs, what happened, and the buttons.
+//! `/bottles/<slug>`: one bottle with its runs, events and actions.
 
 use std::sync::Arc;
 
@@ -11,39 +11,39 @@ use maud::{Markup, html};
 use orchestrator_db::WorkEvent;
 use serde::Deserialize;
 
-use super::super::door::Visitor;
+use super::super::auth::Principal;
 use super::super::facts::case::{Case, load_bottle};
-use super::super::facts::run::RunFacts;
+use super::super::facts::run::RunSummary;
 use super::super::facts::timeline;
-use super::super::rules::wish::{PROMPT_MAX_CHARS, Wish};
-use super::super::rules::words;
-use super::super::{Shared, ask};
+use super::super::rules::action::{ActionName, PROMPT_MAX_CHARS, UserAction};
+use super::super::rules::format;
+use super::super::{WebState, query};
 use super::{Sheet, ago, badge, fact, frame, home, line};
 
-/// What was asked for just before.
+/// Query of the page.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
-    #[serde(default)]
-    asked: String,
+pub(crate) struct BottleParams {
+    /// The action that was accepted just before.
+    requested: Option<ActionName>,
 }
 
-struct Loaded {
+struct BottlePage {
     seq: u64,
     case: Case,
     branch: String,
     base_branch: String,
-    runs: Vec<Arc<RunFacts>>,
+    runs: Vec<Arc<RunSummary>>,
     events: Vec<WorkEvent>,
 }
 
-/// Shows it.
+/// Shows the page.
 pub(crate) async fn show(
-    State(web): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
+    State(web): State<WebState>,
+    Extension(principal): Extension<Principal>,
     Path(slug): Path<String>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    params: Result<Query<BottleParams>, QueryRejection>,
 ) -> Response {
-    let loaded = ask(&web, move |web| {
+    let loaded = query(&web, move |web| {
         let seq = web.service.store.last_event()?;
         let (case, bottle, record) = load_bottle(web, &slug)?;
         let events = match case.issue.as_ref().filter(|_| case.orchestrated) {
@@ -52,39 +52,34 @@ pub(crate) async fn show(
         };
         let runs = web.closed.of_bottle(&bottle, &record);
         let (branch, base_branch) = (record.branch.to_string(), record.base_branch.to_string());
-        Ok(Loaded { seq, case, branch, base_branch, runs, events })
+        Ok(BottlePage { seq, case, branch, base_branch, runs, events })
     });
     let loaded = match loaded.await {
         Ok(loaded) => loaded,
         Err(problem) => return super::problem(&web, &problem),
     };
-    let notice = asked.ok().and_then(|Query(asked)| notice_of(&asked.asked));
-    let form_token = web.door.form_token(&visitor);
+    let notice = params.ok().and_then(|Query(params)| params.requested).map(ActionName::notice);
+    let form_token = web.auth.form_token(&principal);
     let sheet = Sheet {
         title: loaded.case.title(),
         main: render(&loaded, notice, form_token.as_deref(), host::clock::now()),
         live: Some(format!("/live?after={}", loaded.seq)),
     };
-    frame(&web, Some(&visitor), &sheet)
-}
-
-fn notice_of(word: &str) -> Option<&'static str> {
-    let wishes = [Wish::Freeze, Wish::Resume { prompt: String::new() }, Wish::Destroy];
-    wishes.iter().find(|wish| wish.event() == word).map(Wish::notice)
+    frame(&web, Some(&principal), &sheet)
 }
 
 fn render(
-    loaded: &Loaded,
+    loaded: &BottlePage,
     notice: Option<&str>,
     form_token: Option<&str>,
     now: Timestamp,
 ) -> Markup {
-    let Loaded { case, runs, .. } = loaded;
+    let BottlePage { case, runs, .. } = loaded;
     let slug = case.slug.clone().unwrap_or_default();
     html! {
         p.path { a href="/" { "Bottles" } " / " (slug) }
-        div.head.big { h1 { bdi { (line(&case.title())) } } (badge(case.standing)) }
-        @if let Some(words) = notice { p.notice.good role="status" { (words) } }
+        div.head.big { h1 { bdi { (line(&case.title())) } } (badge(case.status)) }
+        @if let Some(notice) = notice { p.notice.good role="status" { (notice) } }
         @if !case.reason.is_empty() { p.reason { (line(&case.reason)) } }
         (home::facts(case, now))
         (actions(case, &slug, form_token))
@@ -94,7 +89,7 @@ fn render(
             ul.runs { @for run in runs.iter().rev() { li { (run_row(run, now)) } } }
         }
         @if !loaded.events.is_empty() {
-            section { h2 { "What happened" } (super::timeline(&newest_first(&loaded.events), now)) }
+            section { h2 { "Events" } (super::timeline(&newest_first(&loaded.events), now)) }
         }
         section {
             h2 { "Details" }
@@ -115,57 +110,57 @@ fn newest_first(events: &[WorkEvent]) -> Vec<timeline::Moment> {
     list
 }
 
-fn run_row(run: &RunFacts, now: Timestamp) -> Markup {
+fn run_row(run: &RunSummary, now: Timestamp) -> Markup {
     html! {
         a.run href={ "/runs/" (run.slug) "/" (run.run) } {
             strong {
                 @match &run.verdict {
-                    Some(verdict) => (line(&verdict.words)),
+                    Some(verdict) => (line(&verdict.message)),
                     None => (run.doing),
                 }
             }
             span.facts {
                 span { (ago(run.started_at, now)) }
-                @if let Some(end) = run.finished_at { span { "took " (words::between(run.started_at, end)) } }
-                @if run.commits > 0 { span { (words::plural(run.commits, "commit", "commits")) } }
-                @if let Some(cost) = run.cost_usd { span { (words::dollars(cost)) } }
+                @if let Some(end) = run.finished_at { span { "took " (format::between(run.started_at, end)) } }
+                @if run.commits > 0 { span { (format::plural(run.commits, "commit", "commits")) } }
+                @if let Some(cost) = run.cost_usd { span { (format::dollars(cost)) } }
                 @if run.watchdog_fired { span.warn { "no report" } }
             }
         }
     }
 }
 
-/// The buttons that make sense, for those who may press them.
+/// The actions that the status allows, for principals who may request them.
 fn actions(case: &Case, slug: &str, form_token: Option<&str>) -> Markup {
     let Some(token) = form_token else { return html! {} };
     if !case.orchestrated {
         return html! {
-            p.hint { "It was started by hand. End it with " code { "bot-bottle freeze " (slug) } "." }
+            p.hint { "It was started by hand. Freeze it with " code { "bot-bottle freeze " (slug) } "." }
         };
     }
-    let fits = |wish: &Wish| wish.check(case.standing).is_ok();
+    let fits = |action: &UserAction| action.check(case.status).is_ok();
     let action = |word: &str| format!("/bottles/{slug}/{word}");
     let hidden = html! { input type="hidden" name="token" value=(token); };
     html! {
         section.actions aria-label="Actions" {
-            @if fits(&Wish::Resume { prompt: "x".to_owned() }) {
+            @if fits(&UserAction::Resume { prompt: "x".to_owned() }) {
                 form.stack method="post" action=(action("resume")) {
                     (hidden)
-                    label for="prompt" { "Go on, with these words for the agent" }
+                    label for="prompt" { "Resume with this prompt" }
                     textarea #prompt name="prompt" rows="3" required maxlength=(PROMPT_MAX_CHARS) {}
                     button.primary { "Resume" }
                 }
             }
             div.row {
-                @if fits(&Wish::Freeze) {
+                @if fits(&UserAction::Freeze) {
                     form method="post" action=(action("freeze")) { (hidden) button { "Freeze" } }
                 }
-                @if fits(&Wish::Destroy) {
+                @if fits(&UserAction::Destroy) {
                     details.sure {
                         summary.button { "Destroy…" }
                         form method="post" action=(action("destroy")) {
                             (hidden)
-                            p { "The workspace and the agent's memory are removed. Commits and records stay." }
+                            p { "This removes the workspace and the agent's memory. Commits and records stay." }
                             button.danger { "Destroy it" }
                         }
                     }

@@ -1,4 +1,4 @@
-//! `/`: every case, what needs a person first.
+//! `/`: every case; those that need a person come first.
 
 use axum::Extension;
 use axum::extract::State;
@@ -6,44 +6,44 @@ use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::super::door::Visitor;
+use super::super::action::READ_ONLY;
+use super::super::auth::Principal;
 use super::super::facts::case::{Case, load_cases};
-use super::super::rules::standing::Standing;
-use super::super::rules::words;
-use super::super::wish::READ_ONLY;
-use super::super::{Shared, ask};
+use super::super::rules::case_status::CaseStatus;
+use super::super::rules::format;
+use super::super::{WebState, query};
 use super::{Sheet, ago, frame, line, link};
 
-/// So many of one standing; who needs more asks the API.
+/// Cases shown for each status; the API lists all.
 const SHOWN_MAX: usize = 100;
 
-/// Shows it.
+/// Shows the page.
 pub(crate) async fn show(
-    State(web): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
+    State(web): State<WebState>,
+    Extension(principal): Extension<Principal>,
 ) -> Response {
-    let loaded = ask(&web, |web| Ok((web.service.store.last_event()?, load_cases(web)?))).await;
+    let loaded = query(&web, |web| Ok((web.service.store.last_event()?, load_cases(web)?))).await;
     match loaded {
         Ok((seq, cases)) => {
             let now = host::clock::now();
             let sheet = Sheet {
                 title: "Bottles".to_owned(),
-                main: render(&cases, &visitor, now),
+                main: render(&cases, &principal, now),
                 live: Some(format!("/live?after={seq}")),
             };
-            frame(&web, Some(&visitor), &sheet)
+            frame(&web, Some(&principal), &sheet)
         }
         Err(problem) => super::problem(&web, &problem),
     }
 }
 
-fn render(cases: &[Case], visitor: &Visitor, now: Timestamp) -> Markup {
-    let of = |standing: Standing| {
-        let mut list: Vec<&Case> = cases.iter().filter(|case| case.standing == standing).collect();
+fn render(cases: &[Case], principal: &Principal, now: Timestamp) -> Markup {
+    let of = |status: CaseStatus| {
+        let mut list: Vec<&Case> = cases.iter().filter(|case| case.status == status).collect();
         list.sort_by_key(|case| std::cmp::Reverse(case.updated_at));
         list
     };
-    let calls = of(Standing::NeedsAttention).len();
+    let calls = of(CaseStatus::NeedsAttention).len();
     html! {
         h1 {
             @match calls {
@@ -54,34 +54,34 @@ fn render(cases: &[Case], visitor: &Visitor, now: Timestamp) -> Markup {
             }
         }
         p.summary { (summary(cases)) }
-        @if *visitor == Visitor::Reader { p.notice.hint { (READ_ONLY) "." } }
+        @if *principal == Principal::Reader { p.notice.hint { (READ_ONLY) "." } }
         @if cases.is_empty() {
             p { "Assign an issue to a member of the bots' organisation and label it " code { "bot-bottle:<agent>" } "." }
         }
-        @for standing in Standing::ALL {
-            @let list = of(standing);
-            @if !list.is_empty() { (group(standing, &list, now)) }
+        @for status in CaseStatus::ALL {
+            @let list = of(status);
+            @if !list.is_empty() { (group(status, &list, now)) }
         }
     }
 }
 
 fn summary(cases: &[Case]) -> Markup {
-    let count = |of: Standing| cases.iter().filter(|case| case.standing == of).count();
+    let count = |of: CaseStatus| cases.iter().filter(|case| case.status == of).count();
     let cost: f64 = cases.iter().filter_map(|case| case.cost_usd).sum();
-    let shown = [Standing::Running, Standing::Queued, Standing::Waiting, Standing::Frozen];
+    let shown = [CaseStatus::Running, CaseStatus::Queued, CaseStatus::Waiting, CaseStatus::Frozen];
     let mut parts: Vec<String> = shown
         .into_iter()
         .filter(|of| count(*of) > 0)
         .map(|of| format!("{} {}", count(of), of.badge()))
         .collect();
     if cost > 0.0 {
-        parts.push(format!("{} in all", words::dollars(cost)));
+        parts.push(format!("{} in all", format::dollars(cost)));
     }
     html! { (parts.join(" · ")) }
 }
 
-fn group(standing: Standing, list: &[&Case], now: Timestamp) -> Markup {
-    let (heading, meaning) = standing.heading();
+fn group(status: CaseStatus, list: &[&Case], now: Timestamp) -> Markup {
+    let (heading, meaning) = status.heading();
     let body = html! {
         ul.cases { @for case in list.iter().take(SHOWN_MAX) { li { (card(case, now)) } } }
         @if list.len() > SHOWN_MAX {
@@ -91,9 +91,9 @@ fn group(standing: Standing, list: &[&Case], now: Timestamp) -> Markup {
         }
     };
     html! {
-        section class={ "group " (standing.name()) } {
-            @match standing {
-                Standing::Destroyed => details {
+        section class={ "group " (status.name()) } {
+            @match status {
+                CaseStatus::Destroyed => details {
                     summary { h2 { (heading) " " span.count { (list.len()) } } }
                     (body)
                 },
@@ -109,7 +109,7 @@ fn group(standing: Standing, list: &[&Case], now: Timestamp) -> Markup {
 fn card(case: &Case, now: Timestamp) -> Markup {
     let title = case.title();
     html! {
-        article class={ "case " (case.standing.name()) } {
+        article class={ "case " (case.status.name()) } {
             h3 {
                 @match &case.slug {
                     Some(slug) => a href={ "/bottles/" (slug) } { bdi { (line(&title)) } },
@@ -122,7 +122,7 @@ fn card(case: &Case, now: Timestamp) -> Markup {
     }
 }
 
-/// The line of small facts below a case.
+/// The facts below a case.
 pub(super) fn facts(case: &Case, now: Timestamp) -> Markup {
     html! {
         ul.facts {
@@ -134,11 +134,11 @@ pub(super) fn facts(case: &Case, now: Timestamp) -> Markup {
             }
             @if !case.agent.is_empty() { li.agent { (line(&case.agent)) } }
             @if case.updated_at > Timestamp::UNIX_EPOCH { li.age { (ago(case.updated_at, now)) } }
-            @if let Some(at) = case.not_before { li { "goes on " (ago(at, now)) } }
-            @if let Some(at) = case.destroy_at { li { "goes away " (ago(at, now)) } }
-            @if let Some(cost) = case.cost_usd { li.cost { (words::dollars(cost)) } }
+            @if let Some(at) = case.not_before { li { "continues " (ago(at, now)) } }
+            @if let Some(at) = case.destroy_at { li { "destroyed " (ago(at, now)) } }
+            @if let Some(cost) = case.cost_usd { li.cost { (format::dollars(cost)) } }
             @if case.runs.len() > 1 { li { (case.runs.len()) " runs" } }
-            @if let (Standing::Running, Some(slug), Some(run)) = (case.standing, &case.slug, case.runs.last()) {
+            @if let (CaseStatus::Running, Some(slug), Some(run)) = (case.status, &case.slug, case.runs.last()) {
                 li { a href={ "/runs/" (slug) "/" (run) } { "watch" } }
             }
         }

@@ -9,20 +9,20 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 use serde::Deserialize;
 
-use super::super::Shared;
-use super::super::door::Visitor;
+use super::super::WebState;
+use super::super::action::{ActionForm, read_form};
+use super::super::auth::Principal;
 use super::super::problem::Problem;
-use super::super::wish::{WishForm, read_form};
 use super::{Sheet, frame};
 
-/// Where to go afterwards.
+/// Query of the page: the address after the login.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Next {
+pub(crate) struct LoginParams {
     #[serde(default)]
     next: String,
 }
 
-/// What the form sends.
+/// Form of the page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LoginForm {
@@ -31,18 +31,18 @@ pub(crate) struct LoginForm {
     next: String,
 }
 
-/// The form.
+/// Shows the form.
 pub(crate) async fn show(
-    State(web): State<Shared>,
-    next: Result<Query<Next>, QueryRejection>,
+    State(web): State<WebState>,
+    next: Result<Query<LoginParams>, QueryRejection>,
 ) -> Response {
     let next = next.map(|Query(next)| next.next).unwrap_or_default();
     render(&web, &next, None)
 }
 
-/// Somebody tries.
+/// Checks a token and opens a session.
 pub(crate) async fn log_in(
-    State(web): State<Shared>,
+    State(web): State<WebState>,
     headers: HeaderMap,
     form: Result<Form<LoginForm>, FormRejection>,
 ) -> Response {
@@ -52,29 +52,29 @@ pub(crate) async fn log_in(
             return super::problem(&web, &Problem::new(error.status(), error.body_text()));
         }
     };
-    if !web.door.is_from_us(&headers) {
+    if !web.auth.is_from_us(&headers) {
         let problem = Problem::new(StatusCode::FORBIDDEN, "log in on this server's own page");
         return super::problem(&web, &problem);
     }
     let now = host::clock::monotonic();
-    if let Err(wait) = web.door.tries.count(now) {
-        tracing::warn!("too many tries to log in");
-        let words = format!("Too many tries. Wait {} seconds.", wait.as_secs() + 1);
-        let mut response = render(&web, &form.next, Some(&words));
+    if let Err(wait) = web.auth.tries.count(now) {
+        tracing::warn!("too many login attempts");
+        let message = format!("Too many tries. Wait {} seconds.", wait.as_secs() + 1);
+        let mut response = render(&web, &form.next, Some(&message));
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
         return response;
     }
-    let Some(token) = web.door.accepts(form.admin_token.trim()) else {
-        tracing::warn!("a wrong token was tried");
+    let Some(token) = web.auth.accepts(form.admin_token.trim()) else {
+        tracing::warn!("a login with a wrong token");
         let mut response = render(&web, &form.next, Some("That is not the token."));
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return response;
     };
-    match web.door.sessions.open(token, now) {
+    match web.auth.sessions.open(token, now) {
         Ok(id) => {
-            tracing::info!("somebody logged in");
-            let cookie = web.door.cookie(Some(&id)).into_iter().collect::<HeaderMap>();
+            tracing::info!("a user logged in");
+            let cookie = web.auth.cookie(Some(&id)).into_iter().collect::<HeaderMap>();
             (cookie, Redirect::to(safe_next(&form.next))).into_response()
         }
         Err(error) => super::problem(&web, &Problem::failed(&error)),
@@ -83,41 +83,41 @@ pub(crate) async fn log_in(
 
 /// Ends the session.
 pub(crate) async fn log_out(
-    State(web): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
+    State(web): State<WebState>,
+    Extension(principal): Extension<Principal>,
     headers: HeaderMap,
-    form: Result<Form<WishForm>, FormRejection>,
+    form: Result<Form<ActionForm>, FormRejection>,
 ) -> Response {
-    if let Err(problem) = read_form(&web, &visitor, &headers, form) {
+    if let Err(problem) = read_form(&web, &principal, &headers, form) {
         return super::problem(&web, &problem);
     }
-    if let Visitor::Session { id } = &visitor {
-        web.door.sessions.close(id);
+    if let Principal::Session { id } = &principal {
+        web.auth.sessions.close(id);
     }
-    let cookie = web.door.cookie(None).into_iter().collect::<HeaderMap>();
+    let cookie = web.auth.cookie(None).into_iter().collect::<HeaderMap>();
     (cookie, Redirect::to("/login")).into_response()
 }
 
-/// A page of ours to go to. Anything else, and any address elsewhere, becomes the first page.
+/// An address on this server; any other one becomes the first page.
 pub(crate) fn safe_next(path: &str) -> &str {
     let ours = path.starts_with("/bottles/") || path.starts_with("/runs/");
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
     if ours && path.chars().all(plain) && !path.contains("..") { path } else { "/" }
 }
 
-fn render(web: &Shared, next: &str, trouble: Option<&str>) -> Response {
+fn render(web: &WebState, next: &str, error: Option<&str>) -> Response {
     let main = html! {
         section.lone {
             h1 { "Log in" }
-            @if let Some(words) = trouble { p.notice.bad role="alert" { (words) } }
-            @match web.door.has_token() {
+            @if let Some(error) = error { p.notice.bad role="alert" { (error) } }
+            @match web.auth.has_token() {
                 true => form.stack method="post" action="/login" {
                     input type="hidden" name="next" value=(safe_next(next));
                     label for="admin-token" { "Admin token" }
                     input #admin-token type="password" name="admin_token" required autofocus
                         autocomplete="current-password" spellcheck="false";
                     button.primary { "Log in" }
-                    p.hint { "It is in the file that " code { "admin_token_file" } " names." }
+                    p.hint { "It is in the file named by " code { "admin_token_file" } "." }
                 },
                 false => p { "There is no token to log in with: " code { "admin_token_file" } " is not set." },
             }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_login_leads_to_a_page_of_ours() {
+    fn a_login_leads_to_a_page_of_this_server() {
         assert_eq!(safe_next("/bottles/worker-issue-1"), "/bottles/worker-issue-1");
         for path in [
             "",

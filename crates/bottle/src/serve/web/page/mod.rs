@@ -1,5 +1,5 @@
-//! The page, for people: rendered here, readable without scripts, and everything that came from outside escaped twice:
-//! what could mislead the eye by us, what could act in a browser by the templates.
+//! The page, for people: rendered on the server and readable without scripts. Text from users and agents is escaped twice:
+//! control and bidirectional characters here, HTML by the templates.
 
 pub(crate) mod bottle;
 mod diff;
@@ -16,24 +16,24 @@ use maud::{DOCTYPE, Markup, html};
 use model::escape::{escape_line, escape_terminal};
 
 use super::asset::VERSION;
-use super::door::Visitor;
+use super::auth::Principal;
 use super::facts::timeline::Moment;
 use super::problem::Problem;
-use super::rules::standing::Standing;
-use super::rules::words;
-use super::{Shared, Web};
+use super::rules::case_status::CaseStatus;
+use super::rules::format;
+use super::{Web, WebState};
 
-/// A page, before it has its frame.
+/// A page without its frame.
 pub(crate) struct Sheet {
     pub(crate) title: String,
     pub(crate) main: Markup,
-    /// Where news come from that make this page worth showing anew.
+    /// Event stream that makes the page reload.
     pub(crate) live: Option<String>,
 }
 
 /// A page in its frame.
-pub(crate) fn frame(web: &Web, visitor: Option<&Visitor>, sheet: &Sheet) -> Response {
-    let form_token = visitor.and_then(|visitor| web.door.form_token(visitor));
+pub(crate) fn frame(web: &Web, principal: Option<&Principal>, sheet: &Sheet) -> Response {
+    let form_token = principal.and_then(|principal| web.auth.form_token(principal));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -47,17 +47,17 @@ pub(crate) fn frame(web: &Web, visitor: Option<&Visitor>, sheet: &Sheet) -> Resp
                 script src={ "/live.js?" (VERSION) } defer {}
             }
             body {
-                a.skip href="#main" { "To the content" }
+                a.skip href="#main" { "Skip to content" }
                 header.bar {
                     a.brand href="/" { (logo()) "bot-bottle" }
-                    @match visitor {
-                        Some(Visitor::Session { .. }) => form method="post" action="/logout" {
+                    @match principal {
+                        Some(Principal::Session { .. }) => form method="post" action="/logout" {
                             input type="hidden" name="token" value=(form_token.unwrap_or_default());
                             button.quiet { "Log out" }
                         },
-                        Some(Visitor::User { name }) => span.quiet { (line(name)) },
-                        Some(Visitor::Reader) => span.quiet { "read only" },
-                        Some(Visitor::Bearer) | None => {},
+                        Some(Principal::User { name }) => span.quiet { (line(name)) },
+                        Some(Principal::Reader) => span.quiet { "read only" },
+                        Some(Principal::Bearer) | None => {},
                     }
                 }
                 main #main data-live=[&sheet.live] { (sheet.main) }
@@ -71,8 +71,8 @@ pub(crate) fn frame(web: &Web, visitor: Option<&Visitor>, sheet: &Sheet) -> Resp
     Html(page.into_string()).into_response()
 }
 
-/// What went wrong, for people.
-pub(crate) fn problem(web: &Shared, problem: &Problem) -> Response {
+/// Renders a problem.
+pub(crate) fn problem(web: &WebState, problem: &Problem) -> Response {
     let status = problem.status();
     let sheet = Sheet {
         title: status.canonical_reason().unwrap_or("Problem").to_owned(),
@@ -95,19 +95,19 @@ pub(crate) fn problem(web: &Shared, problem: &Problem) -> Response {
     response
 }
 
-/// Text from outside, on one line.
+/// Escapes text onto one line.
 fn line(text: &str) -> Cow<'_, str> {
     escape_line(text)
 }
 
-/// Text from outside, on as many lines as it has.
+/// Escapes text and keeps its lines.
 fn lines(text: &str) -> Cow<'_, str> {
     escape_terminal(text)
 }
 
-/// A moment, as people count from now.
+/// A time relative to now.
 fn ago(at: Timestamp, now: Timestamp) -> Markup {
-    let span = words::between(at, now);
+    let span = format::between(at, now);
     html! {
         time datetime=(at) title=(full_time(at)) {
             @match at <= now { true => { (span) " ago" }, false => { "in " (span) } }
@@ -119,11 +119,11 @@ fn full_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-fn badge(standing: Standing) -> Markup {
-    html! { span class={ "badge " (standing.name()) } { (standing.badge()) } }
+fn badge(status: CaseStatus) -> Markup {
+    html! { span class={ "badge " (status.name()) } { (status.badge()) } }
 }
 
-/// A link to elsewhere, where there is an address.
+/// A link, if there is an address.
 fn link(url: Option<&String>, text: &str) -> Markup {
     html! {
         @match url {
@@ -137,7 +137,7 @@ fn timeline(list: &[Moment], now: Timestamp) -> Markup {
     html! {
         ol.timeline {
             @for moment in list {
-                li class=[moment.standing.map(Standing::name)] {
+                li class=[moment.status.map(CaseStatus::name)] {
                     strong { (line(&moment.what)) } " "
                     (ago(moment.at, now))
                     @if !moment.more.is_empty() { p { (line(&moment.more)) } }
@@ -147,7 +147,7 @@ fn timeline(list: &[Moment], now: Timestamp) -> Markup {
     }
 }
 
-/// Something with a name, in a list of facts.
+/// An entry in a list of facts.
 fn fact(name: &str, value: &Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }

@@ -1,4 +1,4 @@
-//! `/runs/<slug>/<run>`: one run: how it ended, what it printed, what it changed, what it reached and what it did.
+//! `/runs/<slug>/<run>`: one run with its verdict, log, changes, connections and operations.
 
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
@@ -11,51 +11,51 @@ use sandbox::spec::BoxOutput;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::door::Visitor;
-use super::super::facts::log::{Piece, read_tail};
-use super::super::facts::run::{CostSource, FoundRun, RunFacts};
+use super::super::auth::Principal;
+use super::super::facts::log::{LogSlice, read_tail};
+use super::super::facts::run::{CostSource, FoundRun, RunSummary};
 use super::super::facts::timeline;
 use super::super::problem::Problem;
-use super::super::rules::told::{Style, View};
-use super::super::rules::words;
-use super::super::{Shared, Web, ask};
+use super::super::rules::format;
+use super::super::rules::log_style::{LogStyle, LogView};
+use super::super::{Web, WebState, query};
 use super::diff::{self, Patch};
 use super::{Sheet, ago, fact, frame, line, lines};
 use crate::exit::OrExit;
 use crate::flow::metadata::Metadata;
 
-/// As much of a log as the page begins with.
+/// Part of the log that the page shows at first.
 const TAIL_MAX_BYTES: usize = 256 << 10;
 const ERRORS_MAX_BYTES: usize = 16 << 10;
 
-struct Loaded {
+struct RunPage {
     found: FoundRun,
-    facts: RunFacts,
-    output: Piece,
-    errors: Piece,
+    facts: RunSummary,
+    output: LogSlice,
+    errors: LogSlice,
     runs: bool,
     operations: Vec<Value>,
-    style: Style,
+    style: LogStyle,
     signature: Value,
 }
 
-/// How somebody wants to see it.
+/// Query of the page.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Wanted {
+pub(crate) struct RunParams {
     #[serde(default)]
-    log: View,
+    log: LogView,
 }
 
-/// Shows it.
+/// Shows the page.
 pub(crate) async fn show(
-    State(web): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
+    State(web): State<WebState>,
+    Extension(principal): Extension<Principal>,
     Path((slug, run)): Path<(String, String)>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    wanted: Result<Query<RunParams>, QueryRejection>,
 ) -> Response {
     let view = wanted.map(|Query(wanted)| wanted.log).unwrap_or_default();
     let loaded = async {
-        let loaded = ask(&web, move |web| load(web, &slug, &run, view)).await?;
+        let loaded = query(&web, move |web| load(web, &slug, &run, view)).await?;
         let patch = diff::load(&web, &loaded.found).await?;
         Ok::<_, Problem>((loaded, patch))
     };
@@ -66,13 +66,13 @@ pub(crate) async fn show(
                 main: render(&loaded, patch.as_ref(), host::clock::now()),
                 live: None,
             };
-            frame(&web, Some(&visitor), &sheet)
+            frame(&web, Some(&principal), &sheet)
         }
         Err(problem) => super::problem(&web, &problem),
     }
 }
 
-fn load(web: &Web, slug: &str, run: &str, view: View) -> Result<Loaded, Problem> {
+fn load(web: &Web, slug: &str, run: &str, view: LogView) -> Result<RunPage, Problem> {
     let found = FoundRun::open(&web.service.home, slug, run)?;
     let place = found.place()?;
     let runs = match launch::box_status(&place).or_general()? {
@@ -81,20 +81,20 @@ fn load(web: &Web, slug: &str, run: &str, view: View) -> Result<Loaded, Problem>
         BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
     };
     let output = place.stdout(BoxOutput::Log { cap: 0 });
-    Ok(Loaded {
+    Ok(RunPage {
         facts: found.facts(),
         output: read_tail(&output, TAIL_MAX_BYTES).or_general()?,
         errors: read_tail(&place.stderr(), ERRORS_MAX_BYTES).or_general()?,
         runs,
         operations: found.operations()?,
         signature: found.signature(&web.service.home),
-        style: Style::of(&found.meta.manifest.provider, view),
+        style: LogStyle::of(&found.meta.manifest.provider, view),
         found,
     })
 }
 
-fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
-    let Loaded { facts, found, .. } = loaded;
+fn render(loaded: &RunPage, patch: Option<&Patch>, now: Timestamp) -> Markup {
+    let RunPage { facts, found, .. } = loaded;
     let meta = &found.meta;
     html! {
         p.path {
@@ -104,7 +104,7 @@ fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
         div.head.big {
             h1 {
                 @match &facts.verdict {
-                    Some(verdict) => (line(&verdict.words)),
+                    Some(verdict) => (line(&verdict.message)),
                     None => (facts.doing),
                 }
             }
@@ -114,22 +114,22 @@ fn render(loaded: &Loaded, patch: Option<&Patch>, now: Timestamp) -> Markup {
             }
         }
         @if facts.watchdog_fired {
-            p.notice.bad { "The agent did not report for itself; this record may be incomplete." }
+            p.notice.bad { "The agent did not report its result; this record may be incomplete." }
         }
         (details(loaded, now))
         (log(loaded))
         @if let Some(answer) = meta.said.as_ref().and_then(|said| said.answer.as_ref()) {
-            section { h2 { "The agent's last words" } blockquote { (lines(answer)) } }
+            section { h2 { "The agent's answer" } blockquote { (lines(answer)) } }
         }
         (commits(meta))
         @if let Some(patch) = patch { section { h2 { "Changes" } (diff::render(patch)) } }
         (egress(meta))
         (operations(&loaded.operations, facts))
-        section { h2 { "What happened" } (super::timeline(&timeline::of_run(meta), now)) }
+        section { h2 { "Events" } (super::timeline(&timeline::of_run(meta), now)) }
     }
 }
 
-fn details(loaded: &Loaded, now: Timestamp) -> Markup {
+fn details(loaded: &RunPage, now: Timestamp) -> Markup {
     let (facts, meta) = (&loaded.facts, &loaded.found.meta);
     let record = meta.agent_box.as_ref();
     let said = meta.said.as_ref();
@@ -140,30 +140,30 @@ fn details(loaded: &Loaded, now: Timestamp) -> Markup {
             @if let Some(model) = &facts.model { (fact("model", &html! { (line(model)) })) }
             (fact("sandbox", &html! { (facts.backend) }))
             (fact("began", &ago(facts.started_at, now)))
-            @if let Some(record) = record { (fact("took", &html! { (words::clock(record.wall_ms)) })) }
+            @if let Some(record) = record { (fact("took", &html! { (format::clock(record.wall_ms)) })) }
             @if let Some(cost) = facts.cost_usd {
                 (fact("cost", &html! {
-                    (words::dollars(cost))
-                    @if facts.cost_source == Some(CostSource::Claimed) { " " small { "as the agent says" } }
+                    (format::dollars(cost))
+                    @if facts.cost_source == Some(CostSource::Claimed) { " " small { "claimed by the agent" } }
                 }))
             }
             @if let Some(usage) = usage.filter(|usage| usage.requests > 0) {
                 (fact("tokens", &html! {
-                    (words::count(usage.input + usage.cache_read + usage.cache_write)) " read, "
-                    (words::count(usage.output)) " written"
+                    (format::count(usage.input + usage.cache_read + usage.cache_write)) " read, "
+                    (format::count(usage.output)) " written"
                 }))
-                (fact("model calls", &html! { (words::count(usage.requests)) }))
+                (fact("model calls", &html! { (format::count(usage.requests)) }))
             }
             @if let Some(said) = said { (fact("tool calls", &html! { (said.tool_calls) })) }
             @if let Some(peak) = record.and_then(|record| record.peak_memory_bytes) {
-                (fact("memory", &html! { (words::bytes(peak)) }))
+                (fact("memory", &html! { (format::bytes(peak)) }))
             }
             @if let Some(status) = facts.exit_status { (fact("status", &html! { (status) })) }
             @if let Some(number) = facts.pull_number {
                 (fact("pull request", &super::link(facts.pull_url.as_ref(), &format!("#{number}"))))
             }
             @for scan in &meta.scans {
-                (fact(&format!("secrets, {}", scan.engine), &html! { (line(&scan_words(scan))) }))
+                (fact(&format!("secrets, {}", scan.engine), &html! { (line(&render_scan(scan))) }))
             }
             // A run is signed when it is closed.
             @if let Some(state) = loaded.signature["state"].as_str().filter(|_| facts.finished_at.is_some()) {
@@ -177,40 +177,40 @@ fn details(loaded: &Loaded, now: Timestamp) -> Markup {
     }
 }
 
-fn scan_words(scan: &crate::rules::leak::ScanReport) -> String {
-    use crate::rules::leak::ScanStatus;
+fn render_scan(scan: &crate::rules::leak::ScanReport) -> String {
+    use crate::rules::leak::ScanOutcome;
     match &scan.status {
-        ScanStatus::Clean => "none found".to_owned(),
-        ScanStatus::Findings { count, .. } => words::plural(*count, "finding", "findings"),
-        ScanStatus::Error { reason } | ScanStatus::NotRun { reason } => {
-            format!("did not look: {reason}")
+        ScanOutcome::Clean => "none found".to_owned(),
+        ScanOutcome::Findings { count, .. } => format::plural(*count, "finding", "findings"),
+        ScanOutcome::Error { reason } | ScanOutcome::NotRun { reason } => {
+            format!("not scanned: {reason}")
         }
     }
 }
 
-fn log(loaded: &Loaded) -> Markup {
-    let Loaded { facts, output, errors, runs, style, .. } = loaded;
+fn log(loaded: &RunPage) -> Markup {
+    let RunPage { facts, output, errors, runs, style, .. } = loaded;
     let page = format!("/runs/{}/{}", facts.slug, facts.run);
-    let told = matches!(style, Style::Told(_));
-    let could_be_told = matches!(Style::of(&facts.provider, View::Words), Style::Told(_));
+    let is_text = matches!(style, LogStyle::Text(_));
+    let has_text = matches!(LogStyle::of(&facts.provider, LogView::Text), LogStyle::Text(_));
     let live = runs.then(|| {
-        let view = if told { "words" } else { "raw" };
+        let view = if is_text { "text" } else { "raw" };
         format!("{page}/live?after={}&log={view}", output.next)
     });
     html! {
         section {
             h2 { "Log " @if *runs { span.badge.running data-log-state { "live" } } }
-            pre.log tabindex="0" role="log" aria-label="What the agent printed" data-log=[live] {
+            pre.log tabindex="0" role="log" aria-label="Output of the agent" data-log=[live] {
                 (lines(&style.render(&output.text)))
             }
             @if output.text.is_empty() && !runs { p.hint { "The agent printed nothing." } }
-            @if output.from > 0 || could_be_told {
+            @if output.from > 0 || has_text {
                 p.hint {
-                    @if told { "Its events, in words. " a href={ (page) "?log=raw" } { "As they were printed" } ". " }
-                    @else if could_be_told { "As it was printed. " a href=(page) { "In words" } ". " }
+                    @if is_text { "Events as text. " a href={ (page) "?log=raw" } { "Raw events" } ". " }
+                    @else if has_text { "Raw events. " a href=(page) { "As text" } ". " }
                     @if output.from > 0 {
-                        "This is the end of it. "
-                        a href={ "/api/v1" (page) "/log" } { "From the start" } "."
+                        "This is the end of the log. "
+                        a href={ "/api/v1" (page) "/log" } { "Read it from the start" } "."
                     }
                 }
             }
@@ -239,28 +239,28 @@ fn egress(meta: &Metadata) -> Markup {
     let Some(summary) = report.map(|report| &report.summary) else { return html! {} };
     html! {
         section {
-            h2 { "Reached " span.count { (summary.per_host.len()) } }
-            @if summary.per_host.is_empty() { p.hint { "It asked for nothing outside its box." } }
+            h2 { "Connections " span.count { (summary.per_host.len()) } }
+            @if summary.per_host.is_empty() { p.hint { "It made no connections outside its box." } }
             @else {
                 div.scroll { table {
-                    thead { tr { th { "host" } th.n { "through" } th.n { "refused" } th.n { "out" } th.n { "in" } } }
+                    thead { tr { th { "host" } th.n { "allowed" } th.n { "refused" } th.n { "out" } th.n { "in" } } }
                     tbody { @for host in &summary.per_host {
                         tr {
                             td { (line(&host.host)) }
                             td.n { (host.allowed) }
                             td.n class=[(host.denied > 0).then_some("warn")] { (host.denied) }
-                            td.n { (words::bytes(host.bytes_up)) }
-                            td.n { (words::bytes(host.bytes_down)) }
+                            td.n { (format::bytes(host.bytes_up)) }
+                            td.n { (format::bytes(host.bytes_down)) }
                         }
                     } }
                 } }
             }
-            @if !summary.complete { p.notice.bad { "The log of connections is not complete." } }
+            @if !summary.complete { p.notice.bad { "The log of connections is incomplete." } }
         }
     }
 }
 
-fn operations(list: &[Value], facts: &RunFacts) -> Markup {
+fn operations(list: &[Value], facts: &RunSummary) -> Markup {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
@@ -269,7 +269,7 @@ fn operations(list: &[Value], facts: &RunFacts) -> Markup {
     html! {
         @if !list.is_empty() {
             section {
-                h2 { "Done to the world " span.count { (list.len()) } }
+                h2 { "Operations " span.count { (list.len()) } }
                 ol.operations { @for entry in list {
                     @let outcome = text(&entry["outcome"]);
                     li class=(line(&outcome)) {

@@ -1,9 +1,9 @@
-//! What the page and the API decide without touching anything.
+//! Pure rules of the page and the API.
 
+pub(crate) mod action;
+pub(crate) mod case_status;
 pub(crate) mod diff;
+pub(crate) mod format;
 pub(crate) mod link;
+pub(crate) mod log_style;
 pub(crate) mod origin;
-pub(crate) mod standing;
-pub(crate) mod told;
-pub(crate) mod wish;
-pub(crate) mod words;

@@ -1,4 +1,4 @@
-//! Whether a request comes from our own page, and was meant for us.
+//! Whether a request comes from this server's own page, and is meant for this server.
 //!
 //! A page elsewhere can send forms here, and a name elsewhere can be pointed at this machine. The first is told by what
 //! browsers say about where a request comes from, the second by the name that they asked for.
@@ -7,7 +7,7 @@ use core::net::IpAddr;
 
 /// What a request says about where it comes from.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct From<'a> {
+pub(crate) struct OriginHeaders<'a> {
     /// `Sec-Fetch-Site`.
     pub(crate) site: Option<&'a str>,
     /// `Origin`.
@@ -15,7 +15,7 @@ pub(crate) struct From<'a> {
 }
 
 /// Whether the request may come from a page of ours. A browser that says nothing leaves it to the form's token.
-pub(crate) fn is_ours(from: From<'_>, host: &str, public_url: Option<&str>) -> bool {
+pub(crate) fn is_ours(from: OriginHeaders<'_>, host: &str, public_url: Option<&str>) -> bool {
     match (from.site, from.origin) {
         // `none` is a person who typed the address, which no form does.
         (Some(site), _) => site == "same-origin",
@@ -60,7 +60,11 @@ mod tests {
 
     #[track_caller]
     fn check(site: Option<&str>, origin: Option<&str>, expected: bool) {
-        assert_eq!(is_ours(From { site, origin }, HERE, PUBLIC), expected, "{site:?} {origin:?}");
+        assert_eq!(
+            is_ours(OriginHeaders { site, origin }, HERE, PUBLIC),
+            expected,
+            "{site:?} {origin:?}"
+        );
     }
 
     #[test]

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::super::api::document;
 use super::stage::{Stage, key};
 
+/// The one route of all actions.
+const ACTION: &str = "/api/v1/bottles/{slug}/{action}";
+
 /// The document as JSON.
 fn described() -> Value {
     serde_json::to_value(document()).expect("a document")
@@ -57,20 +60,16 @@ async fn every_answer_is_what_the_document_says() {
         check(&document, path, "get", answer.status, &answer.json());
         seen.insert((path, "get"));
     }
-    for (wish, slug, body) in [
+    for (action, slug, body) in [
         ("freeze", "busy", ""),
         ("resume", "stuck", "{\"prompt\":\"go\"}"),
         ("destroy", "stuck", ""),
     ] {
-        let answer = stage.api("POST", &format!("/api/v1/bottles/{slug}/{wish}"), body).await;
-        assert_eq!(answer.status, StatusCode::ACCEPTED, "{wish}: {}", answer.text);
-        let path = match wish {
-            "freeze" => "/api/v1/bottles/{slug}/freeze",
-            "resume" => "/api/v1/bottles/{slug}/resume",
-            _ => "/api/v1/bottles/{slug}/destroy",
-        };
-        check(&document, path, "post", answer.status, &answer.json());
-        seen.insert((path, "post"));
+        let answer = stage.api("POST", &format!("/api/v1/bottles/{slug}/{action}"), body).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{action}: {}", answer.text);
+        assert_eq!(answer.json()["event"], action);
+        check(&document, ACTION, "post", answer.status, &answer.json());
+        seen.insert((ACTION, "post"));
     }
     let answer = stage.api("GET", "/api/v1/deliveries", "").await;
     assert_eq!(answer.json()["deliveries"].as_array().map(Vec::len), Some(3));
@@ -86,39 +85,38 @@ async fn every_answer_is_what_the_document_says() {
     assert_eq!(all.collect::<BTreeSet<_>>(), seen, "every route was asked");
 }
 
+/// A path of the document, a request, its body and the status. `RUN` stands for a run that exists.
+const REFUSALS: &[(&str, &str, &str, u16)] = &[
+    ("/api/v1/runs", "/api/v1/runs?limit=0", "", 400),
+    ("/api/v1/runs", "/api/v1/runs?limt=1", "", 400),
+    ("/api/v1/runs", "/api/v1/runs?limit=1&limit=2", "", 400),
+    ("/api/v1/events", "/api/v1/events?after=-1", "", 400),
+    ("/api/v1/events", "/api/v1/events?after=18446744073709551615", "", 400),
+    ("/api/v1/bottles/{slug}", "/api/v1/bottles/none", "", 404),
+    ("/api/v1/bottles/{slug}", "/api/v1/bottles/stuck?x", "", 400),
+    ("/api/v1/runs/{slug}/{run}/log", "/api/v1/runs/reviewed/RUN/log?limit=1", "", 400),
+    ("/api/v1/issues/{owner}/{repo}/{number}", "/api/v1/issues/a/b/0", "", 400),
+    ("/api/v1/issues/{owner}/{repo}/{number}", "/api/v1/issues/a/b/1", "", 404),
+    (ACTION, "/api/v1/bottles/gone/freeze", "", 409),
+    (ACTION, "/api/v1/bottles/stuck/resume", "{", 400),
+    (ACTION, "/api/v1/bottles/stuck/resume", "{\"promt\":\"x\"}", 400),
+    (ACTION, "/api/v1/bottles/stuck/resume", "", 409),
+    (ACTION, "/api/v1/bottles/stuck/explode", "", 404),
+];
+
 #[tokio::test]
 async fn every_refusal_is_a_problem_that_the_document_knows() {
     let stage = Stage::guarded().furnished();
     let document = described();
-    let (run, max) = (stage.run_of("reviewed"), u64::MAX);
-    // Status, method, path in the document, path that is asked for, body.
-    let table = format!(
-        r#"
-        400 get  /api/v1/runs                           /api/v1/runs?limit=0
-        400 get  /api/v1/runs                           /api/v1/runs?limt=1
-        400 get  /api/v1/runs                           /api/v1/runs?limit=1&limit=2
-        400 get  /api/v1/events                         /api/v1/events?after=-1
-        400 get  /api/v1/events                         /api/v1/events?after={max}
-        404 get  /api/v1/bottles/{{slug}}                 /api/v1/bottles/none
-        400 get  /api/v1/bottles/{{slug}}                 /api/v1/bottles/stuck?x
-        400 get  /api/v1/runs/{{slug}}/{{run}}/log          /api/v1/runs/reviewed/{run}/log?limit=1
-        400 get  /api/v1/issues/{{owner}}/{{repo}}/{{number}} /api/v1/issues/a/b/0
-        404 get  /api/v1/issues/{{owner}}/{{repo}}/{{number}} /api/v1/issues/a/b/1
-        409 post /api/v1/bottles/{{slug}}/freeze          /api/v1/bottles/gone/freeze
-        400 post /api/v1/bottles/{{slug}}/resume          /api/v1/bottles/stuck/resume {{
-        400 post /api/v1/bottles/{{slug}}/resume          /api/v1/bottles/stuck/resume {{"promt":"x"}}
-        "#
-    );
-    for line in table.trim().lines() {
-        let mut words = line.split_whitespace();
-        let mut next = || words.next().unwrap_or_default();
-        let (status, method, path, asked, body) = (next(), next(), next(), next(), next());
-        let status: StatusCode = status.parse().expect("a status");
-        let answer = stage.api(&method.to_uppercase(), asked, body).await;
-        assert_eq!(answer.status, status, "{asked}: {}", answer.text);
-        assert_eq!(answer.header("content-type"), "application/problem+json", "{asked}");
-        check(&document, path, method, status, &answer.json());
-        assert_eq!(answer.json()["status"], status.as_u16());
+    let run = stage.run_of("reviewed");
+    for (path, request, body, status) in REFUSALS {
+        let method = if *path == ACTION { "post" } else { "get" };
+        let request = request.replace("RUN", &run);
+        let answer = stage.api(&method.to_uppercase(), &request, body).await;
+        assert_eq!(answer.status.as_u16(), *status, "{request}: {}", answer.text);
+        assert_eq!(answer.header("content-type"), "application/problem+json", "{request}");
+        check(&document, path, method, answer.status, &answer.json());
+        assert_eq!(answer.json()["status"], *status);
     }
 }
 
@@ -137,7 +135,7 @@ async fn a_list_is_read_to_its_end_in_parts() {
     for (path, name, field, whole) in [
         ("runs", "runs", "run", 7),
         ("bottles", "bottles", "slug", 8),
-        ("issues", "issues", "standing", 7),
+        ("issues", "issues", "status", 7),
     ] {
         let mut found = Vec::new();
         let mut next = String::new();

@@ -78,7 +78,7 @@ async fn a_bottle_shows_its_runs_and_what_happened() {
         &page.text,
         &["Dark mode", "frozen", "The work holds".to_lowercase().as_str(), "2 commits"],
     );
-    in_order(&page.text, &["What happened", "waits for review", "running", "claimed", "queued"]);
+    in_order(&page.text, &["Events", "waits for review", "running", "claimed", "queued"]);
 }
 
 #[tokio::test]
@@ -118,36 +118,36 @@ fn form_token(page: &str) -> &str {
 }
 
 #[tokio::test]
-async fn a_button_leaves_a_wish_that_lasts() {
+async fn a_button_stores_an_action() {
     let stage = Stage::guarded().furnished();
     let cookie = stage.log_in().await;
-    for (slug, wish, body, issue) in [
+    for (slug, action, body, issue) in [
         ("busy", "freeze", "", 3),
         ("stuck", "resume", "use+the+first+one%0Aand+test+it", 1),
         ("reviewed", "destroy", "", 4),
     ] {
         let page = stage.get_with(&format!("/bottles/{slug}"), &cookie).await;
         let form = format!("token={}&prompt={body}", form_token(&page.text));
-        let answer = stage.post(&format!("/bottles/{slug}/{wish}"), &cookie, &form).await;
+        let answer = stage.post(&format!("/bottles/{slug}/{action}"), &cookie, &form).await;
         assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
         let back = answer.header("location").to_owned();
-        assert_eq!(back, format!("/bottles/{slug}?asked={wish}"));
+        assert_eq!(back, format!("/bottles/{slug}?requested={action}"));
         let told = stage.get_with(&back, &cookie).await;
-        in_order(&told.text, &["role=\"status\"", "Asked to"]);
+        in_order(&told.text, &["role=\"status\"", " requested. "]);
         let kept = stage.service.store.unhandled_deliveries(10).expect("the inbox");
-        let kept = kept.last().expect("a wish");
-        assert_eq!((kept.source.as_str(), kept.event.as_str()), ("page", wish));
+        let kept = kept.last().expect("an action");
+        assert_eq!((kept.source.as_str(), kept.event.as_str()), ("page", action));
         assert_eq!((kept.owner.as_str(), kept.repo.as_str()), (OWNER, REPO));
         assert_eq!(kept.about, About::Issue(issue));
         let bytes = stage.service.store.delivery_body(kept.seq).expect("its bytes");
         let expected: &[u8] =
-            if wish == "resume" { b"use the first one\nand test it" } else { b"" };
+            if action == "resume" { b"use the first one\nand test it" } else { b"" };
         assert_eq!(bytes, expected);
     }
 }
 
 #[tokio::test]
-async fn a_wish_that_makes_no_sense_is_refused_with_its_reason() {
+async fn an_impossible_action_is_refused_with_its_reason() {
     let stage = Stage::guarded().furnished();
     let cookie = stage.log_in().await;
     let page = stage.get_with("/bottles/stuck", &cookie).await;

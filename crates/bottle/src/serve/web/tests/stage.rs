@@ -26,7 +26,7 @@ use crate::rules::forge_env::ForgeEnv;
 use crate::serve::Service;
 use crate::serve::inbox::Inbox;
 use crate::serve::repos::Repos;
-use crate::serve::settings::Settings;
+use crate::serve::settings::ServeSettings;
 
 /// What a stranger writes into everything that a stranger can write into.
 pub(super) const HOSTILE: &str = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\" autofocus onfocus='alert(3)\u{202e}\u{1b}[31m\nforged";
@@ -81,19 +81,19 @@ impl Stage {
             "[[forge]]\nkind = \"gitea\"\nurl = \"https://git.example\"\nrepos = [\"acme/widget\"]\ntoken_file = \"{}\"\n",
             token.display()
         );
-        let settings = Settings::parse(&format!("{text}{forge}")).expect("settings");
+        let settings = ServeSettings::parse(&format!("{text}{forge}")).expect("settings");
         let home = Home::at(dir.path());
         let store = || SqliteForgeStateStore::open(&home.database()).expect("a database");
-        let news = Arc::new(Notify::new());
-        let inbox = Inbox::open(store(), Arc::clone(&news));
+        let arrived = Arc::new(Notify::new());
+        let inbox = Inbox::open(store(), Arc::clone(&arrived));
         let repos = Repos::load(&settings, &home).expect("repositories");
         let store = store();
-        let service = Arc::new(Service { home, settings, repos, store, inbox, news });
+        let service = Arc::new(Service { home, settings, repos, store, inbox, arrived });
         let router = super::super::router(Arc::clone(&service));
         Self { dir, service, router }
     }
 
-    /// One case of each standing, and bottles that nobody orchestrates.
+    /// One case of each status, and bottles that nobody orchestrates.
     pub(super) fn furnished(self) -> Self {
         self.case(1, "stuck", "Login fails when the password holds a colon", WorkStep::CallPerson);
         self.case(2, "waiting", "Export the report as CSV", WorkStep::Wait);
@@ -104,7 +104,7 @@ impl Stage {
         self.queue(7, "Upgrade the build to the new toolchain");
         let own = self.bottle("by-hand", BottleState::Frozen, None);
         self.run(&own, |_| ());
-        let broken = self.service.home.cellar().join("broken");
+        let broken = self.service.home.bottles().join("broken");
         std::fs::create_dir_all(&broken).expect("a folder");
         std::fs::write(broken.join("record.json"), "{").expect("written");
         self
@@ -187,7 +187,7 @@ impl Stage {
             session: None,
             workspace: WorkspaceState::SetUp,
             runs: Vec::new(),
-            heard: BTreeSet::new(),
+            seen_comments: BTreeSet::new(),
         };
         bottle.save(&record).expect("saved");
         bottle

@@ -1,4 +1,4 @@
-//! Where the work on an issue stands, in the order in which a person wants to see it.
+//! Status of a case, in the order in which people want to see the cases.
 
 use orchestrator_db::WorkState;
 use serde::Serialize;
@@ -6,26 +6,26 @@ use utoipa::ToSchema;
 
 use crate::flow::bottle::BottleState;
 
-/// Where something stands. The first ones need somebody most.
+/// Status of a case; the first ones are the most urgent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Standing {
-    /// It cannot go on without a person.
+pub(crate) enum CaseStatus {
+    /// It needs a person to continue.
     NeedsAttention,
-    /// It goes on by itself at a known time.
+    /// It continues at a known time.
     Waiting,
-    /// Its agent works, or what it did is being judged and published.
+    /// Its agent runs, or the result is being judged and published.
     Running,
-    /// It is to run as soon as there is room.
+    /// It runs as soon as a slot is free.
     Queued,
-    /// It waits for people, its bottle kept.
+    /// It waits for people; its bottle is kept.
     Frozen,
-    /// Its bottle is gone.
+    /// Its bottle is removed.
     Destroyed,
 }
 
-impl Standing {
-    /// All of them, in order.
+impl CaseStatus {
+    /// All statuses, in order.
     pub(crate) const ALL: [Self; 6] = [
         Self::NeedsAttention,
         Self::Waiting,
@@ -35,7 +35,7 @@ impl Standing {
         Self::Destroyed,
     ];
 
-    /// As the orchestrator sees it. Who has claimed something is about to run it.
+    /// The status of a work item; a claimed one is about to run.
     pub(crate) fn of_work(state: WorkState) -> Self {
         match state {
             WorkState::NeedsAttention => Self::NeedsAttention,
@@ -47,7 +47,7 @@ impl Standing {
         }
     }
 
-    /// As a bottle's own record says, where no orchestrator has it.
+    /// The status of a bottle that the orchestrator does not manage.
     pub(crate) fn of_bottle(state: BottleState) -> Self {
         match state {
             BottleState::Running => Self::Running,
@@ -56,7 +56,7 @@ impl Standing {
         }
     }
 
-    /// The word for machines, and for the class of a badge.
+    /// The name in JSON, metrics and CSS classes.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::NeedsAttention => "needs-attention",
@@ -68,7 +68,7 @@ impl Standing {
         }
     }
 
-    /// The word on a badge.
+    /// The text of a badge.
     pub(crate) fn badge(self) -> &'static str {
         match self {
             Self::NeedsAttention => "needs you",
@@ -80,15 +80,15 @@ impl Standing {
         }
     }
 
-    /// The heading of all that stand there, and what it means.
+    /// The heading of a group, and its meaning.
     pub(crate) fn heading(self) -> (&'static str, &'static str) {
         match self {
-            Self::NeedsAttention => ("Needs you", "cannot go on without a person"),
-            Self::Waiting => ("Waiting", "goes on by itself at a known time"),
-            Self::Running => ("Running", "an agent works, or its work is being published"),
-            Self::Queued => ("Queued", "runs as soon as there is room"),
+            Self::NeedsAttention => ("Needs you", "needs a person to continue"),
+            Self::Waiting => ("Waiting", "continues at a known time"),
+            Self::Running => ("Running", "an agent runs, or its work is being published"),
+            Self::Queued => ("Queued", "runs as soon as a slot is free"),
             Self::Frozen => ("Frozen", "kept while people review"),
-            Self::Destroyed => ("Destroyed", "gone; the records stay"),
+            Self::Destroyed => ("Destroyed", "removed; the records stay"),
         }
     }
 }
@@ -98,19 +98,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_needs_a_person_comes_first_and_what_is_gone_last() {
-        let mut list = Standing::ALL;
+    fn what_needs_a_person_comes_first_and_what_is_destroyed_last() {
+        let mut list = CaseStatus::ALL;
         list.reverse();
         list.sort();
-        assert_eq!(list, Standing::ALL);
-        assert_eq!(list.first(), Some(&Standing::NeedsAttention));
-        assert_eq!(list.last(), Some(&Standing::Destroyed));
+        assert_eq!(list, CaseStatus::ALL);
+        assert_eq!(list.first(), Some(&CaseStatus::NeedsAttention));
+        assert_eq!(list.last(), Some(&CaseStatus::Destroyed));
     }
 
     #[test]
-    fn the_word_for_machines_is_the_one_in_json() {
-        for standing in Standing::ALL {
-            assert_eq!(serde_json::json!(standing), serde_json::json!(standing.name()));
+    fn the_name_is_the_one_in_json() {
+        for status in CaseStatus::ALL {
+            assert_eq!(serde_json::json!(status), serde_json::json!(status.name()));
         }
     }
 }

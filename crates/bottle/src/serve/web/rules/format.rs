@@ -1,10 +1,10 @@
-//! Numbers as people read them.
+//! Formats numbers and times for people.
 
 use jiff::Timestamp;
 
 use crate::flow::metadata::Phase;
 
-/// How long ago, or how soon, in one unit.
+/// Formats a time span in one unit.
 pub(crate) fn span(secs: i64) -> String {
     match secs.unsigned_abs() {
         0..60 => "moments".to_owned(),
@@ -69,14 +69,14 @@ pub(crate) fn count(number: u64) -> String {
     shown
 }
 
-/// What a run is doing once this step is behind it.
+/// The activity of a run after a phase.
 pub(crate) fn after(phase: Phase) -> &'static str {
     match phase {
         Phase::Pinned => "making the workspace",
         Phase::Prepared => "setting up the bottle",
         Phase::SetUp => "starting the agent",
-        Phase::Launched => "the agent works",
-        Phase::Ended => "taking out the commits",
+        Phase::Launched => "the agent is running",
+        Phase::Ended => "importing the commits",
         Phase::Imported => "judging the commits",
         Phase::Judged => "publishing",
         Phase::Published => "closing the record",

@@ -1,5 +1,5 @@
-//! `POST /webhooks/<forge>`: checked over the raw bytes, kept, and only then acknowledged. What it means is found out
-//! later, by looking at the forge.
+//! `POST /webhooks/<forge>`: verifies the signature over the raw bytes, stores the delivery, and only then acknowledges it.
+//! The reconciler later asks the forge what changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use orchestrator_db::{About, DeliveryInsert, NewDelivery};
 
 use super::Service;
 
-/// A sender who is slower than this has lost its way.
+/// Longest time for the body of a request.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
 
 /// The routes.
@@ -29,25 +29,27 @@ async fn receive(
     request: Request<Body>,
 ) -> Response {
     let Some(kind) = ForgeKind::parse(&source).filter(|kind| kind.has_webhooks()) else {
-        return refuse(StatusCode::NOT_FOUND, "no such forge");
+        return refuse(StatusCode::NOT_FOUND, "unknown forge");
     };
     let (head, body) = request.into_parts();
     let limit = service.settings.body_max_bytes;
     let read = tokio::time::timeout(BODY_LIMIT, to_bytes(body, limit)).await;
     let bytes = match read {
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) => return refuse(StatusCode::PAYLOAD_TOO_LARGE, "too long, or cut short"),
-        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "too slow"),
+        Ok(Err(_)) => {
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long or incomplete");
+        }
+        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
     };
     let header = |name: &str| text_of(&head.headers, name);
-    // Several repositories may share a secret; what it vouches for are these and no others.
-    let genuine = service
+    // Repositories may share a secret; it authenticates deliveries for exactly these.
+    let matching = service
         .repos
         .secrets(kind)
         .filter(|(_, secret)| kind.verify_delivery(header, &bytes, secret.expose()));
-    let vouched: Vec<_> = genuine.map(|(repo, _)| repo).collect();
-    if vouched.is_empty() {
-        tracing::warn!(source = kind.word(), "a webhook with a wrong signature was refused");
+    let authenticated: Vec<_> = matching.map(|(repo, _)| repo).collect();
+    if authenticated.is_empty() {
+        tracing::warn!(source = kind.word(), "refused a webhook with a wrong signature");
         return refuse(StatusCode::UNAUTHORIZED, "the signature is wrong");
     }
     host::failpoint::hit("verified");
@@ -56,10 +58,10 @@ async fn receive(
         Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let Some(subject) = read.subject else {
-        return (StatusCode::ACCEPTED, "nothing to look at\n").into_response();
+        return (StatusCode::ACCEPTED, "nothing to do\n").into_response();
     };
-    let Some(repo) = vouched.iter().find(|repo| repo.is(&subject.owner, &subject.repo)) else {
-        return refuse(StatusCode::FORBIDDEN, "this secret does not speak for that repository");
+    let Some(repo) = authenticated.iter().find(|repo| repo.is(&subject.owner, &subject.repo)) else {
+        return refuse(StatusCode::FORBIDDEN, "this secret does not belong to that repository");
     };
     let key = repo.issue(0);
     let delivery = NewDelivery {
@@ -74,21 +76,21 @@ async fn receive(
         },
         body: bytes.to_vec(),
     };
-    match service.inbox.keep(delivery).await {
-        Ok(DeliveryInsert::New) => (StatusCode::ACCEPTED, "kept\n").into_response(),
-        Ok(DeliveryInsert::Duplicate) => (StatusCode::OK, "known\n").into_response(),
+    match service.inbox.store(delivery).await {
+        Ok(DeliveryInsert::New) => (StatusCode::ACCEPTED, "stored\n").into_response(),
+        Ok(DeliveryInsert::Duplicate) => (StatusCode::OK, "duplicate\n").into_response(),
         Err(error) => {
-            tracing::error!(%error, "a webhook could not be kept");
-            refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be kept; send it again")
+            tracing::error!(%error, "a webhook could not be stored");
+            refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be stored; send it again")
         }
     }
 }
 
-/// A header whose value is text.
+/// Value of a header, if it is text.
 fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn refuse(status: StatusCode, words: &str) -> Response {
-    (status, format!("{words}\n")).into_response()
+fn refuse(status: StatusCode, message: &str) -> Response {
+    (status, format!("{message}\n")).into_response()
 }

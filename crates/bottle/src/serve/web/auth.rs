@@ -1,5 +1,5 @@
-//! The door: who may come in, by what they show. Without a token file and without a proxy's header nobody can log in;
-//! then the page is for reading, and served to this machine alone.
+//! Authentication: who sends a request. Without a token file and a proxy's header there is no login; then the page is
+//! read-only, and served to this machine alone.
 
 use std::path::PathBuf;
 
@@ -16,42 +16,41 @@ use sha2::Sha256;
 use super::problem::Problem;
 use super::rules::origin::{self, is_ours, knows_host};
 use super::session::{Fingerprint, Sessions, Tries, fingerprint, fresh_id, same};
-use super::{Shared, page};
+use super::{WebState, page};
 use crate::exit::Failure;
-use crate::serve::settings::{Settings, read_secret};
+use crate::serve::settings::{ServeSettings, read_secret};
 
-/// A token that can be guessed is none.
+/// Shortest admin token.
 const TOKEN_MIN_CHARS: usize = 32;
 const SITE: &str = "sec-fetch-site";
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Visitor {
-    /// Anybody on this machine, who may read.
+pub(crate) enum Principal {
+    /// Anyone on this machine, who may read.
     Reader,
-    /// Somebody who logged in with the token.
+    /// A user who logged in with the token.
     Session { id: String },
-    /// Somebody whom the reverse proxy knows.
+    /// A user whom the reverse proxy names.
     User { name: String },
     /// A program with the token.
     Bearer,
 }
 
-/// What the door knows.
+/// Authentication of requests, and the sessions.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Auth {
     token_file: Option<PathBuf>,
     user_header: Option<String>,
     public_url: Option<String>,
-    /// Makes the tokens in forms; it dies with the process, and so do they. A machine that has no randomness has no
-    /// forms.
+    /// Key of the tokens in forms, valid as long as the process. Without randomness there are no forms.
     key: Option<String>,
     pub(super) sessions: Sessions,
     pub(super) tries: Tries,
 }
 
-/// Refuses settings that would show everything to everybody, and tokens that cannot be used.
-pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
+/// Refuses settings that would open the page to everyone, and unusable tokens.
+pub(crate) fn check(settings: &ServeSettings) -> Result<(), Failure> {
     if let Some(path) = &settings.admin_token_file {
         let token = read_secret(path, "the admin token")?;
         if token.expose().chars().count() < TOKEN_MIN_CHARS {
@@ -69,15 +68,15 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     match guarded || settings.listen.ip().is_loopback() {
         true => Ok(()),
         false => Err(Failure::usage(format!(
-            "the page on {} would be open to everybody; set admin_token_file or user_header, or listen on 127.0.0.1",
+            "the page on {} would be open to everyone; set admin_token_file or user_header, or listen on 127.0.0.1",
             settings.listen
         ))),
     }
 }
 
-impl Door {
-    /// As the settings say.
-    pub(crate) fn new(settings: &Settings) -> Self {
+impl Auth {
+    /// Authentication as the settings define it.
+    pub(crate) fn new(settings: &ServeSettings) -> Self {
         Self {
             token_file: settings.admin_token_file.clone(),
             user_header: settings.user_header.clone(),
@@ -90,7 +89,7 @@ impl Door {
         }
     }
 
-    /// Whether anybody can log in at all.
+    /// Whether requests need authentication.
     pub(crate) fn is_guarded(&self) -> bool {
         self.token_file.is_some() || self.user_header.is_some()
     }
@@ -100,43 +99,45 @@ impl Door {
         self.token_file.is_some()
     }
 
-    /// Whether people come by TLS, as far as we are told.
+    /// Whether the public address uses TLS.
     pub(crate) fn is_https(&self) -> bool {
         self.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
     }
 
-    /// Looks at a token. It is read anew each time, so that a new one counts at once.
+    /// Checks a token. The file is read each time, so that a new token is valid at once.
     pub(crate) fn accepts(&self, given: &str) -> Option<Fingerprint> {
         let own = fingerprint(self.token()?.expose());
         same(&own, &fingerprint(given)).then_some(own)
     }
 
-    /// The token in the forms of a visitor; nobody without a login has forms.
-    pub(crate) fn form_token(&self, visitor: &Visitor) -> Option<String> {
-        let whose = match visitor {
-            Visitor::Session { id } => format!("session {id}"),
-            Visitor::User { name } => format!("user {name}"),
-            Visitor::Reader | Visitor::Bearer => return None,
+    /// The token in a principal's forms; only a logged-in principal has forms.
+    pub(crate) fn form_token(&self, principal: &Principal) -> Option<String> {
+        let whose = match principal {
+            Principal::Session { id } => format!("session {id}"),
+            Principal::User { name } => format!("user {name}"),
+            Principal::Reader | Principal::Bearer => return None,
         };
         let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?.as_bytes()).ok()?;
         mac.update(whose.as_bytes());
         Some(model::digest::hex(&mac.finalize().into_bytes()))
     }
 
-    /// Whether a form is one of this visitor's own.
-    pub(crate) fn knows_form(&self, visitor: &Visitor, given: &str) -> bool {
-        self.form_token(visitor).is_some_and(|own| same(&fingerprint(&own), &fingerprint(given)))
+    /// Whether a form's token is the principal's.
+    pub(crate) fn knows_form(&self, principal: &Principal, given: &str) -> bool {
+        self.form_token(principal).is_some_and(|own| same(&fingerprint(&own), &fingerprint(given)))
     }
 
-    /// Whether a request may come from a page of ours.
+    /// Whether a request may come from a page of this server.
     pub(crate) fn is_from_us(&self, headers: &HeaderMap) -> bool {
-        let from =
-            origin::From { site: text(headers, SITE), origin: text(headers, ORIGIN.as_str()) };
+        let from = origin::OriginHeaders {
+            site: text(headers, SITE),
+            origin: text(headers, ORIGIN.as_str()),
+        };
         let host = text(headers, HOST.as_str()).unwrap_or_default();
         is_ours(from, host, self.public_url.as_deref())
     }
 
-    /// The header that gives a session to a browser, or takes it away.
+    /// The header that sets or clears the session cookie.
     pub(crate) fn cookie(&self, id: Option<&str>) -> Option<(axum::http::HeaderName, HeaderValue)> {
         let name = self.cookie_name();
         let value = match id {
@@ -147,22 +148,22 @@ impl Door {
         Some((SET_COOKIE, HeaderValue::from_str(&value).ok()?))
     }
 
-    /// Who asks; `None` if that is not known and must be.
-    fn recognise(&self, headers: &HeaderMap) -> Option<Visitor> {
+    /// The principal of a request; `None` if authentication fails.
+    fn authenticate(&self, headers: &HeaderMap) -> Option<Principal> {
         // Other schemes are between the browser and the reverse proxy.
         if let Some(given) = bearer(headers) {
-            return self.accepts(given).map(|_| Visitor::Bearer);
+            return self.accepts(given).map(|_| Principal::Bearer);
         }
         if let Some(name) = self.user_header.as_ref().and_then(|header| text(headers, header)) {
-            return (!name.trim().is_empty()).then(|| Visitor::User { name: name.to_owned() });
+            return (!name.trim().is_empty()).then(|| Principal::User { name: name.to_owned() });
         }
         if let Some(id) = self.session_id(headers) {
             let token = fingerprint(self.token()?.expose());
             if self.sessions.knows(&id, &token, host::clock::monotonic()) {
-                return Some(Visitor::Session { id });
+                return Some(Principal::Session { id });
             }
         }
-        (!self.is_guarded()).then_some(Visitor::Reader)
+        (!self.is_guarded()).then_some(Principal::Reader)
     }
 
     fn session_id(&self, headers: &HeaderMap) -> Option<String> {
@@ -182,31 +183,35 @@ impl Door {
         match read_secret(path, "the admin token") {
             Ok(token) => Some(token),
             Err(failure) => {
-                tracing::error!(error = %failure, "nobody can log in");
+                tracing::error!(error = %failure, "login is impossible");
                 None
             }
         }
     }
 }
 
-/// Lets those in who may come in, and tells the rest where the door is.
-pub(crate) async fn admit(State(web): State<Shared>, mut request: Request, next: Next) -> Response {
-    match web.door.recognise(request.headers()) {
-        Some(visitor) => {
-            request.extensions_mut().insert(visitor);
+/// Authenticates a request, or sends its client to the login.
+pub(crate) async fn require_principal(
+    State(web): State<WebState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match web.auth.authenticate(request.headers()) {
+        Some(principal) => {
+            request.extensions_mut().insert(principal);
             next.run(request).await
         }
-        None => send_to_door(&web, &request),
+        None => send_to_login(&web, &request),
     }
 }
 
-/// A name that a stranger pointed at this machine is not answered.
+/// Refuses host names that others may have pointed at this machine (DNS rebinding).
 pub(crate) async fn check_host(
-    State(web): State<Shared>,
+    State(web): State<WebState>,
     request: Request,
     next: Next,
 ) -> Response {
-    let public = web.door.public_url.as_deref();
+    let public = web.auth.public_url.as_deref();
     let asked = request.uri().authority().map(Authority::as_str);
     let host = text(request.headers(), HOST.as_str());
     let known = host.is_some_and(|host| knows_host(host, public))
@@ -215,34 +220,33 @@ pub(crate) async fn check_host(
     match known {
         true => next.run(request).await,
         false => {
-            let words =
-                "this is not the host that was asked for; set public_url to serve it by that name";
-            let problem = Problem::new(StatusCode::MISDIRECTED_REQUEST, words);
+            let detail = "unknown host name; set public_url to serve it by that name";
+            let problem = Problem::new(StatusCode::MISDIRECTED_REQUEST, detail);
             answer_for(request.uri().path(), &web, problem)
         }
     }
 }
 
-/// A problem as whoever asked can read it: a program, or a person.
-pub(crate) fn answer_for(path: &str, web: &Shared, problem: Problem) -> Response {
+/// Renders a problem as JSON for programs and as HTML for people.
+pub(crate) fn answer_for(path: &str, web: &WebState, problem: Problem) -> Response {
     match path.starts_with("/api/") || path == "/metrics" {
         true => problem.into_response(),
         false => page::problem(web, &problem),
     }
 }
 
-fn send_to_door(web: &Shared, request: &Request) -> Response {
+fn send_to_login(web: &WebState, request: &Request) -> Response {
     let path = request.uri().path();
     let is_page = !path.starts_with("/api/") && path != "/metrics";
-    if is_page && web.door.has_token() && request.method() == Method::GET {
+    if is_page && web.auth.has_token() && request.method() == Method::GET {
         let next = page::login::safe_next(path);
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
-    let words = match web.door.has_token() {
+    let detail = match web.auth.has_token() {
         true => "log in first, or send the admin token: Authorization: Bearer <token>",
-        false => "the reverse proxy did not say who you are; ask for this page through it",
+        false => "the reverse proxy did not name you; open this page through it",
     };
-    answer_for(path, web, Problem::new(StatusCode::UNAUTHORIZED, words))
+    answer_for(path, web, Problem::new(StatusCode::UNAUTHORIZED, detail))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -260,15 +264,15 @@ mod tests {
 
     use super::*;
 
-    fn settings(text: &str) -> Settings {
-        Settings::parse(text).expect("they read")
+    fn settings(text: &str) -> ServeSettings {
+        ServeSettings::parse(text).expect("they read")
     }
 
     #[test]
-    fn nothing_is_shown_to_everybody() {
+    fn nothing_is_open_to_everyone() {
         assert!(check(&settings("")).is_ok());
         let open = check(&settings("listen = \"0.0.0.0:80\"")).expect_err("it is refused");
-        assert!(open.to_string().contains("would be open to everybody"), "{open}");
+        assert!(open.to_string().contains("would be open to everyone"), "{open}");
         let behind = "listen = \"0.0.0.0:80\"\nuser_header = \"X-Forwarded-User\"";
         assert!(check(&settings(behind)).is_ok());
         assert!(check(&settings("user_header = \"not a header\"")).is_err());
@@ -290,12 +294,12 @@ mod tests {
 
     #[test]
     fn a_form_belongs_to_one_visitor() {
-        let door = Door::new(&settings("user_header = \"X-User\""));
-        let user = |name: &str| Visitor::User { name: name.to_owned() };
-        let own = door.form_token(&user("ann")).expect("a token");
-        assert!(door.knows_form(&user("ann"), &own));
-        assert!(!door.knows_form(&user("bob"), &own));
-        assert!(!door.knows_form(&user("ann"), ""));
-        assert!(!door.knows_form(&Visitor::Reader, ""), "a reader has no forms");
+        let auth = Auth::new(&settings("user_header = \"X-User\""));
+        let user = |name: &str| Principal::User { name: name.to_owned() };
+        let own = auth.form_token(&user("ann")).expect("a token");
+        assert!(auth.knows_form(&user("ann"), &own));
+        assert!(!auth.knows_form(&user("bob"), &own));
+        assert!(!auth.knows_form(&user("ann"), ""));
+        assert!(!auth.knows_form(&Principal::Reader, ""), "a reader has no forms");
     }
 }

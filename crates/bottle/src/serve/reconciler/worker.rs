@@ -1,19 +1,18 @@
-//! One run of one bottle, on a thread of its own. Everything that matters is on disk, so whoever comes after a crash goes
-//! on from there: a run that was begun is finished, one that is closed is not done again.
+//! A worker: runs or removes one bottle, on a thread of its own. Everything that matters is on disk, so after a crash the
+//! next worker continues: an open run is finished, and a closed one is not repeated.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::agent_result::AgentClaim as Says;
+use engine::agent_result::AgentClaim;
 use host::signal::Cancel;
 use jiff::Timestamp;
+use model::exit::BottleExit;
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
 use run_store::metadata::load_metadata;
 use tokio::sync::mpsc;
 
-use super::Service;
-use super::repos::Repo;
 use crate::commands::block_on;
 use crate::exit::{Failure, OrExit};
 use crate::flow::access::ForgeAccess;
@@ -23,121 +22,128 @@ use crate::flow::keeper::{Keeper, Trouble};
 use crate::flow::metadata::Metadata;
 use crate::flow::open::{self, Claim, ResumeWish, StartWish};
 use crate::flow::recover::{recover, settle};
-use crate::rules::ending::{Closing, Next, judge_closing};
+use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
+use crate::serve::Service;
+use crate::serve::repos::Repo;
 use crate::ui::Ui;
 
-/// What the agent of a new bottle is asked.
+/// Prompt of a new bottle.
 const START_PROMPT: &str = "Do what the issue that is assigned to you asks for. If it cannot be done without a decision \
-                            of somebody's, ask for it in a comment and say that you are blocked.";
+                            of a person, ask for it in a comment and say that you are blocked.";
 
-/// What the agent of a frozen one is asked, where no person says it.
+/// Prompt of a resumed bottle, unless a user gives one.
 const RESUME_PROMPT: &str =
     "People have answered. Read what is new in the conversation and act on it.";
 
-/// How long a quota is waited for that has no known end.
+/// Pause after a quota whose end is unknown.
 const UNKNOWN_QUOTA: Duration = Duration::from_secs(900);
 
-/// What a worker is to do.
-pub(crate) enum Task {
-    /// The work that was claimed.
+/// Task of a worker.
+pub(super) enum Job {
+    /// Runs a claimed item.
     Run(Box<WorkItem>),
-    /// Remove a bottle.
+    /// Removes a bottle.
     Destroy { work: Box<WorkItem>, loss: Loss },
 }
 
-impl Task {
-    /// The work that it is about.
-    pub(crate) fn work(&self) -> &WorkItem {
+impl Job {
+    pub(super) fn work(&self) -> &WorkItem {
         match self {
             Self::Run(work) | Self::Destroy { work, .. } => work,
         }
     }
 }
 
-/// How it went.
-pub(crate) struct Ended {
-    pub(crate) key: IssueKey,
-    pub(crate) fence: u64,
-    pub(crate) slug: Option<String>,
-    pub(crate) outcome: Outcome,
+/// End of a job.
+pub(super) struct JobResult {
+    pub(super) key: IssueKey,
+    pub(super) fence: u64,
+    pub(super) slug: Option<String>,
+    pub(super) outcome: JobOutcome,
 }
 
-/// What came of it.
-pub(crate) enum Outcome {
+/// Outcome of a job.
+pub(super) enum JobOutcome {
     /// A run is closed.
-    Closed(Next),
-    /// Something of ours failed.
+    Closed(AfterRun),
+    /// The host failed.
     Failed(Failure),
-    /// The bottle is gone.
+    /// The bottle is removed.
     Destroyed,
     /// The bottle could not be removed.
-    Kept(Failure),
+    NotDestroyed(Failure),
 }
 
-/// Starts a worker; it says when it has ended.
-pub(crate) fn start(service: &Arc<Service>, task: Task, endings: mpsc::UnboundedSender<Ended>) {
+/// Starts a worker, which sends its result when it ends.
+pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSender<JobResult>) {
     let service = Arc::clone(service);
     thread::spawn(move || {
-        let work = task.work().clone();
+        let work = job.work().clone();
         let IssueKey { owner, repo, issue_number } = &work.key;
         let span =
             tracing::info_span!("work", owner, repo, issue = issue_number, claim = work.claims);
         let _inside = span.entered();
         // A panic must not leave the issue claimed for ever.
         let done =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&service, task)));
-        let outcome = done.unwrap_or_else(|_| {
-            Outcome::Failed(Failure::new(model::exit::BottleExit::Internal, "a worker panicked"))
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&service, job)));
+        let (slug, outcome) = done.unwrap_or_else(|_| {
+            let failure = Failure::new(BottleExit::Internal, "a worker panicked");
+            (work.slug.clone(), JobOutcome::Failed(failure))
         });
-        let slug = find_slug(&service, &work).ok().flatten();
-        // Nobody listens any more when everything ends; the next one looks at the disk.
-        drop(endings.send(Ended { key: work.key, fence: work.fence, slug, outcome }));
+        // The receiver is gone when the process ends; the next one reads the disk.
+        drop(results.send(JobResult { key: work.key, fence: work.fence, slug, outcome }));
     });
 }
 
-fn perform(service: &Service, task: Task) -> Outcome {
-    match task {
-        Task::Run(work) => match run(service, &work) {
-            Ok(next) => Outcome::Closed(next),
-            Err(failure) => Outcome::Failed(failure),
-        },
-        Task::Destroy { work, loss } => match remove(service, &work, loss) {
-            Ok(()) => Outcome::Destroyed,
-            Err(failure) => Outcome::Kept(failure),
+/// Performs a job; the bottle's name goes with its outcome.
+fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
+    match job {
+        Job::Run(work) => {
+            let ran = run(service, &work);
+            // A run makes its bottle, also where it fails later.
+            let bottle = find_or_clean_up(service, &work);
+            let slug = bottle.as_ref().ok().and_then(Option::as_ref);
+            let slug = slug.map(|(bottle, _)| bottle.slug().to_string());
+            match ran.and_then(|()| judge_last_run(bottle?)) {
+                Ok(after) => (slug, JobOutcome::Closed(after)),
+                Err(failure) => (slug, JobOutcome::Failed(failure)),
+            }
+        }
+        Job::Destroy { work, loss } => match remove(service, &work, loss) {
+            Ok(()) => (work.slug, JobOutcome::Destroyed),
+            Err(failure) => (work.slug, JobOutcome::NotDestroyed(failure)),
         },
     }
 }
 
-/// Does what the work asks for, or finishes what was begun.
-fn run(service: &Service, work: &WorkItem) -> Result<Next, Failure> {
+/// Starts or resumes the bottle of an item, or finishes its open run.
+fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
     let repo = service.repos.of(&work.key)?;
-    let slug = find_slug(service, work)?;
+    let found = find_or_clean_up(service, work)?;
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
-    // Never uttered: when everything ends, the box goes on under its own clock and is found again.
+    // Never cancelled: when this process ends, the box continues and is found at the next start.
     let cancel = Cancel::new();
     let keeper = Keeper { ui: &ui, home: &service.home, cancel: &cancel, trouble: Trouble::Wait };
+    let pull = found.as_ref().and_then(|(_, record)| record.pull);
+    // Connections belong to the runtime of this thread, so the access is not the reconciler's.
+    let access = repo.access(work.key.issue_number, pull);
     block_on(async {
-        let access = |record: Option<&Record>| {
-            repo.access(work.key.issue_number, record.and_then(|record| record.pull))
-        };
-        let found = slug.as_deref().map(|slug| Bottle::open(&service.home, slug)).transpose()?;
         match found {
             Some((bottle, record)) => {
-                if !finish(keeper, &bottle, &record, access(Some(&record)), work).await? {
-                    let access = access(Some(&record));
+                if !finish(keeper, &bottle, &record, access.clone(), work).await? {
                     open::resume(keeper, resume_wish(service, work, &bottle), Some(access)).await?;
                 }
             }
             None => {
                 let wish = start_wish(service, work, repo).await?;
-                open::start(keeper, wish, Some(access(None))).await?;
+                open::start(keeper, wish, Some(access)).await?;
             }
         }
-        closing(service, work)
+        Ok(())
     })
 }
 
-/// Finishes a run that was begun. Says whether that was the run that is wanted.
+/// Finishes an open run; `true` if the last run is the one of this claim.
 async fn finish(
     keeper: Keeper<'_>,
     bottle: &Bottle,
@@ -163,7 +169,7 @@ async fn start_wish(service: &Service, work: &WorkItem, repo: &Repo) -> Result<S
         WorkRequest::Start { agent, bottles } => (agent.clone(), bottles.clone()),
         WorkRequest::Resume { .. } => {
             return Err(Failure::not_found(
-                "its bottle is gone; remove the label and set it again",
+                "its bottle is removed; take the label off and set it again",
             ));
         }
     };
@@ -199,15 +205,14 @@ fn claim_of(work: &WorkItem) -> Claim {
     Claim { number: work.claims, trigger: work.trigger.clone() }
 }
 
-/// What the run that was closed last means.
-fn closing(service: &Service, work: &WorkItem) -> Result<Next, Failure> {
-    let slug = find_slug(service, work)?;
-    let slug = slug.ok_or_else(|| Failure::not_found("the bottle was not found again"))?;
-    let (bottle, record) = Bottle::open(&service.home, &slug)?;
+/// Judges the last run of a bottle.
+fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure> {
+    let (bottle, record) =
+        bottle.ok_or_else(|| Failure::not_found("the bottle disappeared during its run"))?;
     let dir = bottle.last_run(&record)?;
     let dir = dir.ok_or_else(|| Failure::not_found("the bottle has no run"))?;
     let meta: Metadata = load_metadata(&dir).or_general()?;
-    Ok(judge_closing(&Closing {
+    Ok(judge_closed_run(&ClosedRun {
         verdict: meta.verdict.as_ref(),
         problem: meta.publication.as_ref().and_then(|sent| sent.problem.as_deref()),
         pull: record.pull,
@@ -216,31 +221,34 @@ fn closing(service: &Service, work: &WorkItem) -> Result<Next, Failure> {
     }))
 }
 
-/// When the model will answer again; if it did not say, it is asked after a while.
-fn waiting_until(claim: &Says) -> Option<Timestamp> {
+/// When the model's quota ends; after a pause if the model did not say.
+fn waiting_until(claim: &AgentClaim) -> Option<Timestamp> {
     match claim {
-        Says::Waiting { until } => {
-            let told = until.as_deref().and_then(|text| text.parse().ok());
-            Some(told.unwrap_or_else(|| host::clock::now() + UNKNOWN_QUOTA))
+        AgentClaim::Waiting { until } => {
+            let known = until.as_deref().and_then(|text| text.parse().ok());
+            Some(known.unwrap_or_else(|| host::clock::now() + UNKNOWN_QUOTA))
         }
-        Says::Finished | Says::Failed { .. } => None,
+        AgentClaim::Finished | AgentClaim::Failed { .. } => None,
     }
 }
 
-/// The bottle of an issue. One whose maker was killed before its first record was written is no bottle: what there is of
-/// it is removed.
-pub(super) fn find_slug(service: &Service, work: &WorkItem) -> Result<Option<String>, Failure> {
+/// The bottle of a claimed item. A folder without a record was left by a process that was killed while it made the bottle;
+/// it is removed. Only the holder of the claim may do that, because the record is written after the folder.
+fn find_or_clean_up(
+    service: &Service,
+    work: &WorkItem,
+) -> Result<Option<(Bottle, Record)>, Failure> {
     let known = service.store.get(&work.key).or_general()?;
     let Some(known) = known.filter(|known| known.status != BottleState::Destroyed) else {
         return Ok(None);
     };
-    let folder = service.home.cellar().join(&known.slug);
+    let folder = service.home.bottles().join(&known.slug);
     if !folder.join("record.json").exists() {
         host::file::remove_tree_safely(&folder).or_general()?;
         service.store.delete(&work.key).or_general()?;
         return Ok(None);
     }
-    Ok(Some(known.slug))
+    Bottle::open(&service.home, &known.slug).map(Some)
 }
 
 fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure> {

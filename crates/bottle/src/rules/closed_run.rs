@@ -1,0 +1,120 @@
+//! Decides what follows a closed run of the orchestrator: a review, a retry, or a person.
+
+use jiff::Timestamp;
+use sidecar::DoneStatus;
+
+use super::judge::Verdict;
+
+/// Facts about a closed run.
+#[derive(Debug, Clone)]
+pub(crate) struct ClosedRun<'a> {
+    pub(crate) verdict: Option<&'a Verdict>,
+    /// Why a good result was not published.
+    pub(crate) problem: Option<&'a str>,
+    /// The pull request.
+    pub(crate) pull: Option<u64>,
+    /// The agent's own report.
+    pub(crate) report: Option<DoneStatus>,
+    /// When the model's quota ends.
+    pub(crate) waiting_until: Option<Timestamp>,
+}
+
+/// What follows a closed run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AfterRun {
+    /// It waits for people.
+    Freeze { reason: String },
+    /// It is retried at that time.
+    Wait { until: Timestamp, reason: String },
+    /// The machine failed; it is retried soon.
+    Retry { reason: String },
+    /// It needs a person to continue.
+    CallPerson { reason: String },
+}
+
+/// Decides what follows.
+pub(crate) fn judge_closed_run(run: &ClosedRun<'_>) -> AfterRun {
+    if let Some(until) = run.waiting_until {
+        return AfterRun::Wait { until, reason: "the model's quota is used up".to_owned() };
+    }
+    if let Some(problem) = run.problem {
+        return AfterRun::CallPerson {
+            reason: format!("the work passed and is not published: {problem}"),
+        };
+    }
+    match (run.verdict, run.report) {
+        (Some(Verdict::Publish), _) => AfterRun::Freeze {
+            reason: match run.pull {
+                Some(number) => format!("pull request #{number} is up for review"),
+                None => "the work is published".to_owned(),
+            },
+        },
+        (Some(Verdict::Nothing), Some(DoneStatus::Success)) => {
+            AfterRun::Freeze { reason: "the agent says that nothing needs a change".to_owned() }
+        }
+        (Some(Verdict::Infra { reason }), _) => AfterRun::Retry { reason: reason.clone() },
+        (Some(verdict), _) => AfterRun::CallPerson { reason: verdict.words() },
+        (None, _) => AfterRun::CallPerson { reason: "the run has no verdict".to_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(verdict: &Verdict) -> ClosedRun<'_> {
+        ClosedRun {
+            verdict: Some(verdict),
+            problem: None,
+            pull: Some(7),
+            report: None,
+            waiting_until: None,
+        }
+    }
+
+    #[test]
+    fn a_pull_request_is_for_people_to_review() {
+        let next = judge_closed_run(&run(&Verdict::Publish));
+        assert_eq!(
+            next,
+            AfterRun::Freeze { reason: "pull request #7 is up for review".to_owned() }
+        );
+    }
+
+    #[test]
+    fn a_branch_that_origin_refuses_needs_a_person() {
+        let sent =
+            ClosedRun { problem: Some("origin rejected the branch"), ..run(&Verdict::Publish) };
+        assert!(
+            matches!(judge_closed_run(&sent), AfterRun::CallPerson { reason } if reason.contains("rejected"))
+        );
+    }
+
+    #[test]
+    fn a_quota_is_waited_for() {
+        let until: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let how = "status 1".to_owned();
+        let verdict = Verdict::Unfinished { how };
+        let spent = ClosedRun { waiting_until: Some(until), ..run(&verdict) };
+        assert!(
+            matches!(judge_closed_run(&spent), AfterRun::Wait { until: at, .. } if at == until)
+        );
+    }
+
+    #[test]
+    fn the_machines_failure_is_tried_again_and_the_agents_is_not() {
+        let infra = Verdict::Infra { reason: "the shim died".to_owned() };
+        assert!(matches!(judge_closed_run(&run(&infra)), AfterRun::Retry { .. }));
+        let stuck = Verdict::Unfinished { how: "out of time".to_owned() };
+        assert!(
+            matches!(judge_closed_run(&run(&stuck)), AfterRun::CallPerson { reason } if reason.contains("out of time"))
+        );
+    }
+
+    #[test]
+    fn an_agent_that_left_without_a_word_and_without_work_needs_a_person() {
+        assert!(matches!(judge_closed_run(&run(&Verdict::Nothing)), AfterRun::CallPerson { .. }));
+        let said = ClosedRun { report: Some(DoneStatus::Success), ..run(&Verdict::Nothing) };
+        assert!(matches!(judge_closed_run(&said), AfterRun::Freeze { .. }));
+    }
+}

@@ -1,0 +1,203 @@
+//! Decides what to do about an issue, from what the forge says and what is stored here. A delivery only names an issue to
+//! observe, so it does not matter how often deliveries come, in which order, or whether one is lost.
+
+use orchestrator_db::WorkState;
+
+/// State of an issue and its pull request, and the work on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct IssueState {
+    pub(crate) is_open: bool,
+    /// Agents that its labels name, by name; the first one is meant.
+    pub(crate) agents: Vec<String>,
+    /// Bottles that its labels name.
+    pub(crate) bottles: Vec<String>,
+    /// Whether it is assigned to a member of the organisation.
+    pub(crate) has_member: bool,
+    /// Its pull request, once there is one.
+    pub(crate) pull: Option<PullState>,
+    /// Comments for the agent that it has not seen.
+    pub(crate) new_comments: usize,
+    /// The work on it.
+    pub(crate) work: Option<WorkFacts>,
+}
+
+/// State of a pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PullState {
+    pub(crate) number: u64,
+    pub(crate) is_open: bool,
+    pub(crate) is_merged: bool,
+}
+
+/// Facts about the work on an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WorkFacts {
+    pub(crate) state: WorkState,
+    pub(crate) has_bottle: bool,
+    /// Whether a time for destroying its bottle is set.
+    pub(crate) retires: bool,
+}
+
+/// What the reconciler does about an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    Nothing,
+    /// Queues work for this agent.
+    Start {
+        agent: String,
+        bottles: Vec<String>,
+    },
+    /// Queues the existing bottle.
+    Resume {
+        reason: String,
+    },
+    /// Ends the running agent, because its pull request is decided.
+    EndAgent {
+        reason: String,
+    },
+    /// Destroys the bottle after its retention.
+    ScheduleDestroy {
+        reason: String,
+    },
+    /// Keeps the bottle after all.
+    CancelDestroy,
+    /// Takes the issue out of the queue.
+    Withdraw {
+        reason: String,
+    },
+    /// Deletes the work item of a removed bottle, so that the issue can start again.
+    Forget,
+}
+
+/// Decides what to do.
+pub(crate) fn decide(issue: &IssueState) -> Action {
+    let is_targeted = issue.has_member && !issue.agents.is_empty();
+    let Some(work) = issue.work else {
+        return match (issue.agents.first(), issue.is_open && issue.has_member) {
+            (Some(agent), true) => {
+                Action::Start { agent: agent.clone(), bottles: issue.bottles.clone() }
+            }
+            _ => Action::Nothing,
+        };
+    };
+    let decided = issue.pull.filter(|pull| !pull.is_open).map(|pull| match pull.is_merged {
+        true => format!("pull request #{} was merged", pull.number),
+        false => format!("pull request #{} was closed", pull.number),
+    });
+    match (work.state, decided) {
+        (WorkState::Destroyed, _) if is_targeted && issue.is_open => Action::Nothing,
+        (WorkState::Destroyed, _) => Action::Forget,
+        (WorkState::Claimed | WorkState::Running, Some(reason)) => Action::EndAgent { reason },
+        // A comment that comes during a run is observed again when the run has ended.
+        (WorkState::Claimed | WorkState::Running, None) => Action::Nothing,
+        (_, Some(_)) if work.retires => Action::Nothing,
+        (_, Some(reason)) => Action::ScheduleDestroy { reason },
+        (WorkState::Queued | WorkState::Waiting, None) if !work.has_bottle => {
+            match is_targeted && issue.is_open {
+                true => Action::Nothing,
+                false => {
+                    Action::Withdraw { reason: "it is no longer assigned and labelled".to_owned() }
+                }
+            }
+        }
+        (WorkState::Queued | WorkState::Waiting, None) => match work.retires {
+            true => Action::CancelDestroy,
+            false => Action::Nothing,
+        },
+        (WorkState::Frozen | WorkState::NeedsAttention, None) => match issue.new_comments {
+            0 if work.retires => Action::CancelDestroy,
+            0 => Action::Nothing,
+            // Taking the label off keeps the agent from being resumed.
+            _ if !is_targeted => Action::Nothing,
+            count => Action::Resume { reason: format!("{count} new comments") },
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targeted() -> IssueState {
+        IssueState {
+            is_open: true,
+            agents: vec!["ann".to_owned(), "zoe".to_owned()],
+            bottles: vec!["rust".to_owned()],
+            has_member: true,
+            pull: None,
+            new_comments: 0,
+            work: None,
+        }
+    }
+
+    fn at(state: WorkState) -> IssueState {
+        let work = WorkFacts { state, has_bottle: true, retires: false };
+        IssueState { work: Some(work), ..targeted() }
+    }
+
+    fn pull(is_open: bool, is_merged: bool) -> Option<PullState> {
+        Some(PullState { number: 7, is_open, is_merged })
+    }
+
+    #[test]
+    fn an_open_issue_with_a_label_and_a_member_is_started_once() {
+        let start = Action::Start { agent: "ann".to_owned(), bottles: vec!["rust".to_owned()] };
+        assert_eq!(decide(&targeted()), start);
+        for state in WorkState::ALL {
+            assert_ne!(decide(&at(state)), start, "{state}");
+        }
+    }
+
+    #[test]
+    fn neither_label_nor_member_alone_starts_anything() {
+        assert_eq!(decide(&IssueState { has_member: false, ..targeted() }), Action::Nothing);
+        assert_eq!(decide(&IssueState { agents: vec![], ..targeted() }), Action::Nothing);
+        assert_eq!(decide(&IssueState { is_open: false, ..targeted() }), Action::Nothing);
+    }
+
+    #[test]
+    fn comments_resume_what_is_frozen_or_needs_attention() {
+        for state in [WorkState::Frozen, WorkState::NeedsAttention] {
+            let issue = IssueState { new_comments: 2, pull: pull(true, false), ..at(state) };
+            assert_eq!(decide(&issue), Action::Resume { reason: "2 new comments".to_owned() });
+            let closed = IssueState { is_open: false, ..issue.clone() };
+            assert_eq!(decide(&closed), decide(&issue), "a closed issue does not matter");
+            assert_eq!(decide(&IssueState { agents: vec![], ..issue }), Action::Nothing);
+        }
+        let issue = IssueState { new_comments: 2, ..at(WorkState::Running) };
+        assert_eq!(decide(&issue), Action::Nothing);
+    }
+
+    #[test]
+    fn a_closed_pull_request_ends_everything_and_a_closed_issue_nothing() {
+        let merged = |state| IssueState { pull: pull(false, true), new_comments: 1, ..at(state) };
+        let reason = "pull request #7 was merged".to_owned();
+        assert_eq!(
+            decide(&merged(WorkState::Frozen)),
+            Action::ScheduleDestroy { reason: reason.clone() },
+            "comments or not"
+        );
+        assert_eq!(decide(&merged(WorkState::Running)), Action::EndAgent { reason });
+        let issue = IssueState { is_open: false, ..at(WorkState::Frozen) };
+        assert_eq!(decide(&issue), Action::Nothing);
+        let reopened = WorkFacts { state: WorkState::Frozen, has_bottle: true, retires: true };
+        let issue = IssueState { pull: pull(true, false), work: Some(reopened), ..targeted() };
+        assert_eq!(decide(&issue), Action::CancelDestroy);
+    }
+
+    #[test]
+    fn an_issue_that_is_no_longer_labelled_leaves_the_queue() {
+        let waiting = WorkFacts { state: WorkState::Queued, has_bottle: false, retires: false };
+        let issue = IssueState { work: Some(waiting), ..targeted() };
+        assert_eq!(decide(&issue), Action::Nothing);
+        let issue = IssueState { agents: vec![], ..issue };
+        assert!(matches!(decide(&issue), Action::Withdraw { .. }));
+    }
+
+    #[test]
+    fn a_destroyed_bottle_is_not_started_again_before_the_label_is_set_again() {
+        assert_eq!(decide(&at(WorkState::Destroyed)), Action::Nothing);
+        let unlabelled = IssueState { agents: vec![], ..at(WorkState::Destroyed) };
+        assert_eq!(decide(&unlabelled), Action::Forget);
+    }
+}

@@ -1,0 +1,235 @@
+//! Carries out decisions, and the actions of users.
+
+use std::time::Duration;
+
+use orchestrator_db::{
+    About, Delivery, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkRequest, WorkState,
+    WorkStep,
+};
+
+use super::observe::{IssueObservation, find_bottle};
+use super::queue::{Finished, QueueEntry, TaskResult};
+use super::worker::Job;
+use super::{Reconciler, name};
+use crate::exit::{Failure, OrExit};
+use crate::flow::bottle::{Bottle, Record};
+use crate::flow::end::{End, Loss, tell_agent};
+use crate::rules::decide::{Action, decide};
+use crate::serve::PAGE_SOURCE;
+
+/// Deliveries that one read of the inbox returns.
+const INBOX_PAGE: usize = 500;
+
+/// Progress of a delivery.
+enum DeliveryProgress {
+    /// It is handled.
+    Handled,
+    /// It is handled once its issue was reconciled.
+    Queued,
+    /// It must be read again later.
+    Postponed,
+}
+
+/// Whether an observation could be acted on.
+enum Reconciled {
+    Done,
+    /// The work item changed after it was observed.
+    Stale,
+}
+
+impl Reconciler {
+    /// Reads unhandled deliveries: enqueues the issues of webhooks, and carries out the actions of users.
+    pub(super) fn read_inbox(&mut self) -> Result<(), Failure> {
+        let unhandled = self.service.store.unhandled_deliveries(INBOX_PAGE).or_general()?;
+        let mut handled = Vec::new();
+        for delivery in unhandled {
+            if !self.queue.accept(delivery.seq) {
+                continue;
+            }
+            match self.handle_delivery(&delivery) {
+                Ok(DeliveryProgress::Handled) => handled.push(delivery.seq),
+                Ok(DeliveryProgress::Queued) => {}
+                Ok(DeliveryProgress::Postponed) => self.queue.release(&[delivery.seq]),
+                Err(failure) => {
+                    self.queue.release(&[delivery.seq]);
+                    self.mark_handled(&handled)?;
+                    return Err(failure);
+                }
+            }
+        }
+        self.mark_handled(&handled)
+    }
+
+    fn handle_delivery(&mut self, delivery: &Delivery) -> Result<DeliveryProgress, Failure> {
+        match self.issue_of(delivery)? {
+            Some(key) if delivery.source == PAGE_SOURCE => self.act_for_user(&key, delivery),
+            Some(key) => {
+                self.queue.enqueue(&key, Some(delivery));
+                Ok(DeliveryProgress::Queued)
+            }
+            // A pull request of another author, or a repository that is not served any more.
+            None => Ok(DeliveryProgress::Handled),
+        }
+    }
+
+    /// The issue that a delivery names. The forge states know the issue of each pull request of a bottle.
+    fn issue_of(&self, delivery: &Delivery) -> Result<Option<IssueKey>, Failure> {
+        let Some(repo) = self.service.repos.find(&delivery.owner, &delivery.repo) else {
+            return Ok(None);
+        };
+        match delivery.about {
+            About::Issue(number) => Ok(Some(repo.issue(number))),
+            About::Pull(number) => {
+                let mut known = self.service.store.all().or_general()?.into_iter();
+                let ours = known.find(|state| {
+                    repo.is(&state.key.owner, &state.key.repo) && state.pr_number == Some(number)
+                });
+                Ok(ours.map(|state| state.key))
+            }
+        }
+    }
+
+    fn mark_handled(&mut self, deliveries: &[u64]) -> Result<(), Failure> {
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        let marked = self.service.store.mark_handled(deliveries).or_general();
+        // Deliveries that a full disk kept from being marked are still in the inbox, and must be read again.
+        self.queue.release(deliveries);
+        marked
+    }
+
+    /// Acts on a finished observation, or enqueues its issue again.
+    pub(super) fn handle_observation(
+        &mut self,
+        finished: TaskResult<IssueObservation>,
+    ) -> Result<(), Failure> {
+        let Some(Finished { key, entry, observed }) = self.queue.finish(finished) else {
+            return Ok(());
+        };
+        match observed.and_then(|observed| self.act(&key, &observed, &entry)) {
+            Ok(Reconciled::Done) => self.mark_handled(&entry.deliveries),
+            Ok(Reconciled::Stale) => {
+                self.queue.requeue(&key, entry);
+                Ok(())
+            }
+            Err(failure) => {
+                let tries = self.queue.requeue_after(&key, entry, &failure);
+                tracing::warn!(issue = %name(&key), %failure, tries, "could not be reconciled");
+                Ok(())
+            }
+        }
+    }
+
+    fn act(
+        &self,
+        key: &IssueKey,
+        observed: &IssueObservation,
+        entry: &QueueEntry,
+    ) -> Result<Reconciled, Failure> {
+        let store = &self.service.store;
+        let version = |work: Option<&WorkItem>| work.map(|work| (work.state, work.fence));
+        if version(store.work(key).or_general()?.as_ref()) != version(observed.work.as_ref()) {
+            return Ok(Reconciled::Stale);
+        }
+        let trigger = entry.trigger.clone();
+        let action = decide(&observed.state);
+        if action != Action::Nothing {
+            tracing::info!(issue = %name(key), ?action, "decided");
+        }
+        match (action, &observed.work) {
+            (Action::Start { agent, bottles }, _) => {
+                let reason = format!("assigned, and labelled for '{agent}'");
+                let request = WorkRequest::Start { agent, bottles };
+                let note = WorkNote { trigger, ..WorkNote::because(reason) };
+                store.add_work(key, &observed.title, &request, &note).or_general()?;
+            }
+            (Action::Resume { reason }, Some(work)) => {
+                let request = Some(WorkRequest::Resume { prompt: None });
+                let note =
+                    WorkNote { request, trigger, attempts: Some(0), ..WorkNote::because(reason) };
+                store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
+            }
+            (Action::EndAgent { reason }, Some(_)) => {
+                end_agent(key, observed.bottle.as_ref(), &reason)?;
+            }
+            (Action::ScheduleDestroy { reason }, Some(work)) => {
+                self.schedule_destroy(work, &reason)?;
+            }
+            (Action::CancelDestroy, Some(_)) => store.set_destroy_at(key, None).or_general()?,
+            (Action::Withdraw { reason }, Some(work)) => {
+                let note = WorkNote::because(reason);
+                store.step_work(key, work.fence, WorkStep::Destroy, &note).or_general()?;
+            }
+            (Action::Forget, Some(_)) => store.forget_work(key).or_general()?,
+            (Action::Nothing, _) | (_, None) => {}
+        }
+        Ok(Reconciled::Done)
+    }
+
+    fn schedule_destroy(&self, work: &WorkItem, reason: &str) -> Result<(), Failure> {
+        let days = self.service.settings.retention_days;
+        let at = host::clock::now() + Duration::from_secs(u64::from(days) * 86_400);
+        let store = &self.service.store;
+        store.set_destroy_at(&work.key, Some(at)).or_general()?;
+        if matches!(work.state, WorkState::Queued | WorkState::Waiting) {
+            let note = WorkNote::because(reason);
+            store.step_work(&work.key, work.fence, WorkStep::CallPerson, &note).or_general()?;
+        }
+        tracing::info!(issue = %name(&work.key), reason, %at, "its bottle will be destroyed");
+        Ok(())
+    }
+
+    /// Carries out the action of a user. What is not possible yet stays in the inbox.
+    fn act_for_user(
+        &mut self,
+        key: &IssueKey,
+        delivery: &Delivery,
+    ) -> Result<DeliveryProgress, Failure> {
+        let store = &self.service.store;
+        let Some(work) = store.work(key).or_general()? else {
+            return Ok(DeliveryProgress::Handled);
+        };
+        match delivery.event.as_str() {
+            "freeze" => {
+                end_agent(key, find_bottle(&self.service, &work)?.as_ref(), "a user froze it")?;
+            }
+            "resume" if !work.state.is_held() && work.state != WorkState::Destroyed => {
+                let body = store.delivery_body(delivery.seq).or_general()?;
+                let prompt = String::from_utf8_lossy(&body).trim().to_owned();
+                let prompt = Some(prompt).filter(|prompt| !prompt.is_empty());
+                let note = WorkNote {
+                    request: work.slug.is_some().then_some(WorkRequest::Resume { prompt }),
+                    attempts: Some(0),
+                    ..WorkNote::because("a user resumed it")
+                };
+                store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
+                store.set_destroy_at(key, None).or_general()?;
+            }
+            "destroy" if self.busy.contains_key(key) => {
+                end_agent(key, find_bottle(&self.service, &work)?.as_ref(), "a user destroys it")?;
+                return Ok(DeliveryProgress::Postponed);
+            }
+            "destroy" => {
+                // On disk first, so that the bottle is also removed after a crash.
+                store.set_destroy_at(key, Some(host::clock::now())).or_general()?;
+                self.start_job(Job::Destroy { work: Box::new(work), loss: Loss::Accepted });
+            }
+            _ => {}
+        }
+        Ok(DeliveryProgress::Handled)
+    }
+}
+
+fn end_agent(
+    key: &IssueKey,
+    bottle: Option<&(Bottle, Record)>,
+    reason: &str,
+) -> Result<(), Failure> {
+    let Some((bottle, record)) = bottle else { return Ok(()) };
+    if let Some(dir) = bottle.last_run(record)?.filter(|dir| !dir.is_closed()) {
+        tracing::info!(issue = %name(key), reason, "ending its agent");
+        tell_agent(&dir, End::Freeze)?;
+    }
+    Ok(())
+}

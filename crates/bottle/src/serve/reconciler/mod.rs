@@ -1,0 +1,263 @@
+//! The reconciler: brings the work on each issue to what the forge asks for. One runs per home, on a thread of its own, so
+//! that its database calls never hold up a webhook. Everything that a crash must not lose is on disk before it acts.
+//!
+//! - `queue` which issues are due
+//! - `observe` what the forge, the database and the bottle say about one of them
+//! - `rules::decide` what to do about it, from these facts alone
+//! - `act` carries that out, and the actions of users
+//! - `worker` runs or removes one bottle
+//! - `record` writes down how a worker ended
+
+mod act;
+mod observe;
+mod queue;
+mod record;
+mod worker;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::signal::Cancel;
+use orchestrator_db::{
+    BottleState, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkState, WorkStep,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use self::observe::{IssueObservation, observe_issue};
+use self::queue::WorkQueue;
+use self::worker::{Job, JobResult};
+use super::Service;
+use super::repos::agent_labels;
+use crate::exit::{Failure, OrExit};
+use crate::flow::attestation::settle_statements;
+use crate::flow::end::Loss;
+use crate::ui::Ui;
+
+/// Pause before the first retry; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How often claimed items are checked for their bottle, and waiting ones for their time.
+const TICK: Duration = Duration::from_millis(500);
+/// Pause after a failed database call.
+const DATABASE_PAUSE: Duration = Duration::from_millis(500);
+
+/// Observes issues, decides, and runs bottles.
+pub(crate) struct Reconciler {
+    service: Arc<Service>,
+    /// Holder of the leases that this reconciler takes.
+    holder: String,
+    queue: WorkQueue<IssueObservation>,
+    /// Issues that a sweep over the repositories has found.
+    found: mpsc::UnboundedReceiver<IssueKey>,
+    found_sender: mpsc::UnboundedSender<IssueKey>,
+    /// Items that a worker holds.
+    busy: BTreeMap<IssueKey, WorkItem>,
+    results: mpsc::UnboundedReceiver<JobResult>,
+    result_sender: mpsc::UnboundedSender<JobResult>,
+    /// Results that could not be written down yet.
+    unrecorded: Vec<JobResult>,
+}
+
+impl Reconciler {
+    /// A reconciler with a holder name that no earlier one had.
+    pub(crate) fn new(service: Arc<Service>, holder: String) -> Self {
+        let (result_sender, results) = mpsc::unbounded_channel();
+        let (found_sender, found) = mpsc::unbounded_channel();
+        Self {
+            service,
+            holder,
+            queue: WorkQueue::new(),
+            found,
+            found_sender,
+            busy: BTreeMap::new(),
+            results,
+            result_sender,
+            unrecorded: Vec::new(),
+        }
+    }
+
+    /// Reconciles until `stop`, then drains. Boxes that run longer than the drain continue without this process.
+    pub(crate) async fn run(mut self, stop: Cancel) -> Result<(), Failure> {
+        self.take_over()?;
+        let settings = &self.service.settings;
+        let mut sweep = interval(Duration::from_secs(settings.sweep_secs));
+        let mut renew = interval(Duration::from_secs(settings.lease_secs.div_ceil(3)));
+        let mut tick = interval(TICK);
+        for ticker in [&mut sweep, &mut renew, &mut tick] {
+            ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
+        let arrived = Arc::clone(&self.service.arrived);
+        loop {
+            let done = tokio::select! {
+                _ = stop.cancelled() => break,
+                () = arrived.notified() => Ok(()),
+                Some(result) = self.results.recv() => self.record_outcome(result),
+                Some(finished) = self.queue.next_finished() => self.handle_observation(finished),
+                Some(key) = self.found.recv() => {
+                    self.queue.enqueue(&key, None);
+                    Ok(())
+                }
+                _ = sweep.tick() => self.sweep(),
+                _ = renew.tick() => self.renew_leases(),
+                _ = tick.tick() => self.maintain(),
+            };
+            let done = done.and_then(|()| self.read_inbox()).and_then(|()| self.claim());
+            let service = &self.service;
+            self.queue.spawn_due(|key| {
+                let service = Arc::clone(service);
+                async move { observe_issue(&service, &key).await }
+            });
+            if let Err(failure) = done {
+                // A full disk gets free space again, and everything unfinished is still stored as unfinished.
+                tracing::error!(%failure, "reconciling failed; trying again");
+                tokio::time::sleep(DATABASE_PAUSE).await;
+            }
+        }
+        self.drain().await
+    }
+
+    async fn drain(&mut self) -> Result<(), Failure> {
+        let end = Instant::now() + Duration::from_secs(self.service.settings.drain_secs);
+        tracing::info!(running = self.busy.len(), "stopping: no new work is started");
+        while !self.busy.is_empty() {
+            tokio::select! {
+                () = sleep_until(end) => {
+                    let left = self.busy.len();
+                    tracing::info!(left, "the remaining boxes continue and are found at the next start");
+                    return Ok(());
+                }
+                Some(result) = self.results.recv() => self.record_outcome(result)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Continues the work of an earlier process. The lock on the home proves that it is gone, so its claims are free.
+    fn take_over(&mut self) -> Result<(), Failure> {
+        let lease = self.lease();
+        for work in self.service.store.take_over_work(&self.holder, lease).or_general()? {
+            tracing::info!(issue = %name(&work.key), state = %work.state, "taken over");
+            self.start_job(Job::Run(Box::new(work)));
+        }
+        for work in self.service.store.works().or_general()? {
+            self.queue.enqueue(&work.key, None);
+        }
+        Ok(())
+    }
+
+    fn lease(&self) -> Duration {
+        Duration::from_secs(self.service.settings.lease_secs)
+    }
+
+    fn renew_leases(&self) -> Result<(), Failure> {
+        self.service.store.renew_leases(&self.holder, self.lease()).or_general().map(drop)
+    }
+
+    /// Claims items while a slot is free. The claim is on disk before anything starts.
+    fn claim(&mut self) -> Result<(), Failure> {
+        while self.busy.len() < self.service.settings.max_bottles {
+            let claimed = self.service.store.claim_work(&self.holder, self.lease()).or_general()?;
+            let Some(work) = claimed else { return Ok(()) };
+            host::failpoint::hit("claimed");
+            self.start_job(Job::Run(Box::new(work)));
+        }
+        Ok(())
+    }
+
+    fn start_job(&mut self, job: Job) {
+        let work = job.work();
+        self.busy.insert(work.key.clone(), work.clone());
+        worker::start(&self.service, job, self.result_sender.clone());
+    }
+
+    /// Retries failed records, marks claimed items whose bottle exists as running, restarts items that this reconciler
+    /// holds without a worker, and removes bottles whose retention has ended.
+    fn maintain(&mut self) -> Result<(), Failure> {
+        for result in std::mem::take(&mut self.unrecorded) {
+            self.record_outcome(result)?;
+        }
+        let store = &self.service.store;
+        for work in self.busy.values_mut().filter(|work| work.state == WorkState::Claimed) {
+            let known = store.get(&work.key).or_general()?;
+            if let Some(known) = known.filter(|known| known.status == BottleState::Running) {
+                let note = WorkNote {
+                    slug: Some(known.slug),
+                    ..WorkNote::because("its agent is running")
+                };
+                work.state =
+                    store.step_work(&work.key, work.fence, WorkStep::Begin, &note).or_general()?;
+            }
+        }
+        let now = host::clock::now();
+        for work in store.works().or_general()? {
+            let is_busy = self.busy.contains_key(&work.key);
+            if work.holder.as_deref() == Some(&self.holder) && !is_busy {
+                self.start_job(Job::Run(Box::new(work)));
+                continue;
+            }
+            let is_due = work.destroy_at.is_some_and(|at| at <= now);
+            let is_free = !work.state.is_held() && !is_busy;
+            if is_due && is_free && work.state != WorkState::Destroyed {
+                self.start_job(Job::Destroy { work: Box::new(work), loss: Loss::Refused });
+            }
+        }
+        Ok(())
+    }
+
+    /// Enqueues every item, looks for issues whose webhook was lost, and cleans up. Forges answer slowly, so the issues
+    /// come in through a channel.
+    fn sweep(&mut self) -> Result<(), Failure> {
+        let labels = agent_labels(&self.service.home)?;
+        tokio::spawn(list_issues(Arc::clone(&self.service), labels, self.found_sender.clone()));
+        for work in self.service.store.works().or_general()? {
+            if work.state != WorkState::Destroyed {
+                self.queue.enqueue(&work.key, None);
+            }
+        }
+        settle_statements(&Ui::log("statements"), &self.service.home);
+        let days = u64::from(self.service.settings.delivery_days);
+        let before = host::clock::now() - Duration::from_secs(days * 86_400);
+        self.service.store.forget_deliveries(before).or_general()?;
+        Ok(())
+    }
+}
+
+/// Finds the open issues that are labelled for an agent of this home.
+async fn list_issues(
+    service: Arc<Service>,
+    labels: BTreeSet<String>,
+    found: mpsc::UnboundedSender<IssueKey>,
+) {
+    for repo in service.repos.all() {
+        for label in &labels {
+            let listed = match repo.shared_access(1, None).open().await {
+                Ok(forge) => forge.list_open_issues(std::slice::from_ref(label)).await.or_general(),
+                Err(failure) => Err(failure),
+            };
+            match listed {
+                Ok(issues) => {
+                    for issue in issues {
+                        // The receiver is gone when the process ends.
+                        drop(found.send(repo.issue(issue.number)));
+                    }
+                }
+                Err(failure) => {
+                    tracing::warn!(repo = repo.full_name(), %failure, "could not list issues");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn pause_after(tries: u32) -> Duration {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(10));
+    doubled.min(LONGEST_PAUSE)
+}
+
+/// An issue as people write it.
+fn name(key: &IssueKey) -> String {
+    format!("{}/{}#{}", key.owner, key.repo, key.issue_number)
+}

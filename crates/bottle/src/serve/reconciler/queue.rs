@@ -1,0 +1,231 @@
+//! The work queue: which issues are due for an observation, and which observations run. A delivery that arrives during an
+//! observation belongs to the next one, because this one may have missed what it tells of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use orchestrator_db::{Delivery, IssueKey};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::pause_after;
+use crate::exit::Failure;
+
+/// Observations that run at once.
+const OBSERVATIONS_MAX: usize = 8;
+/// Longest pause of a failed issue after a new delivery: the forge may be back.
+const DELIVERY_PAUSE: Duration = Duration::from_secs(5);
+
+/// Result of one observation task.
+pub(super) type TaskResult<T> = Result<(IssueKey, Result<T, Failure>), JoinError>;
+
+/// Issues that are pending or being observed; `T` is the observation.
+pub(super) struct WorkQueue<T> {
+    pending: BTreeMap<IssueKey, QueueEntry>,
+    observing: BTreeMap<IssueKey, QueueEntry>,
+    tasks: JoinSet<(IssueKey, Result<T, Failure>)>,
+    /// Deliveries that were read and are not handled yet.
+    accepted: BTreeSet<u64>,
+}
+
+/// Reason for an observation, and its earliest time.
+#[derive(Debug, Default)]
+pub(super) struct QueueEntry {
+    pub(super) deliveries: Vec<u64>,
+    /// The sender's id of the newest delivery.
+    pub(super) trigger: Option<String>,
+    due: Option<Instant>,
+    tries: u32,
+}
+
+/// A finished observation.
+pub(super) struct Finished<T> {
+    pub(super) key: IssueKey,
+    pub(super) entry: QueueEntry,
+    pub(super) observed: Result<T, Failure>,
+}
+
+impl<T: Send + 'static> WorkQueue<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            pending: BTreeMap::new(),
+            observing: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            accepted: BTreeSet::new(),
+        }
+    }
+
+    /// Accepts a delivery; `false` if it was accepted before.
+    pub(super) fn accept(&mut self, delivery: u64) -> bool {
+        self.accepted.insert(delivery)
+    }
+
+    /// Releases deliveries, because they are handled or must be read again.
+    pub(super) fn release(&mut self, deliveries: &[u64]) {
+        for seq in deliveries {
+            self.accepted.remove(seq);
+        }
+    }
+
+    /// Adds an issue to the queue.
+    pub(super) fn enqueue(&mut self, key: &IssueKey, delivery: Option<&Delivery>) {
+        let entry = self.pending.entry(key.clone()).or_default();
+        if let Some(delivery) = delivery {
+            entry.deliveries.push(delivery.seq);
+            entry.trigger = Some(delivery.id.clone());
+            let soon = Instant::now() + DELIVERY_PAUSE;
+            entry.due = entry.due.map(|due| due.min(soon));
+        }
+    }
+
+    /// Spawns an observation for each due issue, up to the concurrency limit.
+    pub(super) fn spawn_due<F>(&mut self, observe: impl Fn(IssueKey) -> F)
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let now = Instant::now();
+        let is_due = |entry: &QueueEntry| entry.due.is_none_or(|due| due <= now);
+        let due: Vec<IssueKey> = self
+            .pending
+            .iter()
+            .filter(|(key, entry)| is_due(entry) && !self.observing.contains_key(*key))
+            .map(|(key, _)| key.clone())
+            .take(OBSERVATIONS_MAX.saturating_sub(self.observing.len()))
+            .collect();
+        for key in due {
+            let entry = self.pending.remove(&key).unwrap_or_default();
+            self.observing.insert(key.clone(), entry);
+            let observed = observe(key.clone());
+            self.tasks.spawn(async move { (key, observed.await) });
+        }
+    }
+
+    /// Waits for the next finished task; `None` if no task runs.
+    pub(super) async fn next_finished(&mut self) -> Option<TaskResult<T>> {
+        self.tasks.join_next().await
+    }
+
+    /// Pairs a task's result with its entry. A panic does not tell which issue it was, so all are queued again.
+    pub(super) fn finish(&mut self, result: TaskResult<T>) -> Option<Finished<T>> {
+        match result {
+            Ok((key, observed)) => {
+                let entry = self.observing.remove(&key).unwrap_or_default();
+                Some(Finished { key, entry, observed })
+            }
+            Err(_) => {
+                self.tasks.abort_all();
+                for (key, entry) in std::mem::take(&mut self.observing) {
+                    self.requeue(&key, entry);
+                }
+                None
+            }
+        }
+    }
+
+    /// Queues an entry again, due at once.
+    pub(super) fn requeue(&mut self, key: &IssueKey, earlier: QueueEntry) {
+        let entry = self.pending.entry(key.clone()).or_default();
+        entry.deliveries.extend(earlier.deliveries);
+        entry.trigger = entry.trigger.take().or(earlier.trigger);
+        entry.tries = entry.tries.max(earlier.tries);
+    }
+
+    /// Queues an entry again after a pause, and returns the number of tries so far.
+    pub(super) fn requeue_after(
+        &mut self,
+        key: &IssueKey,
+        earlier: QueueEntry,
+        failure: &Failure,
+    ) -> u32 {
+        let tries = earlier.tries + 1;
+        self.requeue(key, QueueEntry { tries, ..earlier });
+        let requested = failure.retry_after().map(|at| at.duration_since(host::clock::now()));
+        let requested = requested.and_then(|span| Duration::try_from(span).ok());
+        if let Some(entry) = self.pending.get_mut(key) {
+            let pause = requested.unwrap_or_default().max(pause_after(tries));
+            entry.due = Some(Instant::now() + pause);
+        }
+        tries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use orchestrator_db::About;
+
+    fn key() -> IssueKey {
+        IssueKey { owner: "acme".to_owned(), repo: "widget".to_owned(), issue_number: 3 }
+    }
+
+    fn delivery(seq: u64) -> Delivery {
+        Delivery {
+            seq,
+            source: "gitea".to_owned(),
+            id: format!("d-{seq}"),
+            event: "issues".to_owned(),
+            owner: "acme".to_owned(),
+            repo: "widget".to_owned(),
+            about: About::Issue(3),
+            received_at: host::clock::now(),
+            handled_at: None,
+        }
+    }
+
+    async fn finished(queue: &mut WorkQueue<u8>) -> Finished<u8> {
+        let result = queue.next_finished().await.expect("a task runs");
+        queue.finish(result).expect("an observation")
+    }
+
+    #[tokio::test]
+    async fn a_delivery_during_an_observation_belongs_to_the_next_one() {
+        let mut queue = WorkQueue::new();
+        queue.enqueue(&key(), Some(&delivery(1)));
+        queue.spawn_due(|_| async { Ok(1) });
+        queue.enqueue(&key(), Some(&delivery(2)));
+        queue.spawn_due(|_| async { panic!("one observation at a time for each issue") });
+        let first = finished(&mut queue).await;
+        assert_eq!((first.entry.deliveries, first.observed.ok()), (vec![1], Some(1)));
+        queue.spawn_due(|_| async { Ok(2) });
+        let second = finished(&mut queue).await;
+        assert_eq!(second.entry.deliveries, [2]);
+        assert_eq!(second.entry.trigger.as_deref(), Some("d-2"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_observation_is_retried_later_with_every_delivery() {
+        let mut queue: WorkQueue<u8> = WorkQueue::new();
+        queue.enqueue(&key(), Some(&delivery(1)));
+        queue.spawn_due(|_| async { Err(Failure::transient("down")) });
+        queue.enqueue(&key(), Some(&delivery(2)));
+        let first = finished(&mut queue).await;
+        let failure = first.observed.expect_err("down");
+        assert_eq!(queue.requeue_after(&key(), first.entry, &failure), 1);
+        queue.spawn_due(|_| async { panic!("not yet") });
+        tokio::time::advance(Duration::from_secs(10)).await;
+        queue.spawn_due(|_| async { Ok(1) });
+        let mut deliveries = finished(&mut queue).await.entry.deliveries;
+        deliveries.sort_unstable();
+        assert_eq!(deliveries, [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn an_observation_that_panics_loses_nothing() {
+        let mut queue: WorkQueue<u8> = WorkQueue::new();
+        queue.enqueue(&key(), Some(&delivery(1)));
+        queue.spawn_due(|_| async { panic!("a bug of ours") });
+        let result = queue.next_finished().await.expect("a task runs");
+        assert!(queue.finish(result).is_none());
+        queue.spawn_due(|_| async { Ok(1) });
+        assert_eq!(finished(&mut queue).await.entry.deliveries, [1]);
+    }
+
+    #[test]
+    fn a_delivery_is_accepted_once_until_it_is_released() {
+        let mut queue: WorkQueue<u8> = WorkQueue::new();
+        assert!(queue.accept(1));
+        assert!(!queue.accept(1));
+        queue.release(&[1]);
+        assert!(queue.accept(1));
+    }
+}

@@ -1,0 +1,156 @@
+//! Writes down how a worker ended. A result that cannot be written now is kept and tried again.
+
+use jiff::Timestamp;
+use orchestrator_db::{DbError, WorkItem, WorkNote, WorkRequest, WorkStep};
+
+use super::worker::{JobOutcome, JobResult};
+use super::{Reconciler, name, pause_after};
+use crate::exit::{Failure, OrExit};
+use crate::rules::closed_run::AfterRun;
+
+/// Tries of a failure that can pass, before a person is needed.
+const PASSING_TRIES: u32 = 40;
+/// Consecutive failures of the machine, before a person is needed.
+const MACHINE_TRIES: u32 = 3;
+
+impl Reconciler {
+    /// Records a result, and enqueues the issue: people may have commented in the meantime.
+    pub(super) fn record_outcome(&mut self, result: JobResult) -> Result<(), Failure> {
+        let recorded = self.write_outcome(&result);
+        if recorded.is_err() {
+            self.unrecorded.push(result);
+        }
+        recorded
+    }
+
+    fn write_outcome(&mut self, result: &JobResult) -> Result<(), Failure> {
+        let JobResult { key, fence, slug, outcome } = result;
+        let Some(work) = self.busy.get(key) else { return Ok(()) };
+        if matches!(outcome, JobOutcome::NotDestroyed(_)) {
+            self.service.store.set_destroy_at(key, None).or_general()?;
+        }
+        let (step, note) = step_after(work, slug.as_ref(), outcome);
+        match self.service.store.step_work(key, *fence, step, &note) {
+            Ok(state) => {
+                tracing::info!(issue = %name(key), %state, reason = note.reason, "job ended");
+            }
+            // The new holder continues from what is on disk.
+            Err(DbError::Fenced { .. }) => tracing::warn!(issue = %name(key), "was taken over"),
+            Err(error) => return Err(error).or_general(),
+        }
+        host::failpoint::hit("recorded");
+        self.busy.remove(key);
+        self.queue.enqueue(key, None);
+        Ok(())
+    }
+}
+
+/// The step after a job, and what changes with it.
+fn step_after(
+    work: &WorkItem,
+    slug: Option<&String>,
+    outcome: &JobOutcome,
+) -> (WorkStep, WorkNote) {
+    let note = |reason: &str| WorkNote { slug: slug.cloned(), ..WorkNote::because(reason) };
+    let request = slug.map(|_| WorkRequest::Resume { prompt: None });
+    match outcome {
+        JobOutcome::Closed(AfterRun::Freeze { reason }) => {
+            (WorkStep::Freeze, WorkNote { attempts: Some(0), ..note(reason) })
+        }
+        JobOutcome::Closed(AfterRun::Wait { until, reason }) => {
+            (WorkStep::Wait, WorkNote { not_before: Some(*until), request, ..note(reason) })
+        }
+        JobOutcome::Closed(AfterRun::Retry { reason }) if work.attempts < MACHINE_TRIES => {
+            (WorkStep::Wait, WorkNote { request, ..retry_later(work, note(reason)) })
+        }
+        JobOutcome::Closed(AfterRun::Retry { reason } | AfterRun::CallPerson { reason }) => {
+            (WorkStep::CallPerson, note(reason))
+        }
+        JobOutcome::Failed(failure) if failure.is_transient() && work.attempts < PASSING_TRIES => {
+            let note = retry_later(work, note(&failure.to_string()));
+            let not_before = failure.retry_after().or(note.not_before);
+            (WorkStep::Wait, WorkNote { not_before, ..note })
+        }
+        JobOutcome::Failed(failure) => (WorkStep::CallPerson, note(&failure.to_string())),
+        JobOutcome::Destroyed => (WorkStep::Destroy, note("its bottle is removed")),
+        JobOutcome::NotDestroyed(failure) => {
+            (WorkStep::CallPerson, note(&format!("its bottle was kept: {failure}")))
+        }
+    }
+}
+
+/// The note of a retry after a pause.
+fn retry_later(work: &WorkItem, note: WorkNote) -> WorkNote {
+    let attempts = work.attempts + 1;
+    let until: Timestamp = host::clock::now() + pause_after(attempts);
+    WorkNote { not_before: Some(until), attempts: Some(attempts), ..note }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestrator_db::{IssueKey, WorkState};
+
+    use super::*;
+
+    fn work(attempts: u32) -> WorkItem {
+        let now = host::clock::now();
+        WorkItem {
+            key: IssueKey { owner: "acme".to_owned(), repo: "widget".to_owned(), issue_number: 3 },
+            state: WorkState::Running,
+            request: WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new() },
+            trigger: None,
+            title: String::new(),
+            slug: None,
+            fence: 2,
+            claims: 1,
+            holder: Some("me".to_owned()),
+            lease_until: None,
+            not_before: None,
+            destroy_at: None,
+            attempts,
+            reason: String::new(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    fn step(attempts: u32, outcome: &JobOutcome) -> (WorkStep, WorkNote) {
+        step_after(&work(attempts), Some(&"worker-issue-3".to_owned()), outcome)
+    }
+
+    #[test]
+    fn a_published_run_freezes_and_resets_the_failures() {
+        let reason = "pull request #7 is up for review".to_owned();
+        let (step, note) = step(2, &JobOutcome::Closed(AfterRun::Freeze { reason }));
+        assert_eq!((step, note.attempts), (WorkStep::Freeze, Some(0)));
+        assert_eq!(note.slug.as_deref(), Some("worker-issue-3"));
+    }
+
+    #[test]
+    fn a_machine_that_keeps_failing_needs_a_person() {
+        let retry = || JobOutcome::Closed(AfterRun::Retry { reason: "the shim died".to_owned() });
+        let (first, note) = step(0, &retry());
+        assert_eq!((first, note.attempts), (WorkStep::Wait, Some(1)));
+        assert_eq!(note.request, Some(WorkRequest::Resume { prompt: None }));
+        assert!(note.not_before.is_some_and(|at| at > host::clock::now()));
+        assert_eq!(step(MACHINE_TRIES, &retry()).0, WorkStep::CallPerson);
+    }
+
+    #[test]
+    fn a_transient_failure_is_retried_and_another_one_needs_a_person() {
+        let down = || JobOutcome::Failed(Failure::transient("the forge is down"));
+        assert_eq!(step(PASSING_TRIES - 1, &down()).0, WorkStep::Wait);
+        assert_eq!(step(PASSING_TRIES, &down()).0, WorkStep::CallPerson);
+        let wrong = JobOutcome::Failed(Failure::usage("there is no agent 'worker'"));
+        assert_eq!(step(0, &wrong).0, WorkStep::CallPerson);
+    }
+
+    #[test]
+    fn a_bottle_that_cannot_be_removed_needs_a_person_and_says_why() {
+        let kept = JobOutcome::NotDestroyed(Failure::not_found("it is in use"));
+        let (step, note) = step(0, &kept);
+        assert_eq!(step, WorkStep::CallPerson);
+        assert!(note.reason.contains("it is in use"), "{}", note.reason);
+        assert_eq!(super::super::pause_after(30), super::super::LONGEST_PAUSE);
+    }
+}
