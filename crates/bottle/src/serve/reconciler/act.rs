@@ -8,7 +8,7 @@ use orchestrator_db::{
 };
 
 use super::observe::{IssueObservation, find_bottle};
-use super::queue::{Finished, QueueEntry, TaskResult};
+use super::queue::{Finished, PendingIssue, TaskResult};
 use super::worker::Job;
 use super::{Reconciler, name};
 use crate::exit::{Failure, OrExit};
@@ -125,7 +125,7 @@ impl Reconciler {
         &self,
         key: &IssueKey,
         observed: &IssueObservation,
-        entry: &QueueEntry,
+        entry: &PendingIssue,
     ) -> Result<Reconciled, Failure> {
         let store = &self.service.store;
         let version = |work: Option<&WorkItem>| work.map(|work| (work.state, work.fence));

@@ -21,8 +21,8 @@ pub(super) type TaskResult<T> = Result<(IssueKey, Result<T, Failure>), JoinError
 
 /// Issues that are pending or being observed; `T` is the observation.
 pub(super) struct WorkQueue<T> {
-    pending: BTreeMap<IssueKey, QueueEntry>,
-    observing: BTreeMap<IssueKey, QueueEntry>,
+    pending: BTreeMap<IssueKey, PendingIssue>,
+    observing: BTreeMap<IssueKey, PendingIssue>,
     tasks: JoinSet<(IssueKey, Result<T, Failure>)>,
     /// Deliveries that were read and are not handled yet.
     accepted: BTreeSet<u64>,
@@ -30,7 +30,7 @@ pub(super) struct WorkQueue<T> {
 
 /// Reason for an observation, and its earliest time.
 #[derive(Debug, Default)]
-pub(super) struct QueueEntry {
+pub(super) struct PendingIssue {
     pub(super) deliveries: Vec<u64>,
     /// The sender's id of the newest delivery.
     pub(super) trigger: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct QueueEntry {
 /// A finished observation.
 pub(super) struct Finished<T> {
     pub(super) key: IssueKey,
-    pub(super) entry: QueueEntry,
+    pub(super) entry: PendingIssue,
     pub(super) observed: Result<T, Failure>,
 }
 
@@ -84,7 +84,7 @@ impl<T: Send + 'static> WorkQueue<T> {
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
         let now = Instant::now();
-        let is_due = |entry: &QueueEntry| entry.due.is_none_or(|due| due <= now);
+        let is_due = |entry: &PendingIssue| entry.due.is_none_or(|due| due <= now);
         let due: Vec<IssueKey> = self
             .pending
             .iter()
@@ -123,7 +123,7 @@ impl<T: Send + 'static> WorkQueue<T> {
     }
 
     /// Queues an entry again, due at once.
-    pub(super) fn requeue(&mut self, key: &IssueKey, earlier: QueueEntry) {
+    pub(super) fn requeue(&mut self, key: &IssueKey, earlier: PendingIssue) {
         let entry = self.pending.entry(key.clone()).or_default();
         entry.deliveries.extend(earlier.deliveries);
         entry.trigger = entry.trigger.take().or(earlier.trigger);
@@ -134,11 +134,11 @@ impl<T: Send + 'static> WorkQueue<T> {
     pub(super) fn requeue_after(
         &mut self,
         key: &IssueKey,
-        earlier: QueueEntry,
+        earlier: PendingIssue,
         failure: &Failure,
     ) -> u32 {
         let tries = earlier.tries + 1;
-        self.requeue(key, QueueEntry { tries, ..earlier });
+        self.requeue(key, PendingIssue { tries, ..earlier });
         let requested = failure.retry_after().map(|at| at.duration_since(host::clock::now()));
         let requested = requested.and_then(|span| Duration::try_from(span).ok());
         if let Some(entry) = self.pending.get_mut(key) {
