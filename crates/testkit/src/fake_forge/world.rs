@@ -253,10 +253,10 @@ impl World {
         };
         match room {
             Room::Issue => {
-                self.change_issue(number, |it| edit((&mut it.title, &mut it.body, &mut it.open)))
+                self.change_issue(number, |it| edit((&mut it.title, &mut it.body, &mut it.open)));
             }
             Room::Pull => {
-                self.change_pull(number, |it| edit((&mut it.title, &mut it.body, &mut it.open)))
+                self.change_pull(number, |it| edit((&mut it.title, &mut it.body, &mut it.open)));
             }
         }
     }

@@ -118,7 +118,7 @@ impl StageRunner {
                 Progress::SessionStarted { .. } | Progress::Text(_) | Progress::Tokens(_),
             ) => {}
             AgentEvent::Stopping(reason) => {
-                self.ui.status(&format!("{reason}: stopping the agent"))
+                self.ui.status(&format!("{reason}: stopping the agent"));
             }
         }
     }
