@@ -34,7 +34,8 @@ const LOCK_WAIT: Duration = Duration::from_millis(50);
 /// The operation log of one run, open for writing. One process writes at a time; its threads may share the log.
 #[derive(Debug)]
 pub struct OperationLog {
-    run: RunDir,
+    /// The run that the log belongs to; `None` for a log that outlives single runs.
+    run: Option<RunDir>,
     path: PathBuf,
     redactor: Arc<Redactor>,
     tail: Mutex<Tail>,
@@ -65,8 +66,28 @@ impl OperationLog {
         Ok(Self::of(run, redactor, Tail { file, head: chain.head }))
     }
 
+    /// Opens a log that several commands share, one writer at a time; creates it if there is none. `seed` binds the
+    /// log to what it is about, and `wait` limits the wait for another writer.
+    pub fn open_shared(
+        path: &Path,
+        seed: &str,
+        redactor: Arc<Redactor>,
+        wait: Duration,
+    ) -> Result<Self, StoreError> {
+        let (file, bytes) = ChainFile::open_or_create(path, wait)?;
+        let chain = verify_chain::<BareLine>(&bytes, ChainHead::genesis(seed.as_bytes()))
+            .map_err(|fault| file.broken(fault))?;
+        let tail = Mutex::new(Tail { file, head: chain.head });
+        Ok(Self { run: None, path: path.to_path_buf(), redactor, tail })
+    }
+
     fn of(run: &RunDir, redactor: Arc<Redactor>, tail: Tail) -> Self {
-        Self { run: run.clone(), path: run.operations(), redactor, tail: Mutex::new(tail) }
+        Self {
+            run: Some(run.clone()),
+            path: run.operations(),
+            redactor,
+            tail: Mutex::new(tail),
+        }
     }
 
     /// Appends a line and waits until it is on disk. Returns the chain's new end.
@@ -81,7 +102,9 @@ impl OperationLog {
 
     fn append_at(&self, operation: &Operation, now: Timestamp) -> Result<ChainHead, StoreError> {
         let mut tail = self.tail();
-        self.run.ensure_open()?;
+        if let Some(run) = &self.run {
+            run.ensure_open()?;
+        }
         if let Some(torn) = tail.file.cut_torn_end()? {
             let detail = json!({ "bytes": torn.len(), "sha256": sha256(&torn) });
             let cut =
@@ -102,8 +125,8 @@ impl OperationLog {
             .and_then(|shown| line::render_line(tail.head.seq + 1, now, &tail.head.head, &shown))
             .map_err(StoreError::json(&self.path))?;
         // The names of the run's directory and of this log are on disk before the first line is.
-        if tail.head.seq == 0 {
-            self.run.settle()?;
+        if let (0, Some(run)) = (tail.head.seq, &self.run) {
+            run.settle()?;
         }
         tail.file.append(&line)?;
         tail.head = tail.head.after(line.as_bytes());

@@ -6,6 +6,7 @@ use serde_json::json;
 use shell::doctor::{Finding, FindingState};
 
 use super::App;
+use crate::disk::effect_log::{EffectLog, UnfinishedEffect};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workflow::Workflow;
 use crate::exit::{Failure, Outcome};
@@ -72,7 +73,8 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
         Ok((_, warnings)) => Finding::odd("profile", warnings.join("; ")),
         Err(error) => Finding::bad("profile", error_chain(&error)),
     });
-    findings.extend(observe_workshop(app, dirs).await);
+    findings.push(observe_effects(dirs));
+    findings.extend(observe_boxes(app, dirs).await);
     match observe_product(dirs).await {
         Ok(found) => findings.extend(found),
         Err(failure) => findings.push(Finding::bad("repository", failure.to_string())),
@@ -80,8 +82,26 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     findings
 }
 
-/// Whether boxes can be had, and the agents of the profile.
-async fn observe_workshop(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
+/// Effects that a command intended and did not finish.
+fn observe_effects(dirs: &ProjectDirs) -> Finding {
+    let unfinished = EffectLog::of(dirs)
+        .and_then(|effects| effects.unfinished().map_err(Failure::from));
+    match unfinished {
+        Ok(open) if open.is_empty() => Finding::good("effects", "all finished"),
+        Ok(open) => {
+            let name = |effect: &UnfinishedEffect| {
+                format!("{} of {} for {}", effect.op, effect.target, effect.workstream)
+            };
+            let names: Vec<String> = open.iter().map(name).collect();
+            let text = format!("interrupted: {}; run the command again", names.join(", "));
+            Finding::odd("effects", text)
+        }
+        Err(failure) => Finding::bad("effects", failure.to_string()),
+    }
+}
+
+/// Checks the backend of boxes and the agents of the profile.
+async fn observe_boxes(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     let (Ok((profile, _)), Ok(runner)) = (dirs.load_profile(), StageRunner::new(dirs, &app.ui))
     else {
         return Vec::new();

@@ -1,6 +1,5 @@
 //! `wf merge`: brings a workstream that is merge-ready into the default branch.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,6 +12,7 @@ use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
+use crate::disk::effect_log::EffectLog;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::WfRunDir;
 use crate::disk::secrets::load_secrets;
@@ -69,7 +69,8 @@ async fn merge_here(
     publish: Publish,
 ) -> Outcome {
     let _lock = dirs.lock_global(&format!("merge {}", workstream.meta.id)).await?;
-    let merged = merge_local(product, &mut workstream, publish).await?;
+    let merged =
+        merge_local(&EffectLog::of(dirs)?, product, &mut workstream, publish).await?;
     dirs.write_active()?;
     let meta = &workstream.meta;
     let how = if merged.is_fast_forward { "fast-forward" } else { "merge commit" };
@@ -99,8 +100,9 @@ async fn merge_there(
     match step {
         PullAction::Publish => {
             check_ready(dirs, product, &workstream).await?;
-            let run = test_gate(app, dirs, product, &workstream, profile).await?;
-            let (pull, tip) = publish(forge, product, &workstream, &run).await?;
+            test_gate(app, dirs, product, &workstream, profile).await?;
+            let effects = EffectLog::of(dirs)?;
+            let (pull, tip) = publish(forge, product, &workstream, &effects).await?;
             let _lock = dirs.lock_global(&format!("merge {id}")).await?;
             remember(&mut workstream, &pull, &tip)?;
             app.ui.line(&format!("Opened {} for {id}", pull.url));
@@ -132,14 +134,14 @@ async fn merge_there(
     }
 }
 
-/// Runs the gate test: the profile's target, or the unit suite. Returns its run directory.
+/// Runs the gate test: the profile's target, or the unit suite.
 async fn test_gate(
     app: &App,
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
     profile: &Profile,
-) -> Result<PathBuf, Failure> {
+) -> Result<(), Failure> {
     let unit = profile.suites.first().map(|suite| suite.how.clone());
     let how = match (&profile.merge_gate_target, &profile.makefile) {
         (Some(target), Some(_)) => SuiteRunner::Make(target.clone()),
@@ -174,10 +176,10 @@ async fn test_gate(
     runner.tidy(&path, WorkLocation::Unknown);
     let result = result.or_exit(WfExit::Test)?;
     match result.status {
-        SuiteStatus::Passed => Ok(path),
+        SuiteStatus::Passed => Ok(()),
         SuiteStatus::Skipped => {
             app.ui.warn(&format!("no gate test ran: {}", result.reason.unwrap_or_default()));
-            Ok(path)
+            Ok(())
         }
         SuiteStatus::Failed => Err(Failure::new(
             WfExit::Test,

@@ -6,6 +6,7 @@ use model::id::WorkstreamId;
 
 use super::App;
 use crate::cli::Which;
+use crate::disk::effect_log::EffectLog;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::notify::notify;
@@ -49,19 +50,23 @@ pub(crate) async fn cmd_run(app: &App, args: &RunCycleArgs) -> Outcome {
     };
     let outcome = run_cycles(&options).await;
     if let (RunMode::Loop, Ok(status)) = (mode, &outcome) {
-        tell(app, &dirs, &id, *status).await;
+        notify_person(app, &dirs, &id, *status).await;
     }
     outcome
 }
 
 /// Sends a notification at the end of a loop that needs a person. A failed notification does not change the outcome.
-async fn tell(app: &App, dirs: &ProjectDirs, id: &WorkstreamId, status: WfExit) {
+async fn notify_person(app: &App, dirs: &ProjectDirs, id: &WorkstreamId, status: WfExit) {
     if status == WfExit::Success {
         return;
     }
     let Ok((profile, _)) = dirs.load_profile() else { return };
     let message = format!("{id}: {}", status.meaning());
-    if let Err(problem) = notify(&profile, &message).await {
-        app.ui.warn(&format!("nobody could be told: {problem}"));
+    let sent = match EffectLog::of(dirs) {
+        Ok(effects) => notify(&effects, &profile, Some(id), &message).await,
+        Err(failure) => Err(failure),
+    };
+    if let Err(failure) = sent {
+        app.ui.warn(&format!("the notification was not sent: {failure}"));
     }
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::App;
 use crate::cli::RunArg;
+use crate::disk::event_log::describe_events;
 use crate::disk::run_dir::{REVIEW, SUMMARY, load_result};
 use crate::disk::{names_in, read_optional};
 use crate::exit::Outcome;
@@ -15,11 +16,14 @@ pub(crate) fn cmd_show(app: &App, arg: &RunArg) -> Outcome {
     let dir = app.run_dir(&dirs, arg)?;
     let result = load_result(&dir)?;
     let files = names_in(&dir)?;
+    let events = describe_events(&dir)?;
     if app.ui.is_json() {
         let review = read_optional(&dir.join(REVIEW))?;
         let review: Option<serde_json::Value> =
             review.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        app.ui.document(&json!({"path": dir, "result": result, "review": review, "files": files}));
+        app.ui.document(&json!({
+            "path": dir, "result": result, "review": review, "files": files, "events": events,
+        }));
         return Ok(WfExit::Success);
     }
     match read_optional(&dir.join(SUMMARY))? {
@@ -31,5 +35,8 @@ pub(crate) fn cmd_show(app: &App, arg: &RunArg) -> Outcome {
     app.ui.line("");
     app.ui.result("directory", &dir.display().to_string());
     app.ui.result("files", &files.join(" "));
+    if let Some(events) = events {
+        app.ui.result("events", &events);
+    }
     Ok(WfExit::Success)
 }

@@ -2,6 +2,8 @@
 //!
 //! Every write is atomic. Every read is validated, and an error names the file.
 
+pub(crate) mod effect_log;
+pub(crate) mod event_log;
 pub(crate) mod implemented;
 pub(crate) mod journal;
 pub(crate) mod lock;
@@ -41,6 +43,8 @@ pub(crate) enum DiskError {
     File(#[from] FileError),
     #[error(transparent)]
     Lock(#[from] LockError),
+    #[error(transparent)]
+    Chain(#[from] host::chain::ChainFileError),
     #[error("{path}: {problem}", path = path.display())]
     Invalid { path: PathBuf, problem: String },
     #[error("there is no {kind} '{name}'{hint}")]
@@ -64,7 +68,7 @@ impl DiskError {
         match self {
             Self::Invalid { .. } | Self::Unknown { .. } | Self::Setting(_) => WfExit::Config,
             Self::Lock(LockError::Held { .. }) => WfExit::Lock,
-            Self::Lock(_) | Self::Io { .. } | Self::File(_) => WfExit::General,
+            Self::Lock(_) | Self::Chain(_) | Self::Io { .. } | Self::File(_) => WfExit::General,
         }
     }
 }

@@ -8,6 +8,7 @@ use model::exit::WfExit;
 use model::id::{RemoteName, Sha, WorkstreamId};
 
 use super::product::is_below;
+use crate::disk::effect_log::{Effect, EffectLog};
 use crate::disk::implemented::ImplementedFile;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::{Durability, Workstream};
@@ -177,10 +178,16 @@ pub(crate) async fn delete(
     let _lock = dirs.lock_global(&format!("delete {}", meta.id)).await?;
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     remove_worktree(dirs, product, workstream).await?;
+    let effects = EffectLog::of(dirs)?;
+    let target = meta.branch.as_str();
+    let effect = Effect { op: "branch.delete", target, workstream: Some(&meta.id) };
     if let Some(tip) = &tip {
-        product.delete_branch(&meta.branch, tip).await.or_exit(WfExit::General)?;
+        let delete = product.delete_branch(&meta.branch, tip);
+        effects.record(effect, async { delete.await.or_exit(WfExit::General) }).await?;
+    } else {
+        effects.confirm(effect)?;
     }
-    let (remote_deleted, warnings) = delete_remote(product, workstream, state).await?;
+    let (remote_deleted, warnings) = delete_remote(&effects, product, workstream, state).await?;
     host::file::remove_tree_safely(&workstream.dir).or_exit(WfExit::General)?;
     forget(dirs, &meta.id);
     dirs.write_active()?;
@@ -188,14 +195,20 @@ pub(crate) async fn delete(
 }
 
 async fn delete_remote(
+    effects: &EffectLog,
     product: &WorktreeRepo,
     workstream: &Workstream,
     state: RemoteBranchState,
 ) -> Result<(bool, Vec<String>), Failure> {
     let branch = &workstream.meta.branch;
     let kept = |why: String| Ok((false, vec![why]));
+    let (target, id) = (branch.as_str(), Some(&workstream.meta.id));
+    let effect = Effect { op: "remote_branch.delete", target, workstream: id };
     match state {
-        RemoteBranchState::Absent | RemoteBranchState::Merged => Ok((false, Vec::new())),
+        RemoteBranchState::Absent | RemoteBranchState::Merged => {
+            effects.confirm(effect)?;
+            Ok((false, Vec::new()))
+        }
         RemoteBranchState::Foreign => {
             kept(format!("{branch} on origin has commits that are not here, so it was left there"))
         }
@@ -204,7 +217,8 @@ async fn delete_remote(
         }
         RemoteBranchState::Unmerged => {
             let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
-            match product.delete_remote_branch(&origin, branch, REMOTE_LIMIT).await {
+            let delete = product.delete_remote_branch(&origin, branch, REMOTE_LIMIT);
+            match effects.record(effect, async { delete.await.or_exit(WfExit::General) }).await {
                 Ok(()) => Ok((true, Vec::new())),
                 Err(error) => kept(format!("{branch} could not be deleted on origin: {error}")),
             }

@@ -11,6 +11,7 @@ use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 
 use super::product::{check_worktree, identity};
+use crate::disk::effect_log::{Effect, EffectLog};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::blocking_questions;
 use crate::disk::workstream::{Durability, Workstream};
@@ -76,8 +77,10 @@ pub(super) async fn refuse_dirty(
     }
 }
 
-/// Merges locally; the caller holds the workstream's lock and the global one.
+/// Merges locally. The caller holds the workstream's lock and the global one. The status changes last, so that a command
+/// that was killed before the push is finished by running it again.
 pub(crate) async fn merge_local(
+    effects: &EffectLog,
     product: &WorktreeRepo,
     workstream: &mut Workstream,
     publish: Publish,
@@ -95,28 +98,37 @@ pub(crate) async fn merge_local(
     }
     let commit = make_commit(product, workstream, &base, &head).await?;
     host::failpoint::hit("merge-before-move");
-    match &checkout {
-        Some(dir) => product.fast_forward(dir, &commit).await.or_exit(WfExit::Blocked)?,
-        None => {
-            let reason = format!("wf merge {}", meta.id);
-            product
-                .move_branch(&meta.base_branch, &commit, &base, &reason)
-                .await
-                .or_exit(WfExit::Blocked)?;
-        }
-    }
+    let target = format!("{} with {}", meta.base_branch, meta.branch);
+    let merge = Effect { op: "branch.merge", target: &target, workstream: Some(&meta.id) };
+    effects.record(merge, move_base(product, workstream, checkout.as_deref(), [&base, &commit])).await?;
     host::failpoint::hit("merge-after-move");
-    let changes = [("STATUS", WorkstreamStatus::Done.word()), ("BLOCKED_BY", "")];
-    workstream.change(&changes, Durability::Safe)?;
     let pushed = publish == Publish::Push;
     if pushed {
         let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
-        product
-            .push_branch(&origin, &meta.base_branch, PUSH_LIMIT)
-            .await
-            .or_exit(WfExit::General)?;
+        let target = meta.base_branch.as_str();
+        let push = Effect { op: "branch.push", target, workstream: Some(&meta.id) };
+        let pushing = product.push_branch(&origin, &meta.base_branch, PUSH_LIMIT);
+        effects.record(push, async { pushing.await.or_exit(WfExit::General) }).await?;
     }
+    let changes = [("STATUS", WorkstreamStatus::Done.word()), ("BLOCKED_BY", "")];
+    workstream.change(&changes, Durability::Safe)?;
     Ok(Merged { is_fast_forward: commit == head, commit, pushed })
+}
+
+/// Moves the base branch: with its files where it is checked out, by its ref elsewhere.
+async fn move_base(
+    product: &WorktreeRepo,
+    workstream: &Workstream,
+    checkout: Option<&Path>,
+    [base, commit]: [&Sha; 2],
+) -> Result<(), Failure> {
+    let meta = &workstream.meta;
+    let reason = format!("wf merge {}", meta.id);
+    match checkout {
+        Some(dir) => product.fast_forward(dir, commit).await,
+        None => product.move_branch(&meta.base_branch, commit, base, &reason).await,
+    }
+    .or_exit(WfExit::Blocked)
 }
 
 /// The worktree in which the base branch is checked out, if any.

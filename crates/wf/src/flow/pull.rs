@@ -1,6 +1,5 @@
 //! Merging through a forge: pushes the branch and opens a pull request; once that is merged, the workstream is done.
 
-use std::path::Path;
 use std::time::Duration;
 
 use forge::{
@@ -10,16 +9,13 @@ use host::git::WorktreeRepo;
 use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 use model::secret::Secret;
-use run_store::operation_log::OperationOutcome;
-use serde_json::json;
-use shell::pull::{EffectLog, PullRenewal, logged, open_pull};
+use shell::pull::{PullRenewal, open_pull};
 
+use crate::disk::effect_log::{Effect, EffectLog};
 use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::run_dir::EVENTS;
 use crate::disk::secrets::find_secret;
 use crate::disk::workstream::{Durability, Workstream};
 use crate::exit::{Failure, OrExit};
-use crate::rules::meta::stamp;
 use crate::rules::profile::{MergeMode, Profile};
 use crate::rules::pull::{PullAction, next_pull_action, render_pull};
 use crate::rules::status::WorkstreamStatus;
@@ -140,11 +136,10 @@ pub(crate) async fn publish(
     forge: &Forge,
     product: &WorktreeRepo,
     workstream: &Workstream,
-    run_dir: &Path,
+    effects: &EffectLog,
 ) -> Result<(PullRequest, Sha), Failure> {
     let meta = &workstream.meta;
-    let log = run_dir.join(EVENTS);
-    let log = EventLog(&log);
+    let effect = |op| Effect { op, target: meta.branch.as_str(), workstream: Some(&meta.id) };
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let tip = tip.ok_or_else(|| {
         Failure::new(WfExit::Implement, format!("{} does not exist any more", meta.branch))
@@ -152,7 +147,7 @@ pub(crate) async fn publish(
     let remote = origin()?;
     let push = product.push_branch(&remote, &meta.branch, PUSH_LIMIT);
     let push = async { push.await.or_exit(WfExit::General) };
-    logged(&log, "push", meta.branch.as_str(), push).await??;
+    effects.record(effect("branch.push"), push).await?;
     host::failpoint::hit("pull-after-push");
     let plan = workstream.load_plan()?;
     let pull = NewPull {
@@ -165,25 +160,9 @@ pub(crate) async fn publish(
         let renew = |_: &PullRequest| Some(PullRenewal::of(&pull));
         open_pull(forge, &pull, renew).await.or_exit(WfExit::General)
     };
-    let opened = logged(&log, "pull", meta.branch.as_str(), open).await??;
+    let opened = effects.record(effect("pull.open"), open).await?;
     host::failpoint::hit("pull-after-open");
     Ok((opened, tip))
-}
-
-/// The events of a run, as the log of its effects.
-struct EventLog<'a>(&'a Path);
-
-impl EffectLog<WfExit> for EventLog<'_> {
-    fn note(
-        &self,
-        operation: &str,
-        target: &str,
-        outcome: OperationOutcome,
-    ) -> Result<(), Failure> {
-        let now = stamp(host::clock::now());
-        let line = json!({"ts": now, "operation": operation, "target": target, "status": outcome});
-        host::file::append_line(self.0, &line.to_string()).or_exit(WfExit::General)
-    }
 }
 
 /// Records the pull request in meta.env. The caller holds the global lock.

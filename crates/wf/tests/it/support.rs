@@ -162,3 +162,14 @@ pub(crate) fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder");
     std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
+
+/// The operation log of the project: kind, target and outcome of each line.
+pub(crate) fn operations(person: &Person) -> Vec<String> {
+    let text = read(&person.ops().join("state/app.operations.jsonl"));
+    let line = |line: &str| {
+        let value: Value = serde_json::from_str(line).expect("JSON");
+        let word = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        format!("{} {} {}", word("op"), word("target"), word("outcome"))
+    };
+    text.lines().map(line).collect()
+}

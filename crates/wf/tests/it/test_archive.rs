@@ -2,7 +2,7 @@
 
 use testkit::repo::Repo;
 
-use crate::support::{ONE, Person};
+use crate::support::{ONE, Person, operations};
 
 #[test]
 fn closing_keeps_the_branch_and_archives_the_rest() {
@@ -72,4 +72,30 @@ fn nothing_outside_the_ops_directory_is_removed() {
     person.refused(&["delete", "tf", "--confirm"], 2, &["is not inside"]);
     person.refused(&["close", "tf", "--force"], 2, &["is not inside"]);
     assert!(person.repo.dir().join("README.md").exists());
+}
+
+#[test]
+fn a_deletion_that_was_interrupted_is_finished_by_the_next() {
+    for point in [
+        "wf-branch.delete-intended",
+        "wf-branch.delete-happened",
+        "wf-remote_branch.delete-intended",
+        "wf-remote_branch.delete-happened",
+    ] {
+        let person = Person::with_plan(ONE);
+        let origin = Repo::init_bare(person.hermetic.root().join("origin.git"));
+        person.repo.git(&["remote", "add", "origin", origin.dir().to_str().expect("UTF-8")]);
+        person.worktree("tf").write("x", "x").commit("COMMIT-TF-001: x");
+        person.worktree("tf").git(&["push", "-q", "origin", "feat/tf"]);
+        let mut command = person.command(&["delete", "tf", "--confirm"]);
+        let output = person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", point));
+        assert_eq!(output.signal, Some(9), "not killed at {point}: {}", output.snapshot());
+        person.ok(&["delete", "tf", "--confirm"]);
+        assert_eq!(origin.git(&["branch", "--list"]), "", "{point}");
+        assert_eq!(person.repo.git(&["branch", "--list", "feat/tf"]), "", "{point}");
+        assert!(!person.workstream_dir("tf").exists(), "{point}");
+        let log = operations(&person);
+        assert!(log.contains(&"branch.delete feat/tf intended".to_owned()), "{point}: {log:?}");
+        assert!(person.ok(&["doctor"]).contains("all finished"), "{point}");
+    }
 }

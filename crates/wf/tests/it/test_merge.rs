@@ -1,6 +1,8 @@
 //! Merging locally.
 
-use crate::support::{ONE_DONE, Person};
+use testkit::repo::Repo;
+
+use crate::support::{ONE_DONE, Person, operations};
 
 /// A workstream that was accepted, with one commit.
 fn ready() -> Person {
@@ -114,4 +116,28 @@ fn an_unknown_mode_is_refused() {
     let person = ready();
     person.profile("MERGE_MODE=svn\n");
     person.refused(&["merge", "tf"], 2, &["MERGE_MODE must be"]);
+}
+
+#[test]
+fn a_push_that_was_interrupted_is_finished_by_the_next_merge() {
+    for point in [
+        "wf-branch.merge-intended",
+        "wf-branch.merge-happened",
+        "wf-branch.push-intended",
+        "wf-branch.push-happened",
+    ] {
+        let person = ready();
+        let origin = Repo::init_bare(person.hermetic.work().join("origin.git"));
+        person.repo.git(&["remote", "add", "origin", origin.dir().to_str().expect("UTF-8")]);
+        let mut command = person.command(&["merge", "tf", "--push"]);
+        let output = person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", point));
+        assert_eq!(output.signal, Some(9), "not killed at {point}: {}", output.snapshot());
+        assert_eq!(person.meta("tf", "STATUS"), "merge-ready", "{point}");
+        person.ok(&["merge", "tf", "--push"]);
+        assert_eq!(origin.sha("main"), person.worktree("tf").head(), "{point}");
+        assert_eq!(person.meta("tf", "STATUS"), "done", "{point}");
+        let last = operations(&person).pop();
+        assert_eq!(last.as_deref(), Some("branch.push main done"), "{point}");
+        assert!(person.ok(&["doctor"]).contains("all finished"), "{point}");
+    }
 }

@@ -7,7 +7,7 @@ use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
 use testkit::hermetic::Output;
 use testkit::repo::Repo;
 
-use crate::support::{ONE_DONE, Person, read};
+use crate::support::{ONE_DONE, Person};
 
 /// A workstream that was accepted, in a product with a remote, and a profile for this forge.
 fn ready<F: Flavour>(forge: &FakeForge<F>, mode: &str) -> Person {
@@ -99,14 +99,10 @@ fn what_is_done_to_others_is_written_down_before() {
     forge.fail_next_on("POST", 9, &Mishap::status(422, "no"));
     let output = merge(&person);
     assert_eq!(output.status, Some(1), "{}", output.snapshot());
-    let runs = person.runs();
-    let run = runs.iter().find(|run| run.to_string_lossy().ends_with("_merge")).expect("a run");
-    let events = read(&run.join("run.jsonl"));
-    let told: Vec<&str> = events
-        .lines()
-        .filter_map(|line| line.split("\"status\":\"").nth(1)?.split('"').next())
-        .collect();
-    assert_eq!(told, ["intended", "done", "intended", "failed"], "{events}");
+    assert_eq!(
+        crate::support::operations(&person),
+        ["branch.push feat/tf intended", "branch.push feat/tf done", "pull.open feat/tf intended", "pull.open feat/tf failed"]
+    );
 }
 
 #[test]
@@ -133,4 +129,32 @@ fn a_missing_token_or_address_is_told_with_its_remedy() {
     person.profile("TEST_IN=host\nMERGE_MODE=gitea_pr\n");
     person.refused(&["merge", "tf"], 2, &["FORGE_URL", "MERGE_MODE=local"]);
     assert_eq!(forge.requests().len(), 0);
+}
+
+/// Dies at this point, is run again, and has done everything once.
+fn survives(point: &str) {
+    let forge = FakeForge::<GiteaFlavour>::start();
+    let person = ready(&forge, "MERGE_MODE=gitea_pr\n");
+    let mut command = person.command(&["merge", "tf"]);
+    command.env("AOS_FORGE_TOKEN", TOKEN).env("BOTTLEWORKS_FAILPOINT", point);
+    let output = person.hermetic.run(&mut command);
+    assert_eq!(output.signal, Some(9), "not killed at {point}: {}", output.snapshot());
+    let doctor = person.wf(&["doctor"]).stdout;
+    assert!(doctor.contains("interrupted: "), "{point}: {doctor}");
+    assert_eq!(merge(&person).status, Some(0), "{point}");
+    assert_eq!(forge.pulls().len(), 1, "{point}");
+    let doctor = person.wf(&["doctor"]).stdout;
+    assert!(doctor.contains("all finished"), "{point}: {doctor}");
+}
+
+#[test]
+fn a_pull_request_that_was_interrupted_is_finished_by_the_next_command() {
+    for point in [
+        "wf-branch.push-intended",
+        "wf-branch.push-happened",
+        "wf-pull.open-intended",
+        "wf-pull.open-happened",
+    ] {
+        survives(point);
+    }
 }

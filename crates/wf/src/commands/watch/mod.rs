@@ -20,6 +20,7 @@ use self::screen::{Screen, parse_key};
 use super::App;
 use super::clarify::QueueArg;
 use crate::cli::Which;
+use crate::disk::effect_log::EffectLog;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::board::{BoardStamp, observe_board, observe_stamp};
@@ -124,23 +125,23 @@ impl WatchScreen {
         if let Some(fault) = faults.first() {
             self.board.message = error_chain(fault);
         }
-        self.tell(needs);
+        self.notify(needs);
         Ok(WatchStep::On)
     }
 
     /// Sends a notification in the background.
-    fn tell(&mut self, needs: Vec<String>) {
+    fn notify(&mut self, needs: Vec<String>) {
         if needs.is_empty() {
             return;
         }
-        match self.dirs.load_profile() {
-            Ok((profile, _)) => {
-                let words = needs.join("; ");
-                // The board shows the same message, so the result is ignored.
-                drop(tokio::spawn(async move { notify(&profile, &words).await }));
-            }
-            Err(error) => self.board.message = error_chain(&error),
-        }
+        let (profile, effects) = match (self.dirs.load_profile(), EffectLog::of(&self.dirs)) {
+            (Ok((profile, _)), Ok(effects)) => (profile, effects),
+            (Err(error), _) => return self.board.message = error_chain(&error),
+            (_, Err(failure)) => return self.board.message = failure.to_string(),
+        };
+        let message = needs.join("; ");
+        // The board shows the same message, so the result is ignored.
+        drop(tokio::spawn(async move { notify(&effects, &profile, None, &message).await }));
     }
 
     async fn act(

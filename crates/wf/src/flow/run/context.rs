@@ -11,17 +11,16 @@ use model::exit::WfExit;
 use model::id::{Sha, WorkstreamId};
 use model::redact::Redactor;
 use run_store::commands_log::CommandsLog;
-use serde_json::json;
 
 use super::RunOptions;
 use crate::disk::DiskError;
+use crate::disk::event_log::{EventLog, StageEvent};
 use crate::disk::journal::{OpenRun, WfJournal};
 use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::run_dir::{EVENTS, WfRunDir};
+use crate::disk::run_dir::WfRunDir;
 use crate::disk::secrets::load_secrets;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
-use crate::rules::meta::stamp;
 use crate::rules::pipeline::{RunStage, StageOutcome};
 use crate::rules::plan::{MicroCommit, Plan};
 use crate::rules::profile::Profile;
@@ -37,6 +36,7 @@ pub(crate) struct RunContext {
     pub(crate) run: WfRunDir,
     pub(super) journal: WfJournal,
     pub(super) redactor: Arc<Redactor>,
+    events: EventLog,
     pub(super) log: Arc<CommandsLog>,
     pub(super) git_log: GitLog,
     pub(super) started: Timestamp,
@@ -80,6 +80,7 @@ impl RunContext {
         Ok(Self {
             journal: WfJournal::of(&dirs, options.id)?,
             id: options.id.clone(),
+            events: EventLog::create(&run)?,
             run,
             redactor,
             git_log: log.callback(),
@@ -153,11 +154,8 @@ impl RunContext {
         })
     }
 
-    /// Appends one line to the event log. A failed write does not affect the run.
-    fn event(&self, stage: RunStage, status: &str, seconds: f64) {
-        let now = stamp(host::clock::now());
-        let line = json!({"ts": now, "stage": stage.key(), "status": status, "duration": seconds});
-        host::file::append_line(&self.run.file(EVENTS), &line.to_string()).ok();
+    fn event(&mut self, stage: RunStage, status: &str, duration: f64) {
+        self.events.append(StageEvent { stage: stage.key(), status, duration });
     }
 
     /// Writes a file of the run, redacted.
