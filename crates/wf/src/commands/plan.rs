@@ -147,7 +147,7 @@ async fn ask(
     let end = runner.draft(context, &head, plan, story).await;
     runner.tidy(run_dir, WorkLocation::Unknown);
     match end {
-        Ok(end) => Ok(end.text),
+        Ok(answer) => Ok(answer),
         Err(StageRunError::Stopped(message)) => Err(Failure::new(WfExit::General, message)),
         Err(StageRunError::Config(message)) => Err(Failure::usage(message)),
         Err(StageRunError::Failed(message)) => Err(Failure::new(WfExit::Implement, message)),

@@ -1,6 +1,7 @@
 //! Observe, decide, act: what the commands have in common and what takes more than one step.
 
 pub(crate) mod archive;
+mod artifact;
 pub(crate) mod board;
 pub(crate) mod create;
 pub(crate) mod forecast;

@@ -1,21 +1,20 @@
 //! Running test suites and collecting their artifacts.
 
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use host::process::{Leftovers, RunLimits, run};
 use model::command::{CommandExit, CommandRecord, CommandSpec};
 use model::id::Sha;
-use model::redact::{RedactingStream, Redactor};
+use model::redact::Redactor;
 
+use super::artifact::{ArtifactCopy, SameTick, append_log, fs_now};
 use super::stage::{StageContext, StageRunError, StageRunner, SuiteExit, SuiteRequest};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::secrets::pick_secrets;
-use crate::disk::{DiskError, make_dir, names_in, read_optional};
+use crate::disk::{make_dir, names_in, read_optional};
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
 use crate::rules::profile::{Suite, SuiteRunner, TestIn};
 use crate::rules::qa::{TestEvidence, parse_summary};
@@ -23,11 +22,8 @@ use crate::rules::test_env::is_passed;
 
 /// Limit on the kept output of a suite.
 const LOG_CAP: usize = 4 << 20;
-/// Limit on the number of kept files of one suite.
-const MAX_FILES: usize = 500;
-/// Size of the buffer for copying a file.
-const PIECE: usize = 64 << 10;
-const OUT_OF_TIME: i32 = 124;
+/// Exit status of a suite that ran out of time.
+pub(super) const OUT_OF_TIME: i32 = 124;
 
 /// Everything that a suite run depends on.
 pub(crate) struct SuiteContext<'a> {
@@ -142,12 +138,19 @@ async fn run_on_host(
     });
     let mut text = output.stdout.clone();
     text.extend_from_slice(&output.stderr);
-    save_log(request.log, &suites.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
+    append_log(request.log, &suites.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
     if let Some(reason) = output.cancelled {
         return Err(StageRunError::Stopped(reason.to_string()));
     }
-    copy_fresh(&worktree.join(request.left), request.results, started, suites.redactor)
-        .map_err(|error| failed(&error))?;
+    let artifacts = ArtifactCopy {
+        workspace: worktree,
+        from: request.left,
+        to: request.results,
+        started,
+        same_tick: SameTick::Copy,
+        redactor: request.redactor,
+    };
+    artifacts.run().map_err(|error| failed(&error))?;
     Ok(SuiteExit { exit_code: code_of(output.exit), duration: output.duration })
 }
 
@@ -157,64 +160,6 @@ fn code_of(exit: CommandExit) -> i32 {
         CommandExit::Signalled(signal) => 128 + signal,
         CommandExit::TimedOut => OUT_OF_TIME,
         CommandExit::NotStarted => 127,
-    }
-}
-
-fn save_log(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-    let mut options = fs::OpenOptions::new();
-    let file = options.create(true).append(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(bytes)).map_err(DiskError::io("write", path))
-}
-
-/// The current time by the file system's clock, because file times are compared with it.
-pub(super) fn fs_now(dir: &Path) -> Option<SystemTime> {
-    let probe = dir.join(".started");
-    fs::write(&probe, b"").ok()?;
-    let now = probe.metadata().ok()?.modified().ok();
-    fs::remove_file(&probe).ok();
-    now
-}
-
-/// Copies the artifacts of this run: an older file is not evidence. Links are skipped and secrets are redacted.
-fn copy_fresh(
-    from: &Path,
-    to: &Path,
-    started: Option<SystemTime>,
-    redactor: &Arc<Redactor>,
-) -> Result<(), DiskError> {
-    let mut waiting = vec![(from.to_path_buf(), to.to_path_buf())];
-    let mut count = 0;
-    while let Some((dir, target)) = waiting.pop() {
-        for name in names_in(&dir)? {
-            let path = dir.join(&name);
-            let facts = path.symlink_metadata().map_err(DiskError::io("look at", &path))?;
-            let is_fresh =
-                facts.modified().ok().zip(started).is_none_or(|(then, start)| then >= start);
-            if facts.is_dir() {
-                waiting.push((path, target.join(&name)));
-            } else if facts.is_file() && is_fresh && count < MAX_FILES {
-                make_dir(&target)?;
-                copy_redacted(&path, &target.join(&name), redactor)
-                    .map_err(DiskError::io("copy", &path))?;
-                count += 1;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn copy_redacted(from: &Path, to: &Path, redactor: &Arc<Redactor>) -> io::Result<()> {
-    let mut reader = fs::File::open(from)?;
-    let mut writer =
-        fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(to)?;
-    let mut stream = RedactingStream::new(Arc::clone(redactor));
-    let mut piece = vec![0; PIECE];
-    loop {
-        let count = reader.read(&mut piece)?;
-        if count == 0 {
-            return writer.write_all(&stream.finish());
-        }
-        writer.write_all(&stream.push(piece.get(..count).unwrap_or_default()))?;
     }
 }
 

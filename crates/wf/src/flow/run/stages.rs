@@ -77,14 +77,14 @@ async fn work(
     let failed = |message: String| {
         Ok(ImplementAnswer::StageOutcome(StageOutcome::failed(RunStage::Implement, message)))
     };
-    let end = match options.runner.implement(request).await {
-        Ok(end) => end,
+    let answer = match options.runner.implement(request).await {
+        Ok(answer) => answer,
         Err(error) => {
             return Ok(ImplementAnswer::StageOutcome(unsuccessful(RunStage::Implement, &error)));
         }
     };
     host::failpoint::hit("wf-answered");
-    let notes = match parse_reply(&end.text) {
+    let notes = match parse_reply(&answer) {
         Some(AgentReply::Success { notes }) => notes,
         Some(AgentReply::Failure { notes }) => {
             return failed(format!("the agent gave up: {notes}"));
@@ -216,11 +216,11 @@ pub(super) async fn review(
         patch: &text,
         weakened: &weakened,
     };
-    let end = match options.runner.review(request).await {
-        Ok(end) => end,
+    let answer = match options.runner.review(request).await {
+        Ok(answer) => answer,
         Err(error) => return Ok(unsuccessful(RunStage::Review, &error)),
     };
-    let review = match extract_review(&end.text) {
+    let review = match extract_review(&answer) {
         Ok(review) => review,
         Err(error) => return Ok(StageOutcome::failed(RunStage::Review, error.to_string())),
     };

@@ -1,5 +1,5 @@
-//! What an agent made comes out of its workspace: first what it left uncommitted is committed, in a box, then the branch
-//! comes out as a bundle into a repository of the host's. No git of the host opens the workspace.
+//! Collection of an agent's work: a box commits what the agent left uncommitted, then the branch is exported as a bundle
+//! into a repository of the host. Git on the host never opens the workspace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use crate::flow::product::identity;
 /// Seconds for the commit, the product's hooks included.
 const COMMIT_SECS: u64 = 120;
 
-/// Where the product's hooks stand in the box.
+/// Path of the product's hooks in the box.
 const HOOKS: &str = "/opt/bottleworks/hooks";
 
-/// The status by which the script says that the branch is not the one.
+/// Exit status of the script on a wrong branch.
 const OTHER_BRANCH: i32 = 30;
 
 /// Commits everything but the results of tests. `exit 0` where there is nothing to commit.
@@ -34,7 +34,7 @@ exec git -c "core.hooksPath=$3" commit --quiet --no-gpg-sign --no-edit -m "$2"
 "#;
 
 impl StageRunner {
-    /// Takes the agent's work out. It is judged by others.
+    /// Collects the agent's work. The flow judges it.
     pub(crate) async fn collect(
         &self,
         request: ImplementRequest<'_>,
@@ -89,7 +89,7 @@ impl StageRunner {
         })
     }
 
-    /// Commits what the agent left, as the person and with the product's hooks. The reason, if it is refused.
+    /// Commits what the agent left, as the user and with the product's hooks. Returns the reason of a refusal.
     async fn commit_rest(
         &self,
         request: ImplementRequest<'_>,
@@ -101,13 +101,13 @@ impl StageRunner {
         let message = format!("{}: {}", request.commit.id, request.commit.title);
         let branch = context.workstream.meta.branch.as_str();
         let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, hooks.inside()];
-        let mut chore = BoxCommand::new(box_layout, argv.map(str::to_owned).to_vec());
-        chore.env = commit_env(&identity(context.product).await.map_err(|failure| {
-            StageRunError::Failed(format!("whose commit it is could not be found out: {failure}"))
+        let mut command = BoxCommand::new(box_layout, argv.map(str::to_owned).to_vec());
+        command.env = commit_env(&identity(context.product).await.map_err(|failure| {
+            StageRunError::Failed(format!("the identity for the commit could not be read: {failure}"))
         })?);
-        chore.programs = hooks.mount();
+        command.programs = hooks.mount();
         let launcher = self.launcher(context, Vec::new()).await?;
-        let end = chore.run(&launcher, context.cancel).await.map_err(StageRunError::failed)?;
+        let end = command.run(&launcher, context.cancel).await.map_err(StageRunError::failed)?;
         read_commit(&end, context)
     }
 }
@@ -134,7 +134,7 @@ fn read_commit(
     }
 }
 
-/// The agent's own configuration plays no part in whose commit it is.
+/// Environment of the commit: the user's identity, and no git configuration of the agent.
 fn commit_env(who: &GitIdentity) -> BTreeMap<String, String> {
     [
         ("GIT_AUTHOR_NAME", who.name.as_str()),
@@ -149,10 +149,10 @@ fn commit_env(who: &GitIdentity) -> BTreeMap<String, String> {
     .into()
 }
 
-/// The product's hooks, honoured inside the box and nowhere else: what they start may be the agent's.
+/// The product's hooks. They run only inside the box, because they may start programs that the agent changed.
 enum Hooks {
     None,
-    /// A folder of the person's.
+    /// A folder of the user.
     Folder(PathBuf),
     /// A folder of the repository itself, as the box has it.
     Tracked(String),
@@ -178,8 +178,8 @@ impl Hooks {
 }
 
 async fn find_hooks(context: StageContext<'_>) -> Result<Hooks, StageRunError> {
-    let said = context.product.hooks_path().await.map_err(StageRunError::failed)?;
-    let hooks = match said {
+    let configured = context.product.hooks_path().await.map_err(StageRunError::failed)?;
+    let hooks = match configured {
         Some(path) if !path.starts_with(['/', '~']) => {
             return Ok(Hooks::Tracked(format!("/workspace/{path}")));
         }
@@ -190,7 +190,7 @@ async fn find_hooks(context: StageContext<'_>) -> Result<Hooks, StageRunError> {
     Ok(if has_hook(&hooks) { Hooks::Folder(hooks) } else { Hooks::None })
 }
 
-/// Samples are no hooks, and a folder without any need not be shown to the box.
+/// Reports whether a folder has a hook of a commit; samples do not count.
 fn has_hook(folder: &std::path::Path) -> bool {
     ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"]
         .iter()

@@ -1,16 +1,13 @@
-//! The three things of a cycle that run code of others, each in a sealed box of its own. Everything around them, what
-//! goes in and how the outcome is judged, is done by the flow.
+//! Stages that run foreign code, each in a sealed box of its own: agents and tests. The flow prepares their input and
+//! judges their output.
 //!
-//! Agents and tests work on copies. What an agent made comes out as commits in a repository of the host's; nothing of the
-//! person's is touched here.
+//! Agents and tests work on copies. An agent's commits are imported into a repository of the host; no file of the user
+//! changes here.
 
+mod agent;
+mod cleanup;
 mod collect;
-mod draft;
-mod implement;
-mod leftover;
-mod mission;
 mod resolve_agent;
-mod review;
 mod runner;
 mod session;
 mod test_box;
@@ -26,23 +23,23 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::verdict::Ended;
 
-pub(crate) use leftover::{WorkLocation, has_copy, remove_copy, stop_boxes};
+pub(crate) use cleanup::{WorkLocation, has_copy, remove_copy, stop_boxes};
 pub(crate) use runner::StageRunner;
 
 use crate::disk::workstream::Workstream;
 use crate::rules::plan::MicroCommit;
 use crate::rules::profile::Profile;
 
-/// What every order says about where it belongs.
+/// The workstream, run and log that a stage belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct StageContext<'a> {
     pub(crate) workstream: &'a Workstream,
     pub(crate) profile: &'a Profile,
     pub(crate) product: &'a WorktreeRepo,
-    /// The run's directory: logs and boxes go there.
+    /// The run's directory, for logs and boxes.
     pub(crate) run_dir: &'a Path,
     pub(crate) cancel: &'a Cancel,
-    /// Where every command is written down.
+    /// Log of every command.
     pub(crate) log: &'a GitLog,
 }
 
@@ -53,9 +50,9 @@ pub(crate) struct ImplementRequest<'a> {
     pub(crate) commit: &'a MicroCommit,
     /// The text of its block in the plan.
     pub(crate) block: &'a str,
-    /// What the worktree is at.
+    /// The commit of the worktree.
     pub(crate) head: &'a Sha,
-    /// What went wrong before and what people answered, for the prompt.
+    /// Earlier failures and answers, for the prompt.
     pub(crate) history: &'a [String],
 }
 
@@ -65,7 +62,7 @@ pub(crate) struct ReviewRequest<'a> {
     pub(crate) context: StageContext<'a>,
     pub(crate) commit: &'a MicroCommit,
     pub(crate) block: &'a str,
-    /// What the diff leads to.
+    /// The commit that the diff leads to.
     pub(crate) head: &'a Sha,
     /// The diff: untrusted text, handed over as a file.
     pub(crate) patch: &'a str,
@@ -82,48 +79,41 @@ pub(crate) struct SuiteRequest<'a> {
     pub(crate) name: &'a str,
     pub(crate) argv: &'a [String],
     pub(crate) timeout: Duration,
-    /// Where its output goes.
+    /// The file for its output.
     pub(crate) log: &'a Path,
-    /// What the suite leaves, from the workspace, and where fresh files of it are copied to.
+    /// The folder of its artifacts in the workspace, and the folder that they are copied to.
     pub(crate) left: &'a str,
     pub(crate) results: &'a Path,
-    /// Stands before every byte that is kept.
+    /// Redacts every byte that is kept.
     pub(crate) redactor: &'a Redactor,
 }
 
-/// What an agent left.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AgentAnswer {
-    /// Its last words: where the answer is looked for.
-    pub(crate) text: String,
-}
-
-/// What an agent made.
+/// Work of an agent, collected from its workspace.
 #[derive(Debug, Clone)]
 pub(crate) enum CollectedWork {
-    /// The branch stands where it stood.
+    /// The branch did not move.
     Nothing,
-    /// Commits, in a repository of the host's.
+    /// Commits, imported into a repository of the host.
     Commits { repo: SealedRepo, name: RefName, tip: Sha },
-    /// Something that is not taken.
+    /// Work that is refused, with the reason.
     Refused(String),
 }
 
-/// How a suite ended.
+/// Exit of a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SuiteExit {
-    /// 124 when the clock ended it.
+    /// 124 when it ran out of time.
     pub(crate) exit_code: i32,
     pub(crate) duration: Duration,
 }
 
-/// Why a stage could not be run, or did not come to its end.
+/// Reason why a stage did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StageRunError {
-    /// A person or the system told us to stop.
+    /// The run was cancelled.
     #[error("stopped: {0}")]
     Stopped(String),
-    /// The profile asks for what this machine does not have.
+    /// The profile is wrong, or asks for something that this machine lacks.
     #[error("{0}")]
     Config(String),
     /// The agent or its box failed.
@@ -137,17 +127,17 @@ impl StageRunError {
         Self::Failed(model::error_chain(&error))
     }
 
-    /// The same for what the profile says.
+    /// A fault of the profile with its whole chain of causes.
     fn config(error: impl std::error::Error + 'static) -> Self {
         Self::Config(model::error_chain(&error))
     }
 }
 
-/// The signal by which a box is ended.
+/// The signal that ends a box.
 const KILL: i32 = 9;
 
 impl StageContext<'_> {
-    /// Writes down what was run in a box.
+    /// Logs a command that ran in a box.
     pub(super) fn record(&self, argv: &[String], record: &ExitRecord, printed: &[u8]) {
         let exit = match &record.ended {
             Ended::Exited { code } => CommandExit::Exited(*code),
@@ -170,7 +160,7 @@ impl StageContext<'_> {
         });
     }
 
-    /// Nothing is started for somebody who wants to stop.
+    /// Refuses to start anything after a cancellation.
     fn refuse_stopped(&self) -> Result<(), StageRunError> {
         match self.cancel.reason() {
             Some(reason) => Err(StageRunError::Stopped(reason.to_string())),

@@ -1,4 +1,4 @@
-//! From the profile's words to an agent that can be started. What is wrong with them is found before anything runs.
+//! Resolves the agents of the profile, so that mistakes are found before anything runs.
 
 use agent::{ModelUse, Provider, RequiredSetting};
 use egress::model_route::Caps;
@@ -13,11 +13,11 @@ use super::runner::StageRunner;
 use crate::rules::agent_choice::{AgentChoice, KeyChoice};
 use crate::rules::profile::Profile;
 
-/// Seconds without a sign of life, where the profile says nothing.
+/// Default limit on seconds without output or traffic.
 const SILENCE_SECS: u64 = 600;
 
 impl StageRunner {
-    /// Hires whom the profile chose.
+    /// Resolves the agent of a stage.
     pub(crate) async fn resolve_agent(
         &self,
         profile: &Profile,
@@ -63,14 +63,14 @@ impl StageRunner {
     }
 }
 
-/// An agent without a model has no way out unless the profile opens one.
+/// Egress policy of an agent. An agent without a model has no egress unless the profile allows it.
 fn agent_policy(
     provider: Provider,
     profile: &Profile,
 ) -> Result<Option<EgressPolicy>, StageRunError> {
     let egress = match profile.agent_egress.as_str() {
         "none" | "model-only" if provider.model_use() == ModelUse::Never => return Ok(None),
-        // The model's route is no way out: it leads to the model and nowhere else.
+        // The model route stays: it reaches the model and nothing else.
         "none" => EgressProfile::ModelOnly,
         other => other.parse().map_err(StageRunError::config)?,
     };
@@ -86,7 +86,7 @@ fn agent_policy(
     Ok(Some(policy.map_err(StageRunError::config)?))
 }
 
-/// What tests may reach; nothing if nothing is said. A test has no model.
+/// Egress policy of tests, which have no model.
 pub(super) fn test_policy(profile: &Profile) -> Result<Option<EgressPolicy>, StageRunError> {
     match profile.test_egress.as_str() {
         "none" | "model-only" => Ok(None),
@@ -94,7 +94,7 @@ pub(super) fn test_policy(profile: &Profile) -> Result<Option<EgressPolicy>, Sta
     }
 }
 
-/// Says where the profile can be mended.
+/// Adds the key of the profile that fixes the error.
 fn with_remedy(error: ResolveAgentError) -> StageRunError {
     use engine::agent_plan::choice::NoModel;
     let remedy = match &error {

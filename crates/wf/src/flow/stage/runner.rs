@@ -1,4 +1,4 @@
-//! Where boxes come from: which backend, which programs, which folders.
+//! The stage runner: chooses the backend and lays out boxes and workspaces.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,26 +25,26 @@ use crate::ui::Ui;
 
 /// The agent's copy of the branch, in the run's directory.
 pub(super) const WORKSPACE: &str = "workspace";
-/// The copy that tests run in; suites of one run share it, as they would share a checkout.
+/// The copy that tests run in; the suites of one run share it.
 pub(super) const TEST_WORKSPACE: &str = "test-workspace";
-/// The copy that a reviewer looks at.
+/// The copy of read-only agents.
 pub(super) const REVIEW_WORKSPACE: &str = "review-workspace";
-/// The host's own repository, into which an agent's commits are brought.
+/// The host's repository, into which an agent's commits are imported.
 pub(super) const IMPORT_REPO: &str = "repo.git";
-/// What boxes without an agent's memory have for a home.
+/// The home directory of boxes without an agent's memory.
 pub(super) const BOX_STATE: &str = "box-state";
 
-/// Runs code of others in boxes.
+/// Runs the stages of a project that need boxes.
 #[derive(Debug)]
 pub(crate) struct StageRunner {
     pub(super) dirs: ProjectDirs,
     pub(super) ui: Ui,
-    /// Values that no log may hold.
+    /// Values to redact from every log.
     pub(super) secrets: Vec<Secret>,
-    /// Where agents are installed.
+    /// Directory of installed agents.
     pub(super) agents: PathBuf,
     backend: OnceCell<ChosenBackend>,
-    /// What deserves a word in the run's record.
+    /// Notes for the run's record.
     notes: Mutex<Vec<String>>,
 }
 
@@ -55,7 +55,7 @@ struct ChosenBackend {
     reason: String,
 }
 
-/// One box that is wanted.
+/// Options of one box.
 #[derive(Debug)]
 pub(super) struct BoxOptions<'a> {
     pub(super) name: &'a str,
@@ -66,7 +66,6 @@ pub(super) struct BoxOptions<'a> {
 }
 
 impl StageRunner {
-    /// The workshop of a project.
     pub(crate) fn new(dirs: &ProjectDirs, ui: &Ui) -> Result<Self, Failure> {
         let user_dirs = Dirs::from_env().or_exit(WfExit::Config)?;
         Ok(Self {
@@ -79,17 +78,17 @@ impl StageRunner {
         })
     }
 
-    /// Keeps a word for the run's record.
+    /// Adds a note to the run's record.
     pub(super) fn note(&self, message: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(message);
     }
 
-    /// What was noted since the last time.
+    /// Takes the notes since the last call.
     pub(crate) fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Where a box stands.
+    /// Layout of a box in the run's directory.
     pub(super) async fn box_layout(
         &self,
         context: StageContext<'_>,
@@ -110,7 +109,7 @@ impl StageRunner {
         })
     }
 
-    /// What starts boxes; `more` are further values that no log may hold.
+    /// Launcher of boxes; `more` are further values to redact.
     pub(super) async fn launcher(
         &self,
         context: StageContext<'_>,
@@ -122,7 +121,7 @@ impl StageRunner {
         Launcher::of_this_program(backend, secrets).map_err(StageRunError::failed)
     }
 
-    /// Where boxes come from, and why from there.
+    /// Describes the chosen backend and the reason for the choice.
     pub(crate) async fn describe_backend(
         &self,
         profile: &Profile,
@@ -144,7 +143,7 @@ impl StageRunner {
         self.backend.get_or_try_init(|| look).await.cloned()
     }
 
-    /// Makes a copy of a commit of the product, on the workstream's branch, with nothing else of the person's in it.
+    /// Makes a copy of a commit on the workstream's branch, without anything else of the user's repository.
     pub(super) async fn checkout(
         &self,
         context: StageContext<'_>,
@@ -174,10 +173,13 @@ impl StageRunner {
         for submodule in &notes.submodules {
             self.note(format!("the submodule {submodule} is an empty folder in the box"));
         }
+        if notes.lfs_pointers {
+            self.note("large files (LFS) are pointers in the box".to_owned());
+        }
         Ok(path)
     }
 
-    /// A home for a box that has no memory.
+    /// The home directory of a box without an agent's memory.
     pub(super) fn blank_state(&self, context: StageContext<'_>) -> Result<PathBuf, StageRunError> {
         let path = context.run_dir.join(BOX_STATE);
         make_harness_state(&path, BoxUser::of_caller()).map_err(StageRunError::failed)?;
@@ -185,10 +187,10 @@ impl StageRunner {
     }
 }
 
-/// The longest name that a box's run can have, less some room.
+/// Limit on the run's name in a box.
 const RUN_MAX: usize = 120;
 
-/// The name of a run as boxes know it. A run's own name may be longer than that, and its project may have two dots.
+/// The run's name for its boxes. Its own name may be longer, and the project's name may contain two dots.
 pub(super) fn box_run(run_dir: &Path) -> Result<RunId, StageRunError> {
     let name = run_dir.file_name().unwrap_or_default().to_string_lossy().replace("..", "__");
     let short: String = name.chars().take(RUN_MAX).collect();

@@ -1,4 +1,4 @@
-//! The memory of a workstream's agent: its own files and its conversation, kept from run to run.
+//! Memory of a workstream's agent: its home directory and its session, kept across runs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,25 +10,24 @@ use super::StageRunError;
 use crate::disk::{make_dir, read_optional};
 use crate::rules::schema::render_json;
 
-/// The memory of one agent of a workstream.
+/// Memory of one agent.
 #[derive(Debug)]
 pub(super) struct AgentMemory {
     dir: PathBuf,
     session: Option<SavedSession>,
 }
 
-/// A conversation that can be gone on with.
+/// A session that can be resumed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct SavedSession {
     id: String,
-    /// What it has used so far, from agents that count it in this way.
+    /// Usage so far, for agents that report it per session.
     #[serde(default)]
     usage: Usage,
 }
 
 impl AgentMemory {
-    /// The memory of this provider in this workstream; an empty one if there was none. A session file that cannot be read
-    /// is an agent that remembers nothing.
+    /// Opens the memory of a provider in a workstream. An unreadable session file counts as no session.
     pub(super) fn open(agents_dir: &Path, provider: Provider) -> Result<Self, StageRunError> {
         let dir = agents_dir.join(provider.name());
         make_dir(&dir).map_err(StageRunError::failed)?;
@@ -40,7 +39,7 @@ impl AgentMemory {
         Ok(Self { session: session.filter(|_| provider.can_resume()), ..memory })
     }
 
-    /// The agent's own files.
+    /// The agent's home directory.
     pub(super) fn state(&self) -> PathBuf {
         self.dir.join("state")
     }
@@ -49,12 +48,12 @@ impl AgentMemory {
         self.dir.join("session.json")
     }
 
-    /// Whether there is a conversation to go on with.
+    /// Reports whether there is a session to resume.
     pub(super) fn is_known(&self) -> bool {
         self.session.is_some()
     }
 
-    /// How the next mission begins.
+    /// The session of the next run.
     pub(super) fn next_session(&self) -> SessionRequest {
         match &self.session {
             Some(session) => SessionRequest::Resume(session.id.clone()),
@@ -62,17 +61,17 @@ impl AgentMemory {
         }
     }
 
-    /// What the conversation used before.
+    /// Usage of the session so far.
     pub(super) fn used(&self) -> Usage {
         self.session.as_ref().map(|session| session.usage).unwrap_or_default()
     }
 
-    /// The conversation is lost; the next one begins anew.
+    /// Drops the session; the next run starts a new one.
     pub(super) fn forget(&mut self) {
         self.session = None;
     }
 
-    /// Keeps the conversation for the next run.
+    /// Saves the session for the next run.
     pub(super) fn keep(&self, report: &AgentReport) -> Result<(), StageRunError> {
         let Some(id) = &report.session_id else { return Ok(()) };
         let session =

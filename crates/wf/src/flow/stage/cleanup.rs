@@ -1,4 +1,4 @@
-//! What a run leaves behind: boxes that outlived it are ended, and copies that hold nothing of their own are removed.
+//! Cleanup after a run: ends boxes that outlived it, and removes copies that hold no work.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::runner::{
 };
 use crate::disk::{DiskError, names_in};
 
-/// What holds an agent's work until it is on the branch.
+/// Folders that hold an agent's work until it is on the branch.
 const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 
-/// Ends every box of a run that is still at work, and waits for it. A box whose shim died has died with it.
+/// Ends every active box of a run and waits for it. Returns how many were active.
 pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageRunError> {
     let boxes = run_dir.join("boxes");
     let mut stopped = 0;
@@ -29,20 +29,20 @@ pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageRunError> {
     Ok(stopped)
 }
 
-/// Whether the agent's work has reached the branch.
+/// Location of the agent's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkLocation {
     OnBranch,
-    /// It may exist nowhere else.
+    /// The workspace may be its only place.
     Unknown,
 }
 
-/// Whether a run still has the copy in which its agent worked, or what was brought out of it.
+/// Reports whether a run still has the agent's copy or the import repository.
 pub(crate) fn has_copy(run_dir: &Path) -> bool {
     AGENTS_OWN.iter().any(|folder| run_dir.join(folder).exists())
 }
 
-/// Removes the copy in which the agent of a run worked, and what was brought out of it.
+/// Removes the agent's copy and the import repository of a run.
 pub(crate) fn remove_copy(run_dir: &Path) -> Result<(), DiskError> {
     for folder in AGENTS_OWN {
         remove_tree_safely(&run_dir.join(folder))?;
@@ -51,7 +51,8 @@ pub(crate) fn remove_copy(run_dir: &Path) -> Result<(), DiskError> {
 }
 
 impl StageRunner {
-    /// Removes the copies of a run, and from its boxes what every box has. The agent's own is kept unless all of its work is on the branch.
+    /// Removes the copies of a run and the programs in its box folders. The agent's copy is kept unless its work is on the
+    /// branch.
     pub(crate) fn tidy(&self, run_dir: &Path, fate: WorkLocation) {
         let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
         if fate == WorkLocation::OnBranch {
@@ -60,7 +61,7 @@ impl StageRunner {
         for folder in folders {
             let path = run_dir.join(folder);
             if path.exists() {
-                // A folder that stays takes space and spoils nothing.
+                // Ignored: a leftover folder only takes space.
                 remove_tree_safely(&path).ok();
             }
         }
