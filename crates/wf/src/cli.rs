@@ -28,7 +28,7 @@ use crate::exit::Outcome;
 pub(crate) struct WfCli {
     #[command(subcommand)]
     command: WfCommand,
-    /// The project [default: AOS_PROJECT, or the one you stand in, or the only one]
+    /// The project [default: AOS_PROJECT, or that of the current directory, or the only one]
     #[arg(long, global = true, value_name = "NAME", add = ArgValueCandidates::new(commands::complete::project_names))]
     project: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct WfCli {
 /// A workstream, or the current one.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Which {
-    /// The workstream [default: the one whose worktree you stand in, or that of `wf use`]
+    /// The workstream [default: that of the current worktree, or of `wf use`]
     #[arg(value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
     pub(crate) id: Option<String>,
 }
@@ -63,7 +63,7 @@ enum WfCommand {
     /// List active workstreams
     List,
     New(new::NewArgs),
-    /// Show a workstream: fields, plan, what it waits for, its last run
+    /// Show a workstream: fields, plan, blockers, last run
     Status(Which),
     Use(switch::UseArgs),
     Refresh(refresh::RefreshArgs),
@@ -78,10 +78,10 @@ enum WfCommand {
     Merge(merge::MergeArgs),
     Close(close::CloseArgs),
     Delete(delete::DeleteArgs),
-    /// Questions that need you
+    /// Show, answer and ask questions
     #[command(subcommand)]
     Clarify(clarify::ClarifyCommand),
-    /// Acceptance tests that need you
+    /// Show and judge acceptance tests
     #[command(subcommand)]
     Uat(uat::UatCommand),
     /// Documentation of a worktree
@@ -93,7 +93,7 @@ enum WfCommand {
     /// Show what a run changed
     Diff(RunArg),
     Prune(prune::PruneCopiesArgs),
-    /// Watch all workstreams, answer, approve and reject on one screen
+    /// Watch all workstreams; answer, approve and reject on one screen
     Watch,
     /// Show what this machine offers and whether the project is in order
     Doctor,

@@ -82,12 +82,7 @@ impl OperationLog {
     }
 
     fn of(run: &RunDir, redactor: Arc<Redactor>, tail: Tail) -> Self {
-        Self {
-            run: Some(run.clone()),
-            path: run.operations(),
-            redactor,
-            tail: Mutex::new(tail),
-        }
+        Self { run: Some(run.clone()), path: run.operations(), redactor, tail: Mutex::new(tail) }
     }
 
     /// Appends a line and waits until it is on disk. Returns the chain's new end.

@@ -28,12 +28,12 @@ use crate::rules::suggest::hint;
 /// Questions that wait for a person.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClarifyCommand {
-    /// List questions that wait
+    /// List pending questions
     List {
         /// Only those of this workstream
         #[arg(long, short, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
         workstream: Option<String>,
-        /// Also those that were answered
+        /// Include answered ones
         #[arg(long)]
         all: bool,
     },
@@ -56,7 +56,7 @@ pub(crate) enum ClarifyCommand {
         /// An answer to choose from (repeatable)
         #[arg(long = "option", value_name = "WORDS")]
         options: Vec<String>,
-        /// How pressing it is
+        /// Urgency of the question
         #[arg(long, value_enum, default_value_t)]
         urgency: Urgency,
     },
@@ -120,7 +120,7 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
         return Ok(WfExit::Success);
     }
     if entries.is_empty() {
-        app.ui.line("No questions wait.");
+        app.ui.line("No pending questions.");
         return Ok(WfExit::Success);
     }
     let rows: Vec<Vec<String>> = entries
@@ -209,7 +209,7 @@ async fn ask(
     let _lock = dirs.lock_global("ask").await?;
     let question = question::ask(&dirs, &workstream, question, host::clock::now())?;
     let status = update_status(&mut workstream)?;
-    app.ui.line(&format!("Asked {} of {}, which is {status}", question.id, workstream.meta.id));
+    app.ui.line(&format!("Asked {}; {} is {status}", question.id, workstream.meta.id));
     app.ui.document(&question);
     Ok(WfExit::Success)
 }

@@ -6,14 +6,14 @@ use serde_json::json;
 use shell::doctor::{Finding, FindingState};
 
 use super::App;
-use crate::disk::effect_log::{EffectLog, UnfinishedEffect};
+use crate::disk::effect_log::{ProjectEffects, UnfinishedEffect};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workflow::Workflow;
 use crate::exit::{Failure, Outcome};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::StageRunner;
 
-/// Looks around and tells; status 2 if something must be put right first.
+/// Prints the findings; status 2 if one of them must be fixed first.
 pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
     let mut findings = observe_machine().await;
     match app.dirs() {
@@ -84,8 +84,8 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
 
 /// Effects that a command intended and did not finish.
 fn observe_effects(dirs: &ProjectDirs) -> Finding {
-    let unfinished = EffectLog::of(dirs)
-        .and_then(|effects| effects.unfinished().map_err(Failure::from));
+    let unfinished =
+        ProjectEffects::of(dirs).and_then(|effects| effects.unfinished().map_err(Failure::from));
     match unfinished {
         Ok(open) if open.is_empty() => Finding::good("effects", "all finished"),
         Ok(open) => {

@@ -34,7 +34,7 @@ pub(crate) struct InterviewArgs {
     /// The project's name [default: that of the repository's folder]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The product repository [default: the one you stand in]
+    /// The product repository [default: that of the current directory]
     #[arg(long, value_name = "DIR")]
     repo_path: Option<PathBuf>,
     /// Where worktrees, runs and locks go [default: <repository>.ops]

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::effect_log::EffectLog;
+use crate::disk::effect_log::ProjectEffects;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::WfRunDir;
 use crate::disk::secrets::load_secrets;
@@ -69,8 +69,7 @@ async fn merge_here(
     publish: Publish,
 ) -> Outcome {
     let _lock = dirs.lock_global(&format!("merge {}", workstream.meta.id)).await?;
-    let merged =
-        merge_local(&EffectLog::of(dirs)?, product, &mut workstream, publish).await?;
+    let merged = merge_local(&ProjectEffects::of(dirs)?, product, &mut workstream, publish).await?;
     dirs.write_active()?;
     let meta = &workstream.meta;
     let how = if merged.is_fast_forward { "fast-forward" } else { "merge commit" };
@@ -101,7 +100,7 @@ async fn merge_there(
         PullAction::Publish => {
             check_ready(dirs, product, &workstream).await?;
             test_gate(app, dirs, product, &workstream, profile).await?;
-            let effects = EffectLog::of(dirs)?;
+            let effects = ProjectEffects::of(dirs)?;
             let (pull, tip) = publish(forge, product, &workstream, &effects).await?;
             let _lock = dirs.lock_global(&format!("merge {id}")).await?;
             remember(&mut workstream, &pull, &tip)?;

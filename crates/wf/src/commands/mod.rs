@@ -39,7 +39,7 @@ use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 use shell::Ui;
 
-/// What every command has: somebody to talk to, and where it was started.
+/// Context of a command: its output and its directory.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) ui: Ui,
@@ -54,15 +54,15 @@ impl App {
         Ok(Self { ui, here, project })
     }
 
-    /// The same, for commands that must not say anything: their outcome says enough.
+    /// A copy without output, for commands that run behind a full-screen view.
     pub(crate) fn silent(&self) -> Self {
         Self { ui: self.ui.silent(), here: self.here.clone(), project: self.project.clone() }
     }
 
-    /// The project that is meant.
+    /// Opens the project of the command.
     pub(crate) fn dirs(&self) -> Result<ProjectDirs, Failure> {
         let dirs = ProjectDirs::resolve(self.project.as_deref(), &self.here)?;
-        // Whoever needs a secret says why it cannot be read; the others have nothing to hide then.
+        // A command that needs a secret reports why it cannot be read; other commands have nothing to redact then.
         shell::terminal::hide(load_secrets(&dirs).unwrap_or_default());
         for warning in &dirs.warnings {
             self.ui.warn(warning);
@@ -70,7 +70,7 @@ impl App {
         Ok(dirs)
     }
 
-    /// The workstream that is meant: by name, by place, or by `wf use`.
+    /// Finds the workstream of the command: by name, by the current directory, or by `wf use`.
     pub(crate) fn workstream(
         &self,
         dirs: &ProjectDirs,
@@ -80,13 +80,13 @@ impl App {
             which.id.clone().or_else(|| self.workstream_here(dirs)).or_else(|| dirs.current());
         let typed = typed.ok_or_else(|| {
             Failure::usage(
-                "which workstream? Name it, stand in its worktree, or choose one: wf use ID",
+                "which workstream? Name it, run the command in its worktree, or choose one: wf use ID",
             )
         })?;
         let workstream = dirs.find_workstream(&typed)?;
         for key in workstream.unknown_keys() {
             self.ui
-                .warn(&format!("{}/meta.env: {key} means nothing here", workstream.dir.display()));
+                .warn(&format!("{}/meta.env: unknown key {key}", workstream.dir.display()));
         }
         Ok(workstream)
     }
@@ -97,7 +97,7 @@ impl App {
         id.as_os_str().to_str().map(str::to_owned)
     }
 
-    /// The run that is meant: by name, or the last one of a workstream.
+    /// Finds the run of the command: by name, or the last one of a workstream.
     pub(crate) fn run_dir(&self, dirs: &ProjectDirs, arg: &RunArg) -> Result<PathBuf, Failure> {
         if let Some(typed) = &arg.run {
             return Ok(find_run(&dirs.runs_dir(), typed)?);
@@ -117,7 +117,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     shell::runtime::block_on(work)
 }
 
-/// Who is asking, for records: the git identity's words would need git, and the login name says enough.
+/// Login name of the user, for records. The git identity would need git.
 pub(crate) fn person() -> String {
     let name = ["USER", "LOGNAME"].iter().find_map(|name| host::env::var(name));
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid {}", host::env::uid()))

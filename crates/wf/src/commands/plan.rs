@@ -30,7 +30,7 @@ use crate::rules::run_id::{RunTopic, run_stem};
 const DRAFT: &str = "plan.draft.md";
 const DRAFT_BASE: &str = "plan.draft.base.md";
 
-/// Let an agent draft micro-commits for a story, look at them, accept them
+/// Draft micro-commits for a story with an agent, review and accept them
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
         draft(app, &dirs, &workstream, &story).await?;
     }
     let Some(mut text) = load_text(&workstream, DRAFT)? else {
-        return Err(Failure::usage("there is no draft; have one made: wf plan --from STORY"));
+        return Err(Failure::usage("there is no draft; create one: wf plan --from STORY"));
     };
     if args.edit {
         open_editor(&editor()?, &workstream.dir.join(DRAFT)).await?;
@@ -93,7 +93,7 @@ fn read_story(app: &App, from: &str) -> Result<String, Failure> {
         from.to_owned()
     };
     if story.trim().is_empty() {
-        return Err(Failure::usage("the story is empty; give some message or a file"));
+        return Err(Failure::usage("the story is empty; give some text or a file"));
     }
     Ok(story)
 }
@@ -166,7 +166,7 @@ fn load_text(workstream: &Workstream, name: &str) -> Result<Option<String>, Fail
 fn accept(app: &App, workstream: &Workstream, plan: &str, text: &str) -> Outcome {
     if load_text(workstream, DRAFT_BASE)?.as_deref() != Some(plan) {
         return Err(Failure::usage(
-            "plan.md was changed since the draft was made; have another one made: wf plan --from STORY",
+            "plan.md was changed since the draft was made; create a new one: wf plan --from STORY",
         ));
     }
     parse_plan(text).map_err(|error| DiskError::invalid(&workstream.dir.join(DRAFT), error))?;

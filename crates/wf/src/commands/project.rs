@@ -34,7 +34,7 @@ pub(crate) enum ProjectCommand {
     List,
     /// Show a project and its profile
     Show {
-        /// The project [default: the one that is meant]
+        /// The project [default: the current one]
         #[arg(add = ArgValueCandidates::new(project_names))]
         name: Option<String>,
     },

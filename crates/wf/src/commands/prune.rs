@@ -37,7 +37,7 @@ pub(crate) async fn cmd_prune(app: &App, args: &PruneCopiesArgs) -> Outcome {
                 "Removed the copy of"
             }
             (CopyVerdict::Superseded, false) => "Would remove the copy of",
-            (CopyVerdict::OnlyCopy | CopyVerdict::InUse, _) => "Keeps the copy of",
+            (CopyVerdict::OnlyCopy | CopyVerdict::InUse, _) => "Kept the copy of",
         };
         app.ui.line(&format!("{word} {}: {}", run.name, fate.reason()));
         let removed = apply && fate == CopyVerdict::Superseded;

@@ -6,7 +6,7 @@ use model::id::WorkstreamId;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::effect_log::EffectLog;
+use crate::disk::effect_log::ProjectEffects;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::notify::notify;
@@ -62,7 +62,7 @@ async fn notify_person(app: &App, dirs: &ProjectDirs, id: &WorkstreamId, status:
     }
     let Ok((profile, _)) = dirs.load_profile() else { return };
     let message = format!("{id}: {}", status.meaning());
-    let sent = match EffectLog::of(dirs) {
+    let sent = match ProjectEffects::of(dirs) {
         Ok(effects) => notify(&effects, &profile, Some(id), &message).await,
         Err(failure) => Err(failure),
     };

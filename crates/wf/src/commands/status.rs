@@ -83,7 +83,7 @@ fn show_json(app: &App, view: &StatusView) {
 fn show_page(app: &App, view: &StatusView) {
     let (ui, meta) = (&app.ui, &view.workstream.meta);
     ui.result("workstream", &format!("{}: {}", meta.id, meta.title));
-    let running = if view.is_running { " (a run is on)" } else { "" };
+    let running = if view.is_running { " (a run is active)" } else { "" };
     ui.result("status", &format!("{}{running}", meta.status));
     ui.result(
         "branch",

@@ -9,7 +9,7 @@ use super::App;
 use crate::commands::complete::workstream_ids;
 use crate::exit::Outcome;
 
-/// Choose the workstream that commands mean when they name none
+/// Set the default workstream of commands
 #[derive(Debug, Args)]
 pub(crate) struct UseArgs {
     /// The workstream

@@ -21,20 +21,20 @@ use crate::rules::uat::{Uat, UatStatus, render_uat};
 /// Acceptance tests that wait for a person.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UatCommand {
-    /// List acceptance tests that wait
+    /// List pending acceptance tests
     List {
         /// Only those of this workstream
         #[arg(long, short, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
         workstream: Option<String>,
-        /// Also those that have a verdict
+        /// Include those with a verdict
         #[arg(long)]
         all: bool,
     },
     /// Show an acceptance test
     Show(UatArg),
-    /// Accept
+    /// Pass an acceptance test
     Pass(UatArg),
-    /// Do not accept, and say why
+    /// Fail an acceptance test, with its issues
     Fail {
         #[command(flatten)]
         which: UatArg,
@@ -91,7 +91,7 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
         return Ok(WfExit::Success);
     }
     if entries.is_empty() {
-        app.ui.line("No acceptance tests wait.");
+        app.ui.line("No pending acceptance tests.");
         return Ok(WfExit::Success);
     }
     let rows: Vec<Vec<String>> = entries

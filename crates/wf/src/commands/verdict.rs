@@ -29,11 +29,11 @@ pub(crate) async fn cmd_approve(app: &App, which: &Which) -> Outcome {
     let id = &workstream.meta.id;
     app.ui.line(&format!("Approved {commit}"));
     app.ui.document(&json!({"workstream": id, "approved": commit, "sha": sha}));
-    app.ui.status(&format!("Go on: wf run {id} --loop"));
+    app.ui.status(&format!("Continue: wf run {id} --loop"));
     Ok(WfExit::Success)
 }
 
-/// Send the last micro-commit back to the agent, and say why
+/// Reject the last micro-commit, with a reason for the agent
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) async fn cmd_reject(app: &App, args: &RejectArgs) -> Outcome {
 /// branch.
 pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     if words.trim().is_empty() {
-        return Err(Failure::usage("say why, so that the agent can do better: -m WORDS"));
+        return Err(Failure::usage("give a reason for the agent: -m REASON"));
     }
     let dirs = app.dirs()?;
     let mut workstream = app.workstream(&dirs, which)?;
@@ -81,7 +81,7 @@ pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     let id = &workstream.meta.id;
     app.ui.line(&format!("Rejected {commit}"));
     app.ui.document(&json!({"workstream": id, "rejected": commit}));
-    app.ui.status(&format!("Have it done again: wf run {id}"));
+    app.ui.status(&format!("Repeat it: wf run {id}"));
     Ok(WfExit::Success)
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct UnfinishedEffect {
 
 /// The operation log of a project.
 #[derive(Debug, Clone)]
-pub(crate) struct EffectLog {
+pub(crate) struct ProjectEffects {
     path: PathBuf,
     seed: String,
     redactor: Arc<Redactor>,
@@ -71,7 +71,7 @@ impl ChainLine for EffectLine {
     }
 }
 
-impl EffectLog {
+impl ProjectEffects {
     pub(crate) fn of(dirs: &ProjectDirs) -> Result<Self, Failure> {
         make_dir(&dirs.state_dir())?;
         let project = &dirs.project.name;
@@ -92,8 +92,7 @@ impl EffectLog {
         host::failpoint::hit(&format!("wf-{}-intended", effect.op));
         let done = act.await;
         host::failpoint::hit(&format!("wf-{}-happened", effect.op));
-        let outcome =
-            if done.is_ok() { OperationOutcome::Done } else { OperationOutcome::Failed };
+        let outcome = if done.is_ok() { OperationOutcome::Done } else { OperationOutcome::Failed };
         self.append(effect, outcome)?;
         done
     }

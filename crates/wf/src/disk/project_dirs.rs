@@ -123,7 +123,7 @@ impl ProjectDirs {
         let known: Vec<&str> = KNOWN.into_iter().chain(agent_choice::keys()).collect();
         let unknown = file.unknown(&known);
         let warnings =
-            unknown.iter().map(|key| format!("{}: {key} means nothing here", path.display()));
+            unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
         Ok((profile, warnings.collect()))
     }
 

@@ -100,7 +100,7 @@ impl Workflow {
             parse_project(&file, name).map_err(|error| DiskError::invalid(&path, error))?;
         let unknown = unknown_keys(&file);
         let warnings =
-            unknown.iter().map(|key| format!("{}: {key} means nothing here", path.display()));
+            unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
         Ok((project, warnings.collect()))
     }
 }

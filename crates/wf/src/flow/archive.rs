@@ -8,7 +8,7 @@ use model::exit::WfExit;
 use model::id::{RemoteName, Sha, WorkstreamId};
 
 use super::product::is_below;
-use crate::disk::effect_log::{Effect, EffectLog};
+use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::implemented::ImplementedFile;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::{Durability, Workstream};
@@ -178,7 +178,7 @@ pub(crate) async fn delete(
     let _lock = dirs.lock_global(&format!("delete {}", meta.id)).await?;
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     remove_worktree(dirs, product, workstream).await?;
-    let effects = EffectLog::of(dirs)?;
+    let effects = ProjectEffects::of(dirs)?;
     let target = meta.branch.as_str();
     let effect = Effect { op: "branch.delete", target, workstream: Some(&meta.id) };
     if let Some(tip) = &tip {
@@ -195,7 +195,7 @@ pub(crate) async fn delete(
 }
 
 async fn delete_remote(
-    effects: &EffectLog,
+    effects: &ProjectEffects,
     product: &WorktreeRepo,
     workstream: &Workstream,
     state: RemoteBranchState,

@@ -138,7 +138,9 @@ mod tests {
         copy.run().unwrap();
         let mut names = Vec::new();
         for name in ["a", "deep/b", "link", "folder/passwd"] {
-            names.extend(fs::read_to_string(to.join(name)).ok().map(|text| format!("{name}: {text}")));
+            names.extend(
+                fs::read_to_string(to.join(name)).ok().map(|text| format!("{name}: {text}")),
+            );
         }
         names
     }

@@ -11,7 +11,7 @@ use model::exit::WfExit;
 use model::id::{RemoteName, Sha};
 
 use super::product::{check_worktree, identity};
-use crate::disk::effect_log::{Effect, EffectLog};
+use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::blocking_questions;
 use crate::disk::workstream::{Durability, Workstream};
@@ -45,7 +45,7 @@ pub(crate) async fn check_ready(
 ) -> Result<(), Failure> {
     let meta = &workstream.meta;
     if meta.status != WorkstreamStatus::MergeReady {
-        let words = format!("{} is not merge-ready but {}", meta.id, meta.status);
+        let words = format!("{} is not merge-ready: its status is {}", meta.id, meta.status);
         let needs = meta.status.needs().map(|needs| format!("; {needs}")).unwrap_or_default();
         return Err(Failure::new(WfExit::Blocked, words + &needs));
     }
@@ -80,7 +80,7 @@ pub(super) async fn refuse_dirty(
 /// Merges locally. The caller holds the workstream's lock and the global one. The status changes last, so that a command
 /// that was killed before the push is finished by running it again.
 pub(crate) async fn merge_local(
-    effects: &EffectLog,
+    effects: &ProjectEffects,
     product: &WorktreeRepo,
     workstream: &mut Workstream,
     publish: Publish,
@@ -100,7 +100,9 @@ pub(crate) async fn merge_local(
     host::failpoint::hit("merge-before-move");
     let target = format!("{} with {}", meta.base_branch, meta.branch);
     let merge = Effect { op: "branch.merge", target: &target, workstream: Some(&meta.id) };
-    effects.record(merge, move_base(product, workstream, checkout.as_deref(), [&base, &commit])).await?;
+    effects
+        .record(merge, move_base(product, workstream, checkout.as_deref(), [&base, &commit]))
+        .await?;
     host::failpoint::hit("merge-after-move");
     let pushed = publish == Publish::Push;
     if pushed {

@@ -9,7 +9,7 @@ use model::escape::escape_line;
 use model::exit::WfExit;
 use model::id::WorkstreamId;
 
-use crate::disk::effect_log::{Effect, EffectLog};
+use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::exit::{Failure, OrExit};
 use crate::rules::profile::Profile;
 
@@ -19,7 +19,7 @@ const DESKTOP: &str = "notify-send";
 
 /// Sends a notification. Without NOTIFY_CMD and without a desktop there is no receiver, which is not an error.
 pub(crate) async fn notify(
-    effects: &EffectLog,
+    effects: &ProjectEffects,
     profile: &Profile,
     workstream: Option<&WorkstreamId>,
     message: &str,

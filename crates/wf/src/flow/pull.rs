@@ -11,7 +11,7 @@ use model::id::{RemoteName, Sha};
 use model::secret::Secret;
 use shell::pull::{PullRenewal, open_pull};
 
-use crate::disk::effect_log::{Effect, EffectLog};
+use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::secrets::find_secret;
 use crate::disk::workstream::{Durability, Workstream};
@@ -136,7 +136,7 @@ pub(crate) async fn publish(
     forge: &Forge,
     product: &WorktreeRepo,
     workstream: &Workstream,
-    effects: &EffectLog,
+    effects: &ProjectEffects,
 ) -> Result<(PullRequest, Sha), Failure> {
     let meta = &workstream.meta;
     let effect = |op| Effect { op, target: meta.branch.as_str(), workstream: Some(&meta.id) };

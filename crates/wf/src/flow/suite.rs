@@ -138,7 +138,8 @@ async fn run_on_host(
     });
     let mut text = output.stdout.clone();
     text.extend_from_slice(&output.stderr);
-    append_log(request.log, &suites.redactor.redact_bytes(&text)).map_err(|error| failed(&error))?;
+    append_log(request.log, &suites.redactor.redact_bytes(&text))
+        .map_err(|error| failed(&error))?;
     if let Some(reason) = output.cancelled {
         return Err(StageRunError::Stopped(reason.to_string()));
     }

@@ -53,10 +53,10 @@ pub(crate) struct AnswerOption {
 /// Urgency of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum Urgency {
-    /// Nothing goes on until it is answered
+    /// Work stops until it is answered
     #[default]
     Blocking,
-    /// CollectedWork goes on; answer soon
+    /// Work continues; answer soon
     Important,
     /// Whenever there is time
     Low,
@@ -177,7 +177,7 @@ pub(crate) fn render_clarification(question: &Clarification) -> String {
     if !question.blocks.is_empty() {
         page.push_str(&format!("- Blocks: {}\n", question.blocks.join(", ")));
     }
-    page.push_str(&format!("\n## NewQuestion\n\n{}\n", question.question));
+    page.push_str(&format!("\n## Question\n\n{}\n", question.question));
     if !question.options.is_empty() {
         page.push_str("\n## Options\n\n");
         for (at, option) in question.options.iter().enumerate() {
@@ -189,8 +189,8 @@ pub(crate) fn render_clarification(question: &Clarification) -> String {
         }
     }
     if let Some(answer) = &question.answer {
-        let by = question.answered_by.as_deref().unwrap_or("somebody");
-        let at = question.answered.as_deref().unwrap_or("some time");
+        let by = question.answered_by.as_deref().unwrap_or("a person");
+        let at = question.answered.as_deref().unwrap_or("an unknown time");
         page.push_str(&format!("\n## Answer\n\n{answer}\n\nAnswered by {by} at {at}.\n"));
     }
     page
@@ -279,7 +279,7 @@ pub(crate) mod tests {
         - Raised: 1970-01-01T00:00:00Z (implementation)
         - Blocks: COMMIT-UA-003
 
-        ## NewQuestion
+        ## Question
 
         Which method?
 

@@ -134,7 +134,7 @@ pub(crate) fn render_summary(run: &str, result: &RunResult) -> String {
         }
     }
     page.push_str(&format!(
-        "- Started: {}\n- Ended: {} ({:.1} s)\n\n## Stages\n\n| RunStage | Status | Seconds | Notes |\n|---|---|---|---|\n",
+        "- Started: {}\n- Ended: {} ({:.1} s)\n\n## Stages\n\n| Stage | Status | Seconds | Notes |\n|---|---|---|---|\n",
         result.timestamps.started, result.timestamps.ended, result.timestamps.duration_seconds
     ));
     for stage in RunStage::ALL {
@@ -222,7 +222,7 @@ mod tests {
 
         ## Stages
 
-        | RunStage | Status | Seconds | Notes |
+        | Stage | Status | Seconds | Notes |
         |---|---|---|---|
         | clarification | blocked | 0.1 | a \| b |
 

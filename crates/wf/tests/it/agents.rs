@@ -133,7 +133,7 @@ fn a_conversation_that_is_gone_is_begun_anew() {
     let session = scene.person.ops().join("agents/app.tf/codex/session.json");
     write(&session, "{\"id\": \"0198c0de-0000-7000-8000-000000000000\"}");
     let output = scene.run(0);
-    assert!(output.stderr.contains("beginning a new one"), "{}", output.snapshot());
+    assert!(output.stderr.contains("starting a new one"), "{}", output.snapshot());
     assert!(!read(&session).contains("0198c0de-0000-7000-8000-000000000000"));
 }
 

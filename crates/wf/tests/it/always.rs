@@ -28,7 +28,7 @@ fn recorded(person: &Person, args: &[(&str, &str)], status: i32) {
 /// Nobody holds the workstream.
 #[track_caller]
 fn is_free(person: &Person) {
-    assert!(!person.ok(&["status", "tf"]).contains("a run is on"));
+    assert!(!person.ok(&["status", "tf"]).contains("a run is active"));
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn unknown_keys_are_warned_about_and_kept() {
     let person = Person::with_plan(ONE);
     let path = person.workstream_dir("tf").join("meta.env");
     write(&path, &format!("# mine\n{}COLOUR=blue\n", read(&path)));
-    assert!(person.wf(&["status", "tf"]).stderr.contains("COLOUR means nothing here"));
+    assert!(person.wf(&["status", "tf"]).stderr.contains("unknown key COLOUR"));
     person.wf(&["run", "tf"]);
     let text = read(&path);
     assert!(text.starts_with("# mine\n") && text.contains("COLOUR=blue"), "{text}");

@@ -45,7 +45,7 @@ fn closing_and_merging_are_refused_while_a_run_is_on() {
     person.refused(&["close", "tf", "--force"], 3, &["locked"]);
     person.refused(&["delete", "tf", "--confirm"], 3, &["locked"]);
     person.refused(&["merge", "tf"], 3, &["locked"]);
-    assert!(person.ok(&["status", "tf"]).contains("a run is on"));
+    assert!(person.ok(&["status", "tf"]).contains("a run is active"));
     // A person may ask and answer meanwhile.
     person.ok(&["clarify", "ask", "tf", "--question", "Well?"]);
     person.ok(&["clarify", "answer", "CLQ-001", "yes"]);

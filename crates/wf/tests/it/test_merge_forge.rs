@@ -101,7 +101,12 @@ fn what_is_done_to_others_is_written_down_before() {
     assert_eq!(output.status, Some(1), "{}", output.snapshot());
     assert_eq!(
         crate::support::operations(&person),
-        ["branch.push feat/tf intended", "branch.push feat/tf done", "pull.open feat/tf intended", "pull.open feat/tf failed"]
+        [
+            "branch.push feat/tf intended",
+            "branch.push feat/tf done",
+            "pull.open feat/tf intended",
+            "pull.open feat/tf failed"
+        ]
     );
 }
 

@@ -217,7 +217,7 @@ fn supervision_pauses_and_a_rejection_reaches_the_agent() {
     assert_eq!(person.runs().len(), 1);
     person.ok(&["approve", "tf"]);
     assert_eq!(person.meta("tf", "APPROVED_SHA"), person.worktree("tf").head());
-    person.refused(&["reject", "tf", "-m", " "], 2, &["say why"]);
+    person.refused(&["reject", "tf", "-m", " "], 2, &["give a reason"]);
     person.ok(&["reject", "tf", "-m", "wrong folder"]);
     assert!(read(&person.workstream_dir("tf").join("plan.md")).contains("Done: [ ]"));
     assert_eq!(person.meta("tf", "STATUS"), "implement");
@@ -237,7 +237,7 @@ fn a_supervised_loop_waits_for_a_word_on_every_micro_commit() {
     assert!(output.stderr.contains("wf approve tf"), "{}", output.snapshot());
 
     // Nobody has said a word: nothing is made, and nothing about the workstream changes.
-    person.refused(&["run", "tf", "--loop"], 8, &["waits for your word", "wf approve tf"]);
+    person.refused(&["run", "tf", "--loop"], 8, &["waits for your approval", "wf approve tf"]);
     let blocked = result(&person.last_run());
     assert_eq!(
         (&blocked["status"], &blocked["blocked_reason"]),

@@ -79,7 +79,7 @@ fn the_diff_opens_and_a_micro_commit_is_approved_or_rejected_by_a_key() {
     terminal.shows("> tf");
 
     terminal.press(&["y"]);
-    terminal.shows("Approved; go on: wf run tf");
+    terminal.shows("Approved; continue: wf run tf");
     assert_eq!(person.meta("tf", "APPROVED_SHA"), person.worktree("tf").head());
 
     terminal.press(&["n"]);
@@ -88,7 +88,7 @@ fn the_diff_opens_and_a_micro_commit_is_approved_or_rejected_by_a_key() {
     terminal.press(&["n"]);
     terminal.shows("Why is tf rejected");
     terminal.press(&["wrong", "Space", "folder", "Enter"]);
-    terminal.shows("Rejected; have it done again: wf run tf");
+    terminal.shows("Rejected; repeat it: wf run tf");
     assert!(read(&person.workstream_dir("tf").join("plan.md")).contains("Done: [ ]"));
     assert!(read(&person.workstream_dir("tf").join("rejections.json")).contains("wrong folder"));
 }

@@ -20,7 +20,7 @@ use self::screen::{Screen, parse_key};
 use super::App;
 use super::clarify::QueueArg;
 use crate::cli::Which;
-use crate::disk::effect_log::EffectLog;
+use crate::disk::effect_log::ProjectEffects;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::board::{BoardStamp, observe_board, observe_stamp};
@@ -30,7 +30,7 @@ use crate::rules::watch::{Board, BoardAction, BoardPage, new_needs, press, rende
 /// Interval between checks of the files.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Whether the watch goes on.
+/// Whether the watch continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchStep {
     On,
@@ -134,7 +134,7 @@ impl WatchScreen {
         if needs.is_empty() {
             return;
         }
-        let (profile, effects) = match (self.dirs.load_profile(), EffectLog::of(&self.dirs)) {
+        let (profile, effects) = match (self.dirs.load_profile(), ProjectEffects::of(&self.dirs)) {
             (Ok((profile, _)), Ok(effects)) => (profile, effects),
             (Err(error), _) => return self.board.message = error_chain(&error),
             (_, Err(failure)) => return self.board.message = failure.to_string(),
@@ -156,16 +156,16 @@ impl WatchScreen {
                 let which =
                     QueueArg { id: question.to_string(), workstream: Some(workstream.to_string()) };
                 let outcome = super::clarify::answer(&self.silent, &which, Some(&words)).await;
-                outcome.map(|_| format!("Answered {question}; go on: wf run {workstream}"))
+                outcome.map(|_| format!("Answered {question}; continue: wf run {workstream}"))
             }
             BoardAction::Approve(id) => {
                 let outcome = super::verdict::cmd_approve(&self.silent, &named(&id)).await;
-                outcome.map(|_| format!("Approved; go on: wf run {id}"))
+                outcome.map(|_| format!("Approved; continue: wf run {id}"))
             }
             BoardAction::Reject { workstream, words } => {
                 let which = named(&workstream);
                 let outcome = super::verdict::reject(&self.silent, &which, &words).await;
-                outcome.map(|_| format!("Rejected; have it done again: wf run {workstream}"))
+                outcome.map(|_| format!("Rejected; repeat it: wf run {workstream}"))
             }
             BoardAction::ShowDiff(id) => self.read(id.as_str(), Paper::Diff, keys).await,
             BoardAction::ShowLog(id) => self.read(id.as_str(), Paper::Log, keys).await,

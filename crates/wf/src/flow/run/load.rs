@@ -127,7 +127,7 @@ pub(super) fn check_people(
     if is_next && is_awaiting_approval(workstream, context.profile()?.pause)? {
         let id = &context.id;
         let message = format!(
-            "the last micro-commit waits for your word: wf approve {id}, or wf reject {id} -m WORDS"
+            "the last micro-commit waits for your approval: wf approve {id}, or wf reject {id} -m REASON"
         );
         return Ok(StageOutcome::Unapproved { message });
     }

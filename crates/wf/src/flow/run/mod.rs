@@ -58,7 +58,7 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
             NextCycle::Again => {}
             NextCycle::Stop => return Ok(ending.exit),
             NextCycle::Pause => {
-                options.ui.status(&format!("Paused after this micro-commit, as HITL_MODE or SUPERVISED_MODE wants. Content? wf approve {id}, then go on: wf run {id} --loop", id = options.id));
+                options.ui.status(&format!("Paused after this micro-commit (HITL_MODE or SUPERVISED_MODE). Approve it: wf approve {id}, then continue: wf run {id} --loop", id = options.id));
                 return Ok(ending.exit);
             }
         }

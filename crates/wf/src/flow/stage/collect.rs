@@ -103,7 +103,9 @@ impl StageRunner {
         let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, hooks.inside()];
         let mut command = BoxCommand::new(box_layout, argv.map(str::to_owned).to_vec());
         command.env = commit_env(&identity(context.product).await.map_err(|failure| {
-            StageRunError::Failed(format!("the identity for the commit could not be read: {failure}"))
+            StageRunError::Failed(format!(
+                "the identity for the commit could not be read: {failure}"
+            ))
         })?);
         command.programs = hooks.mount();
         let launcher = self.launcher(context, Vec::new()).await?;
