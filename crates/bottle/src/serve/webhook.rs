@@ -60,7 +60,8 @@ async fn receive(
     let Some(subject) = read.subject else {
         return (StatusCode::ACCEPTED, "nothing to do\n").into_response();
     };
-    let Some(repo) = authenticated.iter().find(|repo| repo.is(&subject.owner, &subject.repo)) else {
+    let Some(repo) = authenticated.iter().find(|repo| repo.is(&subject.owner, &subject.repo))
+    else {
         return refuse(StatusCode::FORBIDDEN, "this secret does not belong to that repository");
     };
     let key = repo.issue(0);

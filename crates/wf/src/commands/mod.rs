@@ -85,8 +85,7 @@ impl App {
         })?;
         let workstream = dirs.find_workstream(&typed)?;
         for key in workstream.unknown_keys() {
-            self.ui
-                .warn(&format!("{}/meta.env: unknown key {key}", workstream.dir.display()));
+            self.ui.warn(&format!("{}/meta.env: unknown key {key}", workstream.dir.display()));
         }
         Ok(workstream)
     }

@@ -28,9 +28,9 @@ pub(crate) fn cmd_show(app: &App, arg: &RunArg) -> Outcome {
     }
     match read_optional(&dir.join(SUMMARY))? {
         Some(page) => app.ui.page(&String::from_utf8_lossy(&page)),
-        None => app.ui.line(
-            "The run has no summary: it is active, or its process died; wf run finishes it",
-        ),
+        None => app
+            .ui
+            .line("The run has no summary: it is active, or its process died; wf run finishes it"),
     }
     app.ui.line("");
     app.ui.result("directory", &dir.display().to_string());

@@ -122,8 +122,7 @@ impl ProjectDirs {
         let profile = parse_profile(&file).map_err(|error| DiskError::invalid(&path, error))?;
         let known: Vec<&str> = KNOWN.into_iter().chain(agent_choice::keys()).collect();
         let unknown = file.unknown(&known);
-        let warnings =
-            unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
+        let warnings = unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
         Ok((profile, warnings.collect()))
     }
 

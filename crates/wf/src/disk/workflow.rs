@@ -99,8 +99,7 @@ impl Workflow {
         let project =
             parse_project(&file, name).map_err(|error| DiskError::invalid(&path, error))?;
         let unknown = unknown_keys(&file);
-        let warnings =
-            unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
+        let warnings = unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
         Ok((project, warnings.collect()))
     }
 }
