@@ -2,7 +2,7 @@
 
 use model::exit::{BottleExit, ExitStatus};
 
-const README: &str = include_str!("../../../../README.md");
+const README: &str = include_str!("../../../../docs/bot-bottle.md");
 
 #[test]
 fn the_status_table_is_the_programs_own() {

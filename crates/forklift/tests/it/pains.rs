@@ -311,23 +311,6 @@ fn p19_looking_ahead_and_running_take_the_same_target() {
     assert_eq!(person.metadata("/pins/upstream"), release);
 }
 
-/// The README without what it says about the other two commands.
-fn about_forklift(readme: &str) -> String {
-    let others = ["## wf", "## bot-bottle"];
-    let mut skipping = false;
-    let mut kept = String::new();
-    for line in readme.lines() {
-        if line.starts_with("## ") {
-            skipping = others.contains(&line);
-        }
-        if !skipping {
-            kept.push_str(line);
-            kept.push('\n');
-        }
-    }
-    kept
-}
-
 /// P20: the documentation told of things that were no longer there.
 #[test]
 fn p20_every_flag_and_command_of_the_documentation_exists() {
@@ -344,8 +327,13 @@ fn p20_every_flag_and_command_of_the_documentation_exists() {
     assert!(commands.contains(&"prune"), "{commands:?}");
     let helps: String = commands.iter().map(|word| help(&[word, "--help"])).collect();
     let all = format!("{main}{helps}");
-    let readme = about_forklift(include_str!("../../../../README.md"));
-    for text in [readme.as_str(), include_str!("../../../../docs/cron.md")] {
+    let texts = [
+        include_str!("../../../../README.md"),
+        include_str!("../../../../docs/forklift.md"),
+        include_str!("../../../../docs/box.md"),
+        include_str!("../../../../docs/cron.md"),
+    ];
+    for text in texts {
         let ours =
             text.lines().filter(|line| !line.contains("systemctl") && !line.contains("git --"));
         for word in

@@ -2,7 +2,7 @@
 
 use crate::support::Person;
 
-const README: &str = include_str!("../../../../README.md");
+const README: &str = include_str!("../../../../docs/wf.md");
 
 #[test]
 fn every_command_is_in_the_readme() {
