@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::flow::metadata::Metadata;
+use crate::flow::run_record::BottleRunRecord;
 
 /// What the record says about the chain through the operation log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,11 @@ pub(crate) enum Chain {
 }
 
 /// The provenance of one run as one document.
-pub(crate) fn render_provenance(meta: &Metadata, operations: &[Value], chain: &Chain) -> Value {
+pub(crate) fn render_provenance(
+    meta: &BottleRunRecord,
+    operations: &[Value],
+    chain: &Chain,
+) -> Value {
     let ended = meta.agent_box.as_ref().map(|record| &record.ended);
     let egress = meta.agent_box.as_ref().and_then(|record| record.egress.as_ref());
     let gitleaks = meta.scans.iter().find(|scan| scan.engine == "gitleaks");
@@ -59,7 +63,7 @@ pub(crate) fn render_provenance(meta: &Metadata, operations: &[Value], chain: &C
         "scans": meta.scans,
         "egress_summary": egress.map(|report| &report.summary),
         "model_usage": egress.map(|report| &report.usage),
-        "agent_says": meta.said.as_ref().map(|said| json!({
+        "agent_says": meta.agent_result.as_ref().map(|said| json!({
             "claim": said.claim, "tool_calls": said.tool_calls, "input_tokens": said.input_tokens,
             "output_tokens": said.output_tokens, "cost_usd": said.cost_usd, "session": said.session,
         })),

@@ -18,7 +18,7 @@ use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
 use super::observe::fork_key;
-use super::run::Run;
+use super::run::ForkRun;
 use super::structure::Mergiraf;
 use crate::exit::{Failure, OrExit};
 use crate::rules::brief::render_briefs;
@@ -53,10 +53,10 @@ pub(super) struct Handover {
     pub(super) briefs: String,
 }
 
-impl Run<'_> {
+impl ForkRun<'_> {
     /// Climbs. What was settled is in the metadata afterwards; a merge that is all settled is the tree of its commit.
     pub(super) async fn climb(&mut self, repo: &SealedRepo) -> Result<Climb, Failure> {
-        let pins = self.meta.pins.clone();
+        let pins = self.run.record.pins.clone();
         let past = PastEnds { tip: &pins.base, upstream: &pins.upstream };
         let file = self.cache.join("forks").join(format!("{}.learned.json", fork_key(&self.repo)));
         let learned = learn_kept(repo, past, &file).await?;
@@ -66,7 +66,7 @@ impl Run<'_> {
             let touched = add_touches(repo, &ends, &mut done.rest).await;
             touched.or_exit(ForkliftExit::Machine)?;
         }
-        self.meta.ladder = Some(Ladder {
+        self.run.record.ladder = Some(Ladder {
             settled: settled(repo, &done).await?,
             receipts: done.receipts.clone(),
             rest: left(&done).into_iter().collect(),
@@ -89,10 +89,10 @@ impl Run<'_> {
         ends: &Ends,
         knowledge: &Knowledge,
     ) -> Result<Climb, Failure> {
-        let rules = self.meta.settings.rules.ladder_rules();
+        let rules = self.run.record.settings.rules.ladder_rules();
         let nothing = Remade::new();
         let options = ClimbOptions {
-            trust: self.meta.settings.trust(),
+            trust: self.run.record.settings.trust(),
             rules: &rules,
             table: Table::shipped(),
             knowledge,
@@ -128,9 +128,9 @@ impl Run<'_> {
         if climb.receipts.is_empty() {
             return Ok(Handover { begun: None, briefs });
         }
-        let pins = &self.meta.pins;
+        let pins = &self.run.record.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
-        let when = self.meta.started_at;
+        let when = self.run.record.started_at;
         let commit = CommitDraft { tree: &climb.tree, parents: &parents, identity, when, message };
         let prepared = repo.commit_tree(commit).await.or_exit(ForkliftExit::Machine)?;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
@@ -139,7 +139,7 @@ impl Run<'_> {
         let left = |stage: &ConflictStage| open.contains(stage.path.as_slice());
         Ok(Handover {
             begun: Some(MergeBegun {
-                repo: self.dir.repo(),
+                repo: self.run.dir.repo(),
                 prepared,
                 theirs: pins.upstream.clone(),
                 stages: stages.into_iter().filter(left).collect(),
@@ -155,7 +155,7 @@ impl Run<'_> {
         repo: &SealedRepo,
         tip: &Sha,
     ) -> Result<(), Failure> {
-        let Some(ladder) = &self.meta.ladder else { return Ok(()) };
+        let Some(ladder) = &self.run.record.ladder else { return Ok(()) };
         let paths: Vec<&[u8]> = ladder.settled.iter().map(|it| it.path.as_bytes()).collect();
         let now = repo.entries_at(tip, &paths).await.or_exit(ForkliftExit::Machine)?;
         let id_now = |path: &TreePath| now.get(path.as_bytes()).map(|entry| entry.id.clone());
@@ -167,13 +167,13 @@ impl Run<'_> {
             .map(|it| it.path.to_string())
             .chain(ladder.rest.iter().map(ToString::to_string))
             .collect();
-        let made = self.meta.evidence.iter().flat_map(|evidence| &evidence.files_made);
+        let made = self.run.record.evidence.iter().flat_map(|evidence| &evidence.files_made);
         let by_git = self.made_by_git(repo).await?;
         let outside: Vec<TreePath> = made
             .filter(|path| !known.contains(*path) && !by_git.contains(path.as_bytes()))
             .map(|path| TreePath::new(path.as_bytes()))
             .collect();
-        if let Some(ladder) = &mut self.meta.ladder {
+        if let Some(ladder) = &mut self.run.record.ladder {
             ladder.changed_after = changed_after;
             ladder.outside = outside;
         }
@@ -183,9 +183,9 @@ impl Run<'_> {
     /// The files that are as neither side has them and as git alone makes them: what both sides changed in different
     /// places is nobody's doing.
     async fn made_by_git(&self, repo: &SealedRepo) -> Result<BTreeSet<Vec<u8>>, Failure> {
-        let Some(evidence) = &self.meta.evidence else { return Ok(BTreeSet::new()) };
+        let Some(evidence) = &self.run.record.evidence else { return Ok(BTreeSet::new()) };
         let Some(tip) = &evidence.tip else { return Ok(BTreeSet::new()) };
-        let pins = &self.meta.pins;
+        let pins = &self.run.record.pins;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
         let merged = merged.or_exit(ForkliftExit::Machine)?.tree;
         let paths: Vec<&[u8]> = evidence.files_made.iter().map(String::as_bytes).collect();

@@ -82,7 +82,7 @@ impl Git {
                     blobs.push(Some(Blob { bytes: start.bytes, size }));
                 }
                 ReadStep::Batch { from, to } => {
-                    blobs.extend(self.read_batch(&ids[from..to]).await?)
+                    blobs.extend(self.read_batch(&ids[from..to]).await?);
                 }
             }
         }

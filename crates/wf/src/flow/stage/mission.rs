@@ -71,7 +71,7 @@ impl StageRunner {
             state: mission.state,
             deadline_secs: mission.deadline_secs,
         };
-        let agent_run = AgentRun { site: self.box_layout(context, options).await?, plan: &plan };
+        let agent_run = AgentRun { layout: self.box_layout(context, options).await?, plan: &plan };
         agent_run.start(&launcher).map_err(StageRunError::failed)?;
         host::failpoint::hit(&format!("wf-{}-box", mission.name));
         let heard = |heard| self.hear(heard);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::agent_run::BoxLayout;
 use engine::launch::Launcher;
+use engine::sweep::sweep_orphans;
 use engine::workspace::{WorkspaceOptions, make_harness_state, make_workspace};
 use host::dirs::Dirs;
 use model::exit::WfExit;
@@ -110,7 +111,8 @@ impl StageRunner {
         })
     }
 
-    /// What starts boxes; `more` are further values that no log may hold.
+    /// Launcher of boxes; `more` are further values that no log may hold. Orphaned containers are removed first: one of
+    /// them may still work in the same folders.
     pub(super) async fn launcher(
         &self,
         context: StageContext<'_>,
@@ -118,6 +120,7 @@ impl StageRunner {
     ) -> Result<Launcher, StageRunError> {
         context.refuse_stopped()?;
         let backend = self.backend(context.profile).await?.kind;
+        sweep_orphans(backend, &self.ui).await.map_err(StageRunError::failed)?;
         let secrets = self.secrets.iter().cloned().chain(more).collect();
         Launcher::of_this_program(backend, secrets).map_err(StageRunError::failed)
     }
@@ -171,9 +174,7 @@ impl StageRunner {
         )
         .await
         .map_err(StageRunError::failed)?;
-        for submodule in &notes.submodules {
-            self.note(format!("the submodule {submodule} is an empty folder in the box"));
-        }
+        notes.messages().into_iter().for_each(|message| self.note(message));
         Ok(path)
     }
 
