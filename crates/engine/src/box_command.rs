@@ -8,6 +8,7 @@ use egress::{EgressConfig, EgressPolicy};
 use host::signal::Cancel;
 use model::verdict::Ended;
 use sandbox::spec::{BoxRelay, ProgramMount};
+use serde::{Deserialize, Serialize};
 
 use crate::agent_plan::PROXY;
 use crate::agent_run::BoxLayout;
@@ -23,7 +24,7 @@ const TAIL_CAP: usize = 4 * 1024;
 #[derive(Debug, Clone)]
 pub struct BoxCommand {
     /// Where.
-    pub site: BoxLayout,
+    pub layout: BoxLayout,
     /// The command.
     pub argv: Vec<String>,
     /// Variables beside those that every box has.
@@ -47,13 +48,13 @@ pub struct BoxCommandResult {
 
 impl BoxCommand {
     /// A line for the shell.
-    pub fn shell(site: BoxLayout, line: &str) -> Self {
-        Self::new(site, ["/bin/bash", "-c", line].map(str::to_owned).to_vec())
+    pub fn shell(layout: BoxLayout, line: &str) -> Self {
+        Self::new(layout, ["/bin/bash", "-c", line].map(str::to_owned).to_vec())
     }
 
     /// A program and its arguments.
-    pub fn new(site: BoxLayout, argv: Vec<String>) -> Self {
-        Self { site, argv, env: BTreeMap::new(), policy: None, programs: Vec::new() }
+    pub fn new(layout: BoxLayout, argv: Vec<String>) -> Self {
+        Self { layout, argv, env: BTreeMap::new(), policy: None, programs: Vec::new() }
     }
 
     /// Runs it to its end, or until somebody wants to stop. One that was started before is waited for.
@@ -62,8 +63,8 @@ impl BoxCommand {
         launcher: &Launcher,
         cancel: &Cancel,
     ) -> Result<BoxCommandResult, LaunchError> {
-        let box_dir = BoxDir::new(&self.site.box_dir);
-        let mut spec = self.site.spec();
+        let box_dir = BoxDir::new(&self.layout.box_dir);
+        let mut spec = self.layout.spec();
         spec.argv = self.argv;
         spec.programs = self.programs;
         if self.policy.is_some() {
@@ -99,7 +100,52 @@ async fn wait(box_dir: &BoxDir, cancel: &Cancel) -> Result<ExitRecord, LaunchErr
     }
 }
 
+/// How a command in a box went, for a run's record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BoxCommandSummary {
+    /// The command.
+    #[serde(default)]
+    pub command: String,
+    /// How it ended.
+    pub ended: Ended,
+    /// Milliseconds that it took.
+    pub wall_ms: u64,
+    /// The end of its output.
+    pub tail: String,
+}
+
+impl BoxCommandSummary {
+    /// Whether it exited with status 0.
+    pub fn passed(&self) -> bool {
+        self.ended == Ended::Exited { code: 0 }
+    }
+
+    /// How it ended, in a few words.
+    pub fn how(&self) -> String {
+        match &self.ended {
+            Ended::Exited { code } => format!("status {code}"),
+            Ended::Signalled { signal } => format!("ended by signal {signal}"),
+            Ended::OutOfTime => "out of time".to_owned(),
+            Ended::OutOfMemory => "out of memory".to_owned(),
+            Ended::OutOfSpace => "out of disk space".to_owned(),
+            Ended::Stopped | Ended::Frozen => "stopped".to_owned(),
+            Ended::Infra { reason } => reason.clone(),
+        }
+    }
+
+    /// The last line of its output.
+    pub fn last_line(&self) -> &str {
+        self.tail.lines().last().unwrap_or("it printed nothing")
+    }
+}
+
 impl BoxCommandResult {
+    /// The summary for a run's record.
+    pub fn summary(&self, command: String) -> BoxCommandSummary {
+        let ExitRecord { ended, wall_ms, .. } = &self.record;
+        BoxCommandSummary { command, ended: ended.clone(), wall_ms: *wall_ms, tail: self.tail() }
+    }
+
     /// Whether it ended well.
     pub fn passed(&self) -> bool {
         self.record.ended == Ended::Exited { code: 0 }

@@ -11,6 +11,8 @@ use host::process::{ProcessError, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
+use sandbox::docker::{Engine, sweep};
+use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 
 use crate::box_dir::{BoxDir, BoxDirError, ShimConfig};
@@ -38,6 +40,14 @@ pub enum LaunchError {
     /// The program that runs now cannot be told, so it cannot be started as a shim.
     #[error(transparent)]
     Program(#[from] EnvError),
+    /// The container of a shim that was killed could not be removed.
+    #[error("could not end the box in {path}, whose shim was killed", path = path.display())]
+    Orphan {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: Box<SandboxError>,
+    },
     /// There was a box in this folder before.
     #[error("the box in {path} was started before; a box is never run twice", path = path.display())]
     NotNew {
@@ -86,7 +96,8 @@ pub enum BoxStatus {
     Running,
     /// It has ended.
     Ended(Box<ExitRecord>),
-    /// Its shim died without leaving a record.
+    /// Its shim died without leaving a record. On a container engine the container may still run; [`attach`] and
+    /// [`end`] remove it.
     Orphaned,
 }
 
@@ -169,13 +180,24 @@ pub fn box_status(box_dir: &BoxDir) -> Result<BoxStatus, LaunchError> {
     }
 }
 
-/// Waits until the box has ended, whoever launched it.
+/// Waits until the box has ended, whichever process launched it. The container of a shim that was killed is removed
+/// first: until then its agent still works in the folders, and the next box would work beside it.
 pub async fn attach(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
     host::lock::wait_released(&box_dir.lock()).await?;
-    match box_dir.load_exit()? {
-        Some(record) => Ok(record),
-        None => Ok(lost(box_dir)),
+    if let Some(record) = box_dir.load_exit()? {
+        return Ok(record);
     }
+    let record = lost(box_dir);
+    if record.backend == BackendKind::Docker {
+        let path = box_dir.path().to_path_buf();
+        let orphan = |source| LaunchError::Orphan { path, source: Box::new(source) };
+        remove_orphans().await.map_err(orphan)?;
+    }
+    Ok(record)
+}
+
+async fn remove_orphans() -> Result<(), SandboxError> {
+    sweep(&Engine::find().await?).await.map(drop)
 }
 
 /// Tells the shim to end the box; its record will say `stopped`.
@@ -212,7 +234,7 @@ fn signal(box_dir: &BoxDir, signal: Signal) -> Result<bool, LaunchError> {
 fn lost(box_dir: &BoxDir) -> ExitRecord {
     let said = std::fs::read_to_string(box_dir.shim_log()).unwrap_or_default();
     let last = said.lines().last().unwrap_or("it said nothing");
-    let backend = box_dir.load_config().map_or(BackendKind::Bwrap, |order| order.backend);
+    let backend = box_dir.load_config().map_or(BackendKind::Bwrap, |config| config.backend);
     let shim = box_dir.load_shim().ok().flatten();
     let started_at = shim.map_or_else(host::clock::now, |shim| shim.started_at);
     ExitRecord::infra(backend, started_at, format!("the shim ended without a record ({last})"))

@@ -63,6 +63,20 @@ pub struct WorkspaceNotes {
     pub lfs_pointers: bool,
 }
 
+impl WorkspaceNotes {
+    /// The notes, for people.
+    pub fn messages(&self) -> Vec<String> {
+        let submodules = self.submodules.iter();
+        let mut messages: Vec<String> = submodules
+            .map(|submodule| format!("submodule {submodule} stays empty in the workspace"))
+            .collect();
+        if self.lfs_pointers {
+            messages.push("large files (LFS) are in the workspace as pointers".to_owned());
+        }
+        messages
+    }
+}
+
 /// The workspace could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {

@@ -10,6 +10,7 @@ use host::file::{FileError, write_atomic, write_transient};
 use model::redact::Redactor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::error::StoreError;
 use crate::json::redact_json;
@@ -44,6 +45,16 @@ pub fn load_metadata<T: DeserializeOwned>(run: &RunDir) -> Result<T, StoreError>
     let path = run.metadata_path();
     let text = fs::read(&path).map_err(StoreError::io("read", &path))?;
     serde_json::from_slice(&text).map_err(StoreError::json(&path))
+}
+
+/// Reads the metadata of a run after `upgrade` has brought the JSON of an earlier version to the present one.
+pub fn load_upgraded<T: DeserializeOwned>(
+    run: &RunDir,
+    upgrade: impl FnOnce(&mut Map<String, Value>),
+) -> Result<T, StoreError> {
+    let mut fields: Map<String, Value> = load_metadata(run)?;
+    upgrade(&mut fields);
+    serde_json::from_value(Value::Object(fields)).map_err(StoreError::json(&run.metadata_path()))
 }
 
 /// Writes the metadata with these permission bits; closing gives the last ones.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use engine::report::Reporter;
 use model::escape::{escape_line, escape_terminal};
 use model::exit::ExitStatus;
 use serde::Serialize;
@@ -275,6 +276,24 @@ impl Ui {
             Mode::Terminal { coloured: true } => format!("\u{1b}[{colour}m{word}\u{1b}[0m"),
             _ => word.to_owned(),
         }
+    }
+}
+
+impl Reporter for Ui {
+    fn phase(&self, name: &str, message: &str) {
+        Self::phase(self, name, message);
+    }
+
+    fn note(&self, message: &str) {
+        Self::note(self, message);
+    }
+
+    fn progress(&self, kind: &str, message: &str) {
+        Self::progress(self, kind, message);
+    }
+
+    fn event(&self, name: &str, fields: &Value) {
+        Self::event(self, name, fields);
     }
 }
 

@@ -13,9 +13,9 @@ use sandbox::spec::{BoxUser, MountAccess};
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, WorkspaceState};
-use crate::flow::hire::box_limits;
 use crate::flow::home::Home;
-use crate::flow::sealed::root_of;
+use crate::flow::resolve::box_limits;
+use crate::flow::resolve::root_of;
 use crate::rules::judge::headless_status;
 use crate::ui::Ui;
 

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
-use crate::flow::hire::resolve_manifest_agent;
 use crate::flow::home::{Home, ManifestKind};
 use crate::flow::mounts::check_mounts;
+use crate::flow::resolve::resolve_manifest_agent;
 use crate::rules::agent_manifest::AGENT_TEMPLATE;
 use crate::rules::bottle_manifest::BOTTLE_TEMPLATE;
 use crate::ui::Ui;

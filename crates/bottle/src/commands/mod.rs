@@ -19,8 +19,8 @@ use std::io::Read;
 use host::signal::cancel_on_signals;
 
 use crate::exit::{Failure, OrExit};
+use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::home::Home;
-use crate::flow::keeper::{Keeper, Trouble};
 use crate::ui::Ui;
 
 /// Runs async work to its end.
@@ -32,11 +32,11 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
 pub(crate) fn keep<T>(
     ui: &Ui,
     home: &Home,
-    work: impl AsyncFnOnce(Keeper<'_>) -> Result<T, Failure>,
+    work: impl AsyncFnOnce(RunContext<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     block_on(async {
         let cancel = cancel_on_signals().or_general()?;
-        work(Keeper { ui, home, cancel: &cancel, trouble: Trouble::Close }).await
+        work(RunContext { ui, home, cancel: &cancel, transient: TransientFailure::Close }).await
     })
 }
 

@@ -10,7 +10,7 @@ use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::Bottle;
 use crate::flow::home::Home;
-use crate::flow::open::{self, ResumeWish, StartWish};
+use crate::flow::open::{self, ResumeRequest, StartRequest};
 use crate::flow::standing::open_state;
 use crate::ui::Ui;
 
@@ -94,7 +94,7 @@ fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
         let home = Home::from_env()?;
         let access = ForgeAccess::from_env(&home)?;
         announce(ui, &access);
-        let wish = StartWish {
+        let wish = StartRequest {
             agent: args.agent,
             bottles: args.bottles,
             prompt: read_prompt(&args.prompt)?,
@@ -116,7 +116,7 @@ fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
         let access = ForgeAccess::from_env(&home)?;
         announce(ui, &access);
         let prompt = read_prompt(&args.prompt)?;
-        let wish = ResumeWish {
+        let wish = ResumeRequest {
             slug: args.slug,
             prompt,
             terminal: None,

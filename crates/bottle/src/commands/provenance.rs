@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use model::exit::BottleExit;
-use run_store::metadata::load_metadata;
 use run_store::operation_log;
 use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::attestation::{load_operations, signature_state};
 use crate::flow::home::Home;
-use crate::flow::metadata::Metadata;
+use crate::flow::run_record::BottleRunRecord;
 use crate::flow::verification::{self, run_of};
 use crate::rules::provenance::{OperationChain, render_provenance};
 use crate::ui::Ui;
@@ -47,7 +46,7 @@ pub(crate) fn cmd_provenance(ui: &Ui, command: &ProvenanceCommand) -> Outcome {
 fn show(ui: &Ui, name: &str) -> Outcome {
     let home = Home::from_env()?;
     let dir = run_of(&home, name)?;
-    let meta: Metadata = load_metadata(&dir).or_general()?;
+    let meta = BottleRunRecord::load(&dir).or_general()?;
     let operations = load_operations(&dir)?;
     let mut document = render_provenance(&meta, &operations, &check_chain(&dir, &meta));
     document["signature"] = signature_state(&home, &dir);
@@ -78,7 +77,7 @@ fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
 }
 
 /// Whether the log is the one that was written.
-pub(crate) fn check_chain(dir: &RunDir, meta: &Metadata) -> OperationChain {
+pub(crate) fn check_chain(dir: &RunDir, meta: &BottleRunRecord) -> OperationChain {
     match (operation_log::verify(&dir.operations(), dir.id()), &meta.operations_head) {
         (Err(fault), _) => OperationChain::Broken(fault.to_string()),
         (Ok(_), None) => OperationChain::Open,

@@ -9,7 +9,7 @@ use engine::terminal::TerminalPlan;
 use super::{keep, read_prompt};
 use crate::exit::{Failure, Outcome};
 use crate::flow::home::Home;
-use crate::flow::open::{self, ResumeWish, StartWish};
+use crate::flow::open::{self, ResumeRequest, StartRequest};
 use crate::ui::Ui;
 
 /// Said by both where a terminal was wanted and there is none.
@@ -80,7 +80,7 @@ pub(crate) struct ResumeBottleArgs {
 /// Starts a bottle.
 pub(crate) fn cmd_start(ui: &Ui, args: StartArgs) -> Outcome {
     let asked = Asked::check(ui, args.headless, args.prompt.as_deref())?;
-    let wish = StartWish {
+    let wish = StartRequest {
         agent: args.agent,
         bottles: args.bottles,
         prompt: asked.prompt,
@@ -93,7 +93,7 @@ pub(crate) fn cmd_start(ui: &Ui, args: StartArgs) -> Outcome {
     run_start(ui, wish).map_err(Failure::headless)
 }
 
-fn run_start(ui: &Ui, wish: StartWish) -> Outcome {
+fn run_start(ui: &Ui, wish: StartRequest) -> Outcome {
     let home = Home::from_env()?;
     keep(ui, &home, async |keeper| open::start(keeper, wish, None).await)
 }
@@ -101,7 +101,7 @@ fn run_start(ui: &Ui, wish: StartWish) -> Outcome {
 /// Resumes a frozen bottle.
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeBottleArgs) -> Outcome {
     let asked = Asked::check(ui, args.headless, args.prompt.as_deref())?;
-    let wish = ResumeWish {
+    let wish = ResumeRequest {
         slug: args.slug,
         prompt: asked.prompt,
         terminal: asked.terminal,

@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use engine::agent_run::{AgentEvent, AgentExit};
+use engine::agent_run::AgentExit;
 use engine::launch;
+use engine::run::Product;
 use jiff::Timestamp;
-use model::verdict::Ended;
 
-use super::metadata::{SidecarEnd, WatchdogReason};
-use super::run::Run;
+use super::run::BottleRun;
+use super::run_record::{SidecarEnd, WatchdogReason};
 use super::sidecar::SidecarPlace;
 use super::standing::touch;
 use crate::exit::{Failure, OrExit};
@@ -35,35 +35,26 @@ pub(super) struct Watch {
     frozen: bool,
 }
 
-impl Run<'_> {
+impl BottleRun<'_> {
     /// Waits for the box and fills in what is known about its end.
-    pub(super) async fn attend(&mut self) -> Result<AgentExit, Failure> {
+    pub(super) async fn attend_with_watchdog(&mut self) -> Result<AgentExit, Failure> {
         let mut watch = Watch::default();
-        let place = SidecarPlace::of(&self.dir)?;
-        let seat = self.seat.take();
+        let place = SidecarPlace::of(&self.run.dir)?;
+        let terminal = self.run.terminal.take();
         let done = {
-            let agent_run = self.agent_run()?;
-            let hear = |heard| self.hear(&heard);
-            let mut attended = std::pin::pin!(async {
-                match seat {
-                    Some(seat) => {
-                        agent_run.attend_seated(Some(seat), self.keeper.cancel, hear).await
-                    }
-                    None => agent_run.attend(self.used_before, self.keeper.cancel, hear).await,
-                }
-            });
+            let mut attended = std::pin::pin!(self.run.attend(terminal, self.context.ui));
             let begun = host::clock::monotonic();
             loop {
                 let pause = if begun.elapsed() < EARLY { PAUSE } else { LATER_PAUSE };
                 let looked = tokio::time::timeout(pause, &mut attended).await;
                 match looked {
-                    Ok(done) => break done.or_general()?,
+                    Ok(done) => break done.map_err(Self::failure)?,
                     Err(_) if self.access.is_some() => self.look(&place, &mut watch)?,
                     Err(_) => {}
                 }
             }
         };
-        if self.meta.forge.is_some() {
+        if self.run.record.forge.is_some() {
             self.part_with_sidecar(&place, &watch).await?;
         }
         Ok(done)
@@ -71,11 +62,11 @@ impl Run<'_> {
 
     /// One look at the sidecar, its queue and the clock.
     fn look(&self, place: &SidecarPlace, watch: &mut Watch) -> Result<(), Failure> {
-        let is_seated = self.plan.terminal.is_some();
+        let is_seated = self.run.plan.terminal.is_some();
         if watch.died.is_none() && place.has_died()? {
             watch.died = Some(host::clock::now());
             if !is_seated {
-                self.keeper.ui.note("the forge sidecar died: the agent goes on without a forge");
+                self.context.ui.note("the forge sidecar died: the agent goes on without a forge");
             }
         }
         let (sign, now) = (self.last_sign()?, host::clock::monotonic());
@@ -83,11 +74,11 @@ impl Run<'_> {
             Some((known, since)) if known == sign => since,
             _ => {
                 watch.last_sign = Some((sign, now));
-                touch(self.keeper.home, &self.record)?;
+                touch(self.context.home, &self.record)?;
                 now
             }
         };
-        let limit = self.meta.forge.as_ref().map_or(u64::MAX, |env| env.watchdog_secs);
+        let limit = self.run.record.forge.as_ref().map_or(u64::MAX, |env| env.watchdog_secs);
         if place.done()?.is_some() {
             watch.done_since.get_or_insert(now);
         }
@@ -97,12 +88,12 @@ impl Run<'_> {
         if (leaves || silent) && !watch.frozen && !is_seated {
             watch.frozen = true;
             watch.timed_out = silent;
-            self.keeper.ui.note(if silent {
+            self.context.ui.note(if silent {
                 "nothing was heard for too long: freezing"
             } else {
                 "done: freezing"
             });
-            launch::freeze(&self.agent_run()?.box_dir()).or_general()?;
+            launch::freeze(&self.run.agent_run().map_err(Self::failure)?.box_dir()).or_general()?;
         }
         Ok(())
     }
@@ -110,11 +101,11 @@ impl Run<'_> {
     /// When the agent last gave a sign of life: a call to the forge, output, traffic, computing. Files outlive whoever
     /// watches.
     fn last_sign(&self) -> Result<Timestamp, Failure> {
-        let called = std::fs::metadata(self.dir.operations()).and_then(|it| it.modified()).ok();
-        let agent_run = self.agent_run()?;
+        let called = std::fs::metadata(self.run.dir.operations()).and_then(|it| it.modified()).ok();
+        let agent_run = self.run.agent_run().map_err(Self::failure)?;
         let lived = agent_run.box_dir().last_sign(agent_run.spec().output);
         let signs = called.into_iter().chain(lived).filter_map(|at| Timestamp::try_from(at).ok());
-        Ok(signs.max().unwrap_or(self.meta.started_at))
+        Ok(signs.max().unwrap_or(self.run.record.started_at))
     }
 
     /// Ends the sidecar and writes down how it and the agent's report ended.
@@ -125,12 +116,12 @@ impl Run<'_> {
     ) -> Result<(), Failure> {
         place.stop().await?;
         let died = place.has_died()?;
-        self.meta.sidecar = Some(match died {
+        self.run.record.sidecar = Some(match died {
             true => SidecarEnd::Died { seen_at: watch.died.unwrap_or_else(host::clock::now) },
             false => SidecarEnd::Stopped,
         });
-        self.meta.done = place.done()?;
-        self.meta.watchdog = match (&self.meta.done, died, watch.timed_out) {
+        self.run.record.done = place.done()?;
+        self.run.record.watchdog = match (&self.run.record.done, died, watch.timed_out) {
             (Some(_), _, _) => None,
             (None, true, _) => Some(WatchdogReason::SidecarDied),
             (None, false, true) => Some(WatchdogReason::TimedOut),
@@ -138,26 +129,4 @@ impl Run<'_> {
         };
         Ok(())
     }
-
-    fn hear(&self, heard: &AgentEvent) {
-        use agent::Progress;
-        let (kind, words) = match heard {
-            AgentEvent::Stopping(reason) => {
-                return self.keeper.ui.note(&format!("{reason}: stopping the agent"));
-            }
-            AgentEvent::Progress(Progress::SessionStarted { id }) => ("session", id.clone()),
-            AgentEvent::Progress(Progress::ToolCall { name, summary }) => {
-                ("tool", format!("{name}: {summary}"))
-            }
-            AgentEvent::Progress(Progress::Text(text)) => ("text", text.clone()),
-            AgentEvent::Progress(Progress::Tokens(usage)) => ("tokens", usage.total().to_string()),
-            AgentEvent::Progress(Progress::Retrying { reason }) => ("retry", reason.clone()),
-        };
-        self.keeper.ui.event("progress", &serde_json::json!({ "kind": kind, "text": words }));
-    }
-}
-
-/// Whether the box came to its end with something to import in it.
-pub(super) fn has_work(ended: &Ended) -> bool {
-    !matches!(ended, Ended::Infra { .. })
 }

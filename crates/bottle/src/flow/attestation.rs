@@ -12,14 +12,13 @@ use attest::host_chain::HostChain;
 use attest::statement::Resource;
 use host::digest::sha256_file;
 use model::exit::BottleExit;
-use run_store::metadata::load_metadata;
 use run_store::operation_log::{OPERATIONS, verify};
 use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
 
 use super::bottle::Bottle;
 use super::home::Home;
-use super::metadata::Metadata;
+use super::run_record::BottleRunRecord;
 use crate::exit::{Failure, OrExit};
 use crate::rules::attestation::{Witness, render_statements};
 use crate::ui::Ui;
@@ -126,7 +125,7 @@ fn link(dir: &RunDir, chain: &mut HostChain) -> Result<Bundle, Failure> {
             false => Err(broken("its statements are not the ones that were linked")),
         };
     }
-    let meta: Metadata = load_metadata(dir).or_general()?;
+    let meta = BottleRunRecord::load(dir).or_general()?;
     let (bundle, events) = make_bundle(dir, &meta, chain.next_place())?;
     save_bundle(dir, &bundle, UNSIGNED)?;
     let statements = bundle.payload_digests().or_general()?;
@@ -136,7 +135,7 @@ fn link(dir: &RunDir, chain: &mut HostChain) -> Result<Bundle, Failure> {
 
 fn make_bundle(
     dir: &RunDir,
-    meta: &Metadata,
+    meta: &BottleRunRecord,
     place: HostPlace,
 ) -> Result<(Bundle, EventLog), Failure> {
     let end = verify(&dir.operations(), dir.id()).or_general()?;

@@ -7,9 +7,9 @@ use forge::{Forge, ForgeError};
 use shell::doctor::Finding;
 use tokio::net::TcpStream;
 
-use super::hire::resolve_manifest_agent;
 use super::home::{Home, ManifestKind};
 use super::hooks::{HookSite, InstalledHook, installed_hooks};
+use super::resolve::resolve_manifest_agent;
 use crate::exit::Failure;
 use crate::rules::forge_env::DEFAULT_ORG;
 use crate::rules::hook::server_of;

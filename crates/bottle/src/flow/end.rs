@@ -11,9 +11,9 @@ use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record};
-use super::keeper::Keeper;
-use super::metadata::Metadata;
-use super::recover::{recover, settle};
+use super::context::RunContext;
+use super::recover::{freeze_if_idle, recover};
+use super::run_record::BottleRunRecord;
 use super::standing;
 use crate::exit::{Failure, OrExit};
 
@@ -39,8 +39,12 @@ pub(crate) enum Loss {
 }
 
 /// Ends the agent, and waits until its run is closed: by whoever started it, or else here.
-pub(crate) async fn end_agent(keeper: Keeper<'_>, slug: &str, end: End) -> Result<(), Failure> {
-    let (bottle, record) = Bottle::open(keeper.home, slug)?;
+pub(crate) async fn end_agent(
+    context: RunContext<'_>,
+    slug: &str,
+    end: End,
+) -> Result<(), Failure> {
+    let (bottle, record) = Bottle::open(context.home, slug)?;
     if record.state == BottleState::Destroyed {
         return Err(Failure::not_found(format!("the bottle '{slug}' is destroyed")));
     }
@@ -48,8 +52,8 @@ pub(crate) async fn end_agent(keeper: Keeper<'_>, slug: &str, end: End) -> Resul
         tell_agent(&dir, end)?;
     }
     let lock = bottle.take(WAIT).await?;
-    recover(keeper, &bottle, None).await?;
-    settle(keeper.home, slug)?;
+    recover(context, &bottle, None).await?;
+    freeze_if_idle(context.home, slug)?;
     drop(lock);
     Ok(())
 }
@@ -70,24 +74,24 @@ pub(crate) fn tell_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
 /// Removes a bottle. Commits that were not published are in the run's own repository; what was never committed is not.
 /// Can be done again where it was cut off.
 pub(crate) async fn destroy(
-    keeper: Keeper<'_>,
+    context: RunContext<'_>,
     slug: &str,
     access: Option<ForgeAccess>,
     loss: Loss,
 ) -> Result<(), Failure> {
-    let (bottle, _) = Bottle::open(keeper.home, slug)?;
+    let (bottle, _) = Bottle::open(context.home, slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
-    match (recover(keeper, &bottle, access).await, loss) {
+    match (recover(context, &bottle, access).await, loss) {
         (Err(failure), Loss::Accepted) => {
-            keeper.ui.note(&format!("its last run stays open: {failure}"));
+            context.ui.note(&format!("its last run stays open: {failure}"));
         }
         (recovered, _) => recovered?,
     }
-    let (bottle, mut record) = Bottle::open(keeper.home, slug)?;
+    let (bottle, mut record) = Bottle::open(context.home, slug)?;
     if loss == Loss::Refused && record.state != BottleState::Destroyed {
         refuse_loss(&bottle, &record, slug)?;
     }
-    standing::step(keeper.home, &record, BottleStep::Destroy)?;
+    standing::step(context.home, &record, BottleStep::Destroy)?;
     record.state = BottleState::Destroyed;
     bottle.save(&record)?;
     host::failpoint::hit("destroying");
@@ -101,7 +105,7 @@ pub(crate) async fn destroy(
 /// A run whose commits never came out of the box left its work in the workspace alone.
 fn refuse_loss(bottle: &Bottle, record: &Record, slug: &str) -> Result<(), Failure> {
     let Some(dir) = bottle.last_run(record)? else { return Ok(()) };
-    let meta: Metadata = run_store::metadata::load_metadata(&dir).or_general()?;
+    let meta = BottleRunRecord::load(&dir).or_general()?;
     let lost = meta.import_refused.is_some() || meta.agent_box.is_none();
     match lost && meta.setup.is_none() {
         true => Err(Failure::new(

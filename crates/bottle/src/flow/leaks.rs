@@ -11,7 +11,7 @@ use model::command::{CommandExit, CommandSpec};
 use model::id::Sha;
 use model::redact::Redactor;
 
-use super::metadata::BottlePins;
+use super::run_record::BottlePins;
 use crate::exit::{Failure, OrExit};
 use crate::rules::leak::{AddedLine, ScanOutcome, ScanReport, added_lines, read_gitleaks, scan};
 

@@ -5,36 +5,37 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use engine::box_command::BoxCommand;
+use engine::run::Product;
 use guest::BOX_DIR;
 use model::id::Sha;
-use model::verdict::Ended;
 
-use super::run::Run;
+use super::run::BottleRun;
 use crate::exit::{Failure, OrExit};
 
 /// How long it may take.
 const BRING_SECS: u64 = 300;
 
-impl Run<'_> {
+impl BottleRun<'_> {
     /// Brings in the commits that the workspace lacks. A workspace that git cannot work in any more is the agent's doing
     /// and a person's to mend: the answer is then what git said.
     pub(super) async fn bring_news(&self) -> Result<Option<String>, Failure> {
-        let pins = &self.meta.pins;
+        let pins = &self.run.record.pins;
         if !pins.base_is_new && !pins.branch_is_new {
             return Ok(None);
         }
-        self.keeper.ui.phase("rehydrate", "bringing in what happened at origin since");
-        let site = self.site(&format!("bring-{}", self.dir.next_box("bring")), BRING_SECS)?;
-        let folder = site.box_dir.join("guest/news");
+        self.context.ui.phase("rehydrate", "bringing in what happened at origin since");
+        let name = format!("bring-{}", self.run.dir.next_box("bring"));
+        let layout = self.run.layout(&name, BRING_SECS).map_err(Self::failure)?;
+        let folder = layout.box_dir.join("guest/news");
         fs::create_dir_all(&folder).or_general()?;
         let wants = [pins.base.clone(), pins.start.clone()];
         let haves = self.haves().await?;
         self.source.repo.pack_into(&folder, &wants, &haves).await.or_general()?;
         make_readable(&folder)?;
-        let summary = self.run_chore(BoxCommand::shell(site, &self.bring_line())).await?;
-        let said = summary.tail.lines().last().unwrap_or("it said nothing");
-        let failed = summary.ended != (Ended::Exited { code: 0 });
-        Ok(failed.then(|| format!("{}: {said}", summary.ended.class())))
+        let command = BoxCommand::shell(layout, &self.bring_line());
+        let summary = self.run.run_command(command, "bring").await.map_err(Self::failure)?;
+        let failed = !summary.passed();
+        Ok(failed.then(|| format!("{}: {}", summary.ended.class(), summary.last_line())))
     }
 
     /// What the workspace has for certain, as far as the person's repository still knows it.
@@ -49,7 +50,7 @@ impl Run<'_> {
 
     /// Names of branches were checked when they were read, and none of them holds a quote.
     fn bring_line(&self) -> String {
-        let pins = &self.meta.pins;
+        let pins = &self.run.record.pins;
         let mut line = format!(
             "set -e\ncd /workspace\nfor pack in {BOX_DIR}/news/*.pack; do\n  \
              [ -e \"$pack\" ] || continue\n  git index-pack --stdin < \"$pack\" > /dev/null\ndone\n"

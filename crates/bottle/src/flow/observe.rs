@@ -11,7 +11,7 @@ use model::id::{BranchName, RemoteName, Sha};
 use super::access::ForgeAccess;
 use super::bottle::Record;
 use super::home::Home;
-use super::metadata::BottlePins;
+use super::run_record::BottlePins;
 use crate::exit::{Failure, OrExit};
 
 /// How long origin may take to answer.

@@ -9,21 +9,20 @@ use engine::terminal::TerminalPlan;
 use model::exit::BottleExit;
 use model::id::{BranchName, Sha};
 use orchestrator_db::BottleStep;
-use run_store::metadata::load_metadata;
 use sandbox::backend::BackendKind;
 use sandbox::choice::{self, BackendChoice};
 use shell::agent_settings::DEFAULT_IMAGE;
 
 use super::access::ForgeAccess;
 use super::bottle::{self, Bottle, BottleState, Record, WorkspaceState};
-use super::hire::resolve_manifest_agent;
+use super::builder::RunBuilder;
+use super::context::RunContext;
 use super::home::Home;
-use super::keeper::Keeper;
-use super::metadata::Metadata;
 use super::mounts::check_mounts;
 use super::observe::Source;
-use super::opening::Opening;
-use super::recover::{recover, settle};
+use super::recover::{freeze_if_idle, recover};
+use super::resolve::resolve_manifest_agent;
+use super::run_record::BottleRunRecord;
 use super::standing;
 use super::thread::{Assignment, check_target, read_assignment};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -31,7 +30,7 @@ use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::bottle_manifest::BottleManifest;
 
 /// What a new bottle is asked.
-pub(crate) struct StartWish {
+pub(crate) struct StartRequest {
     pub(crate) agent: String,
     pub(crate) bottles: Vec<String>,
     /// May be empty at a terminal.
@@ -42,12 +41,12 @@ pub(crate) struct StartWish {
     pub(crate) backend: Option<String>,
     pub(crate) repo: Option<PathBuf>,
     /// What the orchestrator has it for.
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<RunClaim>,
 }
 
 /// What the orchestrator has a run for.
 #[derive(Debug, Clone)]
-pub(crate) struct Claim {
+pub(crate) struct RunClaim {
     /// Which of its claims.
     pub(crate) number: u64,
     /// The delivery that set it off.
@@ -55,7 +54,7 @@ pub(crate) struct Claim {
 }
 
 /// What a frozen bottle is asked.
-pub(crate) struct ResumeWish {
+pub(crate) struct ResumeRequest {
     pub(crate) slug: String,
     /// May be empty at a terminal.
     pub(crate) prompt: String,
@@ -63,24 +62,24 @@ pub(crate) struct ResumeWish {
     pub(crate) terminal: Option<TerminalPlan>,
     pub(crate) backend: Option<String>,
     /// What the orchestrator has it for.
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<RunClaim>,
 }
 
 /// Everything that was checked before anything is made.
-pub(super) struct Staff {
+pub(super) struct ResolvedBottle {
     pub(super) manifest: AgentManifest,
     pub(super) bottle: BottleManifest,
-    pub(super) resolved: ResolvedAgent,
+    pub(super) agent: ResolvedAgent,
     pub(super) choice: BackendChoice,
 }
 
 /// Starts a new bottle and runs one prompt in it. With `access` it is a forge run.
 pub(crate) async fn start(
-    keeper: Keeper<'_>,
-    wish: StartWish,
+    context: RunContext<'_>,
+    wish: StartRequest,
     access: Option<ForgeAccess>,
 ) -> Outcome {
-    let Keeper { ui, home, .. } = keeper;
+    let RunContext { ui, home, .. } = context;
     let manifest = home.load_agent(&wish.agent)?;
     let assignment = match &access {
         Some(access) => {
@@ -91,7 +90,7 @@ pub(crate) async fn start(
         None => None,
     };
     let bottles = choose_bottles(&wish.bottles, assignment.as_ref(), &manifest);
-    let staff = staff(home, manifest, &bottles, wish.backend.as_deref()).await?;
+    let resolved = resolve(home, manifest, &bottles, wish.backend.as_deref()).await?;
     let dir = match wish.repo {
         Some(repo) => repo,
         None => host::env::current_dir().or_exit(BottleExit::Usage)?,
@@ -109,7 +108,7 @@ pub(crate) async fn start(
         .ok_or_else(|| Failure::usage(format!("origin's branch '{base_branch}' is not there")))?;
     let bottle = Bottle::create(home, &label)?;
     let origin = (base_branch, base);
-    let mut record = first_record(&bottle, &source, origin, &wish.agent, bottles, &staff)?;
+    let mut record = first_record(&bottle, &source, origin, &wish.agent, bottles, &resolved)?;
     record.forge = access.as_ref().map(|access| access.env.clone());
     record.pull = assignment.as_ref().and_then(|assignment| assignment.pull);
     if let Some(access) = &access
@@ -123,8 +122,9 @@ pub(crate) async fn start(
     host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
     let (terminal, claim) = (wish.terminal, wish.claim);
-    let opening = Opening { keeper, bottle, record, source, access, assignment, terminal, claim };
-    opening.run(&wish.prompt, staff, None, lock).await
+    let builder =
+        RunBuilder { context, bottle, record, source, access, assignment, terminal, claim };
+    builder.run(&wish.prompt, resolved, None, lock).await
 }
 
 /// A person's choice comes first, then the issue's, then the manifest's.
@@ -143,15 +143,15 @@ fn choose_bottles(
 
 /// Goes on with a frozen bottle: one more prompt, in the same workspace and the same conversation.
 pub(crate) async fn resume(
-    keeper: Keeper<'_>,
-    wish: ResumeWish,
+    context: RunContext<'_>,
+    wish: ResumeRequest,
     access: Option<ForgeAccess>,
 ) -> Outcome {
-    let Keeper { ui, home, .. } = keeper;
+    let RunContext { ui, home, .. } = context;
     let (bottle, _) = Bottle::open(home, &wish.slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
-    recover(keeper, &bottle, access.clone()).await?;
-    settle(home, &wish.slug)?;
+    recover(context, &bottle, access.clone()).await?;
+    freeze_if_idle(home, &wish.slug)?;
     let (bottle, mut record) = Bottle::open(home, &wish.slug)?;
     if record.state == BottleState::Destroyed {
         return Err(Failure::not_found(format!("the bottle '{}' is destroyed", wish.slug)));
@@ -177,9 +177,9 @@ pub(crate) async fn resume(
     }
     let manifest = home.load_agent(&record.agent)?;
     let backend = wish.backend.or_else(|| Some(record.backend.to_string()));
-    let staff = staff(home, manifest, &record.bottles, backend.as_deref()).await?;
+    let resolved = resolve(home, manifest, &record.bottles, backend.as_deref()).await?;
     let earlier = match bottle.last_run(&record)? {
-        Some(dir) => Some(load_metadata::<Metadata>(&dir).or_general()?),
+        Some(dir) => Some(BottleRunRecord::load(&dir).or_general()?),
         None => None,
     };
     let assignment = match &access {
@@ -194,16 +194,17 @@ pub(crate) async fn resume(
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
     let (terminal, claim) = (wish.terminal, wish.claim);
-    let opening = Opening { keeper, bottle, record, source, access, assignment, terminal, claim };
-    opening.run(&wish.prompt, staff, earlier.map(|meta| meta.run), lock).await
+    let builder =
+        RunBuilder { context, bottle, record, source, access, assignment, terminal, claim };
+    builder.run(&wish.prompt, resolved, earlier.map(|meta| meta.run), lock).await
 }
 
-async fn staff(
+async fn resolve(
     home: &Home,
     manifest: AgentManifest,
     bottles: &[String],
     backend: Option<&str>,
-) -> Result<Staff, Failure> {
+) -> Result<ResolvedBottle, Failure> {
     let bottle = home.load_bottles(bottles)?;
     check_mounts(&bottle)?;
     let wanted: Option<BackendKind> =
@@ -217,8 +218,8 @@ async fn staff(
     let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
     let found = choice::observe(wanted, image).await;
     let choice = choice::choose(wanted, &found, image).or_exit(BottleExit::Usage)?;
-    let resolved = resolve_manifest_agent(home, &manifest).await?;
-    Ok(Staff { manifest, bottle, resolved, choice })
+    let agent = resolve_manifest_agent(home, &manifest).await?;
+    Ok(ResolvedBottle { manifest, bottle, agent, choice })
 }
 
 /// The record of a bottle in which nothing has been yet.
@@ -228,7 +229,7 @@ fn first_record(
     (base_branch, base): (BranchName, Sha),
     agent: &str,
     bottles: Vec<String>,
-    staff: &Staff,
+    resolved: &ResolvedBottle,
 ) -> Result<Record, Failure> {
     let branch = format!("bot-bottle/{}", bottle.slug());
     Ok(Record {
@@ -247,7 +248,7 @@ fn first_record(
         pull: None,
         pull_title: None,
         forge: None,
-        backend: staff.choice.kind,
+        backend: resolved.choice.kind,
         session: None,
         workspace: WorkspaceState::Absent,
         runs: Vec::new(),

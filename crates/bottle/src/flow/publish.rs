@@ -1,17 +1,16 @@
 //! Publishing what was judged good: the bottle's branch, never by force, and its pull request, once.
 
-use std::time::Duration;
-
 use engine::evidence::NewCommit;
+use engine::publish::{Publication, PullReference, Push, Pushed};
 use forge::{NewPull, PullRequest, closes_issue, neutralise};
-use host::git::{SealedRepo, push_problem};
+use host::git::SealedRepo;
 use model::id::{BranchName, Sha};
 use model::redact::Redactor;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use shell::pull::{PullRenewal, open_pull};
 
 use super::access::ForgeAccess;
-use super::metadata::{Metadata, Publication, PullReference};
+use super::run_record::BottleRunRecord;
 use crate::exit::{Failure, OrExit};
 use crate::rules::pull_text::{
     IssueLink, PullTextFacts, choose_title, render_section, render_title, renew_body, wrap_section,
@@ -19,9 +18,6 @@ use crate::rules::pull_text::{
 
 /// More commits than these are not even counted.
 const COMMITS_MAX: usize = 10_000;
-
-/// How long origin may take.
-const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
 /// What a publication needs.
 pub(crate) struct Publisher<'a> {
@@ -40,44 +36,30 @@ impl Publisher<'_> {
     pub(crate) async fn publish(
         &self,
         repo: &SealedRepo,
-        meta: &Metadata,
+        meta: &BottleRunRecord,
         commit: &Sha,
     ) -> Result<(Publication, Option<Failure>), Failure> {
-        let branch = meta.pins.branch.clone();
-        let mut sent = Publication {
-            branch,
-            commit: commit.clone(),
-            pushed: false,
-            pull: None,
-            problem: None,
+        let push = Push {
+            repo,
+            url: self.url,
+            branch: meta.pins.branch.clone(),
+            commit,
+            env: self.access.git_env(),
         };
-        let target = format!("{} {commit}", sent.branch);
-        self.note("push", &target, OperationOutcome::Intended)?;
-        let env = self.access.git_env();
-        let pushed = repo.push(self.url, commit, &sent.branch, env, PUSH_LIMIT).await;
-        host::failpoint::hit("pushed");
-        let trouble =
-            pushed.as_ref().is_err().then(|| Failure::transient("origin could not be reached"));
-        sent.problem = push_problem(pushed).map(|text| self.redactor.redact(&text).into_owned());
-        sent.pushed = sent.problem.is_none();
-        self.note(
-            "push",
-            &target,
-            if sent.pushed { OperationOutcome::Done } else { OperationOutcome::Failed },
-        )?;
-        match sent.pushed {
-            true => {
-                let text = self.pull_text(repo, meta, &sent).await?;
-                let trouble = self.open_pull(text, &mut sent).await?;
-                Ok((sent, trouble))
-            }
-            false => Ok((sent, trouble)),
+        let Pushed { publication: mut sent, unreachable } =
+            push.run(self.log, self.redactor).await.or_general()?;
+        if !sent.pushed {
+            let transient = unreachable.then(|| Failure::transient("origin could not be reached"));
+            return Ok((sent, transient));
         }
+        let text = self.pull_text(repo, meta, &sent).await?;
+        let transient = self.open_pull(text, &mut sent).await?;
+        Ok((sent, transient))
     }
 
     async fn open_pull(
         &self,
-        text: PullText,
+        text: PullDraft,
         sent: &mut Publication,
     ) -> Result<Option<Failure>, Failure> {
         let target = format!("{}/{} {}", self.access.env.owner, self.access.env.repo, sent.branch);
@@ -102,14 +84,14 @@ impl Publisher<'_> {
     }
 
     /// Opens the pull request, or writes our part of the one that is there anew. What people wrote stays.
-    async fn write_pull(&self, text: &PullText) -> Result<PullRequest, Failure> {
+    async fn write_pull(&self, text: &PullDraft) -> Result<PullRequest, Failure> {
         let forge = self.access.open().await?;
         let renew = |there: &PullRequest| self.renew(there, text);
         open_pull(&forge, &text.new_pull(), renew).await.or_general()
     }
 
     /// Our part of a pull request that is there, written again; `None` if that changes nothing.
-    fn renew(&self, there: &PullRequest, text: &PullText) -> Option<PullRenewal> {
+    fn renew(&self, there: &PullRequest, text: &PullDraft) -> Option<PullRenewal> {
         let link = match closes_issue(&there.body, self.access.env.issue) {
             true => IssueLink::Kept,
             false => IssueLink::Lost,
@@ -125,12 +107,12 @@ impl Publisher<'_> {
     async fn pull_text(
         &self,
         repo: &SealedRepo,
-        meta: &Metadata,
+        meta: &BottleRunRecord,
         sent: &Publication,
-    ) -> Result<PullText, Failure> {
+    ) -> Result<PullDraft, Failure> {
         let issue = self.access.env.issue;
         let summary = meta.done.as_ref().map(|event| event.summary.as_str());
-        let answer = meta.said.as_ref().and_then(|said| said.answer.as_deref());
+        let answer = meta.agent_result.as_ref().and_then(|result| result.answer.as_deref());
         let known = [meta.pins.base.clone()];
         let commits = repo.new_commits(&sent.commit, &known, COMMITS_MAX).await.or_general()?;
         let commits: Vec<NewCommit> = commits.into_iter().map(NewCommit::from).collect();
@@ -140,7 +122,7 @@ impl Publisher<'_> {
             summary: summary.or(answer),
             commits: &commits,
         };
-        Ok(PullText {
+        Ok(PullDraft {
             title: self.redactor.redact(&render_title(&facts)).into_owned(),
             section: neutralise(&self.redactor.redact(&render_section(&facts)), issue),
             head: sent.branch.clone(),
@@ -154,14 +136,14 @@ impl Publisher<'_> {
 }
 
 /// What we have to say, before it is known whether the pull request is there already.
-struct PullText {
+struct PullDraft {
     title: String,
     section: String,
     head: BranchName,
     base: BranchName,
 }
 
-impl PullText {
+impl PullDraft {
     fn new_pull(&self) -> NewPull {
         NewPull {
             title: self.title.clone(),

@@ -4,35 +4,36 @@
 use std::path::Path;
 
 use agent::Provider;
+use engine::run::Product;
 use host::digest::sha256_file;
 use model::digest::sha256;
 use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
 use sandbox::spec::Root;
 
-use super::metadata::{ImageSeal, ProgramSeal, Seal};
-use super::run::Run;
+use super::run::BottleRun;
+use super::run_record::{ImageSeal, ProgramSeal, Seal};
 use crate::exit::{Failure, OrExit};
 
 /// Where npm writes down what it installed, with the digest of every package.
 const NPM_LOCK: &str = "node_modules/.package-lock.json";
 
-impl Run<'_> {
+impl BottleRun<'_> {
     /// Looks it up.
     pub(super) async fn seal(&self) -> Result<Seal, Failure> {
-        let spec = self.agent_run()?.spec();
+        let spec = self.run.agent_run().map_err(Self::failure)?.spec();
         let json = |bytes: serde_json::Result<Vec<u8>>| {
             bytes.map(|bytes| sha256(&bytes)).or_exit(BottleExit::Internal)
         };
-        let policy = self.plan.egress.as_ref().map(|egress| serde_json::to_vec(&egress.policy));
+        let policy = self.run.plan.egress.as_ref().map(|egress| serde_json::to_vec(&egress.policy));
         Ok(Seal {
             orchestrator: env!("CARGO_PKG_VERSION").to_owned(),
             profile_sha256: json(serde_json::to_vec(&spec))?,
-            seccomp_sha256: self.meta.backend.seccomp_digest(),
+            seccomp_sha256: self.run.record.backend.seccomp_digest(),
             egress_policy_sha256: policy.map(json).transpose()?,
             guest_sha256: sha256(sandbox::guest_program()),
-            image: image_seal(self.meta.backend, &spec.root).await,
-            program: program_seal(&self.meta.manifest.provider, &self.keeper.home.programs),
+            image: image_seal(self.run.record.backend, &spec.root).await,
+            program: program_seal(&self.run.record.manifest.provider, &self.context.home.programs),
         })
     }
 }

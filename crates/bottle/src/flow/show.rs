@@ -3,14 +3,14 @@
 use run_store::run_dir::RunDir;
 use serde_json::json;
 
-use super::metadata::Metadata;
+use super::run_record::BottleRunRecord;
 use crate::ui::Ui;
 
 /// Shows it.
-pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata) {
+pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
     ui.result("bottle", meta.slug.as_str());
     ui.result("run", &dir.path().display().to_string());
-    if let Some(answer) = meta.said.as_ref().and_then(|said| said.answer.as_ref()) {
+    if let Some(answer) = meta.agent_result.as_ref().and_then(|said| said.answer.as_ref()) {
         ui.result("answer", answer);
     }
     if let Some(done) = &meta.done {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use sidecar::DoneStatus;
 
 use super::leak::{ScanOutcome, ScanReport};
-use crate::flow::metadata::{Metadata, SidecarEnd, WatchdogReason};
+use crate::flow::run_record::{BottleRunRecord, SidecarEnd, WatchdogReason};
 
 /// What the parameters of our provenance mean. `docs/provenance.md` says it to people.
 const BUILD_TYPE: &str = "https://bottleworks.dev/bottle/v1";
@@ -24,7 +24,7 @@ const BUILDER: &str = "https://bottleworks.dev/bot-bottle/host/";
 
 /// The records of a run, as they were found.
 pub(crate) struct Witness<'a> {
-    pub(crate) meta: &'a Metadata,
+    pub(crate) meta: &'a BottleRunRecord,
     pub(crate) operations: &'a [Value],
     pub(crate) events: EventLog,
     pub(crate) place: HostPlace,
@@ -119,7 +119,7 @@ fn provenance(witness: &Witness<'_>) -> Provenance {
 }
 
 /// What went in: the commits, our program in the box, the image and the agent's own program, as far as each is known.
-fn dependencies(meta: &Metadata) -> Vec<Resource> {
+fn dependencies(meta: &BottleRunRecord) -> Vec<Resource> {
     let mut list = vec![
         Resource::new("start", "gitCommit", meta.pins.start.as_str()),
         Resource::new("base", "gitCommit", meta.pins.base.as_str()),
@@ -189,7 +189,7 @@ fn bottle_run(witness: &Witness<'_>) -> BottleRun {
     }
 }
 
-fn exit(meta: &Metadata) -> Exit {
+fn exit(meta: &BottleRunRecord) -> Exit {
     let Some(record) = &meta.agent_box else {
         return Exit { class: ExitClass::None, code: None, signal: None };
     };
@@ -260,7 +260,7 @@ fn forge_op(line: &Value) -> Option<ForgeOp> {
 }
 
 /// Why the record may lack something that happened.
-fn gaps(meta: &Metadata) -> Vec<String> {
+fn gaps(meta: &BottleRunRecord) -> Vec<String> {
     let mut list = Vec::new();
     let mut gap = |there: bool, words: &str| list.extend(there.then(|| words.to_owned()));
     let record = meta.agent_box.as_ref();

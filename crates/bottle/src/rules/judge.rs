@@ -1,6 +1,7 @@
 //! How a run ends: from what the host saw itself to a verdict, and to the status that a headless caller gets.
 
 use engine::evidence::Evidence;
+use engine::run::ImportOutcome;
 use merge::pattern::PathPatterns;
 use model::exit::BottleExit;
 use model::verdict::Ended;
@@ -46,21 +47,13 @@ impl Verdict {
     }
 }
 
-/// What came out of the workspace.
-#[derive(Debug, Clone)]
-pub(crate) enum Import {
-    Nothing,
-    Refused(String),
-    Commits(Box<Evidence>),
-}
-
 /// What is known when the box has ended and its commits were imported.
 #[derive(Debug, Clone)]
-pub(crate) struct Aftermath<'a> {
+pub(crate) struct AgentWork<'a> {
     pub(crate) ended: Ended,
     /// The agent's word, if it gave one.
     pub(crate) report: Option<DoneStatus>,
-    pub(crate) import: Import,
+    pub(crate) import: ImportOutcome,
     pub(crate) scans: &'a [ScanReport],
     pub(crate) protected: &'a [String],
     /// Every path that differs from where the branch stood.
@@ -69,7 +62,7 @@ pub(crate) struct Aftermath<'a> {
 
 /// Decides. What the machine did outranks what the agent did, an agent that gave up is believed, and one that was frozen
 /// after it had said "done" is done.
-pub(crate) fn judge(after: &Aftermath<'_>) -> Verdict {
+pub(crate) fn judge(after: &AgentWork<'_>) -> Verdict {
     match (&after.ended, after.report) {
         (Ended::Infra { reason }, _) => Verdict::Infra { reason: reason.clone() },
         (Ended::Signalled { signal }, _) => unfinished(&format!("ended by signal {signal}")),
@@ -90,11 +83,11 @@ fn unfinished(how: &str) -> Verdict {
     Verdict::Unfinished { how: how.to_owned() }
 }
 
-fn judge_import(after: &Aftermath<'_>) -> Verdict {
+fn judge_import(after: &AgentWork<'_>) -> Verdict {
     match &after.import {
-        Import::Nothing => Verdict::Nothing,
-        Import::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
-        Import::Commits(evidence) => {
+        ImportOutcome::Nothing => Verdict::Nothing,
+        ImportOutcome::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
+        ImportOutcome::Commits(evidence) => {
             let reasons = objections(after, evidence);
             if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
         }
@@ -102,7 +95,7 @@ fn judge_import(after: &Aftermath<'_>) -> Verdict {
 }
 
 /// What stands against publishing.
-fn objections(after: &Aftermath<'_>, evidence: &Evidence) -> Vec<String> {
+fn objections(after: &AgentWork<'_>, evidence: &Evidence) -> Vec<String> {
     let list = |what: &str, items: &[String]| -> Vec<String> {
         items.iter().map(|item| format!("{what}: {item}")).collect()
     };
@@ -155,10 +148,10 @@ mod tests {
     }
 
     fn verdict(evidence: Evidence, scans: &[ScanReport], changed: &[Vec<u8>]) -> Verdict {
-        judge(&Aftermath {
+        judge(&AgentWork {
             ended: Ended::Exited { code: 0 },
             report: None,
-            import: Import::Commits(Box::new(evidence)),
+            import: ImportOutcome::Commits(Box::new(evidence)),
             scans,
             protected: &[".github/workflows".to_owned()],
             changed,
@@ -166,8 +159,8 @@ mod tests {
     }
 
     fn ended(ended: Ended, report: Option<DoneStatus>) -> Verdict {
-        let import = Import::Commits(Box::new(good()));
-        judge(&Aftermath { ended, report, import, scans: &[], protected: &[], changed: &[] })
+        let import = ImportOutcome::Commits(Box::new(good()));
+        judge(&AgentWork { ended, report, import, scans: &[], protected: &[], changed: &[] })
     }
 
     #[test]

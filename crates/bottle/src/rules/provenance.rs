@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::flow::metadata::Metadata;
+use crate::flow::run_record::BottleRunRecord;
 
 /// What the record says about the chain through the operation log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum OperationChain {
 
 /// The provenance of one run as one document.
 pub(crate) fn render_provenance(
-    meta: &Metadata,
+    meta: &BottleRunRecord,
     operations: &[Value],
     chain: &OperationChain,
 ) -> Value {
@@ -63,7 +63,7 @@ pub(crate) fn render_provenance(
         "scans": meta.scans,
         "egress_summary": egress.map(|report| &report.summary),
         "model_usage": egress.map(|report| &report.usage),
-        "agent_says": meta.said.as_ref().map(|said| json!({
+        "agent_says": meta.agent_result.as_ref().map(|said| json!({
             "claim": said.claim, "tool_calls": said.tool_calls, "input_tokens": said.input_tokens,
             "output_tokens": said.output_tokens, "cost_usd": said.cost_usd, "session": said.session,
         })),

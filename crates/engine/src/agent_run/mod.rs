@@ -62,7 +62,7 @@ pub struct BoxLayout {
 #[derive(Debug, Clone)]
 pub struct AgentRun<'a> {
     /// Where.
-    pub site: BoxLayout,
+    pub layout: BoxLayout,
     /// Who, and with what.
     pub plan: &'a AgentPlan,
 }
@@ -122,7 +122,7 @@ impl AgentRun<'_> {
         }
         env.extend(plan.env.clone());
         let mut programs = plan.programs.clone();
-        programs.extend(harness::mounts(&self.site.box_dir, plan));
+        programs.extend(harness::mounts(&self.layout.box_dir, plan));
         BoxSpec {
             argv: vec![HARNESS.to_owned()],
             env,
@@ -130,7 +130,7 @@ impl AgentRun<'_> {
             relays: plan.relays(),
             silence_secs: plan.silence_secs,
             terminal: plan.terminal.as_ref().map(|terminal| terminal.size),
-            ..self.site.spec()
+            ..self.layout.spec()
         }
     }
 
@@ -140,7 +140,7 @@ impl AgentRun<'_> {
         if launch::box_status(&box_dir)? != BoxStatus::NeverStarted {
             return Ok(());
         }
-        harness::write(&self.site.box_dir, self.plan)?;
+        harness::write(&self.layout.box_dir, self.plan)?;
         let spec = self.spec();
         match self.plan.egress(&box_dir.egress_log())? {
             Some(egress) => launcher.launch_with_egress(&spec, &egress)?,
@@ -159,7 +159,7 @@ impl AgentRun<'_> {
     ) -> Result<AgentExit, AgentRunError> {
         if self.plan.terminal.is_some() {
             // Whoever sat there is gone, and what was printed was for their eyes.
-            return self.attend_seated(None, cancel, told).await;
+            return self.attend_terminal(None, cancel, told).await;
         }
         let box_dir = self.box_dir();
         let provider = Provider::parse(&self.plan.provider)?;
@@ -181,7 +181,7 @@ impl AgentRun<'_> {
     }
 
     /// Waits for the box while somebody sits at its terminal. When it has ended, what it printed last is still shown.
-    pub async fn attend_seated(
+    pub async fn attend_terminal(
         &self,
         seat: Option<AttachedTerminal>,
         cancel: &Cancel,
@@ -223,7 +223,7 @@ impl AgentRun<'_> {
 
     /// The box's folder.
     pub fn box_dir(&self) -> BoxDir {
-        BoxDir::new(&self.site.box_dir)
+        BoxDir::new(&self.layout.box_dir)
     }
 }
 

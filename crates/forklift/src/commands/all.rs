@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
-use run_store::metadata::load_metadata;
 use run_store::run_dir::RunDir;
 use serde::Serialize;
 use serde_json::json;
@@ -13,11 +12,12 @@ use super::run::begin;
 use super::{ForkliftDirs, block_on};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::metadata::{Metadata, Publication};
+use crate::flow::record::ForkRunRecord;
 use crate::rules::aggregate_status::aggregate_status;
 use crate::rules::fork_list::parse_fork_list;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
+use engine::publish::Publication;
 
 /// What became of one fork.
 #[derive(Debug, Serialize)]
@@ -90,8 +90,8 @@ async fn run_one(
         Ok(begun) => begun,
         Err(failure) => return failed(ui, fork, None, &failure),
     };
-    let dir = run.dir.clone();
-    let outcome = run.advance().await;
+    let dir = run.run.dir.clone();
+    let outcome = engine::run::advance(run).await;
     drop(fork_lock);
     match outcome {
         Ok(status) => finished(fork, &dir, status),
@@ -100,7 +100,7 @@ async fn run_one(
 }
 
 fn finished(fork: &Path, dir: &RunDir, status: ForkliftExit) -> Row {
-    let meta = load_metadata::<Metadata>(dir).ok();
+    let meta = ForkRunRecord::load(dir).ok();
     let verdict = meta.as_ref().and_then(|meta| meta.verdict.clone());
     let sent = meta.as_ref().and_then(|meta| meta.publication.as_ref());
     let problem = sent.and_then(|sent| sent.problem.clone());

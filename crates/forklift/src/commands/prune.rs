@@ -9,15 +9,14 @@ use engine::launch::{self, BoxStatus};
 use host::lock::FileLock;
 use jiff::SignedDuration;
 use model::exit::ForkliftExit;
-use run_store::metadata::load_metadata;
 use run_store::run_dir::{self, BOXES, RunDir};
 use serde_json::json;
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::try_fork_lock;
-use crate::flow::metadata::Metadata;
 use crate::flow::observe::find_repo;
+use crate::flow::record::ForkRunRecord;
 use crate::rules::judge::Verdict;
 use crate::rules::prune::{Fate, OldRun, PruneWish, RunState, Unpublished, judge_runs, parse_age};
 use crate::rules::words::counted;
@@ -110,7 +109,7 @@ impl Turns<'_> {
 
 async fn observe_run(dir: &RunDir, turns: &mut Turns<'_>) -> Result<OldRun, Failure> {
     let run = dir.id().clone();
-    let Ok(meta) = load_metadata::<Metadata>(dir) else {
+    let Ok(meta) = ForkRunRecord::load(dir) else {
         let state = if has_live_box(dir)? { RunState::Alive } else { RunState::Unreadable };
         let age = jiff::SignedDuration::ZERO;
         return Ok(OldRun { run, fork: None, age, state, resumed_from: None });
@@ -127,12 +126,12 @@ async fn observe_run(dir: &RunDir, turns: &mut Turns<'_>) -> Result<OldRun, Fail
         fork: Some(meta.fork.path.display().to_string()),
         age: host::clock::now().duration_since(meta.started_at),
         state,
-        resumed_from: meta.resumed_from,
+        resumed_from: meta.product.resumed_from,
     })
 }
 
 /// What a closed run holds.
-fn state_of(dir: &RunDir, meta: &Metadata) -> RunState {
+fn state_of(dir: &RunDir, meta: &ForkRunRecord) -> RunState {
     let sent = meta.publication.as_ref();
     match &meta.verdict {
         Some(Verdict::Publish) if sent.is_some_and(|sent| sent.problem.is_none()) => {

@@ -10,7 +10,7 @@ use super::ForkliftDirs;
 use super::run::{run_from, run_in};
 use crate::cli::RunArgs;
 use crate::exit::{OrExit, Outcome};
-use crate::flow::metadata::Metadata;
+use crate::flow::record::ForkRunRecord;
 use crate::flow::resume::{EarlierRun, load_args};
 use crate::ui::Ui;
 
@@ -69,9 +69,9 @@ pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
 
 /// The options of the earlier run, with what is different this time.
 fn asked(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, crate::exit::Failure> {
-    let meta: Metadata = run_store::metadata::load_metadata(dir).or_exit(ForkliftExit::Machine)?;
+    let meta = ForkRunRecord::load(dir).or_exit(ForkliftExit::Machine)?;
     let mut args = load_args(dir)?;
-    args.directory = Some(meta.fork.path);
+    args.directory = Some(meta.fork.path.clone());
     if let Some(timeout) = resume.timeout {
         args.timeout = timeout;
     }

@@ -1,36 +1,32 @@
 //! `forklift`: bring this fork up to date.
 
-use agent::{SessionRequest, Usage};
+use agent::SessionRequest;
 use engine::agent_plan::AgentTask;
+use engine::run::{Phase, Product, advance, create};
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use model::id::RunId;
-use model::redact::Redactor;
-use run_store::env_snapshot::LaterSnapshot;
-use run_store::metadata::save_mark;
 use run_store::run_dir::RunDir;
 use sandbox::choice::{self, BackendChoice};
-use sandbox::docker::{Engine, sweep};
 
 use super::request::RunRequest;
 use super::{ForkliftDirs, block_on, unless_stopped};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
-use crate::flow::metadata::{Metadata, Phase, Settings, VERSION};
 use crate::flow::observe::{Observation, Sight, find_repo, observe};
 use crate::flow::pull::ForgePlan;
+use crate::flow::record::{ForkRecord, ForkRunRecord, Settings};
 use crate::flow::resume::{EarlierRun, save_args};
-use crate::flow::run::Run;
-use crate::flow::sealed::save_plan;
+use crate::flow::run::ForkRun;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
 use crate::ui::Ui;
 
 /// Runs with the places of the environment.
 pub(crate) fn cmd_run(ui: &Ui, args: &RunArgs) -> Outcome {
-    run_in(ui, args, &ForkliftDirs::from_env()?)
+    run_from(ui, args, &ForkliftDirs::from_env()?, None)
 }
 
 /// Runs with given places.
@@ -49,7 +45,7 @@ pub(crate) fn run_from(
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
         let (run, fork_lock) = begin(ui, args, places, earlier, cancel).await?;
-        let outcome = run.advance().await;
+        let outcome = advance(run).await;
         drop(fork_lock);
         outcome
     })
@@ -63,14 +59,11 @@ pub(super) async fn begin<'a>(
     places: &ForkliftDirs,
     earlier: Option<EarlierRun>,
     cancel: Cancel,
-) -> Result<(Run<'a>, FileLock), Failure> {
+) -> Result<(ForkRun<'a>, FileLock), Failure> {
     let request = RunRequest::check(args, places).await?;
     let found = choice::observe(request.backend, &args.image).await;
     let choice =
         choice::choose(request.backend, &found, &args.image).or_exit(ForkliftExit::Usage)?;
-    if choice.kind.uses_image() {
-        sweep_orphans(ui).await?;
-    }
     let repo = find_repo(&request.directory).await?;
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
@@ -89,43 +82,19 @@ pub(super) async fn begin<'a>(
         Ok((fork_lock, seen))
     };
     let (fork_lock, seen) = unless_stopped(&cancel, looking).await?;
-    let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
     let mut secrets = request.resolved.secrets();
-    secrets.extend(forge.token.clone());
+    secrets.extend(ForgePlan::find(&seen.fork.forge, &places.config)?.token);
     shell::terminal::hide(secrets.iter().cloned());
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
         .or_exit(ForkliftExit::Machine)?;
-    let meta = first_metadata(&dir, &seen, args, choice, earlier.as_ref());
-    let redactor = Redactor::new(secrets.clone());
-    let task = task(dir.id(), &seen, args, &meta.settings, earlier.as_ref());
+    let record = first_record(&dir, &seen, args, choice, earlier.as_ref());
+    let task = task(dir.id(), &seen, args, &record.settings, earlier.as_ref());
     let plan = request.resolved.plan(task).or_exit(ForkliftExit::Usage)?;
-    save_plan(&plan, &dir)?;
     save_args(args, &dir)?;
-    save_mark(&dir, &redactor, &meta).or_exit(ForkliftExit::Machine)?;
+    create::<ForkRun<'_>>(&dir, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     host::failpoint::hit("pinned");
-    let run = Run {
-        ui,
-        dir,
-        meta,
-        repo: seen.repo,
-        plan,
-        forge,
-        secrets,
-        cancel,
-        cache: places.cache.clone(),
-        used_before: earlier.map_or_else(Usage::default, |earlier| earlier.used()),
-        snapshot: LaterSnapshot::default(),
-    };
+    let run = ForkRun::open(ui, places, dir, seen.repo, cancel)?;
     Ok((run, fork_lock))
-}
-
-/// Ends boxes that an earlier crash left behind: whoever comes next tidies up.
-async fn sweep_orphans(ui: &Ui) -> Result<(), Failure> {
-    let engine = Engine::find().await.or_exit(ForkliftExit::Machine)?;
-    for orphan in sweep(&engine).await.or_exit(ForkliftExit::Machine)? {
-        ui.note(&format!("removed a box of {} that nobody watched over any more", orphan.run));
-    }
-    Ok(())
 }
 
 /// What the agent is asked: all of it, or, where its own conversation goes on, what is new.
@@ -157,22 +126,17 @@ fn task<'a>(
     AgentTask { run, prompt, context, session, mcp: Vec::new() }
 }
 
-/// The metadata of a run that has just been pinned. One that has nothing to do is judged already.
-fn first_metadata(
+/// The record of a run that has just been pinned. One that has nothing to do is judged already.
+fn first_record(
     dir: &RunDir,
     seen: &Observation,
     args: &RunArgs,
     choice: BackendChoice,
     earlier: Option<&EarlierRun>,
-) -> Metadata {
+) -> ForkRunRecord {
     let image = choice.kind.uses_image().then(|| args.image.clone());
     let rules = seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default();
-    Metadata {
-        version: VERSION,
-        run: dir.id().clone(),
-        phase: if seen.up_to_date { Phase::Judged } else { Phase::Pinned },
-        started_at: host::clock::now(),
-        finished_at: None,
+    let product = ForkRecord {
         fork: seen.fork.clone(),
         pins: seen.pins.clone(),
         settings: Settings {
@@ -191,22 +155,18 @@ fn first_metadata(
             notify_cmd: args.notify_cmd.clone(),
         },
         resumed_from: earlier.map(|earlier| earlier.run().clone()),
-        workspace: None,
-        setup: None,
         check: None,
         regenerate: Vec::new(),
         merged_alone: false,
         resolver: None,
         conflicts: earlier.map(EarlierRun::conflicts).unwrap_or_default(),
-        agent_box: None,
-        agent: None,
         stuck: None,
-        evidence: None,
         contract: None,
-        import_refused: None,
-        verdict: seen.up_to_date.then_some(Verdict::UpToDate),
-        publication: None,
-        exit_status: None,
-        operations_head: None,
+    };
+    let mut record = ForkRunRecord::new(dir.id().clone(), product);
+    if seen.up_to_date {
+        record.phase = Phase::Judged;
+        record.verdict = Some(Verdict::UpToDate);
     }
+    record
 }

@@ -2,14 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::exit::ForkliftExit;
-use run_store::metadata::load_metadata;
 use run_store::run_dir::{self, RunDir};
 use serde_json::json;
 
 use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
-use crate::flow::metadata::{Metadata, Phase, Publication};
+use crate::flow::record::ForkRunRecord;
 use crate::ui::Ui;
+use engine::publish::Publication;
+use engine::run::Phase;
 
 /// Lists the runs.
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
@@ -18,7 +19,7 @@ pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
         let rows: Vec<_> = runs
             .iter()
             .map(|dir| {
-                let meta = load_metadata::<Metadata>(dir).ok();
+                let meta = ForkRunRecord::load(dir).ok();
                 json!({"run": dir.id(), "path": dir.path(), "metadata": meta})
             })
             .collect();
@@ -33,7 +34,7 @@ pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
 
 fn row(dir: &RunDir, now: Timestamp) -> [String; 5] {
     let run = dir.id().to_string();
-    match load_metadata::<Metadata>(dir) {
+    match ForkRunRecord::load(dir) {
         Ok(meta) => {
             let state = if meta.phase == Phase::Closed { "closed" } else { "open" };
             let age = render_age(now.duration_since(meta.started_at));

@@ -2,12 +2,11 @@
 
 use clap::Args;
 use model::exit::ForkliftExit;
-use run_store::metadata::load_metadata;
 use run_store::run_dir;
 
 use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
-use crate::flow::metadata::Metadata;
+use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
 use crate::ui::Ui;
 
@@ -22,7 +21,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &args.run).or_exit(ForkliftExit::Usage)?;
-    let meta: Metadata = load_metadata(&dir).or_exit(ForkliftExit::Machine)?;
+    let meta = ForkRunRecord::load(&dir).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {
         ui.document(&meta);
         return Ok(ForkliftExit::Success);

@@ -1,18 +1,17 @@
 //! What `forklift` does, in order: observe, seal, launch, import, judge, publish, record.
 
-mod chores;
+mod check;
 pub(crate) mod fork_lock;
-pub(crate) mod metadata;
+mod integrate;
 mod notify;
 pub(crate) mod observe;
 pub(crate) mod preview;
-pub(crate) mod publish;
 pub(crate) mod pull;
+pub(crate) mod record;
 mod regenerate;
 mod resolve_target;
 pub(crate) mod resolver;
 pub(crate) mod resume;
 pub(crate) mod run;
-pub(crate) mod sealed;
 pub(crate) mod show;
 pub(crate) mod structure;

@@ -7,7 +7,7 @@ use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
 use run_store::run_dir::RunDir;
 
-use super::metadata::Metadata;
+use super::record::ForkRunRecord;
 use super::show::verdict_event;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
@@ -16,7 +16,7 @@ use crate::ui::Ui;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs the command, if there is one. What becomes of it changes nothing about the verdict, which has been recorded.
-pub(super) async fn notify(ui: &Ui, dir: &RunDir, meta: &Metadata) {
+pub(super) async fn notify(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord) {
     let Some(line) = &meta.settings.notify_cmd else { return };
     let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
     let text = format!("{}\n", verdict_event(dir, meta, &verdict));

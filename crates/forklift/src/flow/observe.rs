@@ -10,7 +10,7 @@ use host::lock::{FileLock, LockKind};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
 
-use super::metadata::Fork;
+use super::record::Fork;
 use super::resolve_target::{ResolvedTarget, resolve_target};
 use super::run::workspace_failure;
 use crate::exit::{Failure, OrExit};

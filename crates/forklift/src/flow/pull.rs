@@ -11,8 +11,8 @@ use model::secret::Secret;
 use run_store::operation_log::OperationLog;
 use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
-use super::metadata::{Publication, PullReference};
 use crate::exit::{Failure, OrExit};
+use engine::publish::{Publication, PullReference};
 
 /// The variable with the forge's token.
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
@@ -96,7 +96,11 @@ pub(crate) async fn open_pull(
     };
     match logged(log, "pull", &target, act).await? {
         Ok(opened) => {
-            publication.pull = Some(PullReference { number: opened.number, url: opened.url });
+            publication.pull = Some(PullReference {
+                number: opened.number,
+                url: opened.url,
+                title: String::new(),
+            });
         }
         Err(failure) => {
             publication.pull_text = Some(keep_text(folder, pull)?);

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use engine::box_command::BoxCommandSummary;
 use engine::workspace::{make_checkout, make_harness_state};
 use host::git::{CommitDraft, SealedRepo};
 use merge::path::TreePath;
@@ -10,10 +11,9 @@ use merge::resolver::{RegeneratedFile, RegeneratedFiles, ResolvedMerge};
 use model::exit::ForkliftExit;
 use sandbox::spec::BoxUser;
 
-use super::metadata::ChoreSummary;
-use super::run::{Run, host_identity};
+use super::integrate::host_identity;
+use super::run::ForkRun;
 use crate::exit::{Failure, OrExit};
-use crate::rules::fork_file::TimedCommand;
 
 /// Folders of the box; both are removed afterwards.
 const WORKSPACE: &str = "regenerate-workspace";
@@ -25,7 +25,7 @@ const FILE_CAP: usize = 64 << 20;
 /// Most characters of a command's last line.
 const WORDS_CAP: usize = 300;
 
-impl Run<'_> {
+impl ForkRun<'_> {
     /// Runs each command once, in the order of the files and in the same checkout: a command may need the output of another.
     pub(super) async fn regenerate(
         &mut self,
@@ -50,22 +50,23 @@ impl Run<'_> {
         let made = |(path, how): &(TreePath, merge::resolver::rule::Regenerate)| {
             let end = ended.iter().find(|end| end.command == how.command);
             let failure = end.filter(|end| !end.passed()).map(last_words);
-            let workspace = self.dir.path().join(WORKSPACE);
+            let workspace = self.run.dir.path().join(WORKSPACE);
             (path.clone(), failure.map_or_else(|| take(&workspace, path), RegeneratedFile::Failed))
         };
         let regenerated = resolved.regenerate.iter().map(made).collect();
-        self.meta.regenerate = ended;
+        self.run.record.regenerate = ended;
         self.remove_folders(&[WORKSPACE, STATE])?;
         Ok(regenerated)
     }
 
-    async fn run_regeneration(&self, line: &str) -> Result<ChoreSummary, Failure> {
-        let timeout_secs = self.meta.settings.rules.regenerate_secs();
-        let name = format!("regenerate-{}", self.dir.next_box("regenerate"));
-        let mut site = self.site(&name, timeout_secs)?;
-        site.workspace = self.dir.path().join(WORKSPACE);
-        site.harness_state = self.dir.path().join(STATE);
-        self.run_chore(site, &TimedCommand { line: line.to_owned(), timeout_secs }).await
+    async fn run_regeneration(&self, line: &str) -> Result<BoxCommandSummary, Failure> {
+        let timeout_secs = self.run.record.settings.rules.regenerate_secs();
+        let name = format!("regenerate-{}", self.run.dir.next_box("regenerate"));
+        let layout = self.run.layout(&name, timeout_secs);
+        let mut layout = layout.or_exit(ForkliftExit::Machine)?;
+        layout.workspace = self.run.dir.path().join(WORKSPACE);
+        layout.harness_state = self.run.dir.path().join(STATE);
+        self.run_line(layout, line).await
     }
 
     /// Checks out the merge so far. Open conflicts have git's markers.
@@ -75,10 +76,10 @@ impl Run<'_> {
         resolved: &ResolvedMerge,
     ) -> Result<(), Failure> {
         self.remove_folders(&[WORKSPACE, STATE])?;
-        let pins = &self.meta.pins;
+        let pins = &self.run.record.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
         let identity = host_identity();
-        let (when, message) = (self.meta.started_at, "merge so far\n");
+        let (when, message) = (self.run.record.started_at, "merge so far\n");
         let wish = CommitDraft {
             tree: &resolved.tree,
             parents: &parents,
@@ -87,11 +88,17 @@ impl Run<'_> {
             message,
         };
         let commit = repo.commit_tree(wish).await.or_exit(ForkliftExit::Machine)?;
-        let workspace = self.dir.path().join(WORKSPACE);
-        make_checkout(repo, &self.meta.fork.branch, &commit, &workspace, BoxUser::of_caller())
-            .await
-            .or_exit(ForkliftExit::Machine)?;
-        make_harness_state(&self.dir.path().join(STATE), BoxUser::of_caller())
+        let workspace = self.run.dir.path().join(WORKSPACE);
+        make_checkout(
+            repo,
+            &self.run.record.fork.branch,
+            &commit,
+            &workspace,
+            BoxUser::of_caller(),
+        )
+        .await
+        .or_exit(ForkliftExit::Machine)?;
+        make_harness_state(&self.run.dir.path().join(STATE), BoxUser::of_caller())
             .or_exit(ForkliftExit::Machine)
     }
 }
@@ -111,7 +118,7 @@ fn take(workspace: &Path, path: &TreePath) -> RegeneratedFile {
     }
 }
 
-fn last_words(end: &ChoreSummary) -> String {
+fn last_words(end: &BoxCommandSummary) -> String {
     let words = end.tail.lines().map(str::trim).rfind(|line| !line.is_empty());
     let words: String = words.unwrap_or("no output").chars().take(WORDS_CAP).collect();
     format!("{}: {words}", end.how())

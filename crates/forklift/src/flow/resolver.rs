@@ -17,7 +17,7 @@ use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
 use super::observe::fork_key;
-use super::run::Run;
+use super::run::ForkRun;
 use super::structure::Mergiraf;
 use crate::exit::{Failure, OrExit};
 use crate::rules::brief::render_briefs;
@@ -53,13 +53,13 @@ pub(super) struct Handover {
     pub(super) briefs: String,
 }
 
-impl Run<'_> {
+impl ForkRun<'_> {
     /// Resolves conflicts and records the result in the metadata.
     pub(super) async fn resolve_conflicts(
         &mut self,
         repo: &SealedRepo,
     ) -> Result<ResolvedMerge, Failure> {
-        let pins = self.meta.pins.clone();
+        let pins = self.run.record.pins.clone();
         let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
         let file = self.cache.join("forks").join(format!("{}.learned.json", fork_key(&self.repo)));
         let learned = learn_kept(repo, range, &file).await?;
@@ -69,7 +69,7 @@ impl Run<'_> {
             let touched = add_touches(repo, &heads, &mut done.rest).await;
             touched.or_exit(ForkliftExit::Machine)?;
         }
-        self.meta.resolver = Some(ResolverSummary {
+        self.run.record.resolver = Some(ResolverSummary {
             resolved: resolved_paths(repo, &done).await?,
             receipts: done.receipts.clone(),
             rest: left(&done).into_iter().collect(),
@@ -92,8 +92,8 @@ impl Run<'_> {
         heads: &MergeHeads,
         knowledge: &Knowledge,
     ) -> Result<ResolvedMerge, Failure> {
-        let rules = self.meta.settings.rules.resolve_rules();
-        let trust = self.meta.settings.trust();
+        let rules = self.run.record.settings.rules.resolve_rules();
+        let trust = self.run.record.settings.trust();
         let options = ResolveOptions { rules: &rules, knowledge, ..ResolveOptions::at(trust) };
         let first = resolve_conflicts(repo, heads, options).await.or_exit(ForkliftExit::Machine)?;
         let regenerated = self.regenerate(repo, &first).await?;
@@ -124,9 +124,9 @@ impl Run<'_> {
         if resolved.receipts.is_empty() {
             return Ok(Handover { begun: None, briefs });
         }
-        let pins = &self.meta.pins;
+        let pins = &self.run.record.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
-        let when = self.meta.started_at;
+        let when = self.run.record.started_at;
         let commit =
             CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
         let prepared = repo.commit_tree(commit).await.or_exit(ForkliftExit::Machine)?;
@@ -136,7 +136,7 @@ impl Run<'_> {
         let left = |stage: &ConflictStage| open.contains(stage.path.as_slice());
         Ok(Handover {
             begun: Some(MergeBegun {
-                repo: self.dir.repo(),
+                repo: self.run.dir.repo(),
                 prepared,
                 theirs: pins.upstream.clone(),
                 stages: stages.into_iter().filter(left).collect(),
@@ -152,7 +152,7 @@ impl Run<'_> {
         repo: &SealedRepo,
         tip: &Sha,
     ) -> Result<(), Failure> {
-        let Some(summary) = &self.meta.resolver else { return Ok(()) };
+        let Some(summary) = &self.run.record.resolver else { return Ok(()) };
         let paths: Vec<&[u8]> = summary.resolved.iter().map(|it| it.path.as_bytes()).collect();
         let now = repo.entries_at(tip, &paths).await.or_exit(ForkliftExit::Machine)?;
         let id_now = |path: &TreePath| now.get(path.as_bytes()).map(|entry| entry.id.clone());
@@ -164,13 +164,13 @@ impl Run<'_> {
             .map(|it| it.path.to_string())
             .chain(summary.rest.iter().map(ToString::to_string))
             .collect();
-        let made = self.meta.evidence.iter().flat_map(|evidence| &evidence.files_made);
+        let made = self.run.record.evidence.iter().flat_map(|evidence| &evidence.files_made);
         let by_git = self.made_by_git(repo).await?;
         let outside: Vec<TreePath> = made
             .filter(|path| !known.contains(*path) && !by_git.contains(path.as_bytes()))
             .map(|path| TreePath::new(path.as_bytes()))
             .collect();
-        if let Some(summary) = &mut self.meta.resolver {
+        if let Some(summary) = &mut self.run.record.resolver {
             summary.changed_after = changed_after;
             summary.outside = outside;
         }
@@ -179,9 +179,9 @@ impl Run<'_> {
 
     /// Files that match neither side because git merged changes of both sides.
     async fn made_by_git(&self, repo: &SealedRepo) -> Result<BTreeSet<Vec<u8>>, Failure> {
-        let Some(evidence) = &self.meta.evidence else { return Ok(BTreeSet::new()) };
+        let Some(evidence) = &self.run.record.evidence else { return Ok(BTreeSet::new()) };
         let Some(tip) = &evidence.tip else { return Ok(BTreeSet::new()) };
-        let pins = &self.meta.pins;
+        let pins = &self.run.record.pins;
         let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
         let merged = merged.or_exit(ForkliftExit::Machine)?.tree;
         let paths: Vec<&[u8]> = evidence.files_made.iter().map(String::as_bytes).collect();

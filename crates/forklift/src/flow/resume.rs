@@ -1,14 +1,15 @@
 //! Earlier runs that `resume` and `retry` start from: their arguments and their results.
 
 use engine::evidence::Pins;
+use engine::run::Product;
 use host::git::UserRepo;
 use model::exit::ForkliftExit;
 use model::id::{ProjectName, RunId};
-use run_store::metadata::load_metadata;
 use run_store::run_dir::RunDir;
 
-use super::metadata::Metadata;
 use super::observe::Observation;
+use super::record::ForkRunRecord;
+use super::run::ForkRun;
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkFile;
@@ -35,7 +36,7 @@ pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
 
 /// A run that ended without reaching its target.
 pub(crate) struct EarlierRun {
-    meta: Metadata,
+    meta: ForkRunRecord,
     project: ProjectName,
     verdict: Verdict,
     ended: String,
@@ -46,7 +47,7 @@ pub(crate) struct EarlierRun {
 impl EarlierRun {
     /// Loads a run and checks that it can be resumed.
     pub(crate) fn load(dir: &RunDir, answer: Option<String>) -> Result<Self, Failure> {
-        let meta: Metadata = load_metadata(dir).or_exit(ForkliftExit::Machine)?;
+        let meta = ForkRunRecord::load(dir).or_exit(ForkliftExit::Machine)?;
         let id = dir.id();
         if !dir.is_closed() {
             return Err(Failure::usage(format!(
@@ -65,7 +66,7 @@ impl EarlierRun {
             )));
         }
         let folder = meta.fork.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let plan = super::sealed::load_plan(dir)?;
+        let plan = engine::run::load_plan(dir).map_err(ForkRun::failure)?;
         Ok(Self {
             project: ProjectName::from_folder(&folder.unwrap_or_default()),
             ended: verdict.words(),
@@ -125,12 +126,6 @@ impl EarlierRun {
     pub(crate) fn session(&self, provider: &str) -> Option<String> {
         let resumable = agent::Provider::parse(provider).is_ok_and(agent::Provider::can_resume);
         let same = self.meta.settings.provider == provider && resumable;
-        self.meta.agent.as_ref().and_then(|agent| agent.session.clone()).filter(|_| same)
-    }
-
-    /// Usage of the session so far.
-    pub(crate) fn used(&self) -> agent::Usage {
-        let before = self.meta.agent.as_ref().and_then(|agent| agent.thread_usage);
-        before.unwrap_or_default()
+        self.meta.agent_result.as_ref().and_then(|agent| agent.session.clone()).filter(|_| same)
     }
 }

@@ -4,7 +4,7 @@ use merge::contract::{ContractFormat, render_contract};
 use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
 
-use super::metadata::Metadata;
+use super::record::ForkRunRecord;
 use super::run::STUCK_FILE;
 use crate::rules::judge::Verdict;
 use crate::ui::Ui;
@@ -13,7 +13,7 @@ use crate::ui::Ui;
 const STUCK_SHOWN: usize = 20;
 
 /// The result, for people and for machines.
-pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict) {
+pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
     ui.result("verdict", &verdict.words());
     ui.result("run", &dir.path().display().to_string());
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
@@ -68,7 +68,7 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &Metadata, verdict: &Verdict
 }
 
 /// The verdict for machines: an event, and what a notification says.
-pub(super) fn verdict_event(dir: &RunDir, meta: &Metadata, verdict: &Verdict) -> Value {
+pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) -> Value {
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
         "words": verdict.words(), "status": meta.exit_status, "publication": meta.publication,

@@ -18,7 +18,7 @@ use model::exit::ForkliftExit;
 use sandbox::spec::{BoxLimits, BoxUser, MIB, ProgramMount};
 
 use super::observe::fork_key;
-use super::run::Run;
+use super::run::ForkRun;
 use crate::exit::{Failure, OrExit};
 
 /// Name on the host's search path.
@@ -50,7 +50,7 @@ exit 0
 
 /// mergiraf in one run.
 pub(super) struct Mergiraf<'a> {
-    run: &'a Run<'a>,
+    run: &'a ForkRun<'a>,
     program: PathBuf,
     version: String,
     /// Whether the box failed. Then a missing answer says nothing about the program.
@@ -59,7 +59,7 @@ pub(super) struct Mergiraf<'a> {
 
 impl<'a> Mergiraf<'a> {
     /// Finds the program and its version.
-    pub(super) async fn find(run: &'a Run<'a>) -> Option<Self> {
+    pub(super) async fn find(run: &'a ForkRun<'a>) -> Option<Self> {
         let program = host::tool::which(PROGRAM)?;
         let version = host::tool::tool_version(PROGRAM, &["--version"], VERSION_LIMIT).await?;
         Some(Self { run, program, version, is_broken: Cell::new(false) })
@@ -67,7 +67,7 @@ impl<'a> Mergiraf<'a> {
 
     /// Measures the precision of its answers on the fork's newest merges, starting from the saved record.
     pub(super) async fn record(&self, repo: &SealedRepo) -> Result<StructureRecord, Failure> {
-        let pins = &self.run.meta.pins;
+        let pins = &self.run.run.record.pins;
         let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
         let file = record_file(&self.run.cache, &fork_key(&self.run.repo));
         let kept = load_record(&file);
@@ -88,20 +88,21 @@ impl<'a> Mergiraf<'a> {
     async fn ask(&self, questions: &[ThreeVersions]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let run = self.run;
         run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
-        let folder = |name: &str| run.dir.path().join(name);
+        let folder = |name: &str| run.run.dir.path().join(name);
         lay_out(&folder(WORKSPACE), questions).or_exit(ForkliftExit::Machine)?;
         give(&folder(WORKSPACE), BoxUser::of_caller()).or_exit(ForkliftExit::Machine)?;
         make_harness_state(&folder(STATE), BoxUser::of_caller()).or_exit(ForkliftExit::Machine)?;
         copy_program(&self.program, &folder(PROGRAM_FOLDER)).or_exit(ForkliftExit::Machine)?;
-        let name = format!("structure-{}", run.dir.next_box("structure"));
-        let mut site = run.site(&name, DEADLINE_SECS)?;
-        site.workspace = folder(WORKSPACE);
-        site.harness_state = folder(STATE);
-        site.limits = BoxLimits { memory_bytes: MEMORY_BYTES, ..site.limits };
-        let mut chore = BoxCommand::shell(site, SCRIPT);
+        let name = format!("structure-{}", run.run.dir.next_box("structure"));
+        let mut layout = run.run.layout(&name, DEADLINE_SECS).or_exit(ForkliftExit::Machine)?;
+        layout.workspace = folder(WORKSPACE);
+        layout.harness_state = folder(STATE);
+        layout.limits = BoxLimits { memory_bytes: MEMORY_BYTES, ..layout.limits };
+        let mut chore = BoxCommand::shell(layout, SCRIPT);
         let (host, inside) = (folder(PROGRAM_FOLDER), INSIDE.to_owned());
         chore.programs = vec![ProgramMount { host, inside }];
-        let ended = chore.run(&run.launcher()?, &run.cancel).await;
+        let ended =
+            chore.run(&run.run.launcher().or_exit(ForkliftExit::Machine)?, &run.run.cancel).await;
         let ended = ended.or_exit(ForkliftExit::Machine)?;
         if !ended.passed() {
             self.is_broken.set(true);

@@ -2,6 +2,7 @@
 
 use engine::agent_result::AgentClaim;
 use engine::evidence::Evidence;
+use engine::run::ImportOutcome;
 use model::exit::ForkliftExit;
 use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,7 @@ pub(crate) enum Verdict {
 
 /// What is known when the box has ended and its commits were imported.
 #[derive(Debug, Clone)]
-pub(crate) struct Aftermath {
+pub(crate) struct ResultFacts {
     /// How the agent's box ended.
     pub(crate) ended: Ended,
     /// Whether the agent left a note.
@@ -70,27 +71,16 @@ pub(crate) struct Aftermath {
     /// What the agent's own words come to.
     pub(crate) claim: AgentClaim,
     /// What came out.
-    pub(crate) import: Import,
+    pub(crate) import: ImportOutcome,
     /// Work of the fork was lost, and nobody said that this is fine.
     pub(crate) lost: bool,
     /// How upstream's work was to get in.
     pub(crate) strategy: Strategy,
 }
 
-/// What came out of the workspace.
-#[derive(Debug, Clone)]
-pub(crate) enum Import {
-    /// The branch stands where it stood.
-    Nothing,
-    /// The branch is gone, or what came out of the box was refused.
-    Refused(String),
-    /// Commits, and what the host found about them.
-    Commits(Box<Evidence>),
-}
-
 /// Decides how the run ends. The clock outranks the agent's note, the note outranks its status, and what the host
 /// found outranks every claim.
-pub(crate) fn judge(after: &Aftermath) -> Verdict {
+pub(crate) fn judge(after: &ResultFacts) -> Verdict {
     match (&after.ended, after.stuck) {
         // Some agents wait for their quota without a word until the clock runs out; the reason is worth more.
         (Ended::OutOfTime, _) => match &after.claim {
@@ -118,15 +108,17 @@ fn failed(how: &str) -> Verdict {
 
 /// A rebase makes the fork's commits anew, so their old ids need not be there; the account of its work still has to
 /// add up.
-fn judge_import(after: &Aftermath) -> Verdict {
+fn judge_import(after: &ResultFacts) -> Verdict {
     let keeps_history = after.strategy == Strategy::Merge;
     match &after.import {
-        Import::Nothing => Verdict::NotIntegrated,
-        Import::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
-        Import::Commits(evidence) if keeps_history && !evidence.base_reachable => Verdict::ForkLost,
-        Import::Commits(evidence) if !evidence.upstream_reachable => Verdict::NotIntegrated,
-        Import::Commits(_) if after.lost => Verdict::WorkLost,
-        Import::Commits(evidence) => {
+        ImportOutcome::Nothing => Verdict::NotIntegrated,
+        ImportOutcome::Refused(reason) => Verdict::Refused { reasons: vec![reason.clone()] },
+        ImportOutcome::Commits(evidence) if keeps_history && !evidence.base_reachable => {
+            Verdict::ForkLost
+        }
+        ImportOutcome::Commits(evidence) if !evidence.upstream_reachable => Verdict::NotIntegrated,
+        ImportOutcome::Commits(_) if after.lost => Verdict::WorkLost,
+        ImportOutcome::Commits(evidence) => {
             let reasons = objections(evidence);
             if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
         }
@@ -198,10 +190,10 @@ mod tests {
     }
 
     fn check(ended: Ended, stuck: bool, evidence: Evidence, expected: &Verdict) {
-        let import = Import::Commits(Box::new(evidence));
+        let import = ImportOutcome::Commits(Box::new(evidence));
         let claim = AgentClaim::Finished;
         assert_eq!(
-            judge(&Aftermath {
+            judge(&ResultFacts {
                 ended,
                 stuck,
                 claim,
@@ -237,11 +229,11 @@ mod tests {
 
     #[test]
     fn an_agent_that_says_it_failed_is_believed_whatever_its_status() {
-        let after = |claim| Aftermath {
+        let after = |claim| ResultFacts {
             ended: DONE,
             stuck: false,
             claim,
-            import: Import::Commits(Box::new(good())),
+            import: ImportOutcome::Commits(Box::new(good())),
             lost: false,
             strategy: Strategy::Merge,
         };
@@ -251,18 +243,18 @@ mod tests {
         let until = Some("noon".to_owned());
         let waiting = AgentClaim::Waiting { until: until.clone() };
         assert_eq!(judge(&after(waiting.clone())), Verdict::Waiting { until: until.clone() });
-        let late = Aftermath { ended: Ended::OutOfTime, ..after(waiting) };
+        let late = ResultFacts { ended: Ended::OutOfTime, ..after(waiting) };
         assert_eq!(judge(&late), Verdict::Waiting { until });
     }
 
     #[test]
     fn a_rebase_need_not_keep_the_old_commits_but_must_keep_the_work() {
         let anew = Evidence { base_reachable: false, ..good() };
-        let after = |lost, evidence| Aftermath {
+        let after = |lost, evidence| ResultFacts {
             ended: DONE,
             stuck: false,
             claim: AgentClaim::Finished,
-            import: Import::Commits(Box::new(evidence)),
+            import: ImportOutcome::Commits(Box::new(evidence)),
             lost,
             strategy: Strategy::Rebase,
         };
@@ -274,9 +266,9 @@ mod tests {
 
     #[test]
     fn lost_work_blocks_an_otherwise_good_result() {
-        let import = Import::Commits(Box::new(good()));
+        let import = ImportOutcome::Commits(Box::new(good()));
         let (claim, strategy) = (AgentClaim::Finished, Strategy::Merge);
-        let after = Aftermath { ended: DONE, stuck: false, claim, import, lost: true, strategy };
+        let after = ResultFacts { ended: DONE, stuck: false, claim, import, lost: true, strategy };
         assert_eq!(judge(&after), Verdict::WorkLost);
     }
 
@@ -298,11 +290,11 @@ mod tests {
 
     #[test]
     fn a_failing_agent_and_a_failing_machine_are_told_apart() {
-        let after = |ended| Aftermath {
+        let after = |ended| ResultFacts {
             ended,
             stuck: false,
             claim: AgentClaim::Finished,
-            import: Import::Nothing,
+            import: ImportOutcome::Nothing,
             lost: false,
             strategy: Strategy::Merge,
         };

@@ -7,7 +7,7 @@ use merge::resolver::receipt::Receipt;
 
 use super::strategy::Strategy;
 use super::target::Target;
-use crate::flow::metadata::Metadata;
+use crate::flow::record::ForkRunRecord;
 use crate::flow::resolver::ResolverSummary;
 
 /// Commits that are listed; more are counted.
@@ -32,7 +32,7 @@ pub(crate) struct Incoming {
 
 /// Renders title and body. Everything that came from elsewhere is quoted as plain text.
 pub(crate) fn render_pull(
-    meta: &Metadata,
+    meta: &ForkRunRecord,
     incoming: &[Incoming],
     contract: Option<&str>,
 ) -> PullText {
@@ -59,15 +59,15 @@ pub(crate) fn render_pull(
         contract.map(|contract| section("What became of the fork's own changes", contract)),
     );
     parts.push(section("What the host checked", &checks(meta)));
-    if let Some(answer) = meta.agent.as_ref().and_then(|agent| agent.answer.as_deref()) {
+    if let Some(answer) = meta.agent_result.as_ref().and_then(|agent| agent.answer.as_deref()) {
         parts.push(section("What the agent says (a claim, not evidence)", &quoted(answer)));
     }
     parts.push(format!("Run `{}`.", meta.run));
     PullText { title, body: parts.join("\n\n") + "\n" }
 }
 
-fn opening(meta: &Metadata) -> String {
-    let by = match &meta.agent {
+fn opening(meta: &ForkRunRecord) -> String {
+    let by = match &meta.agent_result {
         Some(_) => format!("`{}` in a sealed box", meta.settings.provider),
         None => "git alone, without an agent".to_owned(),
     };
@@ -79,7 +79,7 @@ fn opening(meta: &Metadata) -> String {
 }
 
 /// A rebased branch and the old one share no commits of the fork's: merging them as they are would double its history.
-fn rebase_note(meta: &Metadata) -> Option<String> {
+fn rebase_note(meta: &ForkRunRecord) -> Option<String> {
     let branch = &meta.fork.branch;
     (meta.settings.strategy == Strategy::Rebase).then(|| {
         format!(
@@ -89,7 +89,7 @@ fn rebase_note(meta: &Metadata) -> Option<String> {
     })
 }
 
-fn conflicts(meta: &Metadata) -> String {
+fn conflicts(meta: &ForkRunRecord) -> String {
     if meta.conflicts.is_empty() {
         return "None: git could do it alone.".to_owned();
     }
@@ -188,7 +188,7 @@ fn commits(incoming: &[Incoming]) -> String {
 }
 
 /// The files whose content is neither side's: where somebody decided something, and a reviewer should look.
-fn decisions(meta: &Metadata) -> String {
+fn decisions(meta: &ForkRunRecord) -> String {
     let Some(evidence) = &meta.evidence else { return "Nothing.".to_owned() };
     if evidence.files_made.is_empty() {
         return "Nothing: every file is as one side has it.".to_owned();
@@ -204,7 +204,7 @@ fn decisions(meta: &Metadata) -> String {
     lines.join("\n")
 }
 
-fn checks(meta: &Metadata) -> String {
+fn checks(meta: &ForkRunRecord) -> String {
     let Some(evidence) = &meta.evidence else { return "Nothing.".to_owned() };
     let mark = |good: bool| if good { "yes" } else { "no" };
     let mut lines = vec![

@@ -25,7 +25,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("attest", &["model", "host"]),
     ("orchestrator_db", &["model", "host"]),
     ("sidecar", &["model", "host", "forge"]),
-    ("engine", &["model", "host", "guest", "agent", "sandbox", "egress"]),
+    ("engine", &["model", "host", "guest", "agent", "sandbox", "egress", "run_store"]),
     ("shell", &["model", "host", "agent", "sandbox", "egress", "forge", "run_store", "engine"]),
     (
         "forklift",

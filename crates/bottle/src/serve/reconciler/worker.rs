@@ -10,18 +10,17 @@ use host::signal::Cancel;
 use jiff::Timestamp;
 use model::exit::BottleExit;
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
-use run_store::metadata::load_metadata;
 use tokio::sync::mpsc;
 
 use crate::commands::block_on;
 use crate::exit::{Failure, OrExit};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
+use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::end::{Loss, destroy};
-use crate::flow::keeper::{Keeper, Trouble};
-use crate::flow::metadata::Metadata;
-use crate::flow::open::{self, Claim, ResumeWish, StartWish};
-use crate::flow::recover::{recover, settle};
+use crate::flow::open::{self, ResumeRequest, RunClaim, StartRequest};
+use crate::flow::recover::{freeze_if_idle, recover};
+use crate::flow::run_record::BottleRunRecord;
 use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
 use crate::serve::Service;
 use crate::serve::repos::Repo;
@@ -123,20 +122,26 @@ fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
     // Never cancelled: when this process ends, the box continues and is found at the next start.
     let cancel = Cancel::new();
-    let keeper = Keeper { ui: &ui, home: &service.home, cancel: &cancel, trouble: Trouble::Wait };
+    let context = RunContext {
+        ui: &ui,
+        home: &service.home,
+        cancel: &cancel,
+        transient: TransientFailure::Wait,
+    };
     let pull = found.as_ref().and_then(|(_, record)| record.pull);
     // Connections belong to the runtime of this thread, so the access is not the reconciler's.
     let access = repo.access(work.key.issue_number, pull);
     block_on(async {
         match found {
             Some((bottle, record)) => {
-                if !finish(keeper, &bottle, &record, access.clone(), work).await? {
-                    open::resume(keeper, resume_wish(service, work, &bottle), Some(access)).await?;
+                if !finish(context, &bottle, &record, access.clone(), work).await? {
+                    let request = resume_request(service, work, &bottle);
+                    open::resume(context, request, Some(access)).await?;
                 }
             }
             None => {
-                let wish = start_wish(service, work, repo).await?;
-                open::start(keeper, wish, Some(access)).await?;
+                let request = start_request(service, work, repo).await?;
+                open::start(context, request, Some(access)).await?;
             }
         }
         Ok(())
@@ -145,7 +150,7 @@ fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
 
 /// Finishes an open run; `true` if the last run is the one of this claim.
 async fn finish(
-    keeper: Keeper<'_>,
+    context: RunContext<'_>,
     bottle: &Bottle,
     record: &Record,
     access: ForgeAccess,
@@ -154,17 +159,21 @@ async fn finish(
     let Some(dir) = bottle.last_run(record)? else { return Ok(false) };
     if !dir.is_closed() {
         let lock = bottle.take(Duration::ZERO).await?;
-        let recovered = recover(keeper, bottle, Some(access)).await;
-        settle(keeper.home, bottle.slug().as_str())?;
+        let recovered = recover(context, bottle, Some(access)).await;
+        freeze_if_idle(context.home, bottle.slug().as_str())?;
         drop(lock);
         recovered?;
         return Ok(true);
     }
-    let meta: Metadata = load_metadata(&dir).or_general()?;
+    let meta = BottleRunRecord::load(&dir).or_general()?;
     Ok(meta.claim == Some(work.claims))
 }
 
-async fn start_wish(service: &Service, work: &WorkItem, repo: &Repo) -> Result<StartWish, Failure> {
+async fn start_request(
+    service: &Service,
+    work: &WorkItem,
+    repo: &Repo,
+) -> Result<StartRequest, Failure> {
     let (agent, bottles) = match &work.request {
         WorkRequest::Start { agent, bottles } => (agent.clone(), bottles.clone()),
         WorkRequest::Resume { .. } => {
@@ -173,7 +182,7 @@ async fn start_wish(service: &Service, work: &WorkItem, repo: &Repo) -> Result<S
             ));
         }
     };
-    Ok(StartWish {
+    Ok(StartRequest {
         agent,
         bottles,
         prompt: START_PROMPT.to_owned(),
@@ -185,14 +194,14 @@ async fn start_wish(service: &Service, work: &WorkItem, repo: &Repo) -> Result<S
     })
 }
 
-fn resume_wish(service: &Service, work: &WorkItem, bottle: &Bottle) -> ResumeWish {
+fn resume_request(service: &Service, work: &WorkItem, bottle: &Bottle) -> ResumeRequest {
     let prompt = match &work.request {
         WorkRequest::Start { .. } => START_PROMPT.to_owned(),
         WorkRequest::Resume { prompt } => {
             prompt.clone().unwrap_or_else(|| RESUME_PROMPT.to_owned())
         }
     };
-    ResumeWish {
+    ResumeRequest {
         slug: bottle.slug().to_string(),
         prompt,
         terminal: None,
@@ -201,8 +210,8 @@ fn resume_wish(service: &Service, work: &WorkItem, bottle: &Bottle) -> ResumeWis
     }
 }
 
-fn claim_of(work: &WorkItem) -> Claim {
-    Claim { number: work.claims, trigger: work.trigger.clone() }
+fn claim_of(work: &WorkItem) -> RunClaim {
+    RunClaim { number: work.claims, trigger: work.trigger.clone() }
 }
 
 /// Judges the last run of a bottle.
@@ -211,13 +220,13 @@ fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure>
         bottle.ok_or_else(|| Failure::not_found("the bottle disappeared during its run"))?;
     let dir = bottle.last_run(&record)?;
     let dir = dir.ok_or_else(|| Failure::not_found("the bottle has no run"))?;
-    let meta: Metadata = load_metadata(&dir).or_general()?;
+    let meta = BottleRunRecord::load(&dir).or_general()?;
     Ok(judge_closed_run(&ClosedRun {
         verdict: meta.verdict.as_ref(),
         problem: meta.publication.as_ref().and_then(|sent| sent.problem.as_deref()),
         pull: record.pull,
         report: meta.done.as_ref().map(|event| event.status),
-        waiting_until: meta.said.as_ref().and_then(|said| waiting_until(&said.claim)),
+        waiting_until: meta.agent_result.as_ref().and_then(|said| waiting_until(&said.claim)),
     }))
 }
 
@@ -256,7 +265,12 @@ fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure>
     let repo = service.repos.of(&work.key)?;
     let ui = Ui::log(slug);
     let cancel = Cancel::new();
-    let keeper = Keeper { ui: &ui, home: &service.home, cancel: &cancel, trouble: Trouble::Close };
+    let context = RunContext {
+        ui: &ui,
+        home: &service.home,
+        cancel: &cancel,
+        transient: TransientFailure::Close,
+    };
     let access = repo.access(work.key.issue_number, None);
-    block_on(destroy(keeper, slug, Some(access), loss))
+    block_on(destroy(context, slug, Some(access), loss))
 }

@@ -15,15 +15,19 @@ use crate::disk::{DiskError, names_in};
 /// Folders that hold an agent's work until it is on the branch.
 const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 
-/// Ends every active box of a run and waits for it. Returns how many were active.
+/// Ends every active box of a run and waits for it. Returns how many were active. The container of a shim that was
+/// killed may still run, and is removed.
 pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageRunError> {
     let boxes = run_dir.join("boxes");
     let mut stopped = 0;
     for name in names_in(&boxes).map_err(StageRunError::failed)? {
         let place = BoxDir::new(boxes.join(name));
-        if launch::box_status(&place).map_err(StageRunError::failed)? == BoxStatus::Running {
-            launch::end(&place).await.map_err(StageRunError::failed)?;
-            stopped += 1;
+        match launch::box_status(&place).map_err(StageRunError::failed)? {
+            BoxStatus::Running | BoxStatus::Orphaned => {
+                launch::end(&place).await.map_err(StageRunError::failed)?;
+                stopped += 1;
+            }
+            BoxStatus::NeverStarted | BoxStatus::Ended(_) => {}
         }
     }
     Ok(stopped)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::agent_run::BoxLayout;
 use engine::launch::Launcher;
+use engine::sweep::sweep_orphans;
 use engine::workspace::{WorkspaceOptions, make_harness_state, make_workspace};
 use host::dirs::Dirs;
 use model::exit::WfExit;
@@ -109,7 +110,8 @@ impl StageRunner {
         })
     }
 
-    /// Launcher of boxes; `more` are further values to redact.
+    /// Launcher of boxes; `more` are further values to redact. Orphaned containers are removed first: one of them may
+    /// still work in the same folders.
     pub(super) async fn launcher(
         &self,
         context: StageContext<'_>,
@@ -117,6 +119,7 @@ impl StageRunner {
     ) -> Result<Launcher, StageRunError> {
         context.refuse_stopped()?;
         let backend = self.backend(context.profile).await?.kind;
+        sweep_orphans(backend, &self.ui).await.map_err(StageRunError::failed)?;
         let secrets = self.secrets.iter().cloned().chain(more).collect();
         Launcher::of_this_program(backend, secrets).map_err(StageRunError::failed)
     }
@@ -170,12 +173,7 @@ impl StageRunner {
         )
         .await
         .map_err(StageRunError::failed)?;
-        for submodule in &notes.submodules {
-            self.note(format!("the submodule {submodule} is an empty folder in the box"));
-        }
-        if notes.lfs_pointers {
-            self.note("large files (LFS) are pointers in the box".to_owned());
-        }
+        notes.messages().into_iter().for_each(|message| self.note(message));
         Ok(path)
     }
 

@@ -150,7 +150,7 @@ fn detail_of(found: &FoundRun) -> RunDetail {
     let record = meta.agent_box.as_ref();
     let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
     let usage = usage.filter(|usage| usage.requests > 0);
-    let said = meta.said.as_ref();
+    let said = meta.agent_result.as_ref();
     RunDetail {
         run: found.facts(),
         timeline: timeline::of_run(meta),

@@ -8,7 +8,6 @@ use engine::box_dir::BoxDir;
 use jiff::Timestamp;
 use model::exit::BottleExit;
 use model::id::{BoxName, RunId};
-use run_store::metadata::load_metadata;
 use run_store::run_dir::RunDir;
 use serde::Serialize;
 use serde_json::Value;
@@ -20,7 +19,7 @@ use crate::exit::{Failure, OrExit};
 use crate::flow::attestation::{load_operations, signature_state};
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::home::Home;
-use crate::flow::metadata::Metadata;
+use crate::flow::run_record::BottleRunRecord;
 use crate::rules::judge::Verdict;
 
 /// A run in a list.
@@ -102,7 +101,7 @@ impl ClosedRuns {
         }
         // Read before the file is read: a run that is closed in between is read again next time.
         let closed = dir.is_closed();
-        let meta: Metadata = load_metadata(dir).or_general()?;
+        let meta = BottleRunRecord::load(dir).or_general()?;
         let facts = Arc::new(facts_of(dir, &meta));
         if closed {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +122,7 @@ impl ClosedRuns {
 #[derive(Debug)]
 pub(crate) struct FoundRun {
     pub(crate) dir: RunDir,
-    pub(crate) meta: Metadata,
+    pub(crate) meta: BottleRunRecord,
 }
 
 impl FoundRun {
@@ -133,7 +132,7 @@ impl FoundRun {
         let (bottle, record) = Bottle::open(home, slug)?;
         let id = record.runs.iter().find(|id| id.as_str() == run).ok_or_else(none)?;
         let dir = bottle.run(id)?;
-        let meta = load_metadata(&dir).or_general()?;
+        let meta = BottleRunRecord::load(&dir).or_general()?;
         Ok(Self { dir, meta })
     }
 
@@ -170,7 +169,7 @@ impl FoundRun {
 }
 
 /// The summary of a run.
-fn facts_of(dir: &RunDir, meta: &Metadata) -> RunSummary {
+fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
     let cost = cost_of(dir, meta);
     let pull = meta.publication.as_ref().and_then(|sent| sent.pull.as_ref());
     RunSummary {
@@ -200,12 +199,12 @@ fn facts_of(dir: &RunDir, meta: &Metadata) -> RunSummary {
 }
 
 /// The measured cost outranks the agent's claim.
-fn cost_of(dir: &RunDir, meta: &Metadata) -> Option<(f64, CostSource)> {
+fn cost_of(dir: &RunDir, meta: &BottleRunRecord) -> Option<(f64, CostSource)> {
     let measured = match &meta.agent_box {
         Some(record) => record.egress.as_ref().map(|report| report.usage.usd),
         None => spent_so_far(dir),
     };
-    let claimed = meta.said.as_ref().and_then(|said| said.cost_usd);
+    let claimed = meta.agent_result.as_ref().and_then(|said| said.cost_usd);
     measured
         .filter(|usd| *usd > 0.0)
         .map(|usd| (usd, CostSource::Measured))

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::rules::case_status::CaseStatus;
-use crate::flow::metadata::{Metadata, SidecarEnd};
+use crate::flow::run_record::{BottleRunRecord, SidecarEnd};
 
 /// One event of a timeline.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -34,7 +34,7 @@ pub(crate) fn of_events(events: &[WorkEvent]) -> Vec<Moment> {
 }
 
 /// The timeline of a run.
-pub(crate) fn of_run(meta: &Metadata) -> Vec<Moment> {
+pub(crate) fn of_run(meta: &BottleRunRecord) -> Vec<Moment> {
     let mut list = Vec::new();
     let mut add = |at: Timestamp, what: &str, more: String| {
         list.push(Moment { at, what: what.to_owned(), more, status: None });

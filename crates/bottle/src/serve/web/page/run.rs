@@ -22,7 +22,7 @@ use super::super::{Web, WebState, query};
 use super::diff::{self, Patch};
 use super::{Sheet, ago, fact, frame, line, lines};
 use crate::exit::OrExit;
-use crate::flow::metadata::Metadata;
+use crate::flow::run_record::BottleRunRecord;
 
 /// Part of the log that the page shows at first.
 const TAIL_MAX_BYTES: usize = 256 << 10;
@@ -118,7 +118,7 @@ fn render(loaded: &RunPage, patch: Option<&Patch>, now: Timestamp) -> Markup {
         }
         (details(loaded, now))
         (log(loaded))
-        @if let Some(answer) = meta.said.as_ref().and_then(|said| said.answer.as_ref()) {
+        @if let Some(answer) = meta.agent_result.as_ref().and_then(|result| result.answer.as_ref()) {
             section { h2 { "The agent's answer" } blockquote { (lines(answer)) } }
         }
         (commits(meta))
@@ -132,7 +132,7 @@ fn render(loaded: &RunPage, patch: Option<&Patch>, now: Timestamp) -> Markup {
 fn details(loaded: &RunPage, now: Timestamp) -> Markup {
     let (facts, meta) = (&loaded.facts, &loaded.found.meta);
     let record = meta.agent_box.as_ref();
-    let said = meta.said.as_ref();
+    let said = meta.agent_result.as_ref();
     let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
     html! {
         dl.grid {
@@ -221,7 +221,7 @@ fn log(loaded: &RunPage) -> Markup {
     }
 }
 
-fn commits(meta: &Metadata) -> Markup {
+fn commits(meta: &BottleRunRecord) -> Markup {
     let list = meta.evidence.iter().flat_map(|evidence| &evidence.new_commits);
     let list: Vec<_> = list.collect();
     html! {
@@ -234,7 +234,7 @@ fn commits(meta: &Metadata) -> Markup {
     }
 }
 
-fn egress(meta: &Metadata) -> Markup {
+fn egress(meta: &BottleRunRecord) -> Markup {
     let report = meta.agent_box.as_ref().and_then(|record| record.egress.as_ref());
     let Some(summary) = report.map(|report| &report.summary) else { return html! {} };
     html! {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::flow::metadata::Phase;
+use engine::run::Phase;
 
 /// Formats a time span in one unit.
 pub(crate) fn span(secs: i64) -> String {
@@ -78,7 +78,7 @@ pub(crate) fn after(phase: Phase) -> &'static str {
         Phase::Launched => "the agent is running",
         Phase::Ended => "importing the commits",
         Phase::Imported => "judging the commits",
-        Phase::Judged => "publishing",
+        Phase::Judged | Phase::Checked => "publishing",
         Phase::Published => "closing the record",
         Phase::Closed => "closed",
     }

@@ -21,7 +21,7 @@ use tower::ServiceExt;
 
 use crate::flow::bottle::{Bottle, BottleState, Record, VERSION, WorkspaceState};
 use crate::flow::home::Home;
-use crate::flow::metadata::Metadata;
+use crate::flow::run_record::BottleRunRecord;
 use crate::rules::forge_env::ForgeEnv;
 use crate::serve::Service;
 use crate::serve::inbox::Inbox;
@@ -230,7 +230,7 @@ impl Stage {
         }
         meta["operations_head"] = json!(operations.head().head);
         drop(operations);
-        let meta: Metadata = serde_json::from_value(meta).expect("metadata");
+        let meta: BottleRunRecord = serde_json::from_value(meta).expect("metadata");
         match meta.finished_at {
             Some(_) => dir.close(&redactor, &meta).expect("closed"),
             None => run_store::metadata::save_metadata(&dir, &redactor, &meta).expect("saved"),

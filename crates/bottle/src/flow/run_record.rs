@@ -1,13 +1,8 @@
-//! What is written down about a run: the raw material of its provenance. The file is replaced as the run goes on and
-//! closed at its end.
+//! Bot-bottle's part of a run's record: the raw material of its provenance.
 
-use engine::agent_result::AgentResult;
-use engine::evidence::Evidence;
-use engine::record::ExitRecord;
-use engine::workspace::WorkspaceNotes;
+use engine::run::{ProductRecord, RunRecord};
 use jiff::Timestamp;
 use model::id::{BranchName, RunId, Sha, Slug};
-use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 use sidecar::DoneEvent;
@@ -18,64 +13,52 @@ use crate::rules::forge_env::ForgeEnv;
 use crate::rules::judge::Verdict;
 use crate::rules::leak::ScanReport;
 
-/// The version of the file's shape.
-pub(crate) const VERSION: u32 = 1;
+/// Record of one run of a bottle.
+pub(crate) type BottleRunRecord = RunRecord<BottleRunPart>;
 
-/// Everything about a run.
+/// Bot-bottle's own part of a run's record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Metadata {
-    pub(crate) version: u32,
-    pub(crate) run: RunId,
+pub(crate) struct BottleRunPart {
     pub(crate) slug: Slug,
-    /// How far it has come; whoever takes over goes on from here.
-    pub(crate) phase: Phase,
-    pub(crate) started_at: Timestamp,
-    pub(crate) finished_at: Option<Timestamp>,
     pub(crate) agent: String,
     pub(crate) manifest: AgentManifest,
     pub(crate) bottles: Vec<String>,
     pub(crate) bottle: BottleManifest,
     pub(crate) backend: BackendKind,
     pub(crate) backend_reason: String,
-    /// The run that this one goes on from.
+    /// The run before this one in the same bottle.
     pub(crate) parent: Option<RunId>,
-    /// Which claim of the orchestrator's it was made for.
+    /// The claim of the orchestrator that it was made for.
     #[serde(default)]
     pub(crate) claim: Option<u64>,
     /// All runs of the bottle before this one, oldest first.
     #[serde(default)]
     pub(crate) lineage: Vec<RunId>,
-    /// Whether the agent's own conversation goes on.
+    /// Whether the agent's own conversation continues.
     pub(crate) resumes_session: bool,
     /// Texts are kept as digests.
     pub(crate) prompt_sha256: String,
     pub(crate) forge: Option<ForgeEnv>,
     pub(crate) issue_title: Option<String>,
-    /// The forge's delivery that set this run off, where whoever started it said so.
+    /// The forge's delivery that triggered this run, where it is known.
     #[serde(default)]
     pub(crate) delivery: Option<String>,
     pub(crate) pins: BottlePins,
-    pub(crate) workspace: Option<WorkspaceNotes>,
-    pub(crate) setup: Option<ChoreSummary>,
     /// What the agent's box is made of, looked up just before it is started.
     #[serde(default)]
     pub(crate) seal: Option<Seal>,
     pub(crate) sidecar: Option<SidecarEnd>,
-    /// The agent's word that it is done.
+    /// The agent's report that it is done.
     pub(crate) done: Option<DoneEvent>,
     /// The agent did not report for itself; the record may be incomplete.
     pub(crate) watchdog: Option<WatchdogReason>,
-    #[serde(rename = "box")]
-    pub(crate) agent_box: Option<ExitRecord>,
-    pub(crate) said: Option<AgentResult>,
-    pub(crate) evidence: Option<Evidence>,
-    pub(crate) import_refused: Option<String>,
     pub(crate) scans: Vec<ScanReport>,
-    pub(crate) verdict: Option<Verdict>,
-    pub(crate) publication: Option<Publication>,
-    pub(crate) exit_status: Option<u8>,
-    /// The last entry of the operation log, so that its end cannot be cut off unseen.
-    pub(crate) operations_head: Option<String>,
+}
+
+impl ProductRecord for BottleRunPart {
+    type Verdict = Verdict;
+
+    const AGENT_RESULT_V1: &'static str = "said";
 }
 
 /// The commits that the run is judged by, pinned before it.
@@ -127,21 +110,6 @@ pub(crate) struct ProgramSeal {
     pub(crate) lock_sha256: Option<String>,
 }
 
-/// The steps that a run has behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Phase {
-    Pinned,
-    Prepared,
-    SetUp,
-    Launched,
-    Ended,
-    Imported,
-    Judged,
-    Published,
-    Closed,
-}
-
 /// How the sidecar ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -162,33 +130,4 @@ pub(crate) enum WatchdogReason {
     TimedOut,
     /// The sidecar died, so it could not say so.
     SidecarDied,
-}
-
-/// How a command in a box went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ChoreSummary {
-    pub(crate) ended: Ended,
-    pub(crate) wall_ms: u64,
-    /// The end of what it wrote.
-    pub(crate) tail: String,
-}
-
-/// What was made known to others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Publication {
-    pub(crate) branch: BranchName,
-    pub(crate) commit: Sha,
-    pub(crate) pushed: bool,
-    pub(crate) pull: Option<PullReference>,
-    pub(crate) problem: Option<String>,
-}
-
-/// A pull request on a forge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PullReference {
-    pub(crate) number: u64,
-    pub(crate) url: String,
-    /// The title that this run would give it; people may have chosen another.
-    #[serde(default)]
-    pub(crate) title: String,
 }

@@ -1,27 +1,24 @@
-//! A bottle that is about to run: its pins, its prompt, its plan and the first page of its record become one [`Run`].
+//! A bottle that is about to run: its pins, its prompt, its plan and the first page of its record become one [`BottleRun`].
 
 use agent::{McpServer, Provider, SessionRequest, Transport};
 use engine::agent_plan::{AgentPlan, AgentTask};
+use engine::run::{Product, advance, create};
 use engine::terminal::TerminalPlan;
 use guest::FORGE_PORT;
 use host::lock::FileLock;
 use model::exit::BottleExit;
 use model::id::{BranchName, ProjectName, RunId};
-use model::redact::Redactor;
-use run_store::env_snapshot::LaterSnapshot;
-use run_store::metadata::save_metadata;
 use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record, WorkspaceState};
-use super::keeper::Keeper;
-use super::metadata::{self, BottlePins, Metadata, Phase};
+use super::context::RunContext;
 use super::mounts::check_mounts;
 use super::observe::Source;
-use super::open::{Claim, Staff};
-use super::recover::{settle, used_by};
-use super::run::Run;
-use super::sealed::save_plan;
+use super::open::{ResolvedBottle, RunClaim};
+use super::recover::freeze_if_idle;
+use super::run::BottleRun;
+use super::run_record::{BottlePins, BottleRunPart, BottleRunRecord};
 use super::sidecar::SidecarPlace;
 use super::thread::Assignment;
 use crate::exit::{Failure, OrExit, Outcome};
@@ -33,22 +30,22 @@ use crate::rules::session::session_of;
 const DELIVERY_VARIABLE: &str = "FORGE_DELIVERY_ID";
 
 /// A bottle that is about to run.
-pub(super) struct Opening<'a> {
-    pub(super) keeper: Keeper<'a>,
+pub(super) struct RunBuilder<'a> {
+    pub(super) context: RunContext<'a>,
     pub(super) bottle: Bottle,
     pub(super) record: Record,
     pub(super) source: Source,
     pub(super) access: Option<ForgeAccess>,
     pub(super) assignment: Option<Assignment>,
-    pub(super) claim: Option<Claim>,
+    pub(super) claim: Option<RunClaim>,
     pub(super) terminal: Option<TerminalPlan>,
 }
 
-impl Opening<'_> {
+impl RunBuilder<'_> {
     async fn make_run(
         mut self,
         prompt: &str,
-        staff: Staff,
+        resolved: ResolvedBottle,
         parent: Option<RunId>,
         lock: FileLock,
     ) -> Outcome {
@@ -61,42 +58,26 @@ impl Opening<'_> {
         };
         let project = ProjectName::from_folder(self.bottle.slug().as_str());
         let dir = RunDir::create(&self.bottle.runs(), &project, host::clock::now()).or_general()?;
-        let session = self.session(&staff.manifest);
-        let prompt = self.prompt(prompt, &staff.manifest, &pins, session.is_some());
-        let plan = self.plan(&dir, &staff, prompt.clone(), session.clone())?;
-        let mut secrets = staff.resolved.secrets();
+        let session = self.session(&resolved.manifest);
+        let prompt = self.prompt(prompt, &resolved.manifest, &pins, session.is_some());
+        let plan = self.plan(&dir, &resolved, prompt.clone(), session.clone())?;
+        let mut secrets = resolved.agent.secrets();
         secrets.extend(self.access.iter().map(|access| access.token.clone()));
-        let redactor = Redactor::new(secrets.clone());
-        let used_before = used_by(&self.record, &staff.manifest.provider);
-        let mut meta = self.metadata(&dir, staff, pins, &prompt);
-        meta.parent = parent;
-        meta.resumes_session = session.is_some();
-        save_plan(&plan, &dir)?;
-        save_metadata(&dir, &redactor, &meta).or_general()?;
+        let mut record = self.first_record(&dir, resolved, pins, &prompt);
+        record.parent = parent;
+        record.resumes_session = session.is_some();
+        create::<BottleRun<'_>>(&dir, &record, &plan, &secrets).map_err(BottleRun::failure)?;
         self.record.runs.push(dir.id().clone());
         if let Some(assignment) = &self.assignment {
             self.record.seen_comments.clone_from(&assignment.seen_comments);
         }
         self.record.state = BottleState::Running;
-        self.record.backend = meta.backend;
+        self.record.backend = record.backend;
         self.bottle.save(&self.record)?;
         host::failpoint::hit("pinned");
-        let Self { keeper, bottle, record, source, access, .. } = self;
-        let run = Run {
-            keeper,
-            bottle,
-            record,
-            dir,
-            meta,
-            source,
-            plan,
-            access,
-            secrets,
-            used_before,
-            seat: None,
-            snapshot: LaterSnapshot::default(),
-        };
-        let outcome = run.advance().await;
+        let Self { context, bottle, record, source, access, .. } = self;
+        let run = BottleRun::open(context, bottle, record, dir, source, access)?;
+        let outcome = advance(run).await;
         drop(lock);
         outcome
     }
@@ -105,14 +86,14 @@ impl Opening<'_> {
     pub(super) async fn run(
         self,
         prompt: &str,
-        staff: Staff,
+        resolved: ResolvedBottle,
         parent: Option<RunId>,
         lock: FileLock,
     ) -> Outcome {
-        let (home, slug) = (self.keeper.home, self.bottle.slug().clone());
-        let outcome = self.make_run(prompt, staff, parent, lock).await;
+        let (home, slug) = (self.context.home, self.bottle.slug().clone());
+        let outcome = self.make_run(prompt, resolved, parent, lock).await;
         if outcome.is_err() {
-            settle(home, slug.as_str())?;
+            freeze_if_idle(home, slug.as_str())?;
         }
         outcome
     }
@@ -160,22 +141,22 @@ impl Opening<'_> {
     fn plan(
         &self,
         dir: &RunDir,
-        staff: &Staff,
+        resolved: &ResolvedBottle,
         prompt: String,
         session: Option<String>,
     ) -> Result<AgentPlan, Failure> {
-        let provider = staff.manifest.provider().or_exit(BottleExit::Usage)?;
+        let provider = resolved.manifest.provider().or_exit(BottleExit::Usage)?;
         let tools = self.access.iter().filter(|_| provider.speaks_mcp());
         let mcp = tools.map(|_| forge_tools()).collect();
         let chosen = self.terminal.as_ref().map(|_| session_of(dir.id()));
         let session = session.map_or(SessionRequest::Fresh { id: chosen }, SessionRequest::Resume);
         let task = AgentTask { run: dir.id(), prompt, context: None, session, mcp };
         let plan = match self.terminal.clone() {
-            Some(terminal) => staff.resolved.plan_at_terminal(task, terminal),
-            None => staff.resolved.plan(task),
+            Some(terminal) => resolved.agent.plan_at_terminal(task, terminal),
+            None => resolved.agent.plan(task),
         };
         let mut plan = plan.or_exit(BottleExit::Usage)?;
-        plan.programs.extend(check_mounts(&staff.bottle)?);
+        plan.programs.extend(check_mounts(&resolved.bottle)?);
         if self.access.is_some() {
             SidecarPlace::of(dir)?.fit(&mut plan);
         }
@@ -188,20 +169,21 @@ impl Opening<'_> {
         self.claim.as_ref().map_or_else(told, |claim| claim.trigger.clone())
     }
 
-    fn metadata(&self, dir: &RunDir, staff: Staff, pins: BottlePins, prompt: &str) -> Metadata {
-        Metadata {
-            version: metadata::VERSION,
-            run: dir.id().clone(),
+    fn first_record(
+        &self,
+        dir: &RunDir,
+        resolved: ResolvedBottle,
+        pins: BottlePins,
+        prompt: &str,
+    ) -> BottleRunRecord {
+        let part = BottleRunPart {
             slug: self.bottle.slug().clone(),
-            phase: Phase::Pinned,
-            started_at: host::clock::now(),
-            finished_at: None,
             agent: self.record.agent.clone(),
-            manifest: staff.manifest,
+            manifest: resolved.manifest,
             bottles: self.record.bottles.clone(),
-            bottle: staff.bottle,
-            backend: staff.choice.kind,
-            backend_reason: staff.choice.reason,
+            bottle: resolved.bottle,
+            backend: resolved.choice.kind,
+            backend_reason: resolved.choice.reason,
             parent: None,
             claim: self.claim.as_ref().map(|claim| claim.number),
             lineage: self.record.runs.clone(),
@@ -211,22 +193,13 @@ impl Opening<'_> {
             delivery: self.delivery(),
             issue_title: self.assignment.as_ref().map(|it| it.issue.title.clone()),
             pins,
-            workspace: None,
-            setup: None,
             seal: None,
             sidecar: None,
             done: None,
             watchdog: None,
-            agent_box: None,
-            said: None,
-            evidence: None,
-            import_refused: None,
             scans: Vec::new(),
-            verdict: None,
-            publication: None,
-            exit_status: None,
-            operations_head: None,
-        }
+        };
+        BottleRunRecord::new(dir.id().clone(), part)
     }
 }
 

@@ -5,12 +5,14 @@ use std::path::Path;
 use egress::model_route::Caps;
 use engine::agent_plan::{AgentOptions, KeyLocation, ResolvedAgent, resolve_agent};
 use model::exit::BottleExit;
-use sandbox::spec::{BoxLimits, MIB};
-use shell::agent_settings::{load_script, price};
+use sandbox::backend::BackendKind;
+use sandbox::spec::{BoxLimits, MIB, Root};
+use shell::agent_settings::{DEFAULT_IMAGE, load_script, price};
 
 use super::home::{Home, ManifestKind};
 use crate::exit::{Failure, OrExit};
 use crate::rules::agent_manifest::{AgentManifest, LimitsTable};
+use crate::rules::bottle_manifest::BottleManifest;
 
 /// Hires the agent of a manifest.
 pub(crate) async fn resolve_manifest_agent(
@@ -60,4 +62,10 @@ pub(crate) fn box_limits(table: &LimitsTable) -> BoxLimits {
         cpu_percent: table.cpu_percent.unwrap_or(usual.cpu_percent),
         ..usual
     }
+}
+
+/// The file system that a box of this bottle sees.
+pub(crate) fn root_of(backend: BackendKind, bottle: &BottleManifest) -> Root {
+    let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
+    backend.root(image, bottle.root.as_deref())
 }

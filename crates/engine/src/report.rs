@@ -1,0 +1,59 @@
+//! Progress of a run, as the person or the script that started it sees it.
+
+use agent::Progress;
+use serde_json::{Value, json};
+
+use crate::agent_run::AgentEvent;
+use crate::record::ExitRecord;
+use crate::workspace::WorkspaceNotes;
+
+/// Output of a command while a run is under way.
+pub trait Reporter {
+    /// A phase begins.
+    fn phase(&self, name: &str, message: &str);
+    /// Something worth knowing happened.
+    fn note(&self, message: &str);
+    /// The agent did something.
+    fn progress(&self, kind: &str, message: &str);
+    /// An event for scripts.
+    fn event(&self, name: &str, fields: &Value);
+}
+
+/// Reports what an agent does.
+pub fn report_agent_event(reporter: &dyn Reporter, event: AgentEvent) {
+    let (kind, message) = match event {
+        AgentEvent::Stopping(reason) => {
+            return reporter.note(&format!("{reason}: stopping the agent"));
+        }
+        AgentEvent::Progress(Progress::SessionStarted { id }) => {
+            ("session", format!("session {id}"))
+        }
+        AgentEvent::Progress(Progress::ToolCall { name, summary }) => {
+            ("tool", format!("{name}: {summary}"))
+        }
+        AgentEvent::Progress(Progress::Text(text)) => ("text", text),
+        AgentEvent::Progress(Progress::Tokens(usage)) => {
+            ("tokens", format!("{} tokens so far", usage.total()))
+        }
+        AgentEvent::Progress(Progress::Retrying { reason }) => {
+            ("retry", format!("asking the model again: {reason}"))
+        }
+    };
+    reporter.progress(kind, &message);
+}
+
+/// Reports what a box reached and what it was refused.
+pub fn report_egress(reporter: &dyn Reporter, record: &ExitRecord) {
+    let Some(report) = &record.egress else { return };
+    for line in egress::render_summary(&report.summary) {
+        reporter.note(&line);
+    }
+    reporter.event("egress", &json!({"summary": report.summary, "usage": report.usage}));
+}
+
+/// Reports what of the repository is not in the workspace.
+pub fn report_workspace_notes(reporter: &dyn Reporter, notes: &WorkspaceNotes) {
+    for message in notes.messages() {
+        reporter.note(&message);
+    }
+}

@@ -1,0 +1,349 @@
+//! One run of an agent, phase by phase, for every product.
+//!
+//! A run is a directory. Each phase leaves its mark in the record when it is done, so a process that was killed is
+//! followed by another one that opens the directory and continues from the last mark. [`Run::open`] is the only way to
+//! a [`Run`]: a new one is written to disk by [`create`] and then opened like any other.
+//!
+//! - `record`: what is written down
+//! - `product`: what a product adds
+//! - `phase`: the phases
+
+mod phase;
+mod product;
+mod record;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent::Usage;
+use host::file::{FileError, write_atomic, write_transient};
+use host::git::{GitError, GitLog, SealedRepo, UserRepo};
+use host::signal::Cancel;
+use model::id::{BoxName, IdError, Sha};
+use model::redact::Redactor;
+use model::secret::Secret;
+use run_store::StoreError;
+use run_store::commands_log::CommandsLog;
+use run_store::env_snapshot::LaterSnapshot;
+use run_store::metadata::{save_mark, save_metadata};
+use run_store::operation_log::OperationLog;
+use run_store::run_dir::RunDir;
+use sandbox::backend::BackendKind;
+use sandbox::error::SandboxError;
+use sandbox::spec::{BoxLimits, BoxUser, MountAccess, Root};
+
+use crate::agent_plan::AgentPlan;
+use crate::agent_run::{AgentExit, AgentRun, AgentRunError, BoxLayout};
+use crate::box_command::{BoxCommand, BoxCommandSummary};
+use crate::evidence::Pins;
+use crate::export::{ExportError, make_import_repo};
+use crate::launch::{LaunchError, Launcher};
+use crate::report::{Reporter, report_agent_event, report_workspace_notes};
+use crate::terminal::AttachedTerminal;
+use crate::workspace::{WorkspaceError, WorkspaceOptions, make_harness_state, make_workspace};
+
+pub use phase::{advance, gather_evidence};
+pub use product::{ImportSource, Product, SetupCommand};
+pub use record::{ImportOutcome, Phase, ProductRecord, RunRecord};
+
+/// The plan in the run directory. Names places of keys and holds none.
+const PLAN_FILE: &str = "plan.json";
+
+/// A run cannot continue.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A record of the run.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file of the run directory.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The agent's box.
+    #[error(transparent)]
+    Agent(#[from] AgentRunError),
+    /// Another box.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The container engine.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The workspace.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The import of the agent's commits.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// Git.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The name of a box.
+    #[error(transparent)]
+    Name(#[from] IdError),
+    /// The agent's terminal.
+    #[error("could not open the terminal of the box")]
+    Terminal(#[source] std::io::Error),
+    /// The plan.
+    #[error("could not {doing} {path}", path = path.display())]
+    Plan {
+        /// What was being done.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+/// A run, as it is on disk.
+#[derive(Debug)]
+pub struct SavedRun<R: ProductRecord> {
+    /// Its directory.
+    pub dir: RunDir,
+    /// Its record.
+    pub record: RunRecord<R>,
+    /// What is started in its box.
+    pub plan: AgentPlan,
+}
+
+impl<R: ProductRecord> SavedRun<R> {
+    /// Loads a run.
+    pub fn load(dir: RunDir) -> Result<Self, RunError> {
+        Ok(Self { record: RunRecord::load(&dir)?, plan: load_plan(&dir)?, dir })
+    }
+
+    /// The keys of its model, as far as they are still there. They are struck out of everything that is written.
+    pub fn secrets(&self) -> Vec<Secret> {
+        self.plan.key.values().unwrap_or_default()
+    }
+}
+
+/// Writes the first record and the plan of a run. Nothing has been started yet, so nothing waits for the disk but what
+/// the product says.
+pub fn create<P: Product>(
+    dir: &RunDir,
+    record: &RunRecord<P::Record>,
+    plan: &AgentPlan,
+    secrets: &[Secret],
+) -> Result<(), RunError> {
+    let path = dir.path().join(PLAN_FILE);
+    let failed = |source| RunError::Plan { doing: "write", path: path.clone(), source };
+    let bytes = serde_json::to_vec_pretty(plan).map_err(|error| failed(error.into()))?;
+    let write = if record.phase < P::DURABLE_FROM { write_transient } else { write_atomic };
+    write(&path, &bytes, 0o600)?;
+    Ok(save::<P>(dir, &Redactor::new(secrets.to_vec()), record)?)
+}
+
+fn save<P: Product>(
+    dir: &RunDir,
+    redactor: &Redactor,
+    record: &RunRecord<P::Record>,
+) -> Result<(), StoreError> {
+    let save = if record.phase < P::DURABLE_FROM { save_mark } else { save_metadata };
+    save(dir, redactor, record)
+}
+
+/// Loads the plan of a run.
+pub fn load_plan(dir: &RunDir) -> Result<AgentPlan, RunError> {
+    let path = dir.path().join(PLAN_FILE);
+    std::fs::read(&path)
+        .and_then(|bytes| Ok(serde_json::from_slice(&bytes)?))
+        .map_err(|source| RunError::Plan { doing: "read", path, source })
+}
+
+/// What the boxes of a run have in common.
+#[derive(Debug, Clone)]
+pub struct BoxSettings {
+    /// What builds them.
+    pub backend: BackendKind,
+    /// The file system that they see.
+    pub root: Root,
+    /// The copy of the repository.
+    pub workspace: PathBuf,
+    /// The agent's own files.
+    pub harness_state: PathBuf,
+    /// What they may use.
+    pub limits: BoxLimits,
+    /// Seconds that the agent has.
+    pub agent_secs: u64,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run<R: ProductRecord> {
+    /// Its directory.
+    pub dir: RunDir,
+    /// Its record.
+    pub record: RunRecord<R>,
+    /// What is started in the agent's box.
+    pub plan: AgentPlan,
+    /// What its boxes have in common.
+    pub boxes: BoxSettings,
+    /// What stops it.
+    pub cancel: Cancel,
+    /// Strikes secrets out of everything that is written.
+    pub redactor: Arc<Redactor>,
+    /// The terminal of a person, from the launch of the box until somebody waits for it.
+    pub terminal: Option<AttachedTerminal>,
+    secrets: Vec<Secret>,
+    /// What the conversation had used before this run.
+    earlier_usage: Usage,
+    commands: Arc<CommandsLog>,
+    /// The programs of this machine: looked up while the agent works, because some take long to answer.
+    snapshot: LaterSnapshot,
+}
+
+/// What a run needs beside what is on disk.
+#[derive(Debug)]
+pub struct RunOptions {
+    /// What its boxes have in common.
+    pub boxes: BoxSettings,
+    /// Values that must never be written, beside the keys of the plan.
+    pub secrets: Vec<Secret>,
+    /// What the conversation had used before this run.
+    pub earlier_usage: Usage,
+    /// What stops it.
+    pub cancel: Cancel,
+}
+
+impl<R: ProductRecord> Run<R> {
+    /// Opens a run that is on disk: one that has just been written, or one whose process was killed.
+    pub fn open(saved: SavedRun<R>, options: RunOptions) -> Result<Self, RunError> {
+        let mut secrets = saved.secrets();
+        let SavedRun { dir, record, plan } = saved;
+        let RunOptions { boxes, secrets: more, earlier_usage, cancel } = options;
+        secrets.extend(more);
+        let redactor = Arc::new(Redactor::new(secrets.clone()));
+        let commands = CommandsLog::open(&dir, Arc::clone(&redactor))?;
+        Ok(Self {
+            commands: Arc::new(commands),
+            dir,
+            record,
+            plan,
+            boxes,
+            cancel,
+            redactor,
+            terminal: None,
+            secrets,
+            earlier_usage,
+            snapshot: LaterSnapshot::default(),
+        })
+    }
+
+    /// Where git commands are written down.
+    pub fn git_log(&self) -> GitLog {
+        self.commands.callback()
+    }
+
+    /// Opens the operation log. It has one writer at a time and in some runs that is a sidecar, so it is opened for each
+    /// use and closed again.
+    pub fn operations(&self) -> Result<OperationLog, StoreError> {
+        let exists = self.dir.operations().exists();
+        let open = if exists { OperationLog::open } else { OperationLog::create };
+        open(&self.dir, Arc::clone(&self.redactor))
+    }
+
+    /// Layout of a box of this run.
+    pub fn layout(&self, name: &str, deadline_secs: u64) -> Result<BoxLayout, RunError> {
+        let name = BoxName::parse(name)?;
+        Ok(BoxLayout {
+            run: self.dir.id().clone(),
+            box_dir: self.dir.box_dir(&name),
+            name,
+            root: self.boxes.root.clone(),
+            workspace: self.boxes.workspace.clone(),
+            access: MountAccess::ReadWrite,
+            harness_state: self.boxes.harness_state.clone(),
+            user: BoxUser::of_caller(),
+            limits: self.boxes.limits.clone(),
+            deadline_secs,
+        })
+    }
+
+    /// The agent's box.
+    pub fn agent_run(&self) -> Result<AgentRun<'_>, RunError> {
+        let layout = self.layout("agent", self.boxes.agent_secs)?;
+        Ok(AgentRun { layout, plan: &self.plan })
+    }
+
+    /// Starts the shims of this run's boxes.
+    pub fn launcher(&self) -> Result<Launcher, LaunchError> {
+        Launcher::of_this_program(self.boxes.backend, self.secrets.clone())
+    }
+
+    /// Waits for the agent's box and reports what the agent does.
+    pub async fn attend(
+        &self,
+        terminal: Option<AttachedTerminal>,
+        reporter: &dyn Reporter,
+    ) -> Result<AgentExit, RunError> {
+        let agent_run = self.agent_run()?;
+        let report = |event| report_agent_event(reporter, event);
+        let attended = match terminal {
+            Some(terminal) => agent_run.attend_terminal(Some(terminal), &self.cancel, report).await,
+            None => agent_run.attend(self.earlier_usage, &self.cancel, report).await,
+        };
+        Ok(attended?)
+    }
+
+    /// Runs a line in a box of its own, with the agent's network access but without its model. A box of that name that
+    /// was started before is waited for instead.
+    pub async fn run_line(
+        &self,
+        layout: BoxLayout,
+        line: &str,
+    ) -> Result<BoxCommandSummary, RunError> {
+        let mut command = BoxCommand::shell(layout, line);
+        command.policy = self.plan.egress.as_ref().map(|egress| egress.policy.clone());
+        self.run_command(command, line).await
+    }
+
+    /// Runs a command in a box of its own; `name` is what the record calls it.
+    pub async fn run_command(
+        &self,
+        command: BoxCommand,
+        name: &str,
+    ) -> Result<BoxCommandSummary, RunError> {
+        let result = command.run(&self.launcher()?, &self.cancel).await?;
+        Ok(result.summary(name.to_owned()))
+    }
+
+    /// Makes the workspace and the agent's own folder. Half of one that a killed process left is removed first.
+    pub async fn make_workspace(
+        &mut self,
+        source: &UserRepo,
+        options: &WorkspaceOptions,
+        mirror: &Path,
+        reporter: &dyn Reporter,
+    ) -> Result<(), RunError> {
+        self.remove_workspace()?;
+        let BoxSettings { workspace, harness_state, .. } = &self.boxes;
+        let log = Some(self.git_log());
+        let notes = make_workspace(source, options, workspace, mirror, log).await?;
+        make_harness_state(harness_state, options.owner)?;
+        report_workspace_notes(reporter, &notes);
+        self.record.workspace = Some(notes);
+        Ok(())
+    }
+
+    /// Removes the workspace and the agent's own folder.
+    pub fn remove_workspace(&self) -> Result<(), FileError> {
+        host::file::remove_tree_safely(&self.boxes.workspace)?;
+        host::file::remove_tree_safely(&self.boxes.harness_state)
+    }
+
+    /// Makes the host's repository of this run, with what the pinned commits reach and nothing else.
+    pub async fn make_import_repo(
+        &self,
+        source: &ImportSource<'_>,
+    ) -> Result<SealedRepo, RunError> {
+        let Pins { base, upstream } = &source.pins;
+        let wants: Vec<&Sha> = [base, upstream].into_iter().chain(&source.others).collect();
+        let repo = make_import_repo(&self.dir.repo(), source.repo, &source.mirror, &wants).await?;
+        Ok(repo.logged(self.git_log()))
+    }
+
+    /// The host's repository of this run, which was made before.
+    pub fn import_repo(&self, source: &UserRepo) -> SealedRepo {
+        SealedRepo::open(&self.dir.repo(), source.object_format())
+    }
+}

@@ -1,0 +1,183 @@
+//! Record of a run: what all products write down, with the product's own part beside it in the same JSON object.
+
+use std::fmt::Debug;
+use std::ops::{Deref, DerefMut};
+
+use jiff::Timestamp;
+use model::id::RunId;
+use model::verdict::Ended;
+use run_store::StoreError;
+use run_store::metadata::load_upgraded;
+use run_store::run_dir::RunDir;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent_result::AgentResult;
+use crate::box_command::BoxCommandSummary;
+use crate::evidence::Evidence;
+use crate::publish::Publication;
+use crate::record::ExitRecord;
+use crate::workspace::WorkspaceNotes;
+
+/// Version of the record's shape. Version 1 had the agent's result under another key in each product.
+const VERSION: u32 = 2;
+
+/// The product's own part of a record.
+pub trait ProductRecord: Debug + Clone + Serialize + DeserializeOwned {
+    /// How a run ends, as a value.
+    type Verdict: Debug + Clone + Serialize + DeserializeOwned;
+
+    /// The key that version 1 had for the agent's result.
+    const AGENT_RESULT_V1: &'static str;
+}
+
+/// Steps that a run has behind it. A run that was interrupted continues after the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// The commits are pinned; nothing is made yet.
+    Pinned,
+    /// The workspace is there.
+    Prepared,
+    /// The repository's own set-up has run.
+    SetUp,
+    /// The agent's box is started.
+    Launched,
+    /// The agent's box has ended.
+    Ended,
+    /// Its commits are in the host's repository.
+    Imported,
+    /// The verdict is given.
+    Judged,
+    /// The repository's own check has run.
+    Checked,
+    /// The result is published, or there is nothing to publish.
+    Published,
+    /// The record is final.
+    Closed,
+}
+
+/// Record of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "R: ProductRecord")]
+pub struct RunRecord<R: ProductRecord> {
+    /// The version of the record's shape.
+    pub version: u32,
+    /// The run.
+    pub run: RunId,
+    /// The last step that was done.
+    pub phase: Phase,
+    /// When the commits were pinned.
+    pub started_at: Timestamp,
+    /// When the record was closed.
+    pub finished_at: Option<Timestamp>,
+    /// What of the repository is not in the workspace.
+    pub workspace: Option<WorkspaceNotes>,
+    /// How the repository's own set-up went, before the agent.
+    #[serde(default)]
+    pub setup: Option<BoxCommandSummary>,
+    /// How the agent's box ended.
+    #[serde(rename = "box")]
+    pub agent_box: Option<ExitRecord>,
+    /// The agent's own account of its work.
+    #[serde(default)]
+    pub agent_result: Option<AgentResult>,
+    /// What the host found out about the commits.
+    pub evidence: Option<Evidence>,
+    /// Why nothing could be imported, if so.
+    pub import_refused: Option<String>,
+    /// How the run ends.
+    pub verdict: Option<R::Verdict>,
+    /// What was published.
+    pub publication: Option<Publication>,
+    /// The status of the command.
+    pub exit_status: Option<u8>,
+    /// The last entry of the operation log: without it, entries could be removed from the log's end unnoticed.
+    pub operations_head: Option<String>,
+    /// The product's own part.
+    #[serde(flatten)]
+    pub product: R,
+}
+
+/// What came out of the workspace.
+#[derive(Debug, Clone)]
+pub enum ImportOutcome {
+    /// The branch stands where it stood.
+    Nothing,
+    /// The branch is gone, or what came out of the box was refused.
+    Refused(String),
+    /// Commits, and what the host found out about them.
+    Commits(Box<Evidence>),
+}
+
+impl<R: ProductRecord> RunRecord<R> {
+    /// Record of a run whose commits have just been pinned.
+    pub fn new(run: RunId, product: R) -> Self {
+        Self {
+            version: VERSION,
+            run,
+            phase: Phase::Pinned,
+            started_at: host::clock::now(),
+            finished_at: None,
+            workspace: None,
+            setup: None,
+            agent_box: None,
+            agent_result: None,
+            evidence: None,
+            import_refused: None,
+            verdict: None,
+            publication: None,
+            exit_status: None,
+            operations_head: None,
+            product,
+        }
+    }
+
+    /// Loads the record of a run, also one that an earlier version wrote.
+    pub fn load(dir: &RunDir) -> Result<Self, StoreError> {
+        load_upgraded(dir, |fields| {
+            if fields.get("version").and_then(Value::as_u64) == Some(1) {
+                let result = fields.remove(R::AGENT_RESULT_V1).unwrap_or_default();
+                fields.insert("agent_result".to_owned(), result);
+                fields.insert("version".to_owned(), VERSION.into());
+            }
+        })
+    }
+
+    /// How the agent's box ended; a box without a record is a failure of the machine.
+    pub fn ended(&self) -> Ended {
+        match &self.agent_box {
+            Some(record) => record.ended.clone(),
+            None => Ended::Infra { reason: "the box left no record".to_owned() },
+        }
+    }
+
+    /// What came out of the workspace.
+    pub fn import_outcome(&self) -> ImportOutcome {
+        match (&self.import_refused, &self.evidence) {
+            (Some(reason), _) => ImportOutcome::Refused(reason.clone()),
+            (None, Some(evidence)) => ImportOutcome::Commits(Box::new(evidence.clone())),
+            (None, None) => ImportOutcome::Nothing,
+        }
+    }
+
+    /// The commit that came out of the workspace, if there is one.
+    pub fn tip(&self) -> Option<model::id::Sha> {
+        self.evidence.as_ref().and_then(|evidence| evidence.tip.clone())
+    }
+}
+
+impl<R: ProductRecord> Deref for RunRecord<R> {
+    type Target = R;
+
+    fn deref(&self) -> &R {
+        &self.product
+    }
+}
+
+impl<R: ProductRecord> DerefMut for RunRecord<R> {
+    fn deref_mut(&mut self) -> &mut R {
+        &mut self.product
+    }
+}

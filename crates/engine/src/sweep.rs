@@ -1,0 +1,25 @@
+//! End of containers that a crash left behind.
+
+use sandbox::backend::BackendKind;
+use sandbox::docker::{Engine, sweep};
+use sandbox::error::SandboxError;
+
+use crate::report::Reporter;
+
+/// Removes every orphaned container, whichever product started it: a container outlives a shim that was killed, and
+/// nothing else ends it. Boxes of bubblewrap end with their shim.
+pub async fn sweep_orphans(
+    backend: BackendKind,
+    reporter: &dyn Reporter,
+) -> Result<(), SandboxError> {
+    match backend {
+        BackendKind::Bwrap => Ok(()),
+        BackendKind::Docker => {
+            let engine = Engine::find().await?;
+            for orphan in sweep(&engine).await? {
+                reporter.note(&format!("removed an orphaned box of {}", orphan.run));
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The merge or rebase that needs no agent: done by the host, in its own repository, and judged like any other result.
+
+use engine::export::import_ref;
+use engine::run::gather_evidence;
+use host::git::{CommitDraft, GitIdentity, OldValue, SealedRepo};
+use merge::clean::{Conflict, MergeAttempt, MergeOptions, try_merge};
+use merge::contract::{Contract, ContractBounds, ContractEnds, judge_contract, observe_contract};
+use merge::pattern::PathPatterns;
+use merge::rebase::{RebaseAttempt, try_rebase};
+use merge::resolver::decide::TrustThreshold;
+use model::exit::ForkliftExit;
+use model::id::Sha;
+
+use super::resolver::Handover;
+use super::run::ForkRun;
+use crate::exit::{Failure, OrExit};
+use crate::rules::strategy::Strategy;
+
+/// Conflicts that are named while a run is under way; all of them are in its record.
+const CONFLICTS_SHOWN: usize = 20;
+
+/// Author of merges that needed no agent.
+const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
+
+/// How far the host came without an agent.
+pub(super) enum Integration {
+    /// To the end.
+    Done,
+    /// The agent has to continue, perhaps from there.
+    Rest(Option<Handover>),
+}
+
+/// Author of the host's own commits.
+pub(super) fn host_identity() -> GitIdentity {
+    GitIdentity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() }
+}
+
+impl ForkRun<'_> {
+    /// What git can do by itself needs no agent. It is done by the host, in its own repository, and judged like any
+    /// other result.
+    pub(super) async fn integrate_alone(&mut self) -> Result<Integration, Failure> {
+        let strategy = self.run.record.settings.strategy;
+        self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
+        let (pins, branch) = (self.run.record.pins.clone(), self.run.record.fork.branch.clone());
+        let repo = self.make_import_repo().await?;
+        let identity = host_identity();
+        let message = format!(
+            "Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n",
+            pins.upstream
+        );
+        let name = import_ref(self.run.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;
+        let when = self.run.record.started_at;
+        let wish = MergeOptions { message: &message, identity: &identity, when, name: &name };
+        let done = match strategy {
+            Strategy::Merge => {
+                let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
+                match attempt.or_exit(ForkliftExit::Machine)? {
+                    MergeAttempt::Clean { commit, .. } => Some(commit),
+                    MergeAttempt::Conflicts(conflicts) => {
+                        self.note_conflicts(&conflicts);
+                        return self.settle(&repo, wish).await;
+                    }
+                    MergeAttempt::Unrelated => {
+                        self.ui.note("the histories have nothing in common");
+                        None
+                    }
+                }
+            }
+            Strategy::Rebase => {
+                let attempt = try_rebase(&repo, &pins.base, &pins.upstream, wish).await;
+                self.read_rebase(attempt.or_exit(ForkliftExit::Machine)?)
+            }
+        };
+        let Some(commit) = done else { return Ok(Integration::Rest(None)) };
+        gather_evidence(self, &repo, &commit, HOST_IDENTITY).await?;
+        self.run.record.merged_alone = true;
+        self.ui.note("no conflicts: no agent is needed");
+        Ok(Integration::Done)
+    }
+
+    /// Settles conflicts as far as that is trusted. A merge that is all settled needs no agent, unless work of the fork
+    /// would be lost by it: then somebody has to look at all of it.
+    async fn settle(
+        &mut self,
+        repo: &SealedRepo,
+        wish: MergeOptions<'_>,
+    ) -> Result<Integration, Failure> {
+        if self.run.record.settings.trust() == TrustThreshold::NEVER {
+            return Ok(Integration::Rest(None));
+        }
+        let resolved = self.resolve_conflicts(repo).await?;
+        let MergeOptions { identity, message, when, name } = wish;
+        if !resolved.rest.is_empty() {
+            let handover = self.hand_over(repo, &resolved, identity, message).await?;
+            return Ok(Integration::Rest(Some(handover)));
+        }
+        let parents = [self.run.record.pins.base.clone(), self.run.record.pins.upstream.clone()];
+        let made = CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
+        let commit = repo.commit_tree(made).await.or_exit(ForkliftExit::Machine)?;
+        repo.update_ref(name, &commit, OldValue::Missing).await.or_exit(ForkliftExit::Machine)?;
+        gather_evidence(self, repo, &commit, HOST_IDENTITY).await?;
+        let lost = self.run.record.contract.as_ref().is_some_and(|contract| contract.lost);
+        if lost && !self.run.record.settings.accept_loss {
+            self.ui.note("resolving all of it would lose work of the fork: the agent looks at it");
+            (self.run.record.evidence, self.run.record.contract, self.run.record.resolver) =
+                (None, None, None);
+            return Ok(Integration::Rest(None));
+        }
+        self.run.record.merged_alone = true;
+        self.ui.note("every conflict is resolved: no agent is needed");
+        Ok(Integration::Done)
+    }
+
+    fn read_rebase(&mut self, attempt: RebaseAttempt) -> Option<Sha> {
+        match attempt {
+            RebaseAttempt::Clean { commit, made, dropped } => {
+                let words = format!("{made} commits made again, {} dropped", dropped.len());
+                self.ui.note(&words);
+                Some(commit)
+            }
+            RebaseAttempt::Conflicts { at, conflicts } => {
+                self.ui.note(&format!("commit {} of the fork does not fit", at.short()));
+                self.note_conflicts(&conflicts);
+                None
+            }
+            RebaseAttempt::Unrelated => {
+                self.ui.note("the histories have nothing in common");
+                None
+            }
+            RebaseAttempt::TooMany => {
+                self.ui.note("the fork has too many commits of its own to rebase without an agent");
+                None
+            }
+        }
+    }
+
+    fn note_conflicts(&mut self, conflicts: &[Conflict]) {
+        let shown = |conflict: &Conflict| format!("{} ({})", conflict.path, conflict.kind.as_str());
+        self.run.record.conflicts = conflicts.iter().map(shown).collect();
+        let more = conflicts.len().saturating_sub(CONFLICTS_SHOWN);
+        let mut list: Vec<&str> =
+            self.run.record.conflicts.iter().take(CONFLICTS_SHOWN).map(String::as_str).collect();
+        let rest = format!("and {more} more");
+        list.extend((more > 0).then_some(rest.as_str()));
+        self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), list.join(", ")));
+    }
+
+    /// What became of everything that was the fork's; nothing for histories that have nothing in common.
+    pub(super) async fn account(
+        &self,
+        repo: &SealedRepo,
+        tip: &Sha,
+    ) -> Result<Option<Contract>, Failure> {
+        let pins = &self.run.record.pins;
+        let parted = repo.merge_base(&pins.base, &pins.upstream).await;
+        let Some(merge_base) = parted.or_exit(ForkliftExit::Machine)? else { return Ok(None) };
+        let ends = ContractEnds {
+            merge_base,
+            base: pins.base.clone(),
+            upstream: pins.upstream.clone(),
+            tip: tip.clone(),
+        };
+        let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
+        let facts = observe_contract(repo, &ends, &protected, ContractBounds::default()).await;
+        Ok(Some(judge_contract(&facts.or_exit(ForkliftExit::Machine)?)))
+    }
+}
