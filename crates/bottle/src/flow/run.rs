@@ -177,6 +177,8 @@ impl Run<'_> {
         // Whoever takes over from a killed keeper may have no terminal; the box says then that nobody sits there.
         let seat = match &self.plan.terminal {
             Some(_) if host::terminal::is_present() => {
+                // From here on the terminal is the agent's.
+                self.keeper.ui.finish();
                 Some(AttachedTerminal::open(&agent_run.box_dir()).or_general()?)
             }
             Some(_) | None => None,
