@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use attest::bundle::Bundle;
 use attest::key::SecretKey;
-use attest::rotation::Trust;
+use attest::rotation::TrustedKeys;
 use libfuzzer_sys::fuzz_target;
 
 static KEY: LazyLock<SecretKey> = LazyLock::new(|| SecretKey::generate().expect("a key"));
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(bundle) = serde_json::from_slice::<Bundle>(bytes) else {
         return;
     };
-    let trust = Trust::from_root(KEY.public(), &bundle.rotations);
+    let trust = TrustedKeys::from_root(KEY.public(), &bundle.rotations);
     assert_eq!(trust.keys().count(), 1);
     assert!(bundle.verify(&trust).is_err());
 });

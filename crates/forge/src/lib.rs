@@ -20,6 +20,7 @@ pub mod detect;
 pub mod error;
 pub mod folder;
 pub mod forge;
+pub mod fuzz_api;
 mod gh_login;
 pub mod github_like;
 pub mod gitlab;

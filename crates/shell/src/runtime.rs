@@ -16,21 +16,14 @@ pub fn block_on<T, S: ExitStatus>(
     outcome
 }
 
-/// Runs async work that looks at signals itself: the first one cancels it.
-pub fn block_on_cancellable<T, S: ExitStatus>(
-    work: impl AsyncFnOnce(Cancel) -> Result<T, Failure<S>>,
-) -> Result<T, Failure<S>> {
-    block_on(async {
-        let cancel = cancel_on_signals().or_exit(S::GENERAL)?;
-        work(cancel).await
-    })
-}
-
 /// Runs async work that leaves nothing behind when it is dropped: a signal drops it.
 pub fn block_on_stoppable<T, S: ExitStatus>(
     work: impl Future<Output = Result<T, Failure<S>>>,
 ) -> Result<T, Failure<S>> {
-    block_on_cancellable(async |cancel| unless_stopped(&cancel, work).await)
+    block_on(async {
+        let cancel = cancel_on_signals().or_exit(S::GENERAL)?;
+        unless_stopped(&cancel, work).await
+    })
 }
 
 /// Does the work unless a signal comes first.

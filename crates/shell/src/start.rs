@@ -116,7 +116,7 @@ pub fn run<C: Parser, T: Into<u8>, S: ExitStatus>(
             failure.status.row().code
         }
         Err(panic) => {
-            // The hook has told people; scripts get the same as for any other failure.
+            // The hook has printed it for people; scripts get the same as for any other failure.
             let text = panic_message(&*panic);
             ui.failure_document(&Failure::new(S::INTERNAL, text), text);
             S::INTERNAL.row().code

@@ -55,7 +55,7 @@ pub fn hide(secrets: impl IntoIterator<Item = Secret>) {
 
 /// Strikes out the values of variables whose names say that they are secret: an error can quote one before the
 /// program has read it.
-pub fn hide_environment() {
+pub(crate) fn hide_environment() {
     hide(host::env::vars_os().into_iter().filter_map(|(name, value)| {
         let (name, value) = (name.to_str()?.to_ascii_uppercase(), value.into_string().ok()?);
         is_secret(&name, &value).then(|| Secret::new(value))
@@ -71,12 +71,12 @@ fn is_secret(name: &str, value: &str) -> bool {
 }
 
 /// The redactor with all secrets that are known by now.
-pub fn redactor() -> Arc<Redactor> {
+pub(crate) fn redactor() -> Arc<Redactor> {
     Terminal::lock().redactor.clone()
 }
 
 /// Writes to standard output. A reader that stopped reading is not an error.
-pub fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let terminal = Terminal::lock();
     let text = terminal.redactor.redact(text);
     let write = || {
@@ -90,7 +90,7 @@ pub fn print(text: &str) {
 }
 
 /// Writes a line to standard error, above the spinner if there is one.
-pub fn print_error(line: &str) {
+pub(crate) fn print_error(line: &str) {
     let terminal = Terminal::lock();
     let line = terminal.redactor.redact(line);
     let write = || drop(writeln!(io::stderr().lock(), "{line}"));

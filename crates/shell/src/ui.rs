@@ -107,13 +107,6 @@ impl Ui {
         self.spin(&escape_line(message));
     }
 
-    /// Shows how far the work is: beside the spinner, or as an event.
-    pub fn count(&self, kind: &str, done: usize, total: usize, message: &str) {
-        let fields = json!({ "kind": kind, "text": message, "done": done, "total": total });
-        self.event("progress", &fields);
-        self.spin(&format!("{} ({done} of {total})", escape_line(message)));
-    }
-
     /// Adds something worth knowing to the phase.
     pub fn note(&self, message: &str) {
         self.event("note", &json!({ "text": message }));

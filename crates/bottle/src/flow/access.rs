@@ -43,7 +43,7 @@ impl ForgeAccess {
 
     /// Refuses a token that git and the client would send unencrypted to another machine.
     pub(crate) fn new(env: ForgeEnv, token: Secret) -> Result<Self, Failure> {
-        match WebBase::parse(&env.web).filter(|web| web.sends_in_the_clear()) {
+        match WebBase::parse(&env.web).filter(WebBase::sends_in_the_clear) {
             Some(web) if !env.allow_http => {
                 let host = web.host().to_owned();
                 Err(ForgeError::PlainHttp { host }).or_exit(BottleExit::Usage)

@@ -31,6 +31,7 @@ use wire::{
 };
 
 pub(crate) use flavour::Flavour;
+pub(crate) use wire::read_any;
 
 /// One repository on a server that speaks GitHub's dialect.
 #[derive(Debug)]

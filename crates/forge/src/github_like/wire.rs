@@ -269,6 +269,17 @@ impl WireHook {
     }
 }
 
+/// Reads a body as each kind of response, for the fuzz target.
+pub(crate) fn read_any(body: &[u8]) {
+    use serde_json::from_slice;
+    drop(from_slice(body).map(|it: WirePull| it.into_pull(String::new())));
+    drop(from_slice(body).map(|it: WireIssue| it.into_issue(String::new())));
+    drop(from_slice(body).map(WireComment::into_comment));
+    drop(from_slice(body).map(WireReview::into_comment));
+    drop(from_slice(body).map(WireRemark::into_comment));
+    drop(from_slice(body).map(WireHook::into_webhook));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,6 +21,8 @@ use crate::provider::{ForgeProvider, ForgeResult};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
+pub(crate) use wire::read_any;
+
 use wire::{GitlabHook, GitlabIssue, GitlabUser, WireMergeRequest, WireNote, WireProject};
 
 const PROTOCOL: Protocol = Protocol {

@@ -206,6 +206,16 @@ impl GitlabHook {
     }
 }
 
+/// Reads a body as each kind of response, for the fuzz target.
+pub(crate) fn read_any(body: &[u8]) {
+    use serde_json::from_slice;
+    drop(from_slice(body).map(|it: WireMergeRequest| it.into_pull(String::new())));
+    drop(from_slice(body).map(|it: GitlabIssue| it.into_issue(String::new())));
+    drop(from_slice(body).map(|it: WireNote| it.into_comment("")));
+    drop(from_slice(body).map(|it: WireProject| it.may_push()));
+    drop(from_slice(body).map(GitlabHook::into_webhook));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

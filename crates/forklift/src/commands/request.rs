@@ -50,15 +50,21 @@ impl RunRequest {
     }
 }
 
-/// Names the flag by which a person can mend it.
+/// Names the flag that puts it right.
 fn with_flag(error: ResolveAgentError) -> Failure {
-    let flag = match &error {
-        ResolveAgentError::NoKey { .. } => " (--key-file)",
-        ResolveAgentError::Model(NoModel::Unknown { .. }) => " (--model-url)",
-        ResolveAgentError::Model(NoModel::Missing { .. }) => " (--model)",
-        _ => "",
+    let remedy = match &error {
+        ResolveAgentError::NoKey { .. } => Some("name a file with the key: --key-file FILE"),
+        ResolveAgentError::Model(NoModel::Unknown { .. }) => {
+            Some("name the model server: --model-url URL")
+        }
+        ResolveAgentError::Model(NoModel::Missing { .. }) => Some("name a model: --model MODEL"),
+        _ => None,
     };
-    Failure::usage(format!("{error}{flag}"))
+    let failure = Failure::of(ForkliftExit::Usage, error);
+    match remedy {
+        Some(remedy) => failure.with_remedy(remedy),
+        None => failure,
+    }
 }
 
 /// The agent that the flags and, for OpenCode, its settings file come to.

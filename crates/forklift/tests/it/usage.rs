@@ -189,7 +189,12 @@ fn a_model_address_that_is_none_and_a_price_that_is_none() {
 fn a_key_that_is_not_there() {
     let Some(person) = Person::new() else { return };
     let output = person.hermetic.run(&mut person.forklift(&["--provider", "codex"]));
-    check(&person, &output, &["OPENAI_API_KEY", "--key-file"]);
+    check(&person, &output, &["OPENAI_API_KEY"]);
+    assert!(
+        output.stderr.ends_with("hint: name a file with the key: --key-file FILE\n"),
+        "{}",
+        output.stderr
+    );
 }
 
 /// Unrelated histories are for the agent to deal with; git inside refuses, and that is what is told.
