@@ -17,6 +17,8 @@ pub trait Reporter {
     fn progress(&self, kind: &str, message: &str);
     /// An event for scripts.
     fn event(&self, name: &str, fields: &Value);
+    /// The terminal belongs to the agent from now on; nothing more is drawn on it.
+    fn release_terminal(&self);
 }
 
 /// Reports what an agent does.

@@ -288,6 +288,10 @@ impl Reporter for Ui {
     fn event(&self, name: &str, fields: &Value) {
         Self::event(self, name, fields);
     }
+
+    fn release_terminal(&self) {
+        self.finish();
+    }
 }
 
 /// Whether a terminal gets colours.

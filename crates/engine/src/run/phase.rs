@@ -94,6 +94,7 @@ async fn launch<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     // The process that continues after a killed one may have no terminal; the box then shows that the other end is gone.
     let terminal = match &run.plan.terminal {
         Some(_) if host::terminal::is_present() => {
+            product.reporter().release_terminal();
             let opened = AttachedTerminal::open(&agent_run.box_dir());
             Some(opened.map_err(RunError::Terminal).or_fail::<P>()?)
         }
