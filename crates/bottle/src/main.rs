@@ -25,7 +25,7 @@ static PROGRAM: Program = Program { name: "bot-bottle", label_width: 11, json: J
 /// The sidecar: answers the agent of one run, beside its box.
 const SIDECAR: Role = Role {
     word: SIDECAR_WORD,
-    run: |run| flow::desk::run(run).map_err(|failure| failure.to_string()),
+    run: |run| flow::sidecar_main::run(run).map_err(|failure| failure.to_string()),
 };
 
 fn main() -> ExitCode {

@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use model::redact::Redactor;
 use model::secret::Secret;
 use serde_json::{Value, json};
-use sidecar::{Desk, DoneQueue, Entry, Journal, JournalError, Limits};
+use sidecar::{CallLimits, CallLog, CallLogError, CallRecord, Dispatcher, DoneQueue};
 use testkit::fake_forge::FakeGitea;
 use testkit::fake_forge::TOKEN;
 use testkit::measure::{Comparison, quantile, row};
@@ -29,8 +29,8 @@ const READ_ROUNDS: usize = 300;
 /// Keeps nothing: the record's own time is its own matter.
 struct Nowhere;
 
-impl Journal for Nowhere {
-    fn record(&self, _entry: &Entry) -> Result<(), JournalError> {
+impl CallLog for Nowhere {
+    fn record(&self, _entry: &CallRecord) -> Result<(), CallLogError> {
         Ok(())
     }
 }
@@ -74,10 +74,11 @@ async fn start(dir: &Path, server: &FakeGitea) {
     let queue = DoneQueue::open(dir, "bench").expect("a queue");
     let most = u64::MAX;
     let limits =
-        Limits { reads_max: most, writes_max: most, slow_after: most, ..Limits::default() };
-    let desk = Desk::new(Arc::new(scoped), Arc::new(Nowhere), queue, redactor(), limits);
+        CallLimits { reads_max: most, writes_max: most, slow_after: most, ..CallLimits::default() };
+    let dispatcher =
+        Dispatcher::new(Arc::new(scoped), Arc::new(Nowhere), queue, redactor(), limits);
     let listener = UnixListener::bind(dir.join("forge.sock")).expect("a socket");
-    tokio::spawn(sidecar::serve(listener, Arc::new(desk), std::future::pending()));
+    tokio::spawn(sidecar::serve(listener, Arc::new(dispatcher), std::future::pending()));
     let echo = Router::new().route("/", post(async |body: Bytes| body));
     let listener = tokio::net::UnixListener::bind(dir.join("echo.sock")).expect("a socket");
     tokio::spawn(async move { axum::serve(listener, echo).await });

@@ -1,4 +1,4 @@
-//! What can be asked: six methods, their parameters strictly read. One unknown field, and nothing is done.
+//! The six methods and their parameters, strictly parsed: a call with an unknown field is refused.
 
 use std::num::NonZeroU64;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The methods, by the names that agents know them by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum ForgeMethod {
     /// Reads an issue.
     ReadIssue,
     /// Reads a pull request.
@@ -38,7 +38,7 @@ pub enum DoneStatus {
 
 /// A call whose parameters were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum ForgeCall {
     ReadIssue { number: u64 },
     ReadPr { number: u64 },
     ReadComments { number: u64, kind: Option<ThreadKind> },
@@ -83,7 +83,7 @@ enum KindWord {
     PullRequest,
 }
 
-impl Method {
+impl ForgeMethod {
     /// All of them, in the order of the protocol.
     pub const ALL: [Self; 6] = [
         Self::ReadIssue,
@@ -170,29 +170,31 @@ impl DoneStatus {
     }
 }
 
-impl Call {
+impl ForgeCall {
     /// Reads parameters by name. The error is a sentence for the agent.
-    pub(crate) fn parse(method: Method, params: Value) -> Result<Self, String> {
+    pub(crate) fn parse(method: ForgeMethod, params: Value) -> Result<Self, String> {
         Ok(match method {
-            Method::ReadIssue => {
+            ForgeMethod::ReadIssue => {
                 Self::ReadIssue { number: read::<NumberParams>(params)?.number.get() }
             }
-            Method::ReadPr => Self::ReadPr { number: read::<NumberParams>(params)?.number.get() },
-            Method::ReadComments => {
+            ForgeMethod::ReadPr => {
+                Self::ReadPr { number: read::<NumberParams>(params)?.number.get() }
+            }
+            ForgeMethod::ReadComments => {
                 let ThreadParams { number, kind } = read(params)?;
                 Self::ReadComments { number: number.get(), kind: kind.map(KindWord::meaning) }
             }
-            Method::PostComment => {
+            ForgeMethod::PostComment => {
                 let TextParams { number, kind, body } = read(params)?;
                 let kind = kind.map(KindWord::meaning);
                 Self::PostComment { number: number.get(), kind, body }
             }
-            Method::UpdateDescription => {
+            ForgeMethod::UpdateDescription => {
                 let TextParams { number, kind, body } = read(params)?;
                 let kind = kind.map(KindWord::meaning);
                 Self::UpdateDescription { number: number.get(), kind, body }
             }
-            Method::SignalDone => {
+            ForgeMethod::SignalDone => {
                 let DoneParams { status, summary } = read(params)?;
                 Self::SignalDone { status, summary }
             }
@@ -221,29 +223,37 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn refuse(method: Method, params: Value, why: &str) {
-        let error = Call::parse(method, params).unwrap_err();
+    fn refuse(method: ForgeMethod, params: Value, why: &str) {
+        let error = ForgeCall::parse(method, params).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
 
     #[test]
     fn parameters_are_read_strictly() {
         let comment = json!({ "number": 3, "body": "hello" });
-        let expected = Call::PostComment { number: 3, kind: None, body: "hello".to_owned() };
-        assert_eq!(Call::parse(Method::PostComment, comment), Ok(expected));
-        refuse(Method::ReadIssue, json!({ "number": 3, "repo": "other" }), "unknown field `repo`");
-        refuse(Method::ReadIssue, json!({ "number": "3" }), "invalid type");
-        refuse(Method::ReadIssue, json!({ "number": 0 }), "nonzero");
-        refuse(Method::ReadIssue, json!({ "number": -1 }), "invalid value");
-        refuse(Method::ReadIssue, json!([3]), "by name");
-        refuse(Method::ReadIssue, Value::Null, "by name");
-        refuse(Method::PostComment, json!({ "number": 3 }), "missing field `body`");
-        refuse(Method::SignalDone, json!({ "status": "ok", "summary": "" }), "unknown variant");
+        let expected = ForgeCall::PostComment { number: 3, kind: None, body: "hello".to_owned() };
+        assert_eq!(ForgeCall::parse(ForgeMethod::PostComment, comment), Ok(expected));
+        refuse(
+            ForgeMethod::ReadIssue,
+            json!({ "number": 3, "repo": "other" }),
+            "unknown field `repo`",
+        );
+        refuse(ForgeMethod::ReadIssue, json!({ "number": "3" }), "invalid type");
+        refuse(ForgeMethod::ReadIssue, json!({ "number": 0 }), "nonzero");
+        refuse(ForgeMethod::ReadIssue, json!({ "number": -1 }), "invalid value");
+        refuse(ForgeMethod::ReadIssue, json!([3]), "by name");
+        refuse(ForgeMethod::ReadIssue, Value::Null, "by name");
+        refuse(ForgeMethod::PostComment, json!({ "number": 3 }), "missing field `body`");
+        refuse(
+            ForgeMethod::SignalDone,
+            json!({ "status": "ok", "summary": "" }),
+            "unknown variant",
+        );
     }
 
     #[test]
     fn a_schema_names_what_the_reader_takes() {
-        for method in Method::ALL {
+        for method in ForgeMethod::ALL {
             let schema = method.schema();
             assert_eq!(schema["additionalProperties"], false);
             let mut params = json!({});
@@ -253,8 +263,8 @@ mod tests {
                 let value = if field["type"] == "integer" { json!(1) } else { json!("x") };
                 params[name] = field["enum"].get(0).cloned().unwrap_or(value);
             }
-            Call::parse(method, params).unwrap();
-            assert_eq!(Method::parse(method.name()), Some(method));
+            ForgeCall::parse(method, params).unwrap();
+            assert_eq!(ForgeMethod::parse(method.name()), Some(method));
         }
     }
 }

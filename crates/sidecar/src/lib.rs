@@ -1,28 +1,28 @@
 //! The forge as an agent in a box sees it: six methods on a Unix socket, and no token.
 //!
 //! The same six are offered twice, as JSON-RPC 2.0 (`POST /`) and as MCP tools (`/mcp`), and both go through one
-//! [`Desk`]: it checks, counts, asks the [`forge::ScopedForge`], and writes every call down, allowed or refused. What the
-//! record is made of belongs to somebody else, so it is handed in as a [`Journal`].
+//! [`Dispatcher`]: it checks, counts, calls the [`forge::ScopedForge`], and records every call, allowed or refused. The log
+//! belongs to the run, so it is passed in as a [`CallLog`].
 //!
-//! - `call` what can be asked, strictly read
-//! - `desk` what is done about it
-//! - `journal` what is written down
-//! - `queue` the word that the work is done, for whoever waits outside
-//! - `rpc`, `mcp` the two ways to ask
+//! - `call` the methods and their parameters, strictly parsed
+//! - `dispatcher` performs a call
+//! - `call_log` the interface of the log
+//! - `queue` the signal that the work is done, for the waiting host
+//! - `rpc`, `mcp` the two protocols
 //! - `server` the socket, with limits on everything
-//! - `rules` how much may be asked
+//! - `rules` the budget of calls
 
 mod call;
-mod desk;
-mod journal;
+mod call_log;
+mod dispatcher;
 mod mcp;
 mod queue;
 mod rpc;
 mod rules;
 mod server;
 
-pub use call::{DoneStatus, Method};
-pub use desk::{Desk, Limits};
-pub use journal::{Entry, EntryOutcome, Journal, JournalError};
+pub use call::{DoneStatus, ForgeMethod};
+pub use call_log::{CallLog, CallLogError, CallOutcome, CallRecord};
+pub use dispatcher::{CallLimits, Dispatcher};
 pub use queue::{DoneEvent, DoneQueue, QueueError, load_events};
 pub use server::{ServeError, serve};

@@ -1,6 +1,6 @@
 //! The six methods as MCP tools, for agents that call tools natively.
 //!
-//! Each request stands for itself: no session is kept, so nothing grows however often an agent connects.
+//! No session is kept, so nothing grows however often an agent connects.
 
 use std::sync::Arc;
 
@@ -15,28 +15,30 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 
-use crate::call::Method;
-use crate::desk::{Desk, TroubleSort};
+use crate::call::ForgeMethod;
+use crate::dispatcher::{CallErrorKind, Dispatcher};
 
-/// What an agent is told about these tools as a whole.
+/// Description of the tools as a whole, for the agent.
 const INSTRUCTIONS: &str = "The forge of this task: read issues, pull requests and comments for context, comment on the \
     assigned issue and its pull request, and call signal_done once when the work is complete.";
 
 /// The tools of one bottle.
 #[derive(Clone)]
 pub(crate) struct Tools {
-    desk: Arc<Desk>,
+    dispatcher: Arc<Dispatcher>,
 }
 
 /// An HTTP service that speaks MCP.
-pub(crate) fn service(desk: &Arc<Desk>) -> StreamableHttpService<Tools, NeverSessionManager> {
+pub(crate) fn service(
+    dispatcher: &Arc<Dispatcher>,
+) -> StreamableHttpService<Tools, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(desk.limits().body_max_bytes)
+        .with_max_request_body_bytes(dispatcher.limits().body_max_bytes)
         // Only processes in the box reach the socket, by whatever name its relay goes there.
         .disable_allowed_hosts();
-    let tools = Tools { desk: Arc::clone(desk) };
+    let tools = Tools { dispatcher: Arc::clone(dispatcher) };
     StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), config)
 }
 
@@ -52,11 +54,11 @@ impl ServerHandler for Tools {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(Method::ALL.map(tool).to_vec()))
+        Ok(ListToolsResult::with_all_items(ForgeMethod::ALL.map(tool).to_vec()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        Method::parse(name).map(tool)
+        ForgeMethod::parse(name).map(tool)
     }
 
     async fn call_tool(
@@ -65,23 +67,21 @@ impl ServerHandler for Tools {
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let params = Value::Object(request.arguments.unwrap_or_default());
-        match self.desk.call(&request.name, params).await {
+        match self.dispatcher.call(&request.name, params).await {
             Ok(result) => {
                 let text = serde_json::to_string_pretty(&result).unwrap_or_default();
                 Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
             }
-            Err(trouble) if trouble.sort == TroubleSort::NoSuchMethod => {
-                Err(ErrorData::invalid_params(trouble.message, None))
+            Err(error) if error.kind == CallErrorKind::UnknownMethod => {
+                Err(ErrorData::invalid_params(error.message, None))
             }
             // A refusal is for the agent to read, and clients hide protocol errors from it.
-            Err(trouble) => {
-                Ok(CallToolResult::error(vec![ContentBlock::text(trouble.message)]).into())
-            }
+            Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(error.message)]).into()),
         }
     }
 }
 
-fn tool(method: Method) -> Tool {
+fn tool(method: ForgeMethod) -> Tool {
     let schema = match method.schema() {
         Value::Object(fields) => fields,
         _ => serde_json::Map::new(),

@@ -1,4 +1,4 @@
-//! The word that the work is done, as a file in a folder: whoever waits outside sees it whole or not at all, in order.
+//! Signal that the work is done, as a file in a folder: a reader sees it whole or not at all, in order.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::call::DoneStatus;
 
 const SUFFIX: &str = "-done.json";
 
-/// Why the queue cannot be used.
+/// Reason why the queue cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QueueError {
@@ -42,7 +42,7 @@ pub enum QueueError {
     },
 }
 
-/// An agent's word that its work is done.
+/// Signal of an agent that its work is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoneEvent {
     /// The run.
@@ -51,7 +51,7 @@ pub struct DoneEvent {
     pub status: DoneStatus,
     /// What was done, for people.
     pub summary: String,
-    /// When it was said.
+    /// Time of the signal.
     pub at: Timestamp,
 }
 
@@ -60,26 +60,26 @@ pub struct DoneEvent {
 pub struct DoneQueue {
     dir: PathBuf,
     run: String,
-    /// What was said already; the first word counts.
-    said: Mutex<Option<DoneEvent>>,
+    /// The signal that was given; the first counts.
+    signalled: Mutex<Option<DoneEvent>>,
 }
 
 impl DoneQueue {
-    /// Opens the folder, which must be there. A word of this run that still lies in it counts as said.
+    /// Opens the folder, which must be there. A signal of this run that is still in it counts.
     pub fn open(dir: &Path, run: &str) -> Result<Self, QueueError> {
-        let said =
+        let signalled =
             load_events(dir)?.into_iter().map(|(_, event)| event).find(|event| event.run == run);
-        Ok(Self { dir: dir.to_path_buf(), run: run.to_owned(), said: Mutex::new(said) })
+        Ok(Self { dir: dir.to_path_buf(), run: run.to_owned(), signalled: Mutex::new(signalled) })
     }
 
-    /// Puts the word into the queue, once. Returns what counts: a second word changes nothing.
+    /// Puts the signal into the queue, once. Returns the one that counts: a second changes nothing.
     pub(crate) fn signal(
         &self,
         status: DoneStatus,
         summary: &str,
     ) -> Result<DoneEvent, QueueError> {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(event) = said.as_ref() {
+        let mut signalled = self.signalled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = signalled.as_ref() {
             return Ok(event.clone());
         }
         let at = clock::now();
@@ -87,7 +87,7 @@ impl DoneQueue {
         let name = next_name(at, &self.run, last_place(&self.dir)?);
         let text = serde_json::to_string(&event).unwrap_or_default();
         write_atomic(&self.dir.join(name), format!("{text}\n").as_bytes(), 0o600)?;
-        *said = Some(event.clone());
+        *signalled = Some(event.clone());
         Ok(event)
     }
 }

@@ -1,9 +1,9 @@
-//! JSON-RPC 2.0: bytes in, calls out; answers in, bytes out. Nothing here does anything else.
+//! JSON-RPC 2.0: parses requests and renders responses. Pure.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::desk::{Trouble, TroubleSort};
+use crate::dispatcher::{CallError, CallErrorKind};
 
 /// More in one request are refused: a batch is no way around the limits.
 const BATCH_MAX: usize = 16;
@@ -11,21 +11,21 @@ const BATCH_MAX: usize = 16;
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 
-/// What a request holds.
+/// Content of a request body.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Message {
-    One(Result<Request, Value>),
-    Batch(Vec<Result<Request, Value>>),
-    /// Not even that; this is the answer.
-    Garbled(Value),
+pub(crate) enum RpcMessage {
+    One(Result<RpcRequest, Value>),
+    Batch(Vec<Result<RpcRequest, Value>>),
+    /// Neither; this is the response.
+    Malformed(Value),
 }
 
 /// One call.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Request {
+pub(crate) struct RpcRequest {
     pub(crate) method: String,
     pub(crate) params: Value,
-    /// `None` for a notification, which is done and not answered.
+    /// `None` for a notification, which gets no response.
     pub(crate) id: Option<Value>,
 }
 
@@ -46,24 +46,26 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D
 }
 
 /// Reads a body. What is no UTF-8 in it is replaced, so that a comment with one odd byte is still a comment.
-pub(crate) fn parse_message(body: &[u8]) -> Message {
+pub(crate) fn parse_message(body: &[u8]) -> RpcMessage {
     let text = String::from_utf8_lossy(body);
     match serde_json::from_str::<Value>(&text) {
-        Err(error) => Message::Garbled(render_error(Value::Null, PARSE_ERROR, &error.to_string())),
+        Err(error) => {
+            RpcMessage::Malformed(render_error(Value::Null, PARSE_ERROR, &error.to_string()))
+        }
         Ok(Value::Array(list)) if list.is_empty() => {
-            Message::Garbled(render_error(Value::Null, INVALID_REQUEST, "the batch is empty"))
+            RpcMessage::Malformed(render_error(Value::Null, INVALID_REQUEST, "the batch is empty"))
         }
         Ok(Value::Array(list)) if list.len() > BATCH_MAX => {
             let why = format!("more than {BATCH_MAX} calls in a batch");
-            Message::Garbled(render_error(Value::Null, INVALID_REQUEST, &why))
+            RpcMessage::Malformed(render_error(Value::Null, INVALID_REQUEST, &why))
         }
-        Ok(Value::Array(list)) => Message::Batch(list.into_iter().map(read_request).collect()),
-        Ok(one) => Message::One(read_request(one)),
+        Ok(Value::Array(list)) => RpcMessage::Batch(list.into_iter().map(read_request).collect()),
+        Ok(one) => RpcMessage::One(read_request(one)),
     }
 }
 
-/// The error is the answer.
-fn read_request(value: Value) -> Result<Request, Value> {
+/// The error is the response.
+fn read_request(value: Value) -> Result<RpcRequest, Value> {
     let id = value.get("id").cloned().unwrap_or_default();
     let invalid = |why: &str| render_error(Value::Null, INVALID_REQUEST, why);
     if !matches!(id, Value::Null | Value::String(_) | Value::Number(_)) {
@@ -72,16 +74,19 @@ fn read_request(value: Value) -> Result<Request, Value> {
     match serde_json::from_value::<WireRequest>(value) {
         Err(error) => Err(render_error(id, INVALID_REQUEST, &error.to_string())),
         Ok(read) if read.jsonrpc != "2.0" => Err(render_error(id, INVALID_REQUEST, "not 2.0")),
-        Ok(WireRequest { method, params, id, .. }) => Ok(Request { method, params, id }),
+        Ok(WireRequest { method, params, id, .. }) => Ok(RpcRequest { method, params, id }),
     }
 }
 
-/// The answer to a call; `None` for a notification.
-pub(crate) fn render_answer(id: Option<Value>, answer: Result<Value, Trouble>) -> Option<Value> {
+/// The response to a call; `None` for a notification.
+pub(crate) fn render_response(
+    id: Option<Value>,
+    result: Result<Value, CallError>,
+) -> Option<Value> {
     let id = id?;
-    Some(match answer {
+    Some(match result {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(trouble) => render_error(id, code_of(trouble.sort), &trouble.message),
+        Err(error) => render_error(id, code_of(error.kind), &error.message),
     })
 }
 
@@ -89,14 +94,14 @@ fn render_error(id: Value, code: i64, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
-fn code_of(sort: TroubleSort) -> i64 {
-    match sort {
-        TroubleSort::NoSuchMethod => -32601,
-        TroubleSort::BadParams => -32602,
-        TroubleSort::Internal => -32603,
-        TroubleSort::Refused => -32001,
-        TroubleSort::Forge => -32002,
-        TroubleSort::TimedOut => -32003,
+fn code_of(kind: CallErrorKind) -> i64 {
+    match kind {
+        CallErrorKind::UnknownMethod => -32601,
+        CallErrorKind::BadParams => -32602,
+        CallErrorKind::Internal => -32603,
+        CallErrorKind::Refused => -32001,
+        CallErrorKind::Forge => -32002,
+        CallErrorKind::TimedOut => -32003,
     }
 }
 
@@ -107,7 +112,7 @@ mod tests {
     #[track_caller]
     fn code(body: &str) -> i64 {
         match parse_message(body.as_bytes()) {
-            Message::Garbled(answer) | Message::One(Err(answer)) => {
+            RpcMessage::Malformed(answer) | RpcMessage::One(Err(answer)) => {
                 answer["error"]["code"].as_i64().unwrap()
             }
             other => panic!("{other:?}"),
@@ -117,23 +122,23 @@ mod tests {
     #[test]
     fn a_call_has_a_method_parameters_and_an_id() {
         let body = br#"{"jsonrpc":"2.0","id":"a","method":"read_issue","params":{"number":3}}"#;
-        let request = Request {
+        let request = RpcRequest {
             method: "read_issue".to_owned(),
             params: json!({ "number": 3 }),
             id: Some(json!("a")),
         };
-        assert_eq!(parse_message(body), Message::One(Ok(request)));
+        assert_eq!(parse_message(body), RpcMessage::One(Ok(request)));
     }
 
     #[test]
     fn a_call_without_an_id_is_not_answered_and_one_with_null_is() {
         let read = |text: &str| match parse_message(text.as_bytes()) {
-            Message::One(Ok(request)) => request.id,
+            RpcMessage::One(Ok(request)) => request.id,
             other => panic!("{other:?}"),
         };
         assert_eq!(read(r#"{"jsonrpc":"2.0","method":"x"}"#), None);
         assert_eq!(read(r#"{"jsonrpc":"2.0","method":"x","id":null}"#), Some(Value::Null));
-        assert_eq!(render_answer(None, Ok(json!(1))), None);
+        assert_eq!(render_response(None, Ok(json!(1))), None);
     }
 
     #[test]
@@ -154,14 +159,14 @@ mod tests {
         let mut body = br#"{"jsonrpc":"2.0","method":"x","params":{"body":"a"#.to_vec();
         body.push(0xff);
         body.extend(br#""}}"#);
-        let Message::One(Ok(request)) = parse_message(&body) else { panic!("a call") };
+        let RpcMessage::One(Ok(request)) = parse_message(&body) else { panic!("a call") };
         assert_eq!(request.params["body"], "a\u{fffd}");
     }
 
     #[test]
     fn a_batch_is_read_one_by_one() {
         let body = br#"[{"jsonrpc":"2.0","method":"x","id":1}, 1]"#;
-        let Message::Batch(list) = parse_message(body) else { panic!("a batch") };
+        let RpcMessage::Batch(list) = parse_message(body) else { panic!("a batch") };
         assert!(list[0].is_ok() && list[1].is_err());
     }
 }

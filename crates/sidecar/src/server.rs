@@ -1,4 +1,4 @@
-//! The socket: connections, requests and bodies, each with a limit, so that an agent can hurt nobody but itself.
+//! Socket of the sidecar: connections, requests and bodies, each with a limit.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,68 +23,68 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::mcp;
-use crate::rpc::{Message, Request as Call, parse_message, render_answer};
+use crate::rpc::{RpcMessage, RpcRequest, parse_message, render_response};
 
 /// After a failed accept (no descriptors left), as the listener would stay ready and keep us spinning.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-/// For what is under way when the sidecar stops.
-const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+/// Time for calls that are in flight when the sidecar stops.
+const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 const HEAD_MAX_BYTES: usize = 16 * 1024;
 
-/// Why the sidecar cannot serve.
+/// Reason why the sidecar cannot serve.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The socket is none.
+    /// The socket cannot be used.
     #[error("the sidecar's socket cannot be served")]
     Listen(#[source] io::Error),
 }
 
-/// Serves a socket until `stop` is ready. What is under way then is finished first, within ten seconds.
+/// Serves a socket until `stop` is ready. Calls that are in flight then are finished first, within ten seconds.
 pub async fn serve(
     listener: std::os::unix::net::UnixListener,
-    desk: Arc<Desk>,
+    dispatcher: Arc<Dispatcher>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     listener.set_nonblocking(true).map_err(ServeError::Listen)?;
     let listener = UnixListener::from_std(listener).map_err(ServeError::Listen)?;
-    let router = router(&desk);
+    let router = router(&dispatcher);
     let mut connections = JoinSet::new();
     tokio::select! {
-        never = accept(&listener, &desk, &router, &mut connections) => match never {},
+        never = accept(&listener, &dispatcher, &router, &mut connections) => match never {},
         () = stop => {}
     }
-    desk.settle(SETTLE_LIMIT).await;
+    dispatcher.drain(DRAIN_LIMIT).await;
     connections.shutdown().await;
     Ok(())
 }
 
 async fn accept(
     listener: &UnixListener,
-    desk: &Arc<Desk>,
+    dispatcher: &Arc<Dispatcher>,
     router: &Router,
     connections: &mut JoinSet<()>,
 ) -> Infallible {
-    let places = Arc::new(Semaphore::new(desk.limits().connections_max));
+    let slots = Arc::new(Semaphore::new(dispatcher.limits().connections_max));
     loop {
-        // Nobody is let in while the house is full; they wait in the listener's queue.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
+        // More connections than the limit wait in the listener's queue.
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { continue };
         let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
         while connections.try_join_next().is_some() {}
-        let (router, limit) = (router.clone(), desk.limits().request_timeout);
+        let (router, limit) = (router.clone(), dispatcher.limits().request_timeout);
         connections.spawn(async move {
             converse(stream, router, limit).await;
-            drop(place);
+            drop(slot);
         });
     }
 }
 
-/// An error means that the client went away or sent something that is no HTTP: either ends the connection.
+/// An error means that the client went away or sent something that is not HTTP: either ends the connection.
 async fn converse(stream: UnixStream, router: Router, limit: Duration) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(limit).max_buf_size(HEAD_MAX_BYTES);
@@ -92,22 +92,26 @@ async fn converse(stream: UnixStream, router: Router, limit: Duration) {
     server.serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
-fn router(desk: &Arc<Desk>) -> Router {
+fn router(dispatcher: &Arc<Dispatcher>) -> Router {
     Router::new()
         .route("/", post(answer_rpc))
-        .with_state(Arc::clone(desk))
-        .nest_service("/mcp", mcp::service(desk))
-        .layer(from_fn_with_state(Arc::clone(desk), cap_body))
+        .with_state(Arc::clone(dispatcher))
+        .nest_service("/mcp", mcp::service(dispatcher))
+        .layer(from_fn_with_state(Arc::clone(dispatcher), cap_body))
 }
 
-/// Reads the whole body within its limits of size and time, before anybody looks at it.
-async fn cap_body(State(desk): State<Arc<Desk>>, request: Request, next: Next) -> Response {
-    let limits = desk.limits();
+/// Reads the whole body within its limits of size and time, before it is handled.
+async fn cap_body(
+    State(dispatcher): State<Arc<Dispatcher>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let limits = dispatcher.limits();
     let (mut head, body) = request.into_parts();
     let length = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length = length.and_then(|text| text.parse::<usize>().ok());
     if length.is_some_and(|length| length > limits.body_max_bytes) {
-        return too_large(&desk);
+        return too_large(&dispatcher);
     }
     match timeout(limits.request_timeout, to_bytes(body, limits.body_max_bytes)).await {
         Ok(Ok(bytes)) => {
@@ -115,14 +119,14 @@ async fn cap_body(State(desk): State<Arc<Desk>>, request: Request, next: Next) -
             head.headers.insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
             next.run(Request::from_parts(head, Body::from(text))).await
         }
-        Ok(Err(_)) => too_large(&desk),
+        Ok(Err(_)) => too_large(&dispatcher),
         Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
     }
 }
 
-fn too_large(desk: &Desk) -> Response {
-    let why = format!("more than {} bytes", desk.limits().body_max_bytes);
-    match desk.note_refusal("request", &why) {
+fn too_large(dispatcher: &Dispatcher) -> Response {
+    let why = format!("more than {} bytes", dispatcher.limits().body_max_bytes);
+    match dispatcher.record_refusal("request", &why) {
         Ok(()) => {
             // What is left of the body is not read, so the connection cannot go on.
             let close = [(CONNECTION, HeaderValue::from_static("close"))];
@@ -132,20 +136,20 @@ fn too_large(desk: &Desk) -> Response {
     }
 }
 
-async fn answer_rpc(State(desk): State<Arc<Desk>>, body: Bytes) -> Response {
+async fn answer_rpc(State(dispatcher): State<Arc<Dispatcher>>, body: Bytes) -> Response {
     let answer = match parse_message(&body) {
-        Message::Garbled(answer) => {
-            // Without its line in the record there is no answer.
-            if desk.note_refusal("request", "it is no call").is_err() {
+        RpcMessage::Malformed(answer) => {
+            // Without its record there is no response.
+            if dispatcher.record_refusal("request", "it is not a call").is_err() {
                 return StatusCode::INTERNAL_SERVER_ERROR.into_response();
             }
             Some(answer)
         }
-        Message::One(call) => answer_one(&desk, call).await,
-        Message::Batch(calls) => {
+        RpcMessage::One(call) => answer_one(&dispatcher, call).await,
+        RpcMessage::Batch(calls) => {
             let mut answers = Vec::new();
             for call in calls {
-                answers.extend(answer_one(&desk, call).await);
+                answers.extend(answer_one(&dispatcher, call).await);
             }
             (!answers.is_empty()).then_some(Value::Array(answers))
         }
@@ -159,11 +163,16 @@ async fn answer_rpc(State(desk): State<Arc<Desk>>, body: Bytes) -> Response {
     }
 }
 
-async fn answer_one(desk: &Arc<Desk>, call: Result<Call, Value>) -> Option<Value> {
+async fn answer_one(
+    dispatcher: &Arc<Dispatcher>,
+    call: Result<RpcRequest, Value>,
+) -> Option<Value> {
     match call {
-        Ok(Call { method, params, id }) => render_answer(id, desk.call(&method, params).await),
+        Ok(RpcRequest { method, params, id }) => {
+            render_response(id, dispatcher.call(&method, params).await)
+        }
         Err(answer) => {
-            desk.note_refusal("request", "it is no call").ok()?;
+            dispatcher.record_refusal("request", "it is not a call").ok()?;
             Some(answer)
         }
     }

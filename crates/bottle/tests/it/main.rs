@@ -8,6 +8,7 @@ mod chunks;
 mod crash;
 mod docker;
 mod examples;
+mod folder_forge;
 mod goals;
 mod hooks;
 mod lifecycle;

@@ -136,3 +136,23 @@ fn a_forge_behind_a_login_is_named_by_the_person() {
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     assert!(output.stderr.contains("'svn'; use gitea"), "{}", output.snapshot());
 }
+
+/// The name does not exist, so that a request would say so.
+#[test]
+fn a_token_is_not_sent_over_plain_http_unless_that_is_allowed() {
+    let Some(person) = Person::new() else { return };
+    let forge = FakeGitea::start();
+    let plain = |person: &Person| {
+        let mut command = command(person, &forge);
+        command.args(["--forge-url", "http://forge.invalid/alice/hooks.git"]);
+        command.env("FORKLIFT_TOKEN", TOKEN).env("FORKLIFT_FORGE_KIND", "gitea");
+        command
+    };
+    let output = person.hermetic.run(&mut plain(&person));
+    let words = "the token for forge.invalid would travel unencrypted";
+    assert!(output.stdout.contains(words), "{}", output.snapshot());
+    assert!(output.stdout.contains("FORGE_ALLOW_HTTP=1"), "{}", output.snapshot());
+    let Some(person) = Person::new() else { return };
+    let output = person.hermetic.run(plain(&person).env("FORGE_ALLOW_HTTP", "1"));
+    assert!(output.stdout.contains("could not be resolved"), "{}", output.snapshot());
+}

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use forge::{Forge, ForgeOptions, Remote, Scope, ScopedForge};
 use model::redact::Redactor;
 use model::secret::Secret;
-use sidecar::{Desk, DoneQueue, Entry, Journal, JournalError, Limits};
+use sidecar::{CallLimits, CallLog, CallLogError, CallRecord, Dispatcher, DoneQueue};
 use testkit::repo::Repo;
 
 /// Takes one request, answers it with `answer`, and gives the request back.
@@ -93,15 +93,15 @@ fn without_a_sidecar_it_says_so() {
 #[derive(Default)]
 struct Memory(Mutex<Vec<String>>);
 
-impl Journal for Memory {
-    fn record(&self, entry: &Entry) -> Result<(), JournalError> {
+impl CallLog for Memory {
+    fn record(&self, entry: &CallRecord) -> Result<(), CallLogError> {
         self.0.lock().unwrap().push(entry.sentence.clone());
         Ok(())
     }
 }
 
 /// A sidecar in front of a local forge with two issues, the first of them assigned.
-async fn start_desk(dir: &Path) -> (Desk, Arc<Memory>) {
+async fn start_dispatcher(dir: &Path) -> (Dispatcher, Arc<Memory>) {
     let bare = Repo::init_bare(dir.join("hooks.git"));
     let forge = {
         let remote = Remote::Local(bare.dir().display().to_string());
@@ -115,18 +115,18 @@ async fn start_desk(dir: &Path) -> (Desk, Arc<Memory>) {
     let (redactor, memory) = (Arc::new(Redactor::new([])), Arc::new(Memory::default()));
     let scope = Scope { issue: 1, pulls: BTreeSet::new() };
     let scoped = ScopedForge::new(forge, scope, Arc::clone(&redactor));
-    let journal: Arc<dyn Journal> = Arc::<Memory>::clone(&memory);
+    let call_log: Arc<dyn CallLog> = Arc::<Memory>::clone(&memory);
     let queue = DoneQueue::open(&dir.join("queue"), "app_1").unwrap();
-    (Desk::new(Arc::new(scoped), journal, queue, redactor, Limits::default()), memory)
+    (Dispatcher::new(Arc::new(scoped), call_log, queue, redactor, CallLimits::default()), memory)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shell_reads_comments_and_says_that_it_is_done() {
     let dir = tempfile::tempdir().unwrap();
-    let (desk, memory) = start_desk(dir.path()).await;
+    let (dispatcher, memory) = start_dispatcher(dir.path()).await;
     let socket = dir.path().join("forge.sock");
     let listener = UnixListener::bind(&socket).unwrap();
-    tokio::spawn(sidecar::serve(listener, Arc::new(desk), std::future::pending()));
+    tokio::spawn(sidecar::serve(listener, Arc::new(dispatcher), std::future::pending()));
     let run = async |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let socket = socket.to_str().unwrap().to_owned();

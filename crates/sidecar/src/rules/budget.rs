@@ -1,34 +1,34 @@
-//! How often a run may call, so that a flood reaches the record and not the forge.
+//! CallBudget of a run's calls, so that a flood reaches the log and not the forge.
 
-/// What a run may ask for in all.
+/// Calls that a run may make in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub(crate) struct CallBudget {
     pub(crate) reads_max: u64,
     pub(crate) writes_max: u64,
 }
 
-/// What a run has asked for so far.
+/// Calls of a run so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Spent {
+pub(crate) struct CallsSpent {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
 }
 
-/// Which purse a call is paid from.
+/// Part of the budget that a call counts towards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purse {
+pub(crate) enum CallCost {
     Read,
     Write,
-    /// Saying that the work is done must always be possible.
+    /// Signalling that the work is done must always be possible.
     Free,
 }
 
-/// Takes a call into account; false if there is nothing left for it.
-pub(crate) fn spend(budget: &Budget, spent: &mut Spent, purse: Purse) -> bool {
-    let (used, most) = match purse {
-        Purse::Read => (&mut spent.reads, budget.reads_max),
-        Purse::Write => (&mut spent.writes, budget.writes_max),
-        Purse::Free => return true,
+/// Counts a call; false if nothing is left for it.
+pub(crate) fn spend(budget: &CallBudget, spent: &mut CallsSpent, cost: CallCost) -> bool {
+    let (used, most) = match cost {
+        CallCost::Read => (&mut spent.reads, budget.reads_max),
+        CallCost::Write => (&mut spent.writes, budget.writes_max),
+        CallCost::Free => return true,
     };
     let is_left = *used < most;
     *used += u64::from(is_left);
@@ -40,13 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_purse_is_emptied_by_itself_and_the_end_is_free() {
-        let budget = Budget { reads_max: 2, writes_max: 1 };
-        let mut spent = Spent::default();
-        let mut ask = |purse| spend(&budget, &mut spent, purse);
-        assert!(ask(Purse::Read) && ask(Purse::Read) && !ask(Purse::Read));
-        assert!(ask(Purse::Write) && !ask(Purse::Write));
-        assert!(ask(Purse::Free) && ask(Purse::Free));
-        assert_eq!(spent, Spent { reads: 2, writes: 1 });
+    fn reads_and_writes_are_counted_apart_and_the_end_is_free() {
+        let budget = CallBudget { reads_max: 2, writes_max: 1 };
+        let mut spent = CallsSpent::default();
+        let mut call = |cost| spend(&budget, &mut spent, cost);
+        assert!(call(CallCost::Read) && call(CallCost::Read) && !call(CallCost::Read));
+        assert!(call(CallCost::Write) && !call(CallCost::Write));
+        assert!(call(CallCost::Free) && call(CallCost::Free));
+        assert_eq!(spent, CallsSpent { reads: 2, writes: 1 });
     }
 }

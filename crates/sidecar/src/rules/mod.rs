@@ -1,3 +1,3 @@
-//! How much may be asked. Pure.
+//! Decisions about calls. Pure.
 
 pub(crate) mod budget;

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use serde_json::json;
-use sidecar::{EntryOutcome, Limits};
+use sidecar::{CallLimits, CallOutcome};
 use testkit::fake_forge::GiteaFlavour;
 
 use crate::world::World;
@@ -27,7 +27,7 @@ async fn writes_to_others_are_refused_and_written_down() {
     assert_eq!(world.server.comments().len(), 0);
     let entries = world.entries();
     assert_eq!(entries.len(), 7);
-    assert!(entries.iter().all(|entry| entry.outcome == EntryOutcome::Refused));
+    assert!(entries.iter().all(|entry| entry.outcome == CallOutcome::Refused));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +58,7 @@ async fn fifty_megabytes_are_turned_away() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_calls_are_all_in_the_record_and_few_reach_the_forge() {
-    let limits = Limits { reads_max: 50, writes_max: 20, ..Limits::default() };
+    let limits = CallLimits { reads_max: 50, writes_max: 20, ..CallLimits::default() };
     let world = World::<GiteaFlavour>::with(limits).await;
     let before = world.server.requests().len();
     let batch = |method: &str, params: serde_json::Value| {
@@ -85,10 +85,10 @@ async fn ten_thousand_calls_are_all_in_the_record_and_few_reach_the_forge() {
 
 #[tokio::test]
 async fn connections_that_say_nothing_are_ended_and_others_are_served() {
-    let limits = Limits {
+    let limits = CallLimits {
         connections_max: 4,
         request_timeout: Duration::from_millis(200),
-        ..Limits::default()
+        ..CallLimits::default()
     };
     let world = World::<GiteaFlavour>::with(limits).await;
     let silent: Vec<UnixStream> =

@@ -6,7 +6,7 @@ use rmcp::service::{RoleClient, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, UnixSocketHttpClient};
 use serde_json::{Value, json};
-use sidecar::{Method, load_events};
+use sidecar::{ForgeMethod, load_events};
 
 use crate::world::World;
 
@@ -41,7 +41,7 @@ async fn the_tools_are_the_six_methods() {
     let client = connect(&world).await;
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
-    assert_eq!(names, Method::ALL.map(Method::name));
+    assert_eq!(names, ForgeMethod::ALL.map(ForgeMethod::name));
     assert!(tools.iter().all(|tool| tool.input_schema["additionalProperties"] == false));
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sidecar::{EntryOutcome, Limits};
+use sidecar::{CallLimits, CallOutcome};
 use testkit::fake_forge::GiteaFlavour;
 use testkit::fake_forge::GitlabFlavour;
 use testkit::fake_forge::{Mishap, Room};
@@ -13,7 +13,7 @@ use crate::world::World;
 
 #[tokio::test]
 async fn each_method_reaches_the_forge_and_leaves_a_sentence() {
-    let world = World::<GiteaFlavour>::owning(&[2], Limits::default()).await;
+    let world = World::<GiteaFlavour>::owning(&[2], CallLimits::default()).await;
     let pull = world.server.add_pull("Mine", "run/one", "main");
     assert_eq!(pull, 2);
     world.server.add_comment(Room::Issue, 1, "alice", "please");
@@ -53,8 +53,8 @@ async fn a_write_is_intended_before_it_is_done() {
     assert_eq!(
         told,
         [
-            (EntryOutcome::Intended, "will post comment to #1".to_owned()),
-            (EntryOutcome::Done, "posted comment to #1".to_owned()),
+            (CallOutcome::Intended, "will post comment to #1".to_owned()),
+            (CallOutcome::Done, "posted comment to #1".to_owned()),
         ]
     );
 }
@@ -113,10 +113,10 @@ async fn batches_notifications_and_garbage_are_answered_as_the_standard_says() {
 
 #[tokio::test]
 async fn a_forge_that_is_slow_is_not_waited_for_and_the_write_is_still_written_down() {
-    let limits = Limits {
+    let limits = CallLimits {
         read_timeout: Duration::from_millis(200),
         write_timeout: Duration::from_millis(200),
-        ..Limits::default()
+        ..CallLimits::default()
     };
     let world = World::<GiteaFlavour>::with(limits).await;
     world.server.fail_next_on("POST", 1, &Mishap::Delay(Duration::from_millis(600)));
@@ -130,11 +130,11 @@ async fn a_forge_that_is_slow_is_not_waited_for_and_the_write_is_still_written_d
 #[tokio::test]
 async fn where_the_two_are_numbered_apart_an_agent_may_say_which_it_means() {
     let on_pull = json!({ "number": 1, "body": "x", "kind": "pull_request" });
-    let stranger = World::<GitlabFlavour>::with(Limits::default()).await;
+    let stranger = World::<GitlabFlavour>::with(CallLimits::default()).await;
     stranger.server.add_pull("Somebody's", "run/one", "main");
     let error = stranger.call("post_comment", on_pull.clone()).await.unwrap_err();
     assert_eq!(error["code"], -32001);
-    let world = World::<GitlabFlavour>::owning(&[1], Limits::default()).await;
+    let world = World::<GitlabFlavour>::owning(&[1], CallLimits::default()).await;
     assert_eq!(world.server.add_pull("Mine", "run/one", "main"), 1);
     world.call("post_comment", on_pull).await.unwrap();
     world.call("post_comment", json!({ "number": 1, "body": "y" })).await.unwrap();

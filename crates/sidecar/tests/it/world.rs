@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use model::redact::Redactor;
 use model::secret::Secret;
 use serde_json::{Value, json};
-use sidecar::{Desk, DoneQueue, Entry, EntryOutcome, Journal, JournalError, Limits};
+use sidecar::{CallLimits, CallLog, CallLogError, CallOutcome, CallRecord, Dispatcher, DoneQueue};
 use tempfile::TempDir;
 use testkit::fake_forge::GiteaFlavour;
 use testkit::fake_forge::{FakeForge, Flavour, TOKEN};
@@ -26,12 +26,12 @@ use tokio::task::JoinHandle;
 /// A record in memory, which can be made to fail.
 #[derive(Default)]
 pub(crate) struct Memory {
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<CallRecord>>,
     pub(crate) broken: AtomicBool,
 }
 
-impl Journal for Memory {
-    fn record(&self, entry: &Entry) -> Result<(), JournalError> {
+impl CallLog for Memory {
+    fn record(&self, entry: &CallRecord) -> Result<(), CallLogError> {
         if self.broken.load(Ordering::Relaxed) {
             return Err("the disk is full".into());
         }
@@ -51,17 +51,17 @@ pub(crate) struct World<F: Flavour = GiteaFlavour> {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::with(Limits::default()).await
+        Self::with(CallLimits::default()).await
     }
 }
 
 impl<F: Flavour> World<F> {
-    pub(crate) async fn with(limits: Limits) -> Self {
+    pub(crate) async fn with(limits: CallLimits) -> Self {
         Self::owning(&[], limits).await
     }
 
     /// With pull requests that an earlier run has opened; the server does not have them yet.
-    pub(crate) async fn owning(pulls: &[u64], limits: Limits) -> Self {
+    pub(crate) async fn owning(pulls: &[u64], limits: CallLimits) -> Self {
         let server = FakeForge::<F>::start();
         assert_eq!(server.add_issue("Do it", "What is wanted.", &[], &[]), 1);
         let forge = Arc::new(open_scoped(&server, pulls).await);
@@ -69,12 +69,14 @@ impl<F: Flavour> World<F> {
         std::fs::create_dir(dir.path().join("queue")).unwrap();
         let queue = DoneQueue::open(&dir.path().join("queue"), "app_1").unwrap();
         let redactor = Arc::new(Redactor::new([Secret::new(TOKEN)]));
-        let journal: Arc<dyn Journal> = Arc::<Memory>::clone(&memory);
-        let desk = Arc::new(Desk::new(forge, journal, queue, redactor, limits));
+        let call_log: Arc<dyn CallLog> = Arc::<Memory>::clone(&memory);
+        let dispatcher = Arc::new(Dispatcher::new(forge, call_log, queue, redactor, limits));
         let listener = UnixListener::bind(dir.path().join("forge.sock")).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(async move {
-            sidecar::serve(listener, desk, async { stopped.await.unwrap_or(()) }).await.unwrap();
+            sidecar::serve(listener, dispatcher, async { stopped.await.unwrap_or(()) })
+                .await
+                .unwrap();
         });
         Self { server, memory, dir, stop: Some(stop), serving }
     }
@@ -113,11 +115,11 @@ impl<F: Flavour> World<F> {
     /// The sentences of the record, without intents.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let entries = self.entries();
-        let told = entries.iter().filter(|entry| entry.outcome != EntryOutcome::Intended);
+        let told = entries.iter().filter(|entry| entry.outcome != CallOutcome::Intended);
         told.map(|entry| entry.sentence.clone()).collect()
     }
 
-    pub(crate) fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn entries(&self) -> Vec<CallRecord> {
         self.memory.entries.lock().unwrap().clone()
     }
 

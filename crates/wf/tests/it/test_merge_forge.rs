@@ -1,9 +1,8 @@
 //! Merging through a forge: push, pull request, merge there, and the end here.
 
-use testkit::fake_forge::GiteaFlavour;
-use testkit::fake_forge::GithubFlavour;
-use testkit::fake_forge::GitlabFlavour;
-use testkit::fake_forge::{FakeForge, Flavour, Mishap, TOKEN};
+use testkit::fake_forge::{
+    FakeForge, Flavour, GiteaFlavour, GithubFlavour, GitlabFlavour, Mishap, TOKEN,
+};
 use testkit::hermetic::Output;
 use testkit::repo::Repo;
 
@@ -162,4 +161,20 @@ fn a_pull_request_that_was_interrupted_is_finished_by_the_next_command() {
     ] {
         survives(point);
     }
+}
+
+#[test]
+fn a_token_is_not_sent_over_plain_http_unless_that_is_allowed() {
+    let forge = FakeForge::<GiteaFlavour>::start();
+    let person = ready(&forge, "MERGE_MODE=gitea_pr\n");
+    let url = "http://forge.invalid/alice/hooks.git";
+    person.profile(&format!("TEST_IN=host\nMERGE_MODE=gitea_pr\nFORGE_URL={url}\n"));
+    let output = merge(&person);
+    assert_eq!(output.status, Some(1), "{}", output.snapshot());
+    assert!(output.stderr.contains("forge.invalid would travel unencrypted"), "{}", output.stderr);
+    assert!(output.stderr.contains("FORGE_ALLOW_HTTP=1"), "{}", output.stderr);
+    let mut allowed = person.command(&["merge", "tf"]);
+    allowed.env("AOS_FORGE_TOKEN", TOKEN).env("FORGE_ALLOW_HTTP", "1");
+    let output = person.hermetic.run(&mut allowed);
+    assert!(output.stderr.contains("could not be resolved"), "{}", output.stderr);
 }

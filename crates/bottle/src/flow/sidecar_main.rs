@@ -26,7 +26,7 @@ use model::secret::Secret;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use run_store::run_dir::RunDir;
 use serde_json::json;
-use sidecar::{Desk, DoneQueue, Entry, EntryOutcome, Journal, JournalError, Limits};
+use sidecar::{CallLimits, CallLog, CallLogError, CallOutcome, CallRecord, Dispatcher, DoneQueue};
 
 use super::access::open_forge;
 use super::sidecar::SidecarPlace;
@@ -40,15 +40,15 @@ const PAUSE: Duration = Duration::from_millis(500);
 const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// The run's operation log as the record of the sidecar's calls.
-struct RunJournal(OperationLog);
+struct OperationCallLog(OperationLog);
 
-impl Journal for RunJournal {
-    fn record(&self, entry: &Entry) -> Result<(), JournalError> {
+impl CallLog for OperationCallLog {
+    fn record(&self, entry: &CallRecord) -> Result<(), CallLogError> {
         let outcome = match entry.outcome {
-            EntryOutcome::Intended => OperationOutcome::Intended,
-            EntryOutcome::Done => OperationOutcome::Done,
-            EntryOutcome::Refused => OperationOutcome::Refused,
-            EntryOutcome::Failed => OperationOutcome::Failed,
+            CallOutcome::Intended => OperationOutcome::Intended,
+            CallOutcome::Done => OperationOutcome::Done,
+            CallOutcome::Refused => OperationOutcome::Refused,
+            CallOutcome::Failed => OperationOutcome::Failed,
         };
         let operation = Operation::new(format!("forge.{}", entry.method), &*entry.target, outcome)
             .with_detail(json!({ "sentence": entry.sentence }));
@@ -89,8 +89,9 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
     let scoped = Arc::new(ScopedForge::new(forge, scope, Arc::clone(&redactor)));
     let log = open_log(dir, &redactor)?;
     let queue = DoneQueue::open(place.queue(), dir.id().as_str()).or_general()?;
-    let limits = Limits::default();
-    let desk = Desk::new(scoped, Arc::new(RunJournal(log)), queue, redactor, limits);
+    let limits = CallLimits::default();
+    let dispatcher =
+        Dispatcher::new(scoped, Arc::new(OperationCallLog(log)), queue, redactor, limits);
     let listener = bind(place.guest()).or_general()?;
     let cancel = cancel_on_signals().or_general()?;
     let me = ProcessHandle::current().or_general()?;
@@ -102,7 +103,7 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
             () = box_ended(dir) => {}
         }
     };
-    sidecar::serve(listener, Arc::new(desk), stop).await.or_general()
+    sidecar::serve(listener, Arc::new(dispatcher), stop).await.or_general()
 }
 
 /// Goes on with the run's log, or begins it.
