@@ -208,7 +208,7 @@ fn parse_hosted(scheme: Scheme, rest: &str) -> Option<Remote> {
     let mut segments = segments(&url)?;
     let repo = segments.pop()?;
     let repo = repo.strip_suffix(".git").unwrap_or(&repo).to_owned();
-    let owner = segments.pop().filter(|_| !repo.is_empty())?;
+    let owner = segments.pop().filter(|_| is_name(&repo))?;
     let (host, port, prefix) = (bare_host(&url).to_owned(), url.port(), segments.join("/"));
     Some(Remote::Hosted(ForgeAddress { scheme, host, port, prefix, owner, repo }))
 }
@@ -344,6 +344,7 @@ mod tests {
             "https://-oProxy/a/b",
             "https://git.example/a/b\nHost: x",
             "https://git.example/a/.git",
+            "https://git.example/a/...git",
             "file://",
         ] {
             check(url, "nothing");

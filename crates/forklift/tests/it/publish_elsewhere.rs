@@ -13,10 +13,14 @@ use crate::support::Person;
 
 /// The command line of a run that needs no agent, on a fork whose pull requests are on this server.
 fn command<F: Flavour>(person: &Person, forge: &FakeForge<F>) -> Command {
+    command_at(person, &forge.remote_url())
+}
+
+fn command_at(person: &Person, url: &str) -> Command {
     let path = person.hermetic.root().join("agent.toml");
     std::fs::write(&path, "[[step]]\nexit = 9\n").expect("written");
     let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
-    command.arg("--script").arg(path).args(["--forge-url", &forge.remote_url()]);
+    command.arg("--script").arg(path).args(["--forge-url", url]);
     command
 }
 
@@ -141,10 +145,8 @@ fn a_forge_behind_a_login_is_named_by_the_person() {
 #[test]
 fn a_token_is_not_sent_over_plain_http_unless_that_is_allowed() {
     let Some(person) = Person::new() else { return };
-    let forge = FakeGitea::start();
     let plain = |person: &Person| {
-        let mut command = command(person, &forge);
-        command.args(["--forge-url", "http://forge.invalid/alice/hooks.git"]);
+        let mut command = command_at(person, "http://forge.invalid/alice/hooks.git");
         command.env("FORKLIFT_TOKEN", TOKEN).env("FORKLIFT_FORGE_KIND", "gitea");
         command
     };

@@ -107,7 +107,7 @@ async fn batches_notifications_and_garbage_are_answered_as_the_standard_says() {
     assert_eq!(world.sentences().len(), 4);
     let (status, answer) = world.post("/", "{").await;
     assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32700)));
-    assert_eq!(world.sentences()[4], "refused request: it is no call");
+    assert_eq!(world.sentences()[4], "refused request: it is not a call");
     assert_eq!(world.post("/elsewhere", "{}").await.0, 404);
 }
 
