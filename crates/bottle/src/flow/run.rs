@@ -185,6 +185,12 @@ impl Product for BottleRun<'_> {
         Ok(())
     }
 
+    /// A sidecar that is alive was started after the intent was written, by a process that was killed before it started
+    /// the box. The log has one writer at a time, and that is the sidecar now.
+    fn launch_is_logged(&self) -> Result<bool, Failure> {
+        Ok(self.access.is_some() && SidecarPlace::of(&self.run.dir)?.is_alive()?)
+    }
+
     /// Starts the sidecar; from here on it is the writer of the operation log.
     async fn before_launch(&mut self) -> Result<(), Failure> {
         let Some(access) = &self.access else { return Ok(()) };

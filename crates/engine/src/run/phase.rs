@@ -87,8 +87,11 @@ async fn launch<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
         "terminal": spec.terminal,
     });
     let intent = Operation::new("launch", "agent", OperationOutcome::Intended).with_detail(sealed);
-    run.operations().and_then(|log| log.append(&intent)).or_fail::<P>()?;
+    if !product.launch_is_logged()? {
+        run.operations().and_then(|log| log.append(&intent)).or_fail::<P>()?;
+    }
     product.before_launch().await?;
+    host::failpoint::hit("served");
     let run = product.run();
     let agent_run = run.agent_run().or_fail::<P>()?;
     // The process that continues after a killed one may have no terminal; the box then shows that the other end is gone.

@@ -50,6 +50,11 @@ pub trait Product: Sized {
         Ok(())
     }
 
+    /// True if a process that was killed logged the intent to launch and handed the log to another writer.
+    fn launch_is_logged(&self) -> Result<bool, Self::Failure> {
+        Ok(false)
+    }
+
     /// Runs after the intent to launch is logged and before the box is started.
     async fn before_launch(&mut self) -> Result<(), Self::Failure> {
         Ok(())

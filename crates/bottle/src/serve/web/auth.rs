@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_belongs_to_one_visitor() {
+    fn a_form_belongs_to_one_principal() {
         let auth = Auth::new(&settings("user_header = \"X-User\""));
         let user = |name: &str| Principal::User { name: name.to_owned() };
         let own = auth.form_token(&user("ann")).expect("a token");

@@ -50,7 +50,7 @@ fn row_13_a_full_disk_refuses_what_it_cannot_keep_and_recovers() {
     let unhandled = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
     wait_for("a failed attempt", || {
         let said = std::fs::read_to_string(&log).unwrap_or_default();
-        (said.contains("could not go on") || count(unhandled) == Some(0)).then_some(())
+        (said.contains("reconciling failed") || count(unhandled) == Some(0)).then_some(())
     });
     std::fs::remove_file(&ballast).expect("room again");
     wait_for("it to go on", || (send() == Some(202)).then_some(()));

@@ -110,6 +110,7 @@ row_1_killed! {
     row_1_killed_after_the_bottle_was_begun at "begun",
     row_1_killed_after_the_commits_were_pinned at "pinned",
     row_1_killed_after_the_workspace_was_made at "prepared",
+    row_1_killed_after_the_sidecar_was_started at "served",
     row_1_killed_after_the_box_was_launched at "launched",
     row_1_killed_after_the_box_ended at "ended",
     row_1_killed_after_the_import at "imported",

@@ -176,5 +176,5 @@ fn nothing_is_served_to_everybody_without_a_login() {
     std::fs::write(&path, "listen = \"0.0.0.0:0\"\n").expect("written");
     let output = person.run(&["serve", "--config", path.to_str().expect("a path")]);
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    assert!(output.stderr.contains("would be open to everybody"), "{}", output.stderr);
+    assert!(output.stderr.contains("would be open to everyone"), "{}", output.stderr);
 }

@@ -28,7 +28,7 @@ async fn what_needs_a_person_comes_first() {
             "Login fails when the password holds a colon",
             "the agent asks which of the two auth flows is meant",
             "Export the report as CSV",
-            "goes on ",
+            "continues ",
             "Speed up the search",
             "$0.42",
             "Upgrade the build",
@@ -108,7 +108,7 @@ async fn a_run_shows_all_that_is_known_of_it() {
 async fn a_log_that_grows_is_followed() {
     let stage = Stage::open().furnished();
     let page = stage.get(&format!("/runs/busy/{}", stage.run_of("busy"))).await;
-    in_order(&page.text, &["the agent works", "data-log=\"/runs/busy/", "/live?after="]);
+    in_order(&page.text, &["the agent is running", "data-log=\"/runs/busy/", "/live?after="]);
 }
 
 /// The token in the forms of a page.
