@@ -148,7 +148,7 @@ fn status(ui: &Ui) -> Outcome {
         let names = ["slug", "status", "agent", "issue_url", "pull_url", "last_checkin_at"];
         names.map(|name| row[name].as_str().unwrap_or("-").to_owned()).to_vec()
     };
-    let head = ["SLUG", "STATUS", "AGENT", "ISSUE", "PULL REQUEST", "LAST HEARD"];
+    let head = ["SLUG", "STATUS", "AGENT", "ISSUE", "PULL REQUEST", "LAST CHECK-IN"];
     ui.table(&head, rows.iter().map(cells));
     Ok(SUCCESS)
 }

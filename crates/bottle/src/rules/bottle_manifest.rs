@@ -45,21 +45,24 @@ pub(crate) fn parse_bottle(text: &str) -> Result<BottleManifest, ManifestFault> 
         return wrong("image", "give an image or a root, not both".to_owned());
     }
     if manifest.root.as_ref().is_some_and(|root| !root.is_absolute()) {
-        return wrong("root", "give the whole path".to_owned());
+        return wrong("root", "give an absolute path".to_owned());
     }
     let is_word = |text: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
         !text.is_empty() && text.chars().all(plain) && !text.starts_with('-')
     };
     if let Some(odd) = manifest.packages.iter().find(|name| !is_word(name)) {
-        return wrong("packages", format!("'{}' is no program's name", odd.escape_debug()));
+        return wrong("packages", format!("'{}' is not the name of a program", odd.escape_debug()));
     }
     for mount in &manifest.mounts {
         if let Err(what) = check_inside(&mount.inside) {
             return wrong("mount.inside", what);
         }
         if !mount.host.is_absolute() {
-            return wrong("mount.host", format!("{} is no whole path", mount.host.display()));
+            return wrong(
+                "mount.host",
+                format!("{} is not an absolute path", mount.host.display()),
+            );
         }
     }
     Ok(manifest)
@@ -146,8 +149,8 @@ mod tests {
     fn what_cannot_be_is_refused() {
         refuse("imgae = \"x\"", "imgae");
         refuse("image = \"x\"\nroot = \"/r\"", "not both");
-        refuse("root = \"r\"", "whole path");
-        refuse("packages = [\"a;b\"]", "no program's name");
+        refuse("root = \"r\"", "absolute path");
+        refuse("packages = [\"a;b\"]", "not the name of a program");
         for inside in ["/etc/x", "/opt", "/opt/", "/opt/../etc", "/opt/forklift/x", "opt/x"] {
             refuse(&format!("[[mount]]\nhost = \"/srv\"\ninside = \"{inside}\""), "below /opt");
         }

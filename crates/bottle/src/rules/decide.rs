@@ -95,9 +95,9 @@ pub(crate) fn decide(issue: &IssueState) -> Action {
         (WorkState::Queued | WorkState::Waiting, None) if !work.has_bottle => {
             match is_targeted && issue.is_open {
                 true => Action::Nothing,
-                false => {
-                    Action::Withdraw { reason: "it is no longer assigned and labelled".to_owned() }
-                }
+                false => Action::Withdraw {
+                    reason: "it is closed, or no longer assigned and labelled".to_owned(),
+                },
             }
         }
         (WorkState::Queued | WorkState::Waiting, None) => match work.retires {

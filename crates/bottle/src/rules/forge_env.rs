@@ -112,7 +112,12 @@ pub(crate) fn parse_forge_env(
 }
 
 fn wrong(name: &'static str, value: &str, rule: &str) -> ForgeEnvFault {
-    let value = value.escape_debug().take(80).collect();
+    // An address may hold a password, which belongs in no message.
+    let address = value.split_once("://");
+    let hidden = address.and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1)));
+    let shown =
+        hidden.map_or_else(|| value.to_owned(), |(scheme, host)| format!("{scheme}://***@{host}"));
+    let value = shown.escape_debug().take(80).collect();
     ForgeEnvFault::Wrong { name, value, rule: rule.to_owned() }
 }
 

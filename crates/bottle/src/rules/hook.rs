@@ -88,7 +88,7 @@ pub(crate) fn parse_repository(word: &str, api: Option<&str>) -> Result<Reposito
     let parts: Vec<&str> = word.split('/').collect();
     if parts.len() != 2 || parts.iter().any(|part| part.is_empty()) {
         return Err(format!(
-            "'{}' names no repository: give owner/name, or its whole address",
+            "'{}' is not a repository: give owner/name, or its whole address",
             word.escape_debug()
         ));
     }
@@ -108,7 +108,7 @@ pub(crate) fn parse_repository(word: &str, api: Option<&str>) -> Result<Reposito
 pub(crate) fn receiver_of(url: &str, kind: ForgeKind) -> Result<String, String> {
     let wrong = || {
         format!(
-            "'{}' is no address for a webhook: give http(s)://host[:port][/path]",
+            "'{}' is not an address for a webhook: give http(s)://host[:port][/path]",
             url.escape_debug()
         )
     };

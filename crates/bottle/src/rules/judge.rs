@@ -189,7 +189,7 @@ mod tests {
             program_sha256: None,
             status,
         };
-        assert!(verdict(good(), &[scan], &[]).words().contains("found 1 secrets"));
+        assert!(verdict(good(), &[scan], &[]).words().contains("found 1 secret"));
     }
 
     #[test]

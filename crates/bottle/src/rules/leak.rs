@@ -47,7 +47,8 @@ impl ScanReport {
             ScanOutcome::Clean | ScanOutcome::NotRun { .. } => None,
             ScanOutcome::Findings { count, listed } => {
                 let first = listed.first().map_or_else(String::new, |line| format!(": {line}"));
-                Some(format!("{} found {count} secrets{first}", self.engine))
+                let noun = if *count == 1 { "secret" } else { "secrets" };
+                Some(format!("{} found {count} {noun}{first}", self.engine))
             }
             ScanOutcome::Error { reason } => {
                 Some(format!("{} could not look at everything: {reason}", self.engine))

@@ -16,5 +16,7 @@ pub(crate) mod pull_text;
 pub(crate) mod session;
 pub(crate) mod slug;
 pub(crate) mod target;
+#[cfg(test)]
+mod tests;
 pub(crate) mod trust;
 pub(crate) mod verification;

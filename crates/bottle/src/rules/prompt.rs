@@ -80,10 +80,7 @@ fn render_news(news: &BranchChanges) -> Option<String> {
     });
     let lines: Vec<String> = base.into_iter().chain(branch).collect();
     (!lines.is_empty()).then(|| {
-        format!(
-            "Since your last run (both can be merged with plain git merge):\n{}",
-            lines.join("\n")
-        )
+        format!("New since your last run; take it in with plain git merge:\n{}", lines.join("\n"))
     })
 }
 

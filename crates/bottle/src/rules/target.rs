@@ -47,7 +47,7 @@ pub(crate) fn judge_target(
     }
     members
         .is_empty()
-        .then(|| format!("nobody it is assigned to is a member of the organisation '{org}'"))
+        .then(|| format!("none of its assignees is a member of the organisation '{org}'"))
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ impl ServeSettings {
             forge.kind()?;
             forge.web()?;
             for repo in &forge.repos {
-                split_repo(repo).ok_or_else(|| format!("'{repo}' is no owner/name"))?;
+                split_repo(repo).ok_or_else(|| format!("'{repo}' is not owner/name"))?;
                 if known.contains(&repo) {
                     return Err(format!("'{repo}' is named twice"));
                 }
@@ -241,8 +241,8 @@ mod tests {
         };
         refuse(&forge("gitee", "https://h", ""), "kind cannot be 'gitee'");
         refuse(&forge("gitea", "ftp://h", ""), "url cannot be 'ftp://h'");
-        refuse(&forge("gitea", "https://h", "\"widget\""), "'widget' is no owner/name");
+        refuse(&forge("gitea", "https://h", "\"widget\""), "'widget' is not owner/name");
         refuse(&forge("gitea", "https://h", "\"a/b\", \"a/b\""), "'a/b' is named twice");
-        refuse(&forge("gitea", "https://h", "\"../b\""), "'../b' is no owner/name");
+        refuse(&forge("gitea", "https://h", "\"../b\""), "'../b' is not owner/name");
     }
 }

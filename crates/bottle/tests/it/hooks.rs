@@ -149,8 +149,8 @@ fn what_cannot_be_is_refused_before_the_forge_is_asked() {
     let keeper = Keeper::<GiteaFlavour>::new();
     for (repo, url, words) in [
         ("app", SERVER, "owner/name"),
-        ("alice/hooks", "bottles.example", "no address for a webhook"),
-        ("alice/hooks", "https://me:secret@b.example", "no address for a webhook"),
+        ("alice/hooks", "bottles.example", "not an address for a webhook"),
+        ("alice/hooks", "https://me:secret@b.example", "not an address for a webhook"),
         ("alice/..", SERVER, "names no repository"),
     ] {
         let output = keeper.run(&["hook", "install", repo, "--url", url]);

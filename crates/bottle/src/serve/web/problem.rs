@@ -25,11 +25,11 @@ pub(crate) struct Problem {
     detail: String,
 }
 
-/// The answers that every question of the API may get.
+/// The responses that every request to the API may get.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is read by the macro that documents the API")]
 pub(crate) enum Refusals {
-    /// The question has an unknown or wrong parameter
+    /// The request has an unknown or wrong parameter
     #[response(status = 400, content_type = "application/problem+json")]
     Wrong(#[to_schema] Problem),
     /// The token is missing or wrong
@@ -41,7 +41,7 @@ pub(crate) enum Refusals {
     /// There is no such thing
     #[response(status = 404, content_type = "application/problem+json")]
     Missing(#[to_schema] Problem),
-    /// The question was meant for another host
+    /// The request was meant for another host
     #[response(status = 421, content_type = "application/problem+json")]
     Misdirected(#[to_schema] Problem),
     /// The server could not do its own work
