@@ -24,6 +24,7 @@ mod serve;
 mod serving;
 mod shell;
 mod sidecar_death;
+mod snapshots;
 mod statements;
 mod support;
 mod terminal;

@@ -1,0 +1,101 @@
+//! `config show` and `config check`: the explained file, and what is wrong with others.
+
+use crate::support::Person;
+
+/// Output of `config check` for a file with this text.
+fn check(text: &str) -> String {
+    let hermetic = testkit::Hermetic::new();
+    std::fs::write(hermetic.work().join("serve.toml"), text).expect("written");
+    let mut command = hermetic.command(env!("CARGO_BIN_EXE_bot-bottle"));
+    hermetic.run(command.args(["config", "check", "serve.toml"])).snapshot()
+}
+
+/// A forge's table.
+fn forge(lines: &str) -> String {
+    format!("[[forge]]\nkind = \"gitea\"\nurl = \"https://git.example\"\n{lines}\n")
+}
+
+#[test]
+fn the_explained_file_is_a_good_one() {
+    let Some(person) = Person::new() else { return };
+    let shown = person.run(&["config", "show"]);
+    assert_eq!(shown.status, Some(0), "{}", shown.snapshot());
+    insta::assert_snapshot!(check(&shown.stdout), @"");
+}
+
+#[test]
+fn an_empty_file() {
+    insta::assert_snapshot!(check(""), @"");
+}
+
+#[test]
+fn one_forge_with_two_repositories() {
+    insta::assert_snapshot!(check(&forge("repos = [\"acme/widget\", \"acme/group/gadget\"]")), @"");
+}
+
+#[test]
+fn a_file_that_is_not_toml() {
+    insta::assert_snapshot!(check("listen = \n"), @"");
+}
+
+#[test]
+fn a_misspelt_key() {
+    insta::assert_snapshot!(check("max_bottels = 3\n"), @"");
+}
+
+#[test]
+fn a_number_in_quotes() {
+    insta::assert_snapshot!(check("max_bottles = \"three\"\n"), @"");
+}
+
+#[test]
+fn no_bottles_at_all() {
+    insta::assert_snapshot!(check("max_bottles = 0\n"), @"");
+}
+
+#[test]
+fn no_time_between_sweeps() {
+    insta::assert_snapshot!(check("sweep_secs = 0\n"), @"");
+}
+
+#[test]
+fn an_address_without_a_port() {
+    insta::assert_snapshot!(check("listen = \"127.0.0.1\"\n"), @"");
+}
+
+#[test]
+fn an_unknown_log_format() {
+    insta::assert_snapshot!(check("log = \"xml\"\n"), @"");
+}
+
+#[test]
+fn a_forge_without_repositories() {
+    insta::assert_snapshot!(check(&forge("")), @"");
+}
+
+#[test]
+fn a_forge_of_an_unknown_kind() {
+    let text = "[[forge]]\nkind = \"svn\"\nurl = \"https://git.example\"\nrepos = []\n";
+    insta::assert_snapshot!(check(text), @"");
+}
+
+#[test]
+fn a_forge_with_credentials_in_its_address() {
+    let text = "[[forge]]\nkind = \"gitea\"\nurl = \"https://u:p@git.example\"\nrepos = []\n";
+    insta::assert_snapshot!(check(text), @"");
+}
+
+#[test]
+fn a_repository_without_an_owner() {
+    insta::assert_snapshot!(check(&forge("repos = [\"widget\"]")), @"");
+}
+
+#[test]
+fn a_repository_that_is_named_twice() {
+    insta::assert_snapshot!(check(&forge("repos = [\"a/b\", \"a/b\"]")), @"");
+}
+
+#[test]
+fn a_negative_retention() {
+    insta::assert_snapshot!(check("retention_days = -1\n"), @"");
+}
