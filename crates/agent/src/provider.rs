@@ -94,7 +94,7 @@ impl Provider {
     pub const ALL: [Self; 6] =
         [Self::OpenCode, Self::Codex, Self::Claude, Self::Pi, Self::Command, Self::Scripted];
 
-    /// Whether the agent takes the tools of an MCP server. Those that do not have the `forge` command instead.
+    /// Returns whether the agent takes the tools of an MCP server. Those that do not have the `forge` command instead.
     pub fn speaks_mcp(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Command => true,
@@ -102,7 +102,7 @@ impl Provider {
         }
     }
 
-    /// Whether the agent calls a model.
+    /// Returns whether the agent calls a model.
     pub fn model_use(self) -> ModelUse {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => ModelUse::Always,
@@ -129,7 +129,7 @@ impl Provider {
         }
     }
 
-    /// Whether the agent's output is events that hold its answer. Otherwise all that it prints is its answer.
+    /// Returns whether the agent's output is events that hold its answer. Otherwise all that it prints is its answer.
     pub fn prints_events(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,
@@ -137,7 +137,7 @@ impl Provider {
         }
     }
 
-    /// Whether a conversation can be continued.
+    /// Returns whether a conversation can be continued.
     pub fn can_resume(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,

@@ -48,7 +48,7 @@ pub enum Progress {
 pub struct EventReader {
     events: ProviderEvents,
     draft: ReportDraft,
-    /// Whether an event of the agent was read.
+    /// True if an event of the agent was read.
     has_events: bool,
     unknown: Vec<String>,
     unknown_count: u64,

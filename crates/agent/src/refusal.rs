@@ -18,7 +18,7 @@ pub(crate) fn judge(status: Option<u16>, message: &str, until: Option<QuotaReset
     AgentOutcome::ModelRefused { status, message }
 }
 
-/// Whether a text is about the way to the model rather than about the work.
+/// Returns whether a text is about the way to the model rather than about the work.
 pub(crate) fn speaks_of_model(message: &str) -> bool {
     let message = message.to_lowercase();
     status_in(&message).is_some()

@@ -126,7 +126,7 @@ pub enum AgentOutcome {
     Finished,
     /// It gave up.
     Failed {
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// The model did not answer it, or answered with an error.
@@ -155,7 +155,7 @@ pub enum AgentOutcome {
 }
 
 impl AgentOutcome {
-    /// Whether the agent claims success.
+    /// Returns whether the agent claims success.
     pub fn is_finished(&self) -> bool {
         *self == Self::Finished
     }
@@ -177,7 +177,7 @@ pub enum QuotaReset {
 pub struct ToolCall {
     /// The tool, as the agent names it.
     pub name: String,
-    /// Whether it worked; absent when it did not end.
+    /// True if it worked; absent when it did not end.
     pub ok: Option<bool>,
     /// What it was used for, in one short line.
     pub detail: String,

@@ -20,7 +20,7 @@ pub struct AgentRequest {
     pub launcher: Vec<String>,
     /// What to do. At a terminal it may be empty: then the person begins.
     pub prompt: String,
-    /// Whether somebody sits at it.
+    /// True if somebody sits at it.
     pub manner: Interaction,
     /// The model, by the name that the model route knows.
     pub model: Option<String>,
@@ -28,7 +28,7 @@ pub struct AgentRequest {
     pub variant: Option<String>,
     /// Which of the agent's own personas shall work.
     pub agent: Option<String>,
-    /// Whether this begins a conversation or goes on with one.
+    /// True if this begins a conversation or goes on with one.
     pub session: SessionRequest,
     /// Where the model is.
     pub model_route: ModelEndpoint,
@@ -150,7 +150,7 @@ pub enum AgentError {
         what: &'static str,
         /// The word.
         value: String,
-        /// What is wrong with it.
+        /// The cause.
         rule: &'static str,
     },
     /// A prompt that does not fit into an argument.

@@ -41,13 +41,13 @@ pub struct BottleRun {
     pub commit_identity: Option<CommitIdentity>,
     /// The runs of the bottle before this one, oldest first.
     pub lineage: Vec<String>,
-    /// Whether the agent's own conversation went on.
+    /// True if the agent's own conversation went on.
     pub resumes_session: bool,
     /// The end of the operation log.
     pub events: EventLog,
     /// The place among the runs of the host.
     pub host_chain: HostPlace,
-    /// Whether everything that happened is in the record.
+    /// True if everything that happened is in the record.
     pub complete: bool,
     /// Why not.
     pub reasons: Vec<String>,
@@ -145,7 +145,7 @@ pub struct ForgeOp {
     pub op: String,
     /// Of what.
     pub target: String,
-    /// Whether it was allowed.
+    /// True if it was allowed.
     pub allowed: bool,
     /// How it went, or why it was refused.
     pub reason: String,
@@ -175,7 +175,7 @@ pub struct Isolation {
 pub struct CommitIdentity {
     /// The only identity that a box commits with.
     pub expected: String,
-    /// Whether all new commits are by it.
+    /// True if all new commits are by it.
     pub held: bool,
     /// Who else was found.
     pub foreign: Vec<String>,

@@ -53,7 +53,7 @@ pub enum BundleFault {
     Envelope {
         /// Which of the two.
         which: &'static str,
-        /// What is wrong with it.
+        /// The cause.
         fault: EnvelopeFault,
     },
     /// They are not about the same.

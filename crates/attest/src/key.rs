@@ -110,7 +110,7 @@ impl PublicKey {
         }
     }
 
-    /// Whether this key signed these bytes. Strict: of keys and signatures that are not in their one proper form none
+    /// Returns whether this key signed these bytes. Strict: of keys and signatures that are not in their one proper form none
     /// counts.
     pub fn has_signed(&self, bytes: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature)

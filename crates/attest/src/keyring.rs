@@ -59,7 +59,7 @@ pub enum KeyringError {
     Key {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         fault: KeyFault,
     },
     /// One key could not be handed over to the next.

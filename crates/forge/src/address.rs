@@ -137,7 +137,7 @@ impl WebBase {
         bare_host(&self.0)
     }
 
-    /// Whether a token would travel unencrypted to another machine.
+    /// Returns whether a token would travel unencrypted to another machine.
     pub fn sends_in_the_clear(&self) -> bool {
         let is_loopback = match self.0.host() {
             Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -51,7 +51,7 @@ pub struct ForgeOptions {
     pub ca_file: Option<PathBuf>,
     /// Limits and retries.
     pub retry: RetryPolicy,
-    /// Whether the token may be sent over plain HTTP.
+    /// True if the token may be sent over plain HTTP.
     pub plain_http: PlainHttp,
     /// Connections to share with other forges of the same runtime; without it the forge keeps its own.
     pub pool: Option<HttpPool>,
@@ -142,7 +142,7 @@ impl Forge {
         }
     }
 
-    /// Whether issues and pull requests share their numbers.
+    /// Returns whether issues and pull requests share their numbers.
     pub fn numbering(&self) -> Numbering {
         each!(self, forge => forge.numbering())
     }
@@ -160,7 +160,7 @@ impl Forge {
         each!(self, forge => forge.whoami().await)
     }
 
-    /// Whether an account is a member of an organisation (a group). A forge that does not say, because the token's
+    /// Returns whether an account is a member of an organisation (a group). A forge that does not say, because the token's
     /// account is not in it, is an error and not a no.
     pub async fn is_org_member(&self, org: &str, user: &str) -> Result<bool, ForgeError> {
         each!(self, forge => forge.is_org_member(org, user).await)

@@ -84,7 +84,7 @@ impl ForgeKind {
         }
     }
 
-    /// Whether a host name alone says that its server is of this kind.
+    /// Returns whether a host name alone says that its server is of this kind.
     pub(crate) fn owns_host(self, host: &str) -> bool {
         let is = |domain: &str| {
             host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -119,7 +119,7 @@ impl ForgeKind {
         Some(format!("Basic {}", Base64::encode_string(pair.as_bytes())))
     }
 
-    /// Whether requests carry a token.
+    /// Returns whether requests carry a token.
     pub fn needs_token(self) -> bool {
         match self {
             Self::Gitea | Self::GitHub | Self::GitLab => true,
@@ -127,7 +127,7 @@ impl ForgeKind {
         }
     }
 
-    /// Whether repositories may lie in groups within groups, so that everything before the name is their owner.
+    /// Returns whether repositories may lie in groups within groups, so that everything before the name is their owner.
     fn has_nested_owners(self) -> bool {
         match self {
             Self::GitLab => true,

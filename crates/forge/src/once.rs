@@ -122,13 +122,13 @@ pub(crate) async fn write_once<W: OnceWrite>(
     Err(unclear)
 }
 
-/// Whether a comment can be the one that was posted with this text since then.
+/// Returns whether a comment can be the one that was posted with this text since then.
 fn may_be(comment: &Comment, body: &str, began: Timestamp) -> bool {
     let is_recent = comment.created_at.is_some_and(|at| at.duration_since(began) > -CLOCK_SKEW);
     is_recent && comment.body.trim_end() == body.trim_end()
 }
 
-/// Whether a write may have been done in spite of this error.
+/// Returns whether a write may have been done in spite of this error.
 fn leaves_doubt(error: &ForgeError) -> bool {
     match error {
         ForgeError::Lost { .. }

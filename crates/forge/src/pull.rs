@@ -18,15 +18,15 @@ pub struct PullRequest {
     pub body: String,
     /// Open or closed.
     pub state: ThreadState,
-    /// Whether it was merged; it is closed then too.
+    /// True if it was merged; it is closed then too.
     pub merged: bool,
-    /// Whether it could be merged, where the forge says so.
+    /// True if it could be merged, where the forge says so.
     pub mergeable: Option<bool>,
     /// The branch with the changes; it may be gone by now.
     pub head_branch: String,
     /// The commit that branch is or was at.
     pub head_sha: String,
-    /// Whether the branch lives in another repository, where anybody may have made it.
+    /// True if the branch lives in another repository, where anybody may have made it.
     pub from_fork: bool,
     /// The branch to be merged into.
     pub base_branch: String,
@@ -60,12 +60,12 @@ pub struct NewPull {
 }
 
 impl PullRequest {
-    /// Whether it is open.
+    /// Returns whether it is open.
     pub fn is_open(&self) -> bool {
         self.state == ThreadState::Open
     }
 
-    /// Whether these are its branches.
+    /// Returns whether these are its branches.
     pub(crate) fn is_between(&self, head: &BranchName, base: &BranchName) -> bool {
         self.head_branch == head.as_str() && self.base_branch == base.as_str()
     }

@@ -97,7 +97,7 @@ pub enum CommentKind {
 pub struct Account {
     /// The login; `None` if the token is good but may not say whose it is.
     pub login: Option<String>,
-    /// Whether the account may push to the repository.
+    /// True if the account may push to the repository.
     pub may_push: bool,
 }
 
@@ -122,7 +122,7 @@ impl ThreadState {
 }
 
 impl Issue {
-    /// Whether it is open and has all of these labels.
+    /// Returns whether it is open and has all of these labels.
     pub(crate) fn is_open_with(&self, labels: &[String]) -> bool {
         self.state == ThreadState::Open && labels.iter().all(|label| self.labels.contains(label))
     }

@@ -1,4 +1,4 @@
-//! Waiting until a descriptor of the kernel, such as a timer or a process, has something to say.
+//! Readiness of kernel descriptors such as timers and pidfds, registered with the tokio runtime.
 
 use std::io;
 use std::os::fd::OwnedFd;

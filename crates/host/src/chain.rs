@@ -45,7 +45,7 @@ pub enum ChainFileError {
     Broken {
         /// The log.
         path: PathBuf,
-        /// Where and how.
+        /// Position and kind of the fault.
         source: ChainFault,
     },
 }
@@ -122,12 +122,12 @@ impl ChainFile {
         Ok(Some(torn))
     }
 
-    /// The error for a chain that does not verify.
+    /// Builds the error for a chain that does not verify.
     pub fn broken(&self, source: ChainFault) -> ChainFileError {
         ChainFileError::Broken { path: self.path.clone(), source }
     }
 
-    /// The locked file, for a writer that does not wait for the disk at each line.
+    /// Returns the locked file, for a writer that does not wait for the disk at each line.
     pub fn into_file(self) -> File {
         self.file
     }

@@ -1,7 +1,7 @@
-//! Time: what the wall clock says, and timers that no clock change or suspend can stretch.
+//! Time: the wall clock, and timers that no clock change or suspend can stretch.
 //!
-//! Records carry wall-clock time. Deadlines never do: they run on the boot-time clock, which counts
-//! on while the machine sleeps and which nobody can set.
+//! Records carry wall-clock time. Deadlines never do: they run on the boot-time clock, which keeps counting
+//! while the machine sleeps and cannot be set.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,7 +25,7 @@ pub struct ClockError {
     source: io::Error,
 }
 
-/// The wall-clock time, for records.
+/// Returns the wall-clock time, for records.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 #[must_use]
 pub fn now() -> Timestamp {
@@ -38,13 +38,13 @@ pub fn stamp_utc(time: Timestamp) -> String {
     time.strftime("%Y%m%d_%H%M%S").to_string()
 }
 
-/// An instant of the clock that only goes forward, for durations and short waits.
+/// Returns an instant of the monotonic clock, for durations and short waits.
 #[must_use]
 pub fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// The time since the machine was started, sleep included.
+/// Returns the time since boot, sleep included.
 #[must_use]
 pub fn boottime() -> Duration {
     let spec = clock_gettime(ClockId::Boottime);
@@ -64,8 +64,8 @@ impl BootTimer {
         Self::at(boottime().saturating_add(delay))
     }
 
-    /// Sets a timer to run out when [`boottime`] reaches `deadline`; a supervisor that was started
-    /// again sets the old deadline anew with this.
+    /// Sets a timer to run out when [`boottime`] reaches `deadline`. A restarted supervisor restores its old
+    /// deadline with this.
     pub fn at(deadline: Duration) -> Result<Self, ClockError> {
         let failed = |action| move |source: io::Error| ClockError { action, source };
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
@@ -79,19 +79,19 @@ impl BootTimer {
         Ok(Self { deadline, timer })
     }
 
-    /// When it runs out, on the boot-time clock.
+    /// Returns the deadline on the boot-time clock.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// How long until it runs out; zero once it has.
+    /// Returns the time until the timer runs out; zero once it has.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.deadline.saturating_sub(boottime())
     }
 
-    /// Waits until the timer has run out; returns at once if it already has, however often asked.
+    /// Waits until the timer has run out. Every call after that returns at once.
     pub async fn wait(&self) -> Result<(), ClockError> {
         while !self.remaining().is_zero() {
             let mut ready = self
@@ -105,7 +105,7 @@ impl BootTimer {
     }
 }
 
-/// A time of zero would switch the timer off, so it is the one value that is moved.
+/// Builds the timer value. Zero would disarm the timer, so a deadline of zero is moved.
 fn once_at(deadline: Duration) -> Itimerspec {
     let at = deadline.max(Duration::from_nanos(1));
     let zero = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,11 +1,12 @@
-//! Keeping a program to some of the processors. Without a control group this is the only processor limit that
-//! an ordinary user can set and that children inherit.
+//! Processor affinity. Without a control group this is the only processor limit that an ordinary user can set
+//! and that children inherit.
 
 use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Runs `act` while the calling thread may use only `count` of its processors: what it starts inherits that.
+/// Runs `act` while the calling thread may use only `count` of its processors. Processes started by `act`
+/// inherit the limit.
 pub fn with_processors<T>(count: usize, act: impl FnOnce() -> T) -> io::Result<T> {
     let before = sched_getaffinity(None)?;
     sched_setaffinity(None, &first(&before, count.max(1)))?;
@@ -14,7 +15,7 @@ pub fn with_processors<T>(count: usize, act: impl FnOnce() -> T) -> io::Result<T
     Ok(outcome)
 }
 
-/// How many processors the calling thread may use.
+/// Returns the number of processors that the calling thread may use.
 pub fn available() -> io::Result<usize> {
     Ok(sched_getaffinity(None)?.count() as usize)
 }

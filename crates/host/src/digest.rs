@@ -8,7 +8,7 @@ use model::digest::Hasher;
 
 const PIECE: usize = 64 << 10;
 
-/// SHA-256 of a file in hex, and the length of the file.
+/// Computes the SHA-256 of a file in hex, and the length of the file.
 pub fn sha256_file(path: &Path) -> io::Result<(String, u64)> {
     let mut file = File::open(path)?;
     let mut hasher = Hasher::default();

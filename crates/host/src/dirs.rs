@@ -1,4 +1,4 @@
-//! Where a person's files of each kind belong, after the XDG base directory specification.
+//! Base directories of the user, after the XDG base directory specification.
 //!
 //! The rule is a pure function of home and variables; only [`Dirs::from_env`] reads the machine.
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::env;
 
-/// The four base directories of one person.
+/// The four base directories of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dirs {
     state: PathBuf,
@@ -18,7 +18,7 @@ pub struct Dirs {
     data: PathBuf,
 }
 
-/// Without a home directory there is no place to keep anything.
+/// `HOME` is missing or relative, so no base directory can be derived.
 #[derive(Debug, Error)]
 #[error("HOME is not set to an absolute path, so there is no place for state and configuration")]
 pub struct NoHome;
@@ -30,8 +30,8 @@ impl Dirs {
         Ok(Self::new(&home, env::var_os))
     }
 
-    /// Works the directories out. The specification says that a relative value is invalid and is
-    /// to be ignored: following one would scatter state over whatever directory a command ran in.
+    /// Derives the directories. The specification says that a relative value is invalid and is to be ignored:
+    /// following one would scatter state over whatever directory a command ran in.
     pub fn new(home: &Path, lookup: impl Fn(&str) -> Option<OsString>) -> Self {
         let base = |name: &str, default: &str| {
             lookup(name)
@@ -53,19 +53,19 @@ impl Dirs {
         &self.state
     }
 
-    /// Configuration a person edits.
+    /// Configuration that the user edits.
     #[must_use]
     pub fn config_home(&self) -> &Path {
         &self.config
     }
 
-    /// What may be deleted at any time.
+    /// Cached files, which may be deleted at any time.
     #[must_use]
     pub fn cache_home(&self) -> &Path {
         &self.cache
     }
 
-    /// Data that belongs to the person.
+    /// Data that belongs to the user.
     #[must_use]
     pub fn data_home(&self) -> &Path {
         &self.data

@@ -1,27 +1,27 @@
-//! The environment of this process: variables, directories, and who is running it.
+//! The environment of this process: variables, directories, user and group.
 //!
-//! Nothing here writes: a child's environment is data in its `CommandSpec`, and the working
-//! directory never changes.
+//! Nothing here writes: a child's environment is data in its `CommandSpec`, and the working directory never
+//! changes.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What could not be learnt about this process.
+/// A fact about this process that could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EnvError {
     /// The working directory is gone or unreadable.
     #[error("could not read the current directory")]
     CurrentDir {
-        /// What the system said.
+        /// Underlying I/O error.
         source: std::io::Error,
     },
     /// The path of this program is not known.
     #[error("could not find the path of this program")]
     CurrentExe {
-        /// What the system said.
+        /// Underlying I/O error.
         source: std::io::Error,
     },
 }
@@ -32,14 +32,14 @@ pub fn var(name: &str) -> Option<String> {
     var_os(name)?.into_string().ok()
 }
 
-/// Reads a variable as the system has it.
+/// Reads a variable in the system's encoding.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 #[must_use]
 pub fn var_os(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Lists all variables, sorted by name so that whoever records them gets a stable order.
+/// Lists all variables, sorted by name so that records of them have a stable order.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 #[must_use]
 pub fn vars_os() -> Vec<(OsString, OsString)> {
@@ -48,36 +48,36 @@ pub fn vars_os() -> Vec<(OsString, OsString)> {
     all
 }
 
-/// The directory the program was started in.
+/// Returns the directory that the program was started in.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub fn current_dir() -> Result<PathBuf, EnvError> {
     std::env::current_dir().map_err(|source| EnvError::CurrentDir { source })
 }
 
-/// The path of this program, to start it again as its own supervisor.
+/// Returns the path of this program, which starts itself again as its own supervisor.
 pub fn current_exe() -> Result<PathBuf, EnvError> {
     std::env::current_exe().map_err(|source| EnvError::CurrentExe { source })
 }
 
-/// The person's home directory, if `HOME` names an absolute one.
+/// Returns the user's home directory, if `HOME` names an absolute one.
 #[must_use]
 pub fn home() -> Option<PathBuf> {
     var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Whether this process has root's rights over files and processes.
+/// Returns whether this process has root's rights over files and processes.
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The effective user id.
+/// Returns the effective user id.
 #[must_use]
 pub fn uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The effective group id.
+/// Returns the effective group id.
 #[must_use]
 pub fn gid() -> u32 {
     rustix::process::getegid().as_raw()

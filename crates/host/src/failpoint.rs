@@ -1,12 +1,12 @@
-//! Named moments at which a test can make the program die as if by kill -9, panic, or be told to stop. Release builds
-//! have none.
+//! Named points at which a test can make the program die as if by kill -9, panic, or receive a stop signal.
+//! Release builds have none.
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// The variable that names the moment. `panic:`, `term:` or `int:` before the name makes it a panic or a signal.
+/// The variable that names the point. A prefix `panic:`, `term:` or `int:` makes it a panic or a signal.
 const VARIABLE: &str = "BOTTLEWORKS_FAILPOINT";
 
-/// Dies here if the environment says so.
+/// Dies here if the environment names this point.
 pub fn hit(name: &str) {
     if !cfg!(debug_assertions) {
         return;

@@ -1,10 +1,10 @@
-//! The machine, seen from the rest of the house.
+//! Access to the machine for all other crates.
 //!
-//! Everything that touches the world outside the process goes through one of these modules:
-//! programs ([`process`]), git ([`git`]), files ([`mod@file`], [`safe_read`]), locks ([`lock`]), the
-//! environment ([`mod@env`], [`dirs`]), time ([`clock`]), chance ([`random`]) and signals ([`signal`]). The lints in
-//! `clippy.toml` close the other ways, so that a reader who wants to know what the product can do
-//! to a machine has this one crate to read.
+//! Everything that touches the world outside the process goes through one of these modules: programs
+//! ([`process`]), git ([`git`]), files ([`mod@file`], [`safe_read`]), locks ([`lock`]), the environment
+//! ([`mod@env`], [`dirs`]), time ([`clock`]), randomness ([`random`]) and signals ([`signal`]). The lints in
+//! `clippy.toml` forbid other ways, so a reader who wants to know what the product can do to a machine reads
+//! this one crate.
 
 mod async_fd;
 pub mod chain;

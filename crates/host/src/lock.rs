@@ -1,9 +1,9 @@
 //! Locks between processes, by `flock` on a file that is never removed.
 //!
-//! The file is opened without truncation, so that a waiter does not wipe the holder's name, and it
-//! is never unlinked: else one process could hold the old inode and another the new one. The lock
-//! belongs to the open file and not to the process, so it can be handed to a child and lives as
-//! long as any copy of the descriptor. The kernel lifts it when the last holder dies.
+//! The file is opened without truncation, so that a waiter does not erase the holder's name, and it is never
+//! unlinked: otherwise one process could hold the old inode and another the new one. The lock belongs to the
+//! open file and not to the process, so it can be passed to a child and lives as long as any copy of the
+//! descriptor. The kernel releases it when the last holder dies.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -24,27 +24,27 @@ const POLL: Duration = Duration::from_millis(50);
 /// its exec. An attempt therefore lasts this long before it reports the lock as held.
 const GRACE: Duration = Duration::from_millis(16);
 const GRACE_POLL: Duration = Duration::from_millis(4);
-/// More than any holder writes.
+/// Size limit of the holder's note.
 const HOLDER_LIMIT: u64 = 4096;
 
-/// Whether others may hold the lock too.
+/// Exclusive or shared mode of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind<'a> {
-    /// One holder, who leaves its process id and this note in the file for those who wait.
+    /// One holder, which leaves its process id and this note in the file for waiters.
     Exclusive {
-        /// What the lock is held for, in one line.
+        /// Purpose of the lock, in one line.
         note: &'a str,
     },
     /// Any number of holders, and no exclusive one.
     Shared,
 }
 
-/// Who has the lock, as the holder wrote it.
+/// The holder of a lock, as recorded in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// Its process id.
     pub pid: u32,
-    /// What it holds the lock for.
+    /// Purpose of the lock.
     pub note: String,
 }
 
@@ -54,32 +54,32 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Why there is no lock.
+/// A lock that could not be acquired.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Somebody else has it.
+    /// Another process holds it.
     #[error("{path} is locked by {who}", path = path.display(), who = name_of(holder.as_ref()))]
     Held {
         /// The lock file.
         path: PathBuf,
-        /// Who holds it, if the file says so.
+        /// The holder, if the file names one.
         holder: Option<Holder>,
     },
-    /// A descriptor that should carry the lock is another file.
+    /// The inherited descriptor is not the lock file.
     #[error("the inherited descriptor is not {path}", path = path.display())]
     NotTheFile {
         /// The lock file.
         path: PathBuf,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("could not {action} the lock file {path}", path = path.display())]
     Io {
-        /// What was being done, as a verb.
+        /// Action being attempted, as a verb.
         action: &'static str,
         /// The lock file.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
 }
@@ -99,7 +99,7 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Takes the lock, waiting up to `timeout` on a clock nobody can set; zero is one attempt.
+    /// Acquires the lock, waiting up to `timeout` on the monotonic clock; zero is one attempt.
     pub async fn acquire(
         path: &Path,
         kind: LockKind<'_>,
@@ -115,7 +115,7 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock if it is free now.
+    /// Acquires the lock if it is free now.
     pub fn try_acquire(path: &Path, kind: LockKind<'_>) -> Result<Self, LockError> {
         poll(path, Duration::ZERO, || attempt(path, kind))
     }
@@ -126,7 +126,7 @@ impl FileLock {
         if !is_same_file(&file, path)? {
             return Err(LockError::NotTheFile { path: path.to_path_buf() });
         }
-        // Asking again for what this open file already has succeeds; for anything else it does not.
+        // Locking again succeeds if this open file already has the lock, and fails otherwise.
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::AGAIN) => {
@@ -139,19 +139,19 @@ impl FileLock {
         Ok(lock)
     }
 
-    /// The lock file.
+    /// Returns the path of the lock file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The locked descriptor; a copy of it holds the same lock.
+    /// Returns the locked descriptor; a copy of it holds the same lock.
     #[must_use]
     pub fn as_file(&self) -> &File {
         &self.file
     }
 
-    /// Gives the locked descriptor away, to become a child's standard input.
+    /// Returns the locked descriptor by value, to become a child's standard input.
     #[must_use]
     pub fn into_file(self) -> File {
         self.file
@@ -168,8 +168,8 @@ impl FileLock {
     }
 }
 
-/// Whether somebody holds the lock exclusively. It is a glance: by the time the answer is read it may
-/// have changed, so it is for showing and not for deciding who may write.
+/// Returns whether a process holds the lock exclusively. The answer may be outdated by the time it is read,
+/// so it is for display and not for deciding which process may write.
 pub fn is_held(path: &Path) -> Result<bool, LockError> {
     let Some(file) = open_existing(path)? else { return Ok(false) };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
@@ -179,10 +179,10 @@ pub fn is_held(path: &Path) -> Result<bool, LockError> {
     }
 }
 
-/// Waits until nobody holds the lock exclusively, which is how one sees a supervisor end.
+/// Waits until the lock is not held exclusively, which is how the end of a supervisor is observed.
 ///
-/// The kernel does the waiting, in a thread of its own and not one of the runtime's: those must end
-/// before the program can, and a person who interrupts the wait should not have to sit it out.
+/// The kernel does the waiting, on a separate thread and not one of the runtime's: those must end before the
+/// program can, and a user who interrupts the wait should not have to sit it out.
 pub async fn wait_released(path: &Path) -> Result<(), LockError> {
     let Some(file) = open_existing(path)? else { return Ok(()) };
     let (done, released) = tokio::sync::oneshot::channel();
@@ -191,7 +191,7 @@ pub async fn wait_released(path: &Path) -> Result<(), LockError> {
         .spawn(move || {
             let answer = rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockShared));
             drop(file);
-            // Nobody may be waiting any more, and then nobody needs the answer.
+            // The receiver may be gone, and then the result is not needed.
             done.send(answer).ok();
         })
         .map_err(LockError::io("start a thread to wait for", path))?;
@@ -202,7 +202,7 @@ pub async fn wait_released(path: &Path) -> Result<(), LockError> {
     }
 }
 
-/// Who wrote its name into the lock file last; whether it still holds the lock is another question.
+/// Returns the holder last recorded in the lock file, which may have released the lock since.
 #[must_use]
 pub fn holder_of(path: &Path) -> Option<Holder> {
     let mut text = String::new();
@@ -251,8 +251,8 @@ fn attempt(path: &Path, kind: LockKind<'_>) -> Result<Option<FileLock>, LockErro
             Err(Errno::AGAIN) => return Ok(None),
             Err(errno) => return Err(LockError::io("lock", path)(errno.into())),
         }
-        // We never unlink it, but a person tidying up may: a lock on a file that nobody else can
-        // find any more is worth nothing, so begin again with the one that is there.
+        // This program never unlinks it, but the user may: a lock on a file that no other process can find is
+        // worthless, so start over with the current file.
         if !is_same_file(&file, path)? {
             continue;
         }

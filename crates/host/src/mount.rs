@@ -1,5 +1,6 @@
-//! A private stage of bind mounts. Root hands folders to a process that runs as somebody else without opening the
-//! way to them: the folders are bound into a mount namespace that only this thread and its children see.
+//! Private bind mounts. Root passes folders to a process that runs as another user without making their
+//! parents accessible: the folders are bound into a mount namespace that only this thread and its children
+//! see.
 
 use std::fs;
 use std::io;
@@ -9,10 +10,10 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-/// Where the stage stands. Only inside the private namespace is there anything in it.
+/// Mount point of the folders. It has content only inside the private namespace.
 const STAGE: &str = "/run/bottleworks";
 
-/// The stage could not be set.
+/// The private mounts could not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {doing} {path}", path = path.display())]
 pub struct MountError {
@@ -21,8 +22,8 @@ pub struct MountError {
     source: io::Error,
 }
 
-/// Moves the calling thread into a mount namespace of its own and binds each source below the stage, in order.
-/// Returns the new names. Needs root; meant for a process that does nothing else.
+/// Moves the calling thread into a mount namespace of its own and binds each source below the mount point, in
+/// order. Returns the new paths. Needs root; meant for a process that does nothing else.
 pub fn stage(sources: &[&Path]) -> Result<Vec<PathBuf>, MountError> {
     let stage = Path::new(STAGE);
     fs::create_dir_all(stage).map_err(failed("create", stage))?;

@@ -1,10 +1,10 @@
-//! Addresses of this machine, for those who must show that they cannot be reached.
+//! Addresses of this machine, for checks that they cannot be reached.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// This machine's own addresses and its gateways, loopback left out.
+/// Returns this machine's own addresses and its gateways, loopback left out.
 pub fn addresses() -> Vec<IpAddr> {
     let mut found: BTreeSet<IpAddr> = interface_addresses().collect();
     let routes = fs::read_to_string("/proc/net/route").unwrap_or_default();
@@ -23,7 +23,7 @@ fn interface_addresses() -> impl Iterator<Item = IpAddr> {
         .filter(|address| !address.is_loopback() && !is_link_local(*address))
 }
 
-/// A link-local address means nothing without its link.
+/// Returns whether an address is link-local; such an address is ambiguous without its link.
 fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => false,
@@ -31,7 +31,7 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// The kernel prints addresses as numbers in the byte order of the machine.
+/// Parses addresses, which the kernel prints as numbers in the byte order of the machine.
 fn parse_gateways(text: &str) -> impl Iterator<Item = Ipv4Addr> + '_ {
     text.lines()
         .skip(1)

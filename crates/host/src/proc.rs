@@ -1,10 +1,9 @@
-//! What `/proc` says about other processes: who descends from whom, how much memory they hold together and how much they
-//! have computed.
+//! Facts from `/proc` about other processes: descendants, memory and processor time.
 
 use std::fs;
 use std::time::Duration;
 
-/// The process and everything below it, found by walking the kernel's own lists of children.
+/// Returns the process and everything below it, found by walking the kernel's lists of children.
 pub fn descendants(root: i32) -> Vec<i32> {
     let mut found = vec![root];
     let mut next = 0;
@@ -19,14 +18,14 @@ pub fn descendants(root: i32) -> Vec<i32> {
     found
 }
 
-/// Memory that these processes hold together, shared pages counted once. A process that cannot be looked into counts
-/// with its resident set, which is more: hiding does not pay.
+/// Returns the memory that these processes hold together, shared pages counted once. A process that cannot be
+/// inspected counts with its resident set, which is more, so a process gains nothing by hiding.
 pub fn memory_bytes(pids: &[i32]) -> u64 {
     pids.iter().map(|pid| process_memory(*pid)).sum()
 }
 
-/// How long these processes have computed, with the children that they waited for. Those who ended unseen are missing, so
-/// the sum may fall.
+/// Returns the processor time of these processes and of the children they waited for. Processes that ended
+/// between two calls are missing, so the sum may fall.
 pub fn cpu_time(pids: &[i32]) -> Duration {
     let ticks: u64 = pids
         .iter()
@@ -35,7 +34,7 @@ pub fn cpu_time(pids: &[i32]) -> Duration {
     Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
 }
 
-/// Names this boot of the machine: seconds since boot mean nothing after the next one.
+/// Returns the id of this boot of the machine: seconds since boot have no meaning after the next one.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
@@ -62,7 +61,7 @@ fn parse_pss(text: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Fields 14 to 17, counted behind the name, which may hold anything.
+/// Parses fields 14 to 17, counted after the name, which may hold anything.
 fn parse_ticks(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

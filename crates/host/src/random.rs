@@ -1,4 +1,4 @@
-//! Chance, from the kernel: for keys and secrets, where being guessed is the only way to fail.
+//! Random bytes from the kernel, for keys and secrets.
 
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -8,7 +8,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 #[error("the kernel gave no random bytes")]
 pub struct RandomError(#[from] Errno);
 
-/// Bytes that nobody can guess.
+/// Returns unpredictable bytes.
 pub fn bytes<const N: usize>() -> Result<[u8; N], RandomError> {
     let mut bytes = [0; N];
     let mut filled = 0;

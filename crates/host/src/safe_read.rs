@@ -1,8 +1,8 @@
-//! Reading one file of a tree that somebody else filled.
+//! Reading of one file in an untrusted tree.
 //!
-//! After a run the workspace is data. A note left there may be a link to a secret, a FIFO that
-//! blocks for ever, or ten gigabytes of nothing. The kernel resolves the path under rules that
-//! admit none of this, so there is no moment between checking and opening.
+//! After a run the workspace is data. A note left there may be a link to a secret, a FIFO that blocks for
+//! ever, or a file of ten gigabytes. The kernel resolves the path under rules that admit none of this, so
+//! there is no moment between checking and opening.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,15 +16,15 @@ use thiserror::Error;
 /// The beginning of a file found beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SafeFile {
-    /// The first bytes, at most as many as were asked for.
+    /// The first bytes, up to the requested number.
     pub bytes: Vec<u8>,
-    /// Whether the file goes on after `bytes`.
+    /// True if the file continues after `bytes`.
     pub truncated: bool,
     /// The size the file claims to have.
     pub size: u64,
 }
 
-/// Why a file of an untrusted tree was not read.
+/// A file of an untrusted tree that was not read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SafeReadError {
@@ -44,17 +44,17 @@ pub enum SafeReadError {
         /// The path asked for.
         relative: String,
     },
-    /// What is there is a directory, FIFO, socket or device.
+    /// The path is a directory, FIFO, socket or device.
     #[error("refused to read {relative} in {root}: it is a {kind}, not a regular file", root = root.display())]
     NotRegular {
         /// The tree.
         root: PathBuf,
         /// The path asked for.
         relative: String,
-        /// What it is instead.
+        /// Its actual type.
         kind: &'static str,
     },
-    /// The path is empty or no path at all.
+    /// The path is empty or invalid.
     #[error("refused to read {relative:?} in {root}: not a usable path", root = root.display())]
     BadPath {
         /// The tree.
@@ -62,20 +62,20 @@ pub enum SafeReadError {
         /// The path asked for.
         relative: String,
     },
-    /// The system could not do it.
+    /// A system call failed.
     #[error("could not read {relative} in {root}", root = root.display())]
     Io {
         /// The tree.
         root: PathBuf,
         /// The path asked for.
         relative: String,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
 }
 
-/// Reads the first `cap` bytes of `relative` beneath `root`. Missing is an answer, not an error;
-/// anything but a regular file reached without links is refused by name.
+/// Reads the first `cap` bytes of `relative` beneath `root`. A missing file is `None`, not an error; anything
+/// but a regular file reached without links is refused with its type.
 pub fn read_beneath(
     root: &Path,
     relative: &str,
@@ -96,7 +96,7 @@ pub fn read_beneath(
     Ok(Some(SafeFile { bytes, truncated, size }))
 }
 
-/// What was asked for, so that every refusal can say it.
+/// Root and path of the request, for error messages.
 struct ReadRequest<'a> {
     root: &'a Path,
     relative: &'a str,
@@ -121,7 +121,7 @@ impl ReadRequest<'_> {
                 root: self.root.to_path_buf(),
                 relative: self.relative.to_owned(),
             }),
-            // Opening a socket, or a device without a driver, answers with this.
+            // Opening a socket, or a device without a driver, fails with this.
             Err(Errno::NXIO | Errno::NODEV) => Err(self.not_regular("socket or device")),
             Err(errno) => Err(self.io(errno.into())),
         }
@@ -148,8 +148,8 @@ impl ReadRequest<'_> {
     }
 }
 
-/// The kernel answers EAGAIN when something else on the machine was renamed while it looked, so the
-/// question is put again a few times before it counts as a failure.
+/// Opens the path beneath the root. The kernel returns EAGAIN when a rename happened elsewhere during the
+/// lookup, so the call is retried a few times.
 fn resolve(root: &OwnedFd, relative: &str) -> Result<OwnedFd, Errno> {
     const ATTEMPTS: u32 = 16;
     let flags =
@@ -168,7 +168,7 @@ fn resolve(root: &OwnedFd, relative: &str) -> Result<OwnedFd, Errno> {
     answer
 }
 
-/// Reads one byte more than wanted, because the size in the inode is only a claim.
+/// Reads one byte more than requested, because the size in the inode is only a claim.
 fn read_start(file: File, cap: usize) -> io::Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(cap).unwrap_or(u64::MAX).saturating_add(1);

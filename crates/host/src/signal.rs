@@ -1,7 +1,7 @@
-//! Being told to stop: by a signal, or by another part of the program.
+//! Cancellation: by a signal, or by another part of the program.
 //!
-//! A [`Cancel`] is handed to everything that waits. Nobody is killed by it here: whoever waits ends
-//! its own work in order (processes first, then the record, then the lock) and returns.
+//! A [`Cancel`] is passed to everything that waits. It kills nothing by itself: each waiting task ends its
+//! own work in order (processes first, then the record, then the lock) and returns.
 
 use std::fmt;
 use std::io;
@@ -11,21 +11,21 @@ use thiserror::Error;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::sync::watch;
 
-/// Why the work is to stop.
+/// Reason of a cancellation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CancelReason {
-    /// The person or the system sent a signal.
+    /// The user or the system sent a signal.
     Signal(StopSignal),
-    /// Another part of the program asked for it, and says why.
+    /// Another part of the program cancelled, with this reason.
     Asked(Arc<str>),
 }
 
-/// The signals that mean "stop in order".
+/// The signals that request an orderly stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopSignal {
     /// Ctrl-C.
     Interrupt,
-    /// What service managers send.
+    /// Sent by service managers.
     Terminate,
     /// The terminal went away.
     HangUp,
@@ -42,7 +42,7 @@ impl fmt::Display for CancelReason {
     }
 }
 
-/// A wish to stop, shared by all who should heed it. Clones are the same wish.
+/// Cancellation shared by all tasks that observe it. Clones share the same state.
 #[derive(Clone, Debug)]
 pub struct Cancel {
     wish: Arc<watch::Sender<Option<CancelReason>>>,
@@ -55,13 +55,13 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// A wish that nobody has uttered yet.
+    /// Creates a cancellation that has not fired.
     #[must_use]
     pub fn new() -> Self {
         Self { wish: Arc::new(watch::Sender::new(None)) }
     }
 
-    /// Utters it. The first reason stays: later ones are mostly its consequences.
+    /// Cancels. The first reason stays: later ones are mostly its consequences.
     pub fn cancel(&self, reason: CancelReason) {
         self.wish.send_if_modified(|wish| {
             let first = wish.is_none();
@@ -72,13 +72,13 @@ impl Cancel {
         });
     }
 
-    /// Why to stop, if anybody said so.
+    /// Returns the reason, if cancelled.
     #[must_use]
     pub fn reason(&self) -> Option<CancelReason> {
         self.wish.borrow().clone()
     }
 
-    /// Waits for the wish; returns at once if it has been uttered.
+    /// Waits for cancellation; returns at once if it has already happened.
     pub async fn cancelled(&self) -> CancelReason {
         let mut wishes = self.wish.subscribe();
         loop {
@@ -86,22 +86,23 @@ impl Cancel {
                 return reason;
             }
             if wishes.changed().await.is_err() {
-                // Cannot happen while `self` holds the sender; waiting on is what nobody asking means.
+                // Cannot happen while `self` holds the sender; without a sender there is no cancellation, so
+                // wait for ever.
                 std::future::pending::<()>().await;
             }
         }
     }
 }
 
-/// The signals could not be listened to.
+/// The signal handlers could not be installed.
 #[derive(Debug, Error)]
 #[error("could not listen for signals")]
 pub struct SignalError {
     source: io::Error,
 }
 
-/// Returns a wish that SIGTERM, SIGINT or SIGHUP utters. From then on these signals no longer end
-/// the process by themselves. Must be called inside a tokio runtime.
+/// Returns a [`Cancel`] that fires on SIGTERM, SIGINT or SIGHUP. From then on these signals no longer end the
+/// process by themselves. Must be called inside a tokio runtime.
 pub fn cancel_on_signals() -> Result<Cancel, SignalError> {
     let listen = |kind| signal(kind).map_err(|source| SignalError { source });
     let mut interrupt = listen(SignalKind::interrupt())?;

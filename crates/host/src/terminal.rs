@@ -1,7 +1,7 @@
-//! The terminal that this program was started in: whether there is one, how large it is, and having it to oneself.
+//! The terminal that this program was started in: detection, size and raw mode.
 //!
-//! In raw mode every key is a byte for somebody else; nothing is echoed and no key is a signal. The mode before comes
-//! back when [`RawMode`] goes, also on the way of an error or a panic.
+//! In raw mode every key is a byte for the attached program; nothing is echoed and no key is a signal. The
+//! previous mode returns when [`RawMode`] is dropped, also after an error or a panic.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,31 +13,31 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// As much as is read from the keyboard at once.
+/// Bytes read from the keyboard at once.
 const CHUNK: usize = 4096;
 
-/// Chunks that may wait to be taken.
+/// Chunks that may wait in the queue.
 const QUEUE: usize = 16;
 
-/// Whether a person can be talked to: keys come in and a screen is there.
+/// Returns whether the program is interactive: both keyboard and screen are a terminal.
 #[must_use]
 pub fn is_present() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Rows and columns of the screen; `None` if there is none, or if it does not know.
+/// Returns rows and columns of the screen; `None` without a screen or a known size.
 #[must_use]
 pub fn size() -> Option<(u16, u16)> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
 }
 
-/// Tells each time that the screen may have another size.
+/// Returns the signal of possible changes of the screen's size.
 pub fn size_changes() -> io::Result<Signal> {
     signal(SignalKind::window_change())
 }
 
-/// The terminal in raw mode, as long as this lives.
+/// The terminal in raw mode, until dropped.
 #[must_use = "the terminal goes back to its mode when this is dropped"]
 #[derive(Debug)]
 pub struct RawMode {
@@ -45,7 +45,7 @@ pub struct RawMode {
 }
 
 impl RawMode {
-    /// Takes the terminal.
+    /// Enters raw mode.
     pub fn enter() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
@@ -57,24 +57,24 @@ impl RawMode {
 
 impl Drop for RawMode {
     fn drop(&mut self) {
-        // What the terminal still answers to the program that had it is not for the next one. Of a terminal that is gone
-        // there is nothing to give back.
+        // Pending replies of the terminal to the program that had it must not reach the next one. A terminal
+        // that is gone cannot be restored.
         tcsetattr(io::stdin(), OptionalActions::Flush, &self.before).ok();
     }
 }
 
-/// The keyboard. Keys are read on a thread of its own, and only as long as this lives: what is typed afterwards is for
-/// whoever reads next.
+/// Keyboard input. A separate thread reads keys, and only until this is dropped: later keys belong to the
+/// next reader.
 #[derive(Debug)]
 pub struct Keyboard {
     keys: mpsc::Receiver<Vec<u8>>,
-    /// Dropping it tells the thread to end.
+    /// Dropping it ends the thread.
     stop: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keyboard {
-    /// Begins to read.
+    /// Starts reading.
     pub fn listen() -> io::Result<Self> {
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
         let (sender, keys) = mpsc::channel(QUEUE);
@@ -84,7 +84,7 @@ impl Keyboard {
         Ok(Self { keys, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The next keys; `None` when the terminal is gone.
+    /// Returns the next keys; `None` when the terminal is gone.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         self.keys.recv().await
     }
@@ -95,7 +95,7 @@ impl Drop for Keyboard {
         self.keys.close();
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say but that it ended.
+            // The thread returns nothing but its end.
             thread.join().ok();
         }
     }
@@ -120,7 +120,7 @@ fn read_keys(stopped: &OwnedFd, sender: &mpsc::Sender<Vec<u8>>) {
         if !ready {
             continue;
         }
-        // Not through the standard library's buffer: what waited in there would not wake us again.
+        // Not through the standard library's buffer: bytes waiting in there would not wake the poll again.
         match rustix::io::read(&stdin, &mut buffer) {
             Ok(count @ 1..) if sender.blocking_send(buffer[..count].to_vec()).is_ok() => {}
             Err(rustix::io::Errno::INTR) => {}

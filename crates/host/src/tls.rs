@@ -1,4 +1,4 @@
-//! TLS towards a server outside: whom to trust. Behind the feature `tls`, for the crates that speak it.
+//! TLS client configuration: the trusted authorities. Behind the feature `tls`, for the crates that use it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use thiserror::Error;
 
-/// Why no TLS connection can be made.
+/// A TLS configuration that could not be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -17,18 +17,18 @@ pub enum TlsError {
     CaFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: rustls::pki_types::pem::Error,
     },
-    /// One of them is no certificate authority.
+    /// One of them is not a certificate authority.
     #[error("{path} holds something that is no certificate", path = path.display())]
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: rustls::Error,
     },
-    /// The library refuses its own defaults.
+    /// The library rejects its own defaults.
     #[error("could not set up TLS")]
     Setup(#[from] rustls::Error),
     /// The program ended while certificates were read.
@@ -36,8 +36,8 @@ pub enum TlsError {
     GaveUp,
 }
 
-/// Trusts what the system trusts, or the well-known authorities where the system has none, and the
-/// certificates of `ca_file`. Reads files, so not on a thread that others wait for.
+/// Loads the trust store: the system's authorities, or the well-known ones where the system has none, and the
+/// certificates of `ca_file`. Reads files, so it must not run on a thread that others wait for.
 pub async fn load_client_config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, TlsError> {
     let loading = tokio::task::spawn_blocking(move || read_client_config(ca_file.as_deref()));
     loading.await.unwrap_or(Err(TlsError::GaveUp))

@@ -1,4 +1,4 @@
-//! Programs on this machine: where they are and which version they claim to be.
+//! Programs on this machine: paths and reported versions.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ pub fn which(program: &str) -> Option<PathBuf> {
     which_in(program, &env::var_os("PATH")?)
 }
 
-/// Asks a program for its version: the first line it prints, or nothing if it is missing, fails or
-/// takes too long. For showing to people; decisions need a stricter question.
+/// Returns the version of a program: the first line it prints, or `None` if it is missing, fails or takes too
+/// long. For display; decisions need a stricter query.
 pub async fn tool_version(program: &str, args: &[&str], timeout: Duration) -> Option<String> {
     let mut spec = CommandSpec::new(program).args(args).env("LC_ALL", "C");
     for name in ["PATH", "HOME"] {
@@ -33,8 +33,8 @@ pub async fn tool_version(program: &str, args: &[&str], timeout: Duration) -> Op
     if output.exit == CommandExit::Exited(0) { first_line(&output.stdout) } else { None }
 }
 
-/// Relative entries are passed over: what they mean depends on where one stands, and one may stand in
-/// a repository that somebody else filled.
+/// Finds a program in a search path. Relative entries are skipped: their meaning depends on the working
+/// directory, which may be an untrusted repository.
 fn which_in(program: &str, path: &OsStr) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| is_program(path));

@@ -17,7 +17,7 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
     escape_where(text, is_unsafe)
 }
 
-/// Whether a character acts on a terminal, has no width, or changes the order of what is read.
+/// Returns whether a character acts on a terminal, has no width, or changes the order of what is read.
 pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }

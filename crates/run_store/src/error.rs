@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The system refused.
+    /// A system call failed.
     #[error("could not {action} {path}", path = path.display())]
     Io {
-        /// What was being done, as a verb.
+        /// Action being attempted, as a verb.
         action: &'static str,
         /// To what.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
     /// A file could not be written whole.
@@ -38,7 +38,7 @@ pub enum StoreError {
     NotARun {
         /// What was to be opened.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         why: &'static str,
     },
     /// No run has that name.

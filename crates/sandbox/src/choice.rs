@@ -13,7 +13,7 @@ pub struct BackendFacts {
     pub bwrap: Option<PathBuf>,
     /// The engine that answered.
     pub engine: Option<EngineFacts>,
-    /// Whether that engine holds the wanted image.
+    /// True if that engine holds the wanted image.
     pub has_image: bool,
 }
 

@@ -41,7 +41,7 @@ impl BackendKind {
         }
     }
 
-    /// Whether boxes come from an image that an engine holds.
+    /// Returns whether boxes come from an image that an engine holds.
     pub fn uses_image(self) -> bool {
         match self {
             Self::Docker => true,

@@ -20,7 +20,7 @@ pub struct BoxSpec {
     pub root: Root,
     /// The copy of the repository, at `/workspace`.
     pub workspace: PathBuf,
-    /// Whether the box may write to the workspace.
+    /// True if the box may write to the workspace.
     pub workspace_access: MountAccess,
     /// The agent's own files (home, logs, answers), at `/harness-state`.
     pub harness_state: PathBuf,

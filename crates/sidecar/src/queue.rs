@@ -22,11 +22,11 @@ pub enum QueueError {
     /// The folder cannot be read.
     #[error("could not {action} {path}", path = path.display())]
     Io {
-        /// What was being done, as a verb.
+        /// Action being attempted, as a verb.
         action: &'static str,
         /// To what.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
     /// An event cannot be written.
@@ -37,7 +37,7 @@ pub enum QueueError {
     NotAnEvent {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: serde_json::Error,
     },
 }

@@ -109,7 +109,7 @@ fn words(prompt: &str) -> Vec<String> {
     words
 }
 
-/// Whether a command line parser of the JavaScript world would make a number of it.
+/// Returns whether a command line parser of the JavaScript world would make a number of it.
 fn is_number(word: &str) -> bool {
     let hex = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
     let is_hex = |digits: &str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());

@@ -22,7 +22,7 @@ struct MessageEnd {
     error: Option<String>,
 }
 
-/// Whether a line only repeats a message that is still growing. It may be very long, so nobody looks into it.
+/// Returns whether a line only repeats a message that is still growing. It may be very long, so nobody looks into it.
 pub(crate) fn is_repetition(line: &str) -> bool {
     line.starts_with(r#"{"type":"message_update""#)
 }

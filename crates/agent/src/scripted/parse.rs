@@ -23,7 +23,7 @@ pub enum ScriptError {
     Malformed {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The cause.
         what: String,
     },
 }

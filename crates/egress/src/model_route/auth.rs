@@ -25,7 +25,7 @@ const STRIPPED: [HeaderName; 11] = [
     HeaderName::from_static("x-forwarded-for"),
 ];
 
-/// Whether a call shows the key that the box was given, in any of the usual places.
+/// Returns whether a call shows the key that the box was given, in any of the usual places.
 pub(super) fn shows_key(headers: &HeaderMap, dummy: &str) -> bool {
     let bearer = headers.get_all(AUTHORIZATION).into_iter().filter_map(bearer_of);
     let plain = [X_API_KEY, API_KEY];

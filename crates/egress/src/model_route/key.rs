@@ -45,7 +45,7 @@ pub enum KeyError {
     Start {
         /// The program.
         program: String,
-        /// What the system said.
+        /// Underlying I/O error.
         source: host::process::ProcessError,
     },
     /// The program failed. What it printed may hold secrets and is not shown.

@@ -12,7 +12,7 @@ pub struct AllowedPath {
     pub path: &'static str,
     /// The API it belongs to; without one it belongs to all.
     pub api: Option<WireApi>,
-    /// Whether the model answers, so that tokens are used up.
+    /// True if the model answers, so that tokens are used up.
     pub generates: bool,
 }
 

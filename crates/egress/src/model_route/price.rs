@@ -13,7 +13,7 @@ use super::usage::TokenCount;
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
-    /// Whether nothing has a price.
+    /// Returns whether nothing has a price.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -88,7 +88,7 @@ pub enum SpecError {
     Host {
         /// What was given.
         text: String,
-        /// What is wrong with it.
+        /// The cause.
         fault: HostFault,
     },
     /// A limit in money without a price for anything would never be reached.

@@ -36,7 +36,7 @@ pub struct Spend {
     pub tokens: TokenCount,
     /// Its cost in dollars, as far as prices are known.
     pub usd: f64,
-    /// Whether the server did not say, so that the bytes had to.
+    /// True if the server did not say, so that the bytes had to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }

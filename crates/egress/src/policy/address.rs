@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one that anybody on the internet could reach.
+/// Returns whether an address is one that anybody on the internet could reach.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {

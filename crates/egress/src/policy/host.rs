@@ -56,7 +56,7 @@ impl HostName {
         &self.0
     }
 
-    /// Whether it lies below `suffix`, on a label boundary; no name lies below itself.
+    /// Returns whether it lies below `suffix`, on a label boundary; no name lies below itself.
     #[must_use]
     pub fn is_below(&self, suffix: &Self) -> bool {
         self.0.strip_suffix(&suffix.0).is_some_and(|front| front.len() > 1 && front.ends_with('.'))

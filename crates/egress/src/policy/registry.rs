@@ -67,7 +67,7 @@ pub const REGISTRIES: &[Registry] = &[
     },
 ];
 
-/// Whether a host is one of them.
+/// Returns whether a host is one of them.
 pub(super) fn is_registry(host: &HostName) -> bool {
     let is_named = |pattern: &&str| match pattern.strip_prefix('*') {
         Some(suffix) => host.as_str().len() > suffix.len() && host.as_str().ends_with(suffix),

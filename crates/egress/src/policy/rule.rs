@@ -42,7 +42,7 @@ pub enum RuleError {
     Host {
         /// What was given.
         text: String,
-        /// What is wrong with it.
+        /// The cause.
         fault: HostFault,
     },
 }
@@ -75,7 +75,7 @@ impl AllowRule {
         Ok(Self { host, reach, port })
     }
 
-    /// Whether the rule is about this host at this port.
+    /// Returns whether the rule is about this host at this port.
     #[must_use]
     pub fn covers(&self, host: &HostName, port: u16) -> bool {
         let is_named = match self.reach {

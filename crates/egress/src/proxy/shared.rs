@@ -57,7 +57,7 @@ impl ProxyState {
         Ok(EgressAttempt::new(self, kind, host, port))
     }
 
-    /// Whether the run may move any bytes at all.
+    /// Returns whether the run may move any bytes at all.
     pub(super) fn judge_caps(&self) -> Result<(), DenyReason> {
         let (up, down) = (self.policy.limits.bytes_up, self.policy.limits.bytes_down);
         if self.state.bytes_up() >= up {

@@ -23,7 +23,7 @@ pub struct EgressSummary {
     pub totals: Totals,
     /// The hash of the log's last line.
     pub log_head: String,
-    /// Whether the log has a line for everything that happened.
+    /// True if the log has a line for everything that happened.
     pub complete: bool,
 }
 

@@ -190,7 +190,7 @@ impl WireComment {
 }
 
 impl WireReview {
-    /// Whether there may be remarks on lines, which Gitea sends only on request.
+    /// Returns whether there may be remarks on lines, which Gitea sends only on request.
     pub(super) fn has_remarks(&self) -> bool {
         self.comments_count != Some(0)
     }

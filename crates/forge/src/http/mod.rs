@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Whether something is there, where the status alone says so.
+    /// Returns whether something is there, where the status alone says so.
     pub(crate) async fn is_there(&self, request: &HttpRequest) -> Result<bool, ForgeError> {
         match self.call(request).await {
             Ok(_) => Ok(true),

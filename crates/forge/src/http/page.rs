@@ -105,7 +105,7 @@ fn has_more(page: &PageFacts) -> bool {
     }
 }
 
-/// Whether the server named one count on every page, and that many entries came.
+/// Returns whether the server named one count on every page, and that many entries came.
 fn is_whole(totals: &BTreeSet<Option<usize>>, seen: usize) -> bool {
     totals.len() == 1 && totals.iter().flatten().all(|total| seen >= *total)
 }

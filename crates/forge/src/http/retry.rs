@@ -108,7 +108,7 @@ impl RetryPolicy {
     }
 }
 
-/// Whether a client was turned away because of its rate. Some forges say it with 403, and then only the headers
+/// Returns whether a client was turned away because of its rate. Some forges say it with 403, and then only the headers
 /// distinguish it from a missing permission.
 pub(super) fn is_busy(status: StatusCode, headers: &HeaderMap) -> bool {
     match status {

@@ -29,7 +29,7 @@ pub(crate) struct ClosingReference<'a> {
 }
 
 impl ClosingReference<'_> {
-    /// Whether it is an issue of the repository itself.
+    /// Returns whether it is an issue of the repository itself.
     pub(crate) fn is_own_issue(&self, number: u64) -> bool {
         self.reference.strip_prefix('#') == Some(&number.to_string())
     }
@@ -52,7 +52,7 @@ pub(crate) fn find_closings(text: &str) -> Vec<ClosingReference<'_>> {
     found
 }
 
-/// Whether a text says that it closes this issue of the repository itself.
+/// Returns whether a text says that it closes this issue of the repository itself.
 pub fn closes_issue(text: &str, number: u64) -> bool {
     find_closings(text).iter().any(|found| found.is_own_issue(number))
 }

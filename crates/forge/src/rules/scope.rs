@@ -88,7 +88,7 @@ impl Scope {
         }
     }
 
-    /// Whether the run may write there.
+    /// Returns whether the run may write there.
     pub(crate) fn allows(&self, thread: Thread, numbering: Numbering) -> bool {
         match (numbering, thread) {
             (Numbering::Shared, thread) => {

@@ -109,12 +109,12 @@ impl ForgeKind {
         }
     }
 
-    /// Whether forges of this kind deliver webhooks.
+    /// Returns whether forges of this kind deliver webhooks.
     pub fn has_webhooks(self) -> bool {
         self.delivery_format().is_some()
     }
 
-    /// Whether a delivery was signed with this secret. `header` finds a header by its name in lower case. A missing or
+    /// Returns whether a delivery was signed with this secret. `header` finds a header by its name in lower case. A missing or
     /// empty signature never counts.
     pub fn verify_delivery<'a>(
         self,

@@ -24,7 +24,7 @@ pub struct Webhook {
     pub id: u64,
     /// Address that the forge posts to.
     pub url: String,
-    /// Whether the forge delivers.
+    /// True if the forge delivers.
     pub active: bool,
     /// Events that it reports, in the forge's own words.
     pub events: Vec<String>,

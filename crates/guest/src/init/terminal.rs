@@ -132,7 +132,7 @@ impl TerminalConnection {
         }
     }
 
-    /// Whether the command has printed something, and whether somebody has typed something.
+    /// Returns whether the command has printed something, and whether somebody has typed something.
     fn wait(&self) -> io::Result<(bool, bool)> {
         let mut ours = PollFlags::IN;
         ours.set(PollFlags::OUT, !self.pending.is_empty());

@@ -1,6 +1,6 @@
-//! Files of our own: written so that a crash leaves the old or the new, never half.
+//! Files that this program owns, written so that a crash leaves the old or the new content, never half.
 //!
-//! `beneath` is for reading what others wrote; walking whole trees is in `tree`.
+//! `safe_read` reads files that others wrote; `tree` walks whole trees.
 
 mod private;
 mod tree;
@@ -15,18 +15,18 @@ pub use private::read_private;
 pub use tree::{TreeSize, lchown_tree, remove_tree_safely, tree_size};
 pub use write::{append_line, create_dir_exclusive, write_atomic, write_transient};
 
-/// What could not be done to which file.
+/// A file operation that failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The system refused.
+    /// A system call failed.
     #[error("could not {action} {path}", path = path.display())]
     Io {
-        /// What was being done, as a verb.
+        /// Action being attempted, as a verb.
         action: &'static str,
-        /// To what.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
     /// A directory that must be new is there already.
@@ -38,10 +38,10 @@ pub enum FileError {
     /// A file with secrets is a FIFO, a socket, a directory or a device.
     #[error("{path} is not a regular file", path = path.display())]
     NotRegular {
-        /// What was to be read.
+        /// The file to be read.
         path: PathBuf,
     },
-    /// A file with secrets can be read by other people.
+    /// A file with secrets can be read by other users.
     #[error("{path} can be read by others (mode {mode:03o}); run: chmod 600 {path}", path = path.display())]
     TooOpen {
         /// The file.
@@ -49,18 +49,18 @@ pub enum FileError {
         /// Its permission bits.
         mode: u32,
     },
-    /// A file that is read whole is larger than anything sensible.
+    /// A file that is read whole exceeds the limit.
     #[error("{path} is larger than {limit} bytes", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that would have been read.
+        /// Most bytes that would have been read.
         limit: u64,
     },
 }
 
 impl FileError {
-    /// Whether the reason is that nothing is there.
+    /// Returns whether the file does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -72,7 +72,7 @@ impl FileError {
     }
 }
 
-/// How many bytes an ordinary user may still write to the file system of `path`.
+/// Returns how many bytes an ordinary user may still write to the file system of `path`.
 pub fn free_space(path: &Path) -> Result<u64, FileError> {
     let stat = rustix::fs::statvfs(path)
         .map_err(io::Error::from)

@@ -1,4 +1,4 @@
-//! Reading files that hold secrets, and refusing the ones that other people can read too.
+//! Reading of files that hold secrets, refusing those that other users can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -10,14 +10,14 @@ use rustix::io::Errno;
 
 use super::FileError;
 
-/// No file of keys a person writes is larger; a larger one is a mistake or an attack.
+/// Size limit of a file of keys. A larger file is a mistake or an attack.
 const LIMIT: u64 = 1 << 20;
 
-/// Reads a file of secrets. It must be a regular file, and nobody but its owner may have any right
-/// to it: a key that others could read already counts as lost, so it is better to say so.
+/// Reads a file of secrets. It must be a regular file, and only its owner may have any right to it: a key
+/// that others can read counts as leaked, so reading it is an error.
 pub fn read_private(path: &Path) -> Result<Vec<u8>, FileError> {
     let file = open_without_waiting(path)?;
-    // The descriptor is asked, not the path, which could be exchanged meanwhile.
+    // The descriptor is checked and not the path, which could be exchanged in between.
     let facts = file.metadata().map_err(FileError::io("look at", path))?;
     if !facts.is_file() {
         return Err(FileError::NotRegular { path: path.to_path_buf() });
@@ -34,12 +34,12 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// A FIFO would otherwise hold the open until somebody writes to it. A link is followed: a person
-/// may well keep the real file elsewhere, and it is the real file's mode that is checked.
+/// Opens without blocking: a FIFO would otherwise block until it has a writer. A link is followed, since
+/// users keep the real file elsewhere; the mode of the real file is checked.
 fn open_without_waiting(path: &Path) -> Result<File, FileError> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
-        // This is how the system answers for a socket.
+        // The system reports a socket this way.
         if Errno::from_io_error(&error) == Some(Errno::NXIO) {
             FileError::NotRegular { path: path.to_path_buf() }
         } else {

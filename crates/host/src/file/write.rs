@@ -7,15 +7,15 @@ use std::path::Path;
 
 use super::FileError;
 
-/// Replaces `path` with `bytes`. Whoever reads it, at whatever moment and after whatever crash,
-/// sees the old content or the new, with the permission bits `mode` from the first instant.
+/// Replaces `path` with `bytes`. A reader sees the old content or the new one at any moment and after any
+/// crash, with the permission bits `mode` from the start.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     replace(path, bytes, mode, File::sync_all)?;
     sync_dir(parent_of(path))
 }
 
-/// Like [`write_atomic`] as long as the machine runs, and quicker because it does not wait for the disk: for
-/// what nobody needs after a power failure, such as who is watching over a process.
+/// Like [`write_atomic`] as long as the machine runs, but faster because it does not wait for the disk. For
+/// files that have no use after a power failure, such as the record of a process's supervisor.
 pub fn write_transient(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     replace(path, bytes, mode, |_| Ok(()))
 }
@@ -33,7 +33,7 @@ fn replace(
         .permissions(Permissions::from_mode(mode & 0o700))
         .tempfile_in(dir)
         .map_err(FileError::io("make a temporary file beside", path))?;
-    // Set again because the umask took part in creating it.
+    // Set again because the umask applies at creation.
     temp.as_file()
         .set_permissions(permissions)
         .and_then(|()| temp.write_all(bytes))
@@ -45,8 +45,8 @@ fn replace(
     Ok(())
 }
 
-/// Adds a line to the end of `path` and waits until it is on disk. A tail torn by a crash is
-/// ended first, so that it spoils one line and not two.
+/// Appends a line to `path` and waits until it is on disk. A tail torn by a crash is ended first, so that it
+/// spoils one line and not two.
 pub fn append_line(path: &Path, line: &str) -> Result<(), FileError> {
     let mut file = OpenOptions::new()
         .read(true)
@@ -67,7 +67,7 @@ pub fn append_line(path: &Path, line: &str) -> Result<(), FileError> {
         .map_err(FileError::io("append to", path))
 }
 
-/// Makes a directory that only its owner can enter; one that is there already is an error.
+/// Creates a directory that only its owner can enter; an existing one is an error.
 pub fn create_dir_exclusive(path: &Path) -> Result<(), FileError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => sync_dir(parent_of(path)),
@@ -88,7 +88,7 @@ fn ends_torn(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// A rename is on disk only when its directory is.
+/// Syncs a directory. A rename is on disk only when its directory is.
 fn sync_dir(dir: &Path) -> Result<(), FileError> {
     File::open(dir)
         .and_then(|handle| handle.sync_all())

@@ -1,4 +1,4 @@
-//! Which commit a name means, and how two commits are related.
+//! Resolution of names to commits, and ancestry between commits.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -14,7 +14,8 @@ impl Git {
         read_commit(&answer)
     }
 
-    /// Many names with one question, in the order asked. Names are whole refs or ids, so none of them can be two lines.
+    /// Resolves many names in one call, in the order given. Names are whole refs or ids, so none contains a
+    /// line break.
     pub(super) async fn resolve_all(
         &self,
         names: &[impl Display],
@@ -22,19 +23,19 @@ impl Git {
         self.find_all(names, "commit").await
     }
 
-    /// The trees of many commits, in the order asked; none for one that is not here.
+    /// Returns the trees of many commits, in the order given; `None` for a missing commit.
     pub(super) async fn trees_of(&self, commits: &[Sha]) -> Result<Vec<Option<Sha>>, GitError> {
         self.find_all(commits, "tree").await
     }
 
-    /// The commits whose own tree is not here, of many.
+    /// Returns those of the commits whose own tree is missing.
     pub(super) async fn without_tree(&self, commits: &[Sha]) -> Result<Vec<Sha>, GitError> {
         let found = self.find_all(commits, "tree").await?;
         let lost = commits.iter().zip(found).filter(|(_, tree)| tree.is_none());
         Ok(lost.map(|(commit, _)| commit.clone()).collect())
     }
 
-    /// What names mean when something of one kind is wanted.
+    /// Resolves names to objects of one kind.
     async fn find_all(
         &self,
         names: &[impl Display],
@@ -70,7 +71,7 @@ fn argv_merge_base(one: &Sha, other: &Sha) -> Vec<OsString> {
     args(["merge-base", one.as_str(), other.as_str()])
 }
 
-/// Status 1 means that there is none; any other failure means that git could not tell.
+/// Reads the commit. Status 1 means that there is none; any other failure is git's own.
 fn read_commit(answer: &GitOutput) -> Result<Option<Sha>, GitError> {
     match answer.status {
         0 => read_sha(answer).map(Some),
@@ -79,7 +80,7 @@ fn read_commit(answer: &GitOutput) -> Result<Option<Sha>, GitError> {
     }
 }
 
-/// An id on each line, or the name again and `missing`.
+/// Reads an id from each line, or the name followed by `missing`.
 fn read_found(answer: &GitOutput, count: usize) -> Result<Vec<Option<Sha>>, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let read = |line: &str| match line.strip_suffix(" missing") {

@@ -7,12 +7,12 @@ use model::id::Sha;
 use super::GitError;
 use super::call::{Git, GitCall, GitOutput, args};
 
-/// Bytes that were cut when they were too many.
+/// Bytes cut at a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capped {
     /// The first bytes.
     pub bytes: Vec<u8>,
-    /// Whether there were more.
+    /// True if there were more.
     pub truncated: bool,
 }
 
@@ -25,12 +25,12 @@ pub struct Blob {
     pub size: u64,
 }
 
-/// How much is asked for in one question.
+/// Number of bytes requested in one batch.
 const BATCH_BYTES: u64 = 16 << 20;
 const BATCH_COUNT: usize = 5000;
 
 impl Git {
-    /// A path that is a directory, a link or another repository has no content of its own.
+    /// Reads a regular file. A directory, a link or a submodule has no content of its own.
     pub(super) async fn read_blob(
         &self,
         commit: &Sha,
@@ -41,7 +41,7 @@ impl Git {
         Ok(found.map(|(_, content)| content))
     }
 
-    /// The first of several paths that is a regular file, and its content.
+    /// Reads the first of several paths that is a regular file.
     pub(super) async fn read_first_blob<'a>(
         &self,
         commit: &Sha,
@@ -57,7 +57,7 @@ impl Git {
         Ok(None)
     }
 
-    /// In the order asked; an object that is not there, or is no blob, has no size.
+    /// Returns sizes in the order given; `None` for an object that is missing or not a blob.
     pub(super) async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
         let input = lines_of(ids);
         let call = GitCall::new(args(["cat-file", "--batch-check"])).reading(input.as_bytes());
@@ -65,8 +65,8 @@ impl Git {
         read_sizes(&answer, ids.len())
     }
 
-    /// In the order asked. The sizes are asked first, so that a blob of gigabytes is read alone and no
-    /// further than `cap`, and the small ones together.
+    /// Reads blobs in the order given. Sizes come first, so that a blob of gigabytes is read alone and no
+    /// further than `cap`, and small ones are batched.
     pub(super) async fn read_blobs(
         &self,
         ids: &[Sha],
@@ -104,7 +104,7 @@ impl Git {
     }
 }
 
-/// What to ask next; the steps follow the order of the ids.
+/// The next read; steps follow the order of the ids.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadStep {
     Missing,
@@ -145,8 +145,8 @@ fn argv_find(commit: &Sha, paths: &[&str]) -> Vec<OsString> {
     argv
 }
 
-/// Each entry is `mode type id`, tab, path, NUL. A directory asked for with a slash at its end is
-/// answered with what is in it, so the path is compared.
+/// Reads entries of the form `mode type id`, tab, path, NUL. For a directory with a trailing slash git lists
+/// its content, so the path is compared.
 fn read_regular_file(answer: &GitOutput, path: &str) -> Result<Option<Sha>, GitError> {
     for entry in answer.stdout.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()) {
         let text = String::from_utf8_lossy(entry);
@@ -186,7 +186,7 @@ fn read_contents(answer: &GitOutput, count: usize) -> Result<Vec<Option<Blob>>, 
     }
 }
 
-/// Each object is a header line, as many bytes as it says, and a newline.
+/// Parses objects: each is a header line, as many bytes as it announces, and a newline.
 fn parse_contents(mut bytes: &[u8]) -> Option<Vec<Option<Blob>>> {
     let mut blobs = Vec::new();
     while !bytes.is_empty() {

@@ -1,8 +1,8 @@
-//! Taking in a bundle, with every object checked before it counts.
+//! Import of a bundle, with every object checked before it counts.
 //!
-//! Not every git that we support checks what it fetches from a bundle: 2.39 takes a tree with an entry
-//! named `.git` in, whatever `fetch.fsckObjects` says. So the pack inside goes through
-//! `index-pack --strict` first; then the fetch finds all objects there and only sets the ref.
+//! Not every supported git checks what it fetches from a bundle: 2.39 accepts a tree with an entry named
+//! `.git`, whatever `fetch.fsckObjects` says. So the pack inside goes through `index-pack --strict` first;
+//! then the fetch finds all objects present and only sets the ref.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,9 +13,9 @@ use std::time::Duration;
 use super::call::{Git, GitCall, args};
 use super::{GitError, RefName};
 
-/// Checking takes time with size.
+/// Time limit of the check, which grows with size.
 const LIMIT: Duration = Duration::from_secs(600);
-/// A header has a line for each ref and each commit it builds on; ours have a few.
+/// Size limit of the header, which has a line for each ref and each prerequisite commit; ours have a few.
 const HEADER_LIMIT: u64 = 1 << 20;
 
 impl Git {
@@ -57,8 +57,8 @@ fn open_pack(bundle: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Finds where the pack begins: after the first line and the lines about refs comes an empty one. A
-/// bundle that leaves objects out by a filter would be full of holes, so it is refused.
+/// Finds the start of the pack: the first line and the ref lines end with an empty line. A bundle filtered by
+/// object would have gaps, so it is refused.
 fn parse_header(bytes: &[u8]) -> Result<usize, &'static str> {
     let signed = |line: &&[u8]| bytes.starts_with(line);
     let signature =

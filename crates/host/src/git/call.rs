@@ -1,4 +1,4 @@
-//! One call of git: arguments in, bytes out, a limit on time and size, a record for whoever wants one.
+//! One call of git: arguments in, bytes out, limits on time and size, and an optional record.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,16 +14,15 @@ use crate::process::{Leftovers, ProcessOutput, RunLimits, StdinSource, run_spec}
 use crate::signal::Cancel;
 use crate::{clock, tool};
 
-/// More than any answer we parse; patches and blobs have limits of their own.
+/// Size limit of output that is parsed; patches and blobs have limits of their own.
 const ANSWER_CAP: usize = 64 << 20;
 const STDERR_CAP: usize = 64 << 10;
 const RECORD_CAP: usize = 64 << 10;
 const STDERR_SHOWN: usize = 2000;
-/// For questions that read objects on this machine.
+/// Time limit of calls that read objects on this machine.
 const LOCAL_LIMIT: Duration = Duration::from_secs(120);
 
-/// A way of calling git: the program with the environment, directory and flags that all calls of one
-/// handle share.
+/// The git program with the environment, directory and flags that all calls of one handle share.
 #[derive(Clone)]
 pub(super) struct Git {
     pub(super) program: PathBuf,
@@ -35,7 +34,7 @@ pub(super) struct Git {
 }
 
 impl fmt::Debug for Git {
-    /// Without the environment, which for a person's repository is all of theirs.
+    /// Leaves out the environment, which for a user's repository is the user's own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Git")
             .field("cwd", &self.cwd)
@@ -44,7 +43,7 @@ impl fmt::Debug for Git {
     }
 }
 
-/// What is asked, and how much the answer may cost.
+/// Arguments of a call, and the limits on its output.
 pub(super) struct GitCall<'a> {
     pub(super) args: Vec<OsString>,
     pub(super) input: StdinSource<'a>,
@@ -52,12 +51,12 @@ pub(super) struct GitCall<'a> {
     pub(super) overflow: Overflow,
 }
 
-/// What happens to an answer that is too long.
+/// Handling of output that is too long.
 #[derive(Clone, Copy)]
 pub(super) enum Overflow {
-    /// It is an error: half an answer must not be taken for a whole one.
+    /// An error: a truncated answer must not be taken for a whole one.
     Refuse,
-    /// It is cut after so many bytes, and the caller is told.
+    /// The output is cut after this many bytes and marked as truncated.
     Cut(usize),
 }
 
@@ -85,10 +84,10 @@ impl<'a> GitCall<'a> {
     }
 }
 
-/// What git said, whether it was content or not.
+/// Output of git, with its exit status.
 #[derive(Debug)]
 pub(super) struct GitOutput {
-    /// What was asked, for messages.
+    /// Arguments, for messages.
     pub(super) args: String,
     pub(super) status: i32,
     pub(super) stdout: Vec<u8>,
@@ -97,7 +96,7 @@ pub(super) struct GitOutput {
 }
 
 impl GitOutput {
-    /// Passes an answer on if git was content.
+    /// Returns the output if git exited with success.
     pub(super) fn success(self) -> Result<Self, GitError> {
         if self.status == 0 { Ok(self) } else { Err(self.failure()) }
     }
@@ -116,7 +115,7 @@ impl GitOutput {
 }
 
 impl Git {
-    /// Asks git, and gives back whatever it answered.
+    /// Runs git and returns its output, whatever the exit status.
     pub(super) async fn ask(&self, call: GitCall<'_>) -> Result<GitOutput, GitError> {
         let GitCall { args, input, timeout, overflow } = call;
         let shown = shown_args(&args);
@@ -128,7 +127,7 @@ impl Git {
         read_output(shown, output, timeout, overflow)
     }
 
-    /// The whole command, also for those who talk to git while it runs.
+    /// Builds the whole command, also for callers that talk to git while it runs.
     pub(super) fn spec(&self, args: &[OsString]) -> CommandSpec {
         CommandSpec {
             program: self.program.clone(),
@@ -138,7 +137,7 @@ impl Git {
         }
     }
 
-    /// Tells whoever keeps the log.
+    /// Reports the call to the log.
     pub(super) fn record(
         &self,
         spec: &CommandSpec,
@@ -150,25 +149,24 @@ impl Git {
         }
     }
 
-    /// Sets a variable, in place of the one that was there.
+    /// Sets a variable, replacing an existing one.
     pub(super) fn set_env(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.retain(|(known, _)| known != name);
         self.env.push((name.into(), value.into()));
     }
 }
 
-/// The git of this machine, by its whole path: the environment of a sealed call has a search path of
-/// its own.
+/// Returns the absolute path of git: the environment of a sealed call has its own search path.
 pub(super) fn program() -> PathBuf {
     tool::which("git").unwrap_or_else(|| "git".into())
 }
 
-/// Makes arguments of texts.
+/// Converts strings to arguments.
 pub(super) fn args<S: AsRef<OsStr>>(parts: impl IntoIterator<Item = S>) -> Vec<OsString> {
     parts.into_iter().map(|part| part.as_ref().to_owned()).collect()
 }
 
-/// The record has the start of what git printed: a blob or a patch belongs elsewhere.
+/// Builds the record with the start of git's output: a blob or a patch belongs elsewhere.
 fn record_of(
     spec: &CommandSpec,
     started_at: Timestamp,
@@ -237,14 +235,14 @@ fn read_output(
     Ok(GitOutput { args, status, stdout: output.stdout, stderr: output.stderr, truncated })
 }
 
-/// The end of what git said, on one line: its last words are the ones that matter.
+/// Returns the end of git's stderr on one line; git prints the cause last.
 fn tail_of(stderr: &[u8]) -> String {
     let start = stderr.len().saturating_sub(STDERR_SHOWN);
     let text = String::from_utf8_lossy(&stderr[start..]);
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// Arguments as a person may see them. A password in an address stays out, whoever put it there.
+/// Renders arguments for display, with any password in a URL removed.
 pub(super) fn shown_args(args: &[OsString]) -> String {
     args.iter().map(|arg| shown_arg(&arg.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }

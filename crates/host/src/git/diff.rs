@@ -1,4 +1,4 @@
-//! What changed between two commits: as a list to judge by, and as a patch to read.
+//! Changes between two commits: as a list for rules, and as a patch for reading.
 
 use std::ffi::OsString;
 
@@ -12,21 +12,21 @@ use super::call::{Git, GitCall, GitOutput, args};
 /// is hidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedEntry {
-    /// The mode before, such as `0o100644`; zero if there was nothing.
+    /// The mode before, such as `0o100644`; zero if the path did not exist.
     pub old_mode: u32,
-    /// The mode after; zero if there is nothing. `0o120000` is a link, `0o160000` another repository.
+    /// The mode after; zero if the path does not exist. `0o120000` is a link, `0o160000` a submodule.
     pub new_mode: u32,
     /// The object before.
     pub old: Option<Sha>,
     /// The object after.
     pub new: Option<Sha>,
-    /// What happened to it.
+    /// Kind of change.
     pub status: EntryStatus,
-    /// Its path from the root of the tree, in the bytes it has.
+    /// Path from the root of the tree, in raw bytes.
     pub path: Vec<u8>,
 }
 
-/// What happened to an entry.
+/// Kind of change to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryStatus {
     /// It is new.
@@ -35,7 +35,7 @@ pub enum EntryStatus {
     Deleted,
     /// Its content or its mode changed.
     Modified,
-    /// It became another kind of thing, such as a link.
+    /// It became another type, such as a link.
     TypeChanged,
 }
 
@@ -56,7 +56,7 @@ impl Git {
     }
 }
 
-/// Links to other repositories must be seen here whatever `.gitmodules` says about ignoring them.
+/// Builds the arguments. Submodules must be listed whatever `.gitmodules` says about ignoring them.
 fn argv_entries(from: &Sha, to: &Sha) -> Vec<OsString> {
     let mut argv = args(["diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff"]);
     argv.extend(args(["--no-textconv", "--ignore-submodules=none", "--no-abbrev"]));
@@ -75,7 +75,7 @@ fn read_entries(answer: &GitOutput) -> Result<Vec<ChangedEntry>, GitError> {
     parse_entries(&answer.stdout).map_err(|problem| answer.unreadable(problem))
 }
 
-/// Each entry is `:old-mode new-mode old new status`, NUL, path, NUL.
+/// Parses entries of the form `:old-mode new-mode old new status`, NUL, path, NUL.
 fn parse_entries(bytes: &[u8]) -> Result<Vec<ChangedEntry>, String> {
     let Some(body) = bytes.strip_suffix(b"\0") else {
         return if bytes.is_empty() { Ok(Vec::new()) } else { Err("it ends too early".to_owned()) };
@@ -105,7 +105,7 @@ fn parse_entry(header: &[u8], path: &[u8]) -> Option<ChangedEntry> {
     })
 }
 
-/// An id of zeros stands for nothing.
+/// Parses an id; an id of zeros means no object.
 fn parse_side(text: &str) -> Option<Option<Sha>> {
     let sha = Sha::parse(text).ok()?;
     let is_nothing = text.bytes().all(|byte| byte == b'0');

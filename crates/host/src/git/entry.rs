@@ -1,4 +1,4 @@
-//! What is at given paths of a tree, many at once.
+//! Lookup of many paths of a tree at once.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use model::id::Sha;
 use super::call::{GitCall, args};
 use super::{GitError, SealedRepo};
 
-/// What a tree has at a path.
+/// Entry of a tree at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
     /// Its mode, such as `0o100644`.
@@ -18,11 +18,11 @@ pub struct TreeEntry {
     pub id: Sha,
 }
 
-/// A command line has room for so many bytes of paths, with much to spare.
+/// Limit on the bytes of paths in one command line.
 const QUESTION_BYTES: usize = 64 << 10;
 
 impl SealedRepo {
-    /// What a commit or a tree has at these paths; those where it has nothing are left out.
+    /// Returns the entries of a commit or a tree at these paths; missing ones are left out.
     pub async fn entries_at(
         &self,
         tree: &Sha,
@@ -33,7 +33,7 @@ impl SealedRepo {
             let answer = self.git.ask(GitCall::new(argv_entries(tree, some))).await?.success()?;
             let entries = parse_entries(&answer.stdout)
                 .ok_or_else(|| answer.unreadable("it is not a list of entries"))?;
-            // A folder that is asked for is answered with itself, and never with what is in it.
+            // For a directory git returns the entry itself, never its content.
             found.extend(entries);
         }
         Ok(found)
@@ -46,7 +46,7 @@ fn argv_entries(tree: &Sha, paths: &[&[u8]]) -> Vec<OsString> {
     argv
 }
 
-/// As many paths at a time as a command line can hold.
+/// Splits the paths into groups that fit a command line.
 fn in_questions<'a, 'b>(paths: &'a [&'b [u8]]) -> impl Iterator<Item = &'a [&'b [u8]]> {
     let mut rest = paths;
     std::iter::from_fn(move || {
@@ -55,7 +55,7 @@ fn in_questions<'a, 'b>(paths: &'a [&'b [u8]]) -> impl Iterator<Item = &'a [&'b 
             bytes += path.len() + 1;
             bytes <= QUESTION_BYTES
         });
-        // A path that alone is too long is still asked for; git will say what it thinks of it.
+        // A path that alone is too long is still passed; git reports the error.
         let count = fitting.count().max(1).min(rest.len());
         let (now, later) = rest.split_at(count);
         rest = later;
@@ -63,7 +63,7 @@ fn in_questions<'a, 'b>(paths: &'a [&'b [u8]]) -> impl Iterator<Item = &'a [&'b 
     })
 }
 
-/// Each is `mode type id`, tab, path, NUL.
+/// Parses entries of the form `mode type id`, tab, path, NUL.
 fn parse_entries(bytes: &[u8]) -> Option<Vec<(Vec<u8>, TreeEntry)>> {
     let entries = bytes.split(|&byte| byte == 0).filter(|entry| !entry.is_empty());
     let entry = |entry: &[u8]| {

@@ -1,4 +1,4 @@
-//! What lies between two commits, in numbers, names and dates.
+//! Commits, line counts and renames between two commits.
 
 use std::ffi::OsString;
 
@@ -8,27 +8,27 @@ use model::id::Sha;
 use super::call::{Git, GitCall, GitOutput, args};
 use super::{GitError, SealedRepo};
 
-/// A commit for a list of what is coming.
+/// A commit with its date, for a list of upcoming changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatedCommit {
     /// Its id.
     pub sha: Sha,
-    /// Who is said to have written it.
+    /// Author name, as the commit claims.
     pub author: String,
-    /// When it is said to have been written.
+    /// Author date, as the commit claims.
     pub authored_at: Option<Timestamp>,
     /// The first paragraph of its message, on one line.
     pub subject: String,
 }
 
-/// How much of a path differs between two trees.
+/// Line counts of a path that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileNumbers {
     /// The path.
     pub path: Vec<u8>,
-    /// Lines that are new; binary files have none.
+    /// Added lines; binary files have none.
     pub insertions: u64,
-    /// Lines that are gone.
+    /// Removed lines.
     pub deletions: u64,
 }
 
@@ -49,7 +49,7 @@ const FIELDS: usize = 4;
 const FORMAT: &str = "--format=tformat:%H%x00%an%x00%at%x00%s";
 
 impl SealedRepo {
-    /// Commits reachable from `tip` and not from `exclude`, newest first, at most `limit`.
+    /// Lists commits reachable from `tip` and not from `exclude`, newest first, at most `limit`.
     pub async fn dated_commits(
         &self,
         tip: &Sha,
@@ -61,14 +61,14 @@ impl SealedRepo {
         parse_dated(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of commits"))
     }
 
-    /// How many commits are reachable from `tip` and not from `exclude`.
+    /// Counts the commits reachable from `tip` and not from `exclude`.
     pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
         let answer = self.git.ask(GitCall::new(argv_count(tip, exclude))).await?.success()?;
         let text = String::from_utf8_lossy(&answer.stdout);
         text.trim_end().parse().map_err(|error| answer.unreadable(error))
     }
 
-    /// The commits between `exclude` and `tip` that lead from one to the other by first parents, oldest first.
+    /// Lists the commits from `exclude` to `tip` along first parents, oldest first.
     pub async fn first_parents(&self, tip: &Sha, exclude: &Sha) -> Result<Vec<Sha>, GitError> {
         let answer =
             self.git.ask(GitCall::new(argv_first_parents(tip, exclude))).await?.success()?;
@@ -77,12 +77,12 @@ impl SealedRepo {
         commits.map_err(|error| answer.unreadable(error))
     }
 
-    /// How much differs between two commits, path by path.
+    /// Returns the line counts between two commits, by path.
     pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<Vec<FileNumbers>, GitError> {
         self.git.diff_numbers(from, to).await
     }
 
-    /// The files that have another name in `to` than in `from`, as far as git can see.
+    /// Lists the files that have another name in `to` than in `from`, as detected by git.
     pub async fn renames(&self, from: &Sha, to: &Sha) -> Result<Vec<Rename>, GitError> {
         let answer = self.git.ask(GitCall::new(argv_renames(from, to))).await?.success()?;
         parse_renames(&answer.stdout)
@@ -124,7 +124,7 @@ fn argv_numbers(from: &Sha, to: &Sha) -> Vec<OsString> {
     argv
 }
 
-/// A limit of git's own on how many candidates are compared keeps this from taking for ever.
+/// Builds the arguments. Git's own limit on compared candidates bounds the time.
 fn argv_renames(from: &Sha, to: &Sha) -> Vec<OsString> {
     let mut argv = args(["diff-tree", "-r", "-z", "--find-renames", "-l1000", "--diff-filter=R"]);
     argv.extend(args(["--no-ext-diff", "--no-textconv", "--no-abbrev"]));
@@ -153,7 +153,7 @@ fn read_numbers(answer: &GitOutput) -> Result<Vec<FileNumbers>, GitError> {
     parse_numbers(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of numbers"))
 }
 
-/// Each path is two numbers and the path, with tabs between; a binary file has dashes.
+/// Parses lines of two numbers and the path, separated by tabs; a binary file has dashes.
 fn parse_numbers(bytes: &[u8]) -> Option<Vec<FileNumbers>> {
     let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
     let file = |entry: &[u8]| {
@@ -168,7 +168,7 @@ fn parse_numbers(bytes: &[u8]) -> Option<Vec<FileNumbers>> {
     body.split(|&byte| byte == 0).map(file).collect()
 }
 
-/// Each is `:old-mode new-mode old new Rnnn`, NUL, the old path, NUL, the new path, NUL.
+/// Parses entries of the form `:old-mode new-mode old new Rnnn`, NUL, the old path, NUL, the new path, NUL.
 fn parse_renames(bytes: &[u8]) -> Option<Vec<Rename>> {
     let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
     let fields: Vec<&[u8]> = body.split(|&byte| byte == 0).collect();

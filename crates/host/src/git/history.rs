@@ -1,4 +1,4 @@
-//! The commits that somebody added, with who says to have made them.
+//! The commits that a branch adds, with their claimed authors.
 
 use std::ffi::OsString;
 
@@ -7,22 +7,22 @@ use model::id::Sha;
 use super::GitError;
 use super::call::{Git, GitCall, GitOutput, args};
 
-/// What a commit says about itself. None of it is proven: names and addresses are claims.
+/// Metadata of a commit. None of it is proven: names and addresses are claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitFacts {
     /// Its id.
     pub sha: Sha,
     /// Its parents, in order; a merge has several and a root none.
     pub parents: Vec<Sha>,
-    /// Who is said to have written the change.
+    /// Author, as the commit claims.
     pub author: GitIdentity,
-    /// Who is said to have made the commit.
+    /// Committer, as the commit claims.
     pub committer: GitIdentity,
     /// The first paragraph of its message, on one line.
     pub subject: String,
 }
 
-/// A name and an address as a commit has them; bytes that are not UTF-8 are replaced.
+/// A name and an address as recorded in a commit; bytes that are not UTF-8 are replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitIdentity {
     /// The name.

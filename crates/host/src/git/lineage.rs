@@ -20,13 +20,13 @@ pub struct PastMerge {
     pub theirs: Sha,
 }
 
-/// Long histories are read without the help of a commit graph.
+/// Time limit for long histories, which are read without a commit graph.
 const LINEAGE_LIMIT: Duration = Duration::from_secs(300);
 
 impl SealedRepo {
-    /// The newest `limit` merges, oldest first, that are reachable from `tip` and brought in upstream: a commit that is
-    /// reachable from `upstream`, or one that the fork has no part in, as a release that upstream made on a branch of its
-    /// own. Merges of upstream's own are none of them.
+    /// Lists the newest `limit` merges of upstream that are reachable from `tip`, oldest first. The second
+    /// parent of such a merge is reachable from `upstream`, or contains no commit of the fork, such as a
+    /// release on a branch of upstream. Merges that upstream itself made are left out.
     pub async fn past_merges(
         &self,
         tip: &Sha,
@@ -47,7 +47,7 @@ fn argv_lineage(tip: &Sha, upstream: &Sha) -> Vec<OsString> {
     argv
 }
 
-/// Each line is a commit and its parents; upstream's commits that the fork's have for parents are marked by a dash.
+/// Parses lines of a commit and its parents; a dash marks upstream commits that are parents of the fork's.
 fn parse_lineage(bytes: &[u8], tip: &Sha) -> Option<Vec<PastMerge>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let first = |line: &'_ str| line.split(' ').next().map(str::to_owned);
@@ -71,7 +71,7 @@ fn parse_lineage(bytes: &[u8], tip: &Sha) -> Option<Vec<PastMerge>> {
     Some(merges)
 }
 
-/// What the fork has a part in: its main line, by first parents, and whatever was built upon that. Parents come first.
+/// Collects the fork's commits: its first-parent line and everything built on it. Parents come first.
 fn forks_own<'a>(commits: &[Vec<&'a str>], tip: &'a Sha) -> HashSet<&'a str> {
     let parents: HashMap<&str, &[&'a str]> =
         commits.iter().filter_map(|ids| Some((*ids.first()?, ids.get(1..)?))).collect();
@@ -122,7 +122,7 @@ mod tests {
         assert!(parse_lineage(format!("-{v}\nx {a} {v}\n").as_bytes(), &tip).is_none());
     }
 
-    /// Upstream's releases are often commits on branches that its main never sees again.
+    /// Upstream releases are often commits on branches that never return to its main branch.
     #[test]
     fn releases_that_upstream_made_aside_are_upstream_too() {
         let [a, b, c, d, e, f, r, s, u] = ['a', 'b', 'c', 'd', 'e', 'f', '1', '2', '3'].map(id);

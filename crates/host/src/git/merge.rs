@@ -12,19 +12,19 @@ use model::id::Sha;
 use super::call::{Git, GitCall, GitOutput, args};
 use super::{GitError, GitIdentity, SealedRepo};
 
-/// Large histories with many renames take their time.
+/// Time limit for large histories with many renames.
 const MERGE_LIMIT: Duration = Duration::from_secs(600);
 
-/// What git made of two commits.
+/// Result of merging two commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedTree {
     /// The tree; with conflicts, files in it have markers.
     pub tree: Sha,
-    /// Whether every path was merged.
+    /// True if every path was merged.
     pub is_clean: bool,
     /// The versions of each path that could not be merged.
     pub stages: Vec<ConflictStage>,
-    /// What git says about single paths, conflicts and other things.
+    /// Messages of git about single paths, conflicts and others.
     pub notes: Vec<MergeNote>,
 }
 
@@ -41,14 +41,14 @@ pub struct ConflictStage {
     pub path: Vec<u8>,
 }
 
-/// One thing that git says about a merge.
+/// One message of git about a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeNote {
-    /// The paths that it is about.
+    /// The paths concerned.
     pub paths: Vec<Vec<u8>>,
-    /// The fixed words for this kind of thing, such as `CONFLICT (contents)`.
+    /// Git's fixed name for the kind of message, such as `CONFLICT (contents)`.
     pub kind: String,
-    /// The sentence for people.
+    /// The message for display.
     pub text: String,
 }
 
@@ -73,7 +73,7 @@ impl SealedRepo {
         self.git.merge_tree(ours, theirs).await
     }
 
-    /// Makes a commit that nothing points at yet. The same wish always gives the same commit.
+    /// Creates a commit that nothing points at yet. The same draft always gives the same commit.
     pub async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
         self.git.commit_tree(wish).await
     }
@@ -117,7 +117,7 @@ fn argv_commit_tree(tree: &Sha, parents: &[Sha]) -> Vec<OsString> {
     argv
 }
 
-/// Status 1 means conflicts; any other failure means that git could not merge at all.
+/// Reads the result. Status 1 means conflicts; any other failure means that git could not merge at all.
 fn read_merge(answer: &GitOutput) -> Result<MergedTree, GitError> {
     let is_clean = match answer.status {
         0 => true,
@@ -129,9 +129,9 @@ fn read_merge(answer: &GitOutput) -> Result<MergedTree, GitError> {
     Ok(MergedTree { is_clean, ..parsed })
 }
 
-/// The tree; then, if there are any, the stages, each `mode id stage`, tab, path; then an empty field and
-/// the notes, each a number of paths, the paths, the kind and the text. All fields end with NUL; what follows
-/// the last one is advice about submodules, which git gives without asking who reads it.
+/// Parses the tree; then the stages, if any, each `mode id stage`, tab, path; then an empty field and the
+/// messages, each a number of paths, the paths, the kind and the text. All fields end with NUL; after the
+/// last one git prints advice about submodules, which is ignored.
 fn parse_merge(bytes: &[u8]) -> Option<MergedTree> {
     let end = bytes.iter().rposition(|&byte| byte == 0)?;
     let mut fields = bytes[..end].split(|&byte| byte == 0);

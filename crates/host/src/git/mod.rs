@@ -1,13 +1,13 @@
-//! Git: the only place where it is started.
+//! Git: the only module that starts it.
 //!
-//! Two kinds of repository, told apart by type because they need opposite care. [`SealedRepo`] is a
-//! bare repository of ours that takes in what an agent made: no configuration, hook, filter, helper or
-//! network of anybody's takes part. [`UserRepo`] is a person's own checkout: their configuration and
-//! credentials serve, but it is only read from and fetched into. [`WorktreeRepo`] is such a checkout whose
-//! owner asked for worktrees and branches to be made, moved and removed.
+//! There are two kinds of repository, distinguished by type because they need opposite care. [`SealedRepo`]
+//! is a bare repository of this program that imports an agent's commits: it uses no configuration, hook,
+//! filter, helper or network. [`UserRepo`] is the user's own checkout: it uses the user's configuration and
+//! credentials, but it is only read from and fetched into. [`WorktreeRepo`] is such a checkout in which
+//! worktrees and branches are created, moved and removed at the user's command.
 //!
-//! Each question has a function that builds the arguments and one that reads the answer; both are
-//! tested without git.
+//! Each query has a function that builds the arguments and one that reads the output; both are tested without
+//! git.
 
 mod ancestry;
 mod blob;
@@ -68,83 +68,83 @@ pub use version::{GitVersion, MINIMUM, check_version, version};
 pub use workspace::WorkspaceRepo;
 pub use worktree_repo::{DirtyPath, RemoteBranch, WorktreeEntry, WorktreeRepo};
 
-/// Gets the record of every git command of a handle.
+/// Receives the record of every git command of a handle.
 pub type GitLog = Arc<dyn Fn(CommandRecord) + Send + Sync>;
 
-/// What could not be done with git.
+/// A git operation that failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GitError {
-    /// Git did not start, or we lost it while it ran.
+    /// Git did not start, or contact with it was lost while it ran.
     #[error("could not run git {args}")]
     Start {
-        /// What was asked, for people.
+        /// Arguments of the command, for display.
         args: String,
-        /// Why.
+        /// The cause.
         source: ProcessError,
     },
-    /// Git says no.
+    /// Git exited with a failure.
     #[error("git {args} failed ({status}): {stderr}", status = shown_exit(*status))]
     Failed {
-        /// What was asked, for people.
+        /// Arguments of the command, for display.
         args: String,
-        /// How it ended.
+        /// Exit status.
         status: CommandExit,
-        /// The end of what it said.
+        /// The end of its stderr.
         stderr: String,
     },
-    /// Git took too long and was ended.
+    /// Git exceeded its time limit and was killed.
     #[error("git {args} did not end within {limit_secs} s and was ended")]
     TimedOut {
-        /// What was asked, for people.
+        /// Arguments of the command, for display.
         args: String,
-        /// The time it had.
+        /// The time limit.
         limit_secs: u64,
     },
-    /// We were told to stop while git ran.
+    /// The run was cancelled while git ran.
     #[error("git {args} was stopped: {reason}")]
     Cancelled {
-        /// What was asked, for people.
+        /// Arguments of the command, for display.
         args: String,
-        /// By whom or why.
+        /// Reason of the cancellation.
         reason: CancelReason,
     },
-    /// Git's answer is not what such an answer looks like.
+    /// Git's output does not have the expected form.
     #[error("could not understand the answer to git {args}: {problem}")]
     Parse {
-        /// What was asked, for people.
+        /// Arguments of the command, for display.
         args: String,
-        /// What is wrong with the answer.
+        /// The fault in the output.
         problem: String,
     },
-    /// The answer is larger than anything we are willing to hold.
+    /// Git's output exceeds the size limit.
     #[error("the answer to git {args} is larger than {limit} bytes")]
     TooMuch {
-        /// What was asked, for people.
+        /// Arguments of the command, for display.
         args: String,
-        /// The most that would have been held.
+        /// The size limit in bytes.
         limit: usize,
     },
-    /// A file that should be a bundle is none, or is one we do not take.
+    /// A file is not a bundle, or not one that is accepted.
     #[error("could not read the bundle {path}", path = path.display())]
     Bundle {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The directory belongs to no repository.
+    /// The directory is not inside a repository.
     #[error("{dir} is not in a git repository", dir = dir.display())]
     NotARepository {
-        /// Where we looked.
+        /// Directory of the search.
         dir: PathBuf,
     },
-    /// The git of this machine lacks what we rely on.
+    /// The installed git lacks required features.
     #[error("git {found} is too old: {needed} or newer is needed")]
     TooOld {
-        /// What is installed.
+        /// Installed version.
         found: GitVersion,
-        /// What is needed.
+        /// Required version.
         needed: GitVersion,
     },
     /// A file of a sealed repository could not be written.
@@ -152,7 +152,7 @@ pub enum GitError {
     Prepare {
         /// The repository.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: FileError,
     },
 }

@@ -1,4 +1,4 @@
-//! Packing the history of chosen commits, and nothing else, out of a repository.
+//! Packing of the history of chosen commits, and nothing else, out of a repository.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,13 +9,13 @@ use model::id::Sha;
 use super::call::{Git, GitCall, args};
 use super::{GitError, SealedRepo, UserRepo};
 
-/// Packing the whole history of a large repository.
+/// Time limit for the whole history of a large repository.
 const PACK_LIMIT: Duration = Duration::from_secs(1800);
 
 impl UserRepo {
-    /// Writes a pack with everything that `wants` reach and `haves` do not into the folder `packs`. Objects are found
-    /// by reachability, so other branches, stashes and leftovers stay behind. Existing deltas are used again; none are
-    /// looked for, since the copy is short-lived.
+    /// Writes a pack with everything reachable from `wants` and not from `haves` into the folder `packs`.
+    /// Objects are found by reachability, so other branches, stashes and unreachable objects stay behind.
+    /// Existing deltas are reused; none are computed, since the copy is short-lived.
     pub async fn pack_into(
         &self,
         packs: &Path,
@@ -27,7 +27,7 @@ impl UserRepo {
 }
 
 impl SealedRepo {
-    /// The same for a repository of the host's.
+    /// Same as [`UserRepo::pack_into`], for a sealed repository.
     pub async fn pack_into(
         &self,
         packs: &Path,

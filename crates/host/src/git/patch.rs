@@ -1,5 +1,5 @@
-//! What single commits did: the paths they touched, the lines they added, and an id of the change itself that
-//! stays the same when the commit is made again elsewhere.
+//! Changes of single commits: the paths they touch, the lines they add, and a patch id that stays the same
+//! when the commit is rebased.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use model::id::Sha;
 use super::call::{GitCall, GitOutput, args};
 use super::{GitError, SealedRepo};
 
-/// Thousands of commits are compared with their parents.
+/// Time limit for comparing thousands of commits with their parents.
 const PATCH_LIMIT: Duration = Duration::from_secs(300);
 
 /// The paths that a commit touched; a rename touches two.
@@ -27,15 +27,16 @@ pub struct CommitPaths {
 pub struct CommitPatch {
     /// The commit.
     pub sha: Sha,
-    /// The id of its change. None for a change that is not all text: such changes have the same id whatever
-    /// they contain.
+    /// Patch id. `None` for a change that is not all text: such changes have the same id whatever they
+    /// contain.
     pub patch_id: Option<Sha>,
     /// The lines that it added, in all files.
     pub added: Vec<Vec<u8>>,
 }
 
 impl SealedRepo {
-    /// Commits reachable from `tip` and from none of `exclude`, merges left out, newest first, at most `limit`.
+    /// Lists commits reachable from `tip` and from none of `exclude`, merges left out, newest first, at most
+    /// `limit`.
     pub async fn plain_commits(
         &self,
         tip: &Sha,
@@ -46,7 +47,7 @@ impl SealedRepo {
         read_ids(&self.git.ask(call).await?.success()?)
     }
 
-    /// The paths that each commit touched, in the order asked.
+    /// Returns the paths that each commit touched, in the order given.
     pub async fn commit_paths(&self, commits: &[Sha]) -> Result<Vec<CommitPaths>, GitError> {
         let input = lines_of(commits);
         let call = GitCall::new(argv_paths()).reading(input.as_bytes()).within(PATCH_LIMIT);
@@ -55,7 +56,7 @@ impl SealedRepo {
             .ok_or_else(|| answer.unreadable("it is not a list of changed paths"))
     }
 
-    /// The change that each commit made, in the order asked. Commits whose changes lie beyond the first
+    /// Returns the change of each commit, in the order given. Commits whose changes lie beyond the first
     /// `cap` bytes are left out.
     pub async fn commit_patches(
         &self,
@@ -100,7 +101,7 @@ fn argv_paths() -> Vec<OsString> {
         .collect()
 }
 
-/// Whole ids, since shortened ones depend on what else is in the repository.
+/// Builds the arguments. Whole ids, since shortened ones depend on the other objects of the repository.
 fn argv_patches() -> Vec<OsString> {
     args(["diff-tree", "--stdin", "--root", "--always", "-r", "-p", "--no-renames", "--full-index"])
         .into_iter()
@@ -117,8 +118,8 @@ fn read_ids(answer: &GitOutput) -> Result<Vec<Sha>, GitError> {
     text.lines().map(|line| Sha::parse(line).map_err(|error| answer.unreadable(error))).collect()
 }
 
-/// Each commit is its id and then its changes, each a header that begins with a colon and a path. The header
-/// keeps a path from passing for an id.
+/// Parses commits: each is its id and then its changes, each a header that begins with a colon and a path.
+/// The header keeps a path from passing for an id.
 fn parse_paths(bytes: &[u8]) -> Option<Vec<CommitPaths>> {
     let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
     let mut commits: Vec<CommitPaths> = Vec::new();
@@ -139,13 +140,13 @@ struct Parsed {
     is_text: bool,
 }
 
-/// Half a header would not be understood.
+/// Cuts an incomplete last line, which would not parse.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     &bytes[..end]
 }
 
-/// Lines are counted by the headers of the hunks, so that no line of a file passes for a header.
+/// Parses patches. Lines are counted by the hunk headers, so that no line of a file passes for a header.
 fn parse_patches(bytes: &[u8]) -> Option<Vec<Parsed>> {
     let mut commits: Vec<Parsed> = Vec::new();
     let (mut old_left, mut new_left, mut file_has_hunk) = (0usize, 0usize, true);
@@ -160,8 +161,8 @@ fn parse_patches(bytes: &[u8]) -> Option<Vec<Parsed>> {
                 Some(b' ') => {
                     (old_left, new_left) = (old_left.checked_sub(1)?, new_left.checked_sub(1)?);
                 }
-                // A remark about a missing line break at the end of the file, or the place where a
-                // long answer was cut.
+                // A note about a missing line break at the end of the file, or the place where long output
+                // was cut.
                 Some(_) | None => {}
             }
         } else if let Some(rest) = line.strip_prefix(b"@@ ") {
@@ -180,14 +181,14 @@ fn parse_patches(bytes: &[u8]) -> Option<Vec<Parsed>> {
     Some(commits)
 }
 
-/// A file without hunks is binary, or changed only its mode.
+/// Ends a file. One without hunks is binary, or changed only its mode.
 fn close_file(commits: &mut [Parsed], has_hunk: bool) {
     if let Some(commit) = commits.last_mut() {
         commit.is_text &= has_hunk;
     }
 }
 
-/// `-1,2 +3,4 @@ …`; a missing count is one.
+/// Parses `-1,2 +3,4 @@ …`; a missing count is one.
 fn parse_hunk(rest: &[u8]) -> Option<(usize, usize)> {
     let end = rest.windows(3).position(|part| part == b" @@")?;
     let (old, new) = std::str::from_utf8(&rest[..end]).ok()?.split_once(' ')?;
@@ -202,7 +203,7 @@ fn parse_id(bytes: &[u8]) -> Option<Sha> {
     Sha::parse(std::str::from_utf8(bytes).ok()?).ok()
 }
 
-/// Each line is the id of the change and that of the commit.
+/// Reads lines of a patch id and a commit id.
 fn read_patch_ids(answer: &GitOutput) -> Result<BTreeMap<Sha, Sha>, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let pair = |line: &str| {

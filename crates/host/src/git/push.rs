@@ -1,4 +1,4 @@
-//! Publishing one commit as one branch, with a person's credentials and never by force.
+//! Push of one commit as one branch, with the user's credentials and never by force.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,23 +11,23 @@ use super::seal::{ObjectFormat, push_env, push_flags};
 use super::settings::GitSettings;
 use super::{GitError, UserEnv, user_git};
 
-/// What became of a push.
+/// Outcome of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushOutcome {
     /// The branch is new.
     Created,
-    /// The branch was there and went forward to the commit.
+    /// The branch existed and was fast-forwarded to the commit.
     Updated,
     /// The branch was at the commit already.
     UpToDate,
-    /// The other side, or git for it, said no; nothing changed.
+    /// The remote, or git on its behalf, rejected the push; nothing changed.
     Rejected {
-        /// Why, in git's words.
+        /// Git's reason.
         reason: String,
     },
 }
 
-/// Why a push did not arrive, in words for people; nothing if it did.
+/// Returns the reason why a push failed, for display; `None` if it succeeded.
 #[must_use]
 pub fn push_problem(pushed: Result<PushOutcome, GitError>) -> Option<String> {
     match pushed {
@@ -39,7 +39,7 @@ pub fn push_problem(pushed: Result<PushOutcome, GitError>) -> Option<String> {
     }
 }
 
-/// A sealed call with the person's environment in place of the empty one.
+/// Runs a sealed call with the user's environment in place of the empty one.
 pub(super) async fn push(
     sealed: &Git,
     git_dir: &Path,
@@ -57,7 +57,7 @@ pub(super) async fn push(
     read_push(&git.ask(call).await?, request.branch)
 }
 
-/// What goes where.
+/// Source and destination of a push.
 pub(super) struct PushRequest<'a> {
     pub(super) url: &'a str,
     pub(super) commit: &'a Sha,
@@ -65,7 +65,7 @@ pub(super) struct PushRequest<'a> {
     pub(super) timeout: Duration,
 }
 
-/// Without a `+` and without `--force`, git moves a branch forward or not at all.
+/// Builds the arguments. Without a `+` and without `--force`, git only fast-forwards a branch.
 fn argv_push(request: &PushRequest<'_>) -> Vec<OsString> {
     let refspec = format!("{}:{}", request.commit, request.branch.full_ref());
     let mut argv = args(["push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed"]);
@@ -74,8 +74,8 @@ fn argv_push(request: &PushRequest<'_>) -> Vec<OsString> {
     argv
 }
 
-/// A rejected push ends with a failure too, so the line about our branch decides; without such a line
-/// the push did not get that far.
+/// Reads the status. A rejected push exits with failure too, so the line about our branch decides; without
+/// such a line the push did not get that far.
 fn read_push(answer: &GitOutput, branch: &BranchName) -> Result<PushOutcome, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let Some((flag, summary)) = text.lines().find_map(|line| parse_status_line(line, branch))
@@ -95,7 +95,7 @@ fn read_push(answer: &GitOutput, branch: &BranchName) -> Result<PushOutcome, Git
     }
 }
 
-/// A line is `flag`, tab, `from:to`, tab, summary.
+/// Parses a line `flag`, tab, `from:to`, tab, summary.
 fn parse_status_line<'a>(line: &'a str, branch: &BranchName) -> Option<(&'a str, &'a str)> {
     let mut fields = line.splitn(3, '\t');
     let (flag, refs, summary) = (fields.next()?, fields.next()?, fields.next()?);

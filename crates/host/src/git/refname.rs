@@ -1,23 +1,23 @@
-//! A whole ref name, such as `refs/heads/main`: nothing that could pass for an option, a pattern or a
-//! revision expression.
+//! A full ref name, such as `refs/heads/main`: nothing that could pass for an option, a pattern or a revision
+//! expression.
 
 use std::fmt;
 
 use model::id::{BranchName, IdError};
 
-/// A ref by its whole name.
+/// A full ref name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RefName(String);
 
 impl RefName {
-    /// Checks a name; it must begin with `refs/` and keep git's rules.
+    /// Parses a name; it must begin with `refs/` and follow git's rules.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        // What follows `refs/` keeps the same rules as a branch does, `HEAD` alone included.
+        // The part after `refs/` follows the same rules as a branch name, including the one about `HEAD`.
         BranchName::parse(text.strip_prefix("refs/").unwrap_or_default())?;
         Ok(Self(text.to_owned()))
     }
 
-    /// The ref of a branch.
+    /// Returns the ref of a branch.
     #[must_use]
     pub fn of_branch(branch: &BranchName) -> Self {
         Self(branch.full_ref())

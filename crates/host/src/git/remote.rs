@@ -1,4 +1,4 @@
-//! Remotes of a person's repository: what they are called, where they lead, what they have.
+//! Remotes of the user's repository: names, URLs and refs.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::call::{Git, GitCall, GitOutput, args};
 pub struct RemoteRef {
     /// Its whole name, such as `refs/tags/v1.0`.
     pub name: String,
-    /// What it stands for: for a tag with a message of its own, what the tag was put on.
+    /// Commit of the ref: for an annotated tag, the tagged commit.
     pub id: Sha,
 }
 
@@ -32,7 +32,7 @@ impl Git {
         answer.success().map(|_| ())
     }
 
-    /// Brings single refs over without giving them a name here: nothing of the person's can clash with them.
+    /// Fetches single refs without creating a local ref, so they cannot clash with the user's refs.
     pub(super) async fn fetch_nameless(
         &self,
         remote: &RemoteName,
@@ -80,7 +80,7 @@ impl Git {
     }
 }
 
-/// Status 2 means that there is no such remote.
+/// Reads the URL. Status 2 means that the remote does not exist.
 fn read_url(answer: &GitOutput) -> Result<Option<String>, GitError> {
     match answer.status {
         0 => read_line(answer).map(Some),
@@ -89,8 +89,8 @@ fn read_url(answer: &GitOutput) -> Result<Option<String>, GitError> {
     }
 }
 
-/// The refspec is ours and the empty refmap keeps the configured ones out, so what a fetch may change
-/// is known beforehand.
+/// Builds the arguments. The refspec is ours and the empty refmap disables the configured ones, so the refs
+/// that a fetch may change are known beforehand.
 fn argv_fetch(remote: &RemoteName) -> Vec<OsString> {
     let refspec = format!("+refs/heads/*:refs/remotes/{remote}/*");
     let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]);
@@ -107,8 +107,8 @@ fn argv_fetch_nameless(remote: &RemoteName, names: &[&str]) -> Vec<OsString> {
     argv
 }
 
-/// An id, a tab and a name on each line. The line of a tag with a message is followed by one with `^{}` behind the
-/// name and what the tag was put on.
+/// Parses lines of an id, a tab and a name. An annotated tag is followed by a line whose name ends with `^{}`
+/// and whose id is the tagged commit.
 fn parse_remote_refs(bytes: &[u8]) -> Option<Vec<RemoteRef>> {
     let text = String::from_utf8_lossy(bytes);
     let mut refs: Vec<RemoteRef> = Vec::new();
@@ -131,7 +131,7 @@ fn argv_ask_head(remote: &RemoteName) -> Vec<OsString> {
     args(["ls-remote", "--symref", "--end-of-options", remote.as_str(), "HEAD"])
 }
 
-/// Status 1 means that the remote's HEAD was never written down here.
+/// Reads the branch. Status 1 means that the remote's HEAD is not recorded locally.
 fn read_head(answer: &GitOutput, remote: &RemoteName) -> Result<Option<BranchName>, GitError> {
     match answer.status {
         0 => {}
@@ -143,7 +143,7 @@ fn read_head(answer: &GitOutput, remote: &RemoteName) -> Result<Option<BranchNam
     Ok(name.strip_prefix(&prefix).and_then(|branch| BranchName::parse(branch).ok()))
 }
 
-/// A line `ref: refs/heads/main`, tab, `HEAD` says what HEAD stands for.
+/// Parses the line `ref: refs/heads/main`, tab, `HEAD`.
 fn parse_remote_head(bytes: &[u8]) -> Option<BranchName> {
     let text = String::from_utf8_lossy(bytes);
     let mut heads = text.lines().filter_map(|line| {
@@ -153,7 +153,7 @@ fn parse_remote_head(bytes: &[u8]) -> Option<BranchName> {
     heads.next()
 }
 
-/// Status 1 means that there is no such setting.
+/// Reads the value. Status 1 means that the setting does not exist.
 fn read_setting(answer: &GitOutput) -> Result<Option<String>, GitError> {
     match answer.status {
         0 => {

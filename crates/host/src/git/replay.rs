@@ -1,4 +1,4 @@
-//! Commits taken apart and put together again, byte for byte: what is needed to make a commit anew on another base
+//! Commits split into parts and written again, byte for byte, as needed to recreate a commit on another base
 //! without files.
 
 use std::time::Duration;
@@ -9,17 +9,17 @@ use model::id::Sha;
 use super::call::{GitCall, args};
 use super::{GitError, GitIdentity, SealedRepo};
 
-/// One object is read or written.
+/// Time limit for reading or writing one object.
 const OBJECT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A commit's parts. Headers that belong to one commit only, such as signatures, are left behind.
+/// Parts of a commit. Headers that belong to one commit only, such as signatures, are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitParts {
     /// Its tree.
     pub tree: Sha,
     /// Its parents, in order.
     pub parents: Vec<Sha>,
-    /// Who wrote it and when, as it stands in the commit.
+    /// The author line with its date, as recorded in the commit.
     pub author: Vec<u8>,
     /// The encoding of the message, if it is not UTF-8.
     pub encoding: Option<Vec<u8>>,
@@ -51,7 +51,7 @@ impl SealedRepo {
     }
 }
 
-/// Headers, one a line and perhaps continued by lines that begin with a blank; an empty line; the message.
+/// Parses headers, one per line with continuation lines that begin with a blank; an empty line; the message.
 fn parse_commit(bytes: &[u8]) -> Option<CommitParts> {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
     let (headers, message) = (&bytes[..end], &bytes[end + 2..]);

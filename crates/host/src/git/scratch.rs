@@ -1,4 +1,4 @@
-//! Repositories of the program's own: for a demonstration, or to fetch somebody's repository into.
+//! Repositories owned by the program: for a demonstration, or as a target of fetches.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::{GitError, SealedRepo};
 use crate::signal::Cancel;
 
 impl SealedRepo {
-    /// Takes in history written in git's import language.
+    /// Imports history in the format of `git fast-import`.
     pub async fn fast_import(&self, stream: &str) -> Result<(), GitError> {
         let call = GitCall::new(args(["fast-import", "--quiet"]));
         self.git.ask(call.reading(stream.as_bytes())).await?.success()?;
@@ -30,14 +30,14 @@ pub async fn check_out_fork(path: &Path, origin: &Path, upstream: &Path) -> Resu
     Ok(())
 }
 
-/// Makes a bare repository in the new folder `path` whose remote `origin` is `url`. Nothing is fetched, and no
-/// credential is in it.
+/// Creates a bare repository in the new folder `path` whose remote `origin` is `url`. It fetches nothing and
+/// holds no credential.
 pub async fn init_source(path: &Path, url: &str) -> Result<(), GitError> {
     let mut git = scratch();
     let mut init = args(["init", "--quiet", "--bare", "--template=", "--"]);
     init.push(path.into());
     git.ask(GitCall::new(init)).await?.success()?;
-    // A bare repository is not looked for, it is named.
+    // A bare repository is not discovered but given explicitly.
     git.flags = sealed_flags(Some(path));
     git.ask(GitCall::new(args(["remote", "add", "--", "origin", url]))).await?.success()?;
     Ok(())

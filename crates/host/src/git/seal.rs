@@ -1,12 +1,12 @@
-//! What keeps a sealed call sealed: the whole environment and every flag, in one place.
+//! Environment and flags of sealed git calls, in one place.
 //!
-//! A repository that holds an agent's objects is data. Nothing that git can be told to run, follow or
-//! believe by configuration, attributes, replacement refs, grafts or a commit-graph file takes part.
+//! A repository that holds an agent's objects is data. Configuration, attributes, replacement refs, grafts
+//! and commit-graph files, by which git can be made to run a program or to trust false data, have no effect.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// How a repository names its objects.
+/// Hash algorithm of a repository's object ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
     /// 40 digits.
@@ -16,7 +16,7 @@ pub enum ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// As git spells it.
+    /// Returns git's name for the format.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -25,13 +25,13 @@ impl ObjectFormat {
         }
     }
 
-    /// Reads git's spelling.
+    /// Parses git's name for the format.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Sha1, Self::Sha256].into_iter().find(|format| format.as_str() == text)
     }
 
-    /// The tree with nothing in it, which git knows without being given it.
+    /// Returns the id of the empty tree, which git knows without having the object.
     pub(super) fn empty_tree(self) -> &'static str {
         match self {
             Self::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -39,7 +39,7 @@ impl ObjectFormat {
         }
     }
 
-    /// The id that stands for "no object".
+    /// Returns the id that means "no object".
     pub(super) fn zero(self) -> String {
         "0".repeat(self.empty_tree().len())
     }
@@ -87,12 +87,12 @@ const SETTINGS: [&str; 19] = [
     "gpg.program=/bin/false",
     "log.showSignature=false",
     "core.symlinks=false",
-    // An empty graft file is named on purpose; git's advice about it would fill the logs.
+    // The empty graft file is intended; git's advice about it would fill the logs.
     "advice.graftFileDeprecated=false",
 ];
 
-/// Variables that keep a call from believing or running things, whoever's call it is. A push needs a
-/// person's configuration and credentials, and has these besides.
+/// Variables that keep a call from trusting or running anything unexpected. A push needs the user's
+/// configuration and credentials, and has these besides.
 const ENV_OF_PUSH: [(&str, &str); 5] = [
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -101,7 +101,8 @@ const ENV_OF_PUSH: [(&str, &str); 5] = [
     ("GIT_EDITOR", "/bin/false"),
 ];
 
-/// A person may have set any of these for their own pushes; ours sends one commit to one branch.
+/// Overrides of settings that the user may have made for their own pushes; ours sends one commit to one
+/// branch.
 const SETTINGS_OF_PUSH: [&str; 13] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -118,38 +119,38 @@ const SETTINGS_OF_PUSH: [&str; 13] = [
     "push.negotiate=false",
 ];
 
-/// The whole environment of a sealed call. Attributes are taken from the empty tree, so that no file
-/// in a commit can name a filter or a diff driver.
+/// Returns the whole environment of a sealed call. Attributes come from the empty tree, so that no file in a
+/// commit can name a filter or a diff driver.
 pub(super) fn sealed_env(format: ObjectFormat) -> Vec<(OsString, OsString)> {
     let mut env = init_env();
     env.push(("GIT_ATTR_SOURCE".into(), format.empty_tree().into()));
     env
 }
 
-/// The environment for making a repository, when there is none yet whose trees could be named.
+/// Returns the environment for creating a repository, which has no tree to name yet.
 pub(super) fn init_env() -> Vec<(OsString, OsString)> {
     ENV.iter().map(|&(name, value)| (name.into(), value.into())).collect()
 }
 
-/// The flags before the command of a sealed call.
+/// Returns the flags before the command of a sealed call.
 pub(super) fn sealed_flags(git_dir: Option<&Path>) -> Vec<OsString> {
     flags(git_dir, &SETTINGS)
 }
 
-/// Turns the commit graph on again.
+/// Enables the commit graph again.
 pub(super) fn believe_commit_graph(flags: &mut [OsString]) {
     for flag in flags.iter_mut().filter(|flag| *flag == WITHOUT_GRAPH) {
         *flag = "core.commitGraph=true".into();
     }
 }
 
-/// What a push adds to a person's environment.
+/// Returns the variables that a push adds to the user's environment.
 pub(super) fn push_env(format: ObjectFormat) -> Vec<(&'static str, &'static str)> {
     let attributes = ("GIT_ATTR_SOURCE", format.empty_tree());
     ENV_OF_PUSH.into_iter().chain([attributes]).collect()
 }
 
-/// The flags before the command of a push.
+/// Returns the flags before the command of a push.
 pub(super) fn push_flags(git_dir: &Path) -> Vec<OsString> {
     flags(Some(git_dir), &SETTINGS_OF_PUSH)
 }

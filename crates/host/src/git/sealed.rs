@@ -1,4 +1,4 @@
-//! A bare repository of ours that takes in what an agent made, and in which it is judged.
+//! A bare repository of this program that imports an agent's commits and in which they are judged.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use super::{
 use crate::file;
 use crate::signal::Cancel;
 
-/// A bare repository that only we write to.
+/// A bare repository that only this program writes to.
 #[derive(Clone, Debug)]
 pub struct SealedRepo {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub struct SealedRepo {
     pub(super) git: Git,
 }
 
-/// What a ref must be before it is changed.
+/// Expected value of a ref before it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldValue<'a> {
     /// It must not exist.
@@ -34,7 +34,7 @@ pub enum OldValue<'a> {
 }
 
 impl SealedRepo {
-    /// Makes a repository in a directory that must not exist yet.
+    /// Creates a repository in a directory that must not exist yet.
     pub async fn init_bare(path: &Path, format: ObjectFormat) -> Result<Self, GitError> {
         file::create_dir_exclusive(path)
             .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
@@ -43,35 +43,35 @@ impl SealedRepo {
         Ok(Self::open(path, format))
     }
 
-    /// A handle to a repository made by [`init_bare`](Self::init_bare).
+    /// Opens a repository made by [`init_bare`](Self::init_bare).
     #[must_use]
     pub fn open(path: &Path, format: ObjectFormat) -> Self {
         Self { path: path.to_path_buf(), format, git: sealed_git(path, format) }
     }
 
-    /// Tells `log` about every command from now on.
+    /// Reports every later command to `log`.
     #[must_use]
     pub fn logged(mut self, log: GitLog) -> Self {
         self.git.log = Some(log);
         self
     }
 
-    /// Stops what is running when `cancel` says so.
+    /// Stops the running command on cancellation.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
         self.git.cancel = cancel;
         self
     }
 
-    /// Believes the commit graph that is beside the objects: for a repository whose graph nobody else can have
-    /// written. Questions about ancestry are answered many times faster.
+    /// Trusts the commit graph beside the objects, for a repository whose graph only this program can have
+    /// written. Ancestry queries become many times faster.
     #[must_use]
     pub fn believing_commit_graph(mut self) -> Self {
         believe_commit_graph(&mut self.git.flags);
         self
     }
 
-    /// Writes new objects to another place, from which it also reads, and reads from these besides.
+    /// Writes new objects to `objects`, and reads from there and from `alternates` as well.
     #[must_use]
     pub fn writing_to(mut self, objects: &OsStr, alternates: &OsStr) -> Self {
         self.git.set_env("GIT_OBJECT_DIRECTORY", objects);
@@ -79,20 +79,20 @@ impl SealedRepo {
         self
     }
 
-    /// Where it is.
+    /// Returns the path of the repository.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How it names objects.
+    /// Returns the object format.
     #[must_use]
     pub fn object_format(&self) -> ObjectFormat {
         self.format
     }
 
-    /// Lends this repository the objects of another one, which must stay where it is. Nothing else of
-    /// the other one counts here: neither its refs nor its settings.
+    /// Adds the objects of another repository, which must stay where it is. Its refs and settings have no
+    /// effect here.
     pub fn add_alternate(&self, objects_dir: &Path) -> Result<(), GitError> {
         let list = self.path.join("objects/info/alternates");
         let failed = |source| GitError::Prepare { path: self.path.clone(), source };
@@ -105,8 +105,8 @@ impl SealedRepo {
         file::write_atomic(&list, &lines, 0o600).map_err(failed)
     }
 
-    /// Takes `src_ref` out of a bundle as `dst_ref`, checking every object. What the bundle builds on
-    /// must be reachable from a ref here, so pin it with [`update_ref`](Self::update_ref) first.
+    /// Imports `src_ref` from a bundle as `dst_ref`, checking every object. The bundle's prerequisites must
+    /// be reachable from a ref here, so pin them with [`update_ref`](Self::update_ref) first.
     pub async fn fetch_bundle(
         &self,
         bundle: &Path,
@@ -116,33 +116,33 @@ impl SealedRepo {
         self.git.fetch_bundle(bundle, src_ref, dst_ref).await
     }
 
-    /// The commit that a revision means, if it means one.
+    /// Resolves a revision to a commit, if it names one.
     pub async fn resolve_commit(&self, rev: &str) -> Result<Option<Sha>, GitError> {
         self.git.resolve_commit(rev).await
     }
 
-    /// Whether all of these commits are here.
+    /// Returns whether all of these commits are here.
     pub async fn has_commits(&self, commits: &[Sha]) -> Result<bool, GitError> {
         Ok(self.git.resolve_all(commits).await?.iter().all(Option::is_some))
     }
 
-    /// The trees of these commits, in the order asked; none for one that is not here.
+    /// Returns the trees of these commits, in the order given; `None` for a missing commit.
     pub async fn trees_of(&self, commits: &[Sha]) -> Result<Vec<Option<Sha>>, GitError> {
         self.git.trees_of(commits).await
     }
 
-    /// Whether `older` is `newer` or one of its ancestors, by the commits alone: neither replacement
-    /// refs nor grafts nor a commit-graph file are believed.
+    /// Returns whether `older` is `newer` or one of its ancestors, by the commits alone: replacement refs,
+    /// grafts and commit-graph files have no effect.
     pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
         self.git.is_ancestor(older, newer).await
     }
 
-    /// A best common ancestor, if the two have one.
+    /// Returns a best common ancestor, if there is one.
     pub async fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
         self.git.merge_base(one, other).await
     }
 
-    /// Commits reachable from `tip` and from none of `exclude`, newest first, at most `limit`.
+    /// Lists commits reachable from `tip` and from none of `exclude`, newest first, at most `limit`.
     pub async fn new_commits(
         &self,
         tip: &Sha,
@@ -152,7 +152,7 @@ impl SealedRepo {
         self.git.new_commits(tip, exclude, limit).await
     }
 
-    /// Every path that differs between two commits, sorted by its bytes.
+    /// Lists every path that differs between two commits, sorted by its bytes.
     pub async fn changed_entries(
         &self,
         from: &Sha,
@@ -161,13 +161,13 @@ impl SealedRepo {
         self.git.changed_entries(from, to).await
     }
 
-    /// The first `cap` bytes of the patch from one commit to another. Links to other repositories are
-    /// not in it; [`changed_entries`](Self::changed_entries) has them.
+    /// Returns the first `cap` bytes of the patch from one commit to another. Submodules are not in it;
+    /// [`changed_entries`](Self::changed_entries) has them.
     pub async fn diff(&self, from: &Sha, to: &Sha, cap: usize) -> Result<Capped, GitError> {
         self.git.diff(from, to, cap).await
     }
 
-    /// The first `cap` bytes of a regular file in a commit, if it has one there.
+    /// Reads the first `cap` bytes of a regular file in a commit, if it exists.
     pub async fn read_blob(
         &self,
         commit: &Sha,
@@ -177,17 +177,18 @@ impl SealedRepo {
         self.git.read_blob(commit, path, cap).await
     }
 
-    /// The sizes of blobs in the order asked; none for what is missing or no blob.
+    /// Returns the sizes of blobs in the order given; `None` for an object that is missing or not a blob.
     pub async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
         self.git.blob_sizes(ids).await
     }
 
-    /// The first `cap` bytes of each blob in the order asked; none for what is missing or no blob.
+    /// Reads the first `cap` bytes of each blob in the order given; `None` for an object that is missing or
+    /// not a blob.
     pub async fn read_blobs(&self, ids: &[Sha], cap: usize) -> Result<Vec<Option<Blob>>, GitError> {
         self.git.read_blobs(ids, cap).await
     }
 
-    /// Points a ref at a commit, if it is now what it is expected to be.
+    /// Points a ref at a commit, if its current value is the expected one.
     pub async fn update_ref(
         &self,
         name: &RefName,
@@ -198,8 +199,8 @@ impl SealedRepo {
         self.git.ask(call).await?.success().map(|_| ())
     }
 
-    /// Publishes `commit` as `branch` at `url`, with the person's configuration and credentials, and
-    /// never by force.
+    /// Pushes `commit` as `branch` to `url`, with the user's configuration and credentials, and never by
+    /// force.
     pub async fn push(
         &self,
         url: &str,
@@ -213,7 +214,7 @@ impl SealedRepo {
     }
 }
 
-/// It runs in `/`, where there is no repository to be found by accident.
+/// Builds the handle. It runs in `/`, where git cannot discover another repository by accident.
 fn sealed_git(path: &Path, format: ObjectFormat) -> Git {
     Git {
         program: program(),
@@ -225,7 +226,7 @@ fn sealed_git(path: &Path, format: ObjectFormat) -> Git {
     }
 }
 
-/// Without a template there are no hooks, not even sleeping ones.
+/// Builds the arguments. Without a template there are no hooks, not even sample ones.
 fn argv_init(path: &Path, format: ObjectFormat) -> Vec<OsString> {
     let format = format!("--object-format={}", format.as_str());
     let mut argv = args(["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]);
@@ -247,8 +248,8 @@ fn argv_update_ref(
     args(["update-ref", "--no-deref", name.as_str(), new.as_str(), &old])
 }
 
-/// A path that begins with a quote or contains a newline must be quoted, and a quoted one may hold
-/// anything, so all are.
+/// Quotes a path. One that begins with a quote or contains a newline must be quoted, and a quoted one may
+/// hold anything, so all are.
 fn alternate_line(objects_dir: &Path) -> Vec<u8> {
     let mut line = vec![b'"'];
     for &byte in objects_dir.as_os_str().as_bytes() {

@@ -1,4 +1,4 @@
-//! What a person's configuration says that has to be known beforehand, all asked at once.
+//! The user's git settings that must be known in advance, read in one call.
 
 use std::ffi::OsString;
 
@@ -7,39 +7,40 @@ use model::id::RemoteName;
 use super::GitError;
 use super::call::{Git, GitCall, GitOutput, args};
 
-/// The settings that matter: ways to answer a prompt, remotes, and the marks of a partial clone.
+/// Pattern of the relevant settings: ways to answer a prompt, remotes, and the marks of a partial clone.
 const PATTERN: &str = r"^(core\.(askpass|sshcommand)|extensions\.partialclone|remote\..*\.(url|promisor|partialclonefilter))$";
 
-/// The names of the settings that are set, of those that matter.
+/// Names of the relevant settings that are set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GitSettings {
     names: Vec<String>,
 }
 
 impl GitSettings {
-    /// Asks git, which reads every file that the person has.
+    /// Runs git, which reads every configuration file of the user.
     pub(super) async fn observe(git: &Git) -> Result<Self, GitError> {
         read_settings(&git.ask(GitCall::new(argv_settings())).await?)
     }
 
-    /// The person has a program that answers for them when git asks for a password.
+    /// Returns whether the user has a program that answers git's password prompts.
     pub(super) fn has_askpass(&self) -> bool {
         self.has("core.askpass")
     }
 
-    /// The person has chosen how ssh is called.
+    /// Returns whether the user has chosen an ssh command.
     pub(super) fn has_ssh_command(&self) -> bool {
         self.has("core.sshcommand")
     }
 
-    /// A clone that left objects behind says so in either of two places, by the age of its git.
+    /// Returns whether this is a partial clone, which is recorded in either of two settings by the version of
+    /// git.
     pub(super) fn is_partial_clone(&self) -> bool {
         let marks = [".promisor", ".partialclonefilter"];
         self.has("extensions.partialclone")
             || self.names.iter().any(|name| marks.iter().any(|mark| name.ends_with(mark)))
     }
 
-    /// There is a remote of this name, and it leads somewhere.
+    /// Returns whether a remote of this name exists and has a URL.
     pub(super) fn has_remote(&self, remote: &RemoteName) -> bool {
         self.has(&format!("remote.{remote}.url"))
     }
@@ -53,7 +54,8 @@ fn argv_settings() -> Vec<OsString> {
     args(["config", "-z", "--name-only", "--get-regexp", PATTERN])
 }
 
-/// Status 1 means that nothing of all this is set. Git writes names in small letters, but for the name of a remote.
+/// Reads the names. Status 1 means that none is set. Git prints names in lower case, except for the name of a
+/// remote.
 fn read_settings(answer: &GitOutput) -> Result<GitSettings, GitError> {
     match answer.status {
         0 | 1 => {}

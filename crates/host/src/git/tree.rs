@@ -1,4 +1,4 @@
-//! A tree made from another one by changing some of its paths, without an index and without files.
+//! Trees derived from another one by changing some of its paths, without an index and without files.
 
 use std::ffi::OsString;
 
@@ -12,11 +12,11 @@ use super::{GitError, SealedRepo};
 pub struct TreeEdit {
     /// The path, from the root.
     pub path: Vec<u8>,
-    /// What it shall be.
+    /// The new entry at the path.
     pub entry: NewEntry,
 }
 
-/// What a path shall be.
+/// New entry at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewEntry {
     /// A new content.
@@ -26,23 +26,22 @@ pub enum NewEntry {
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// An object that exists.
+    /// An existing object.
     Object {
         /// Its mode, such as `0o100644`.
         mode: u32,
         /// The object.
         id: Sha,
     },
-    /// Nothing.
+    /// No entry: the path is removed.
     Nothing,
 }
 
-/// A name for the commit that the import language wants around a tree. It is gone again at the end of the same
-/// command.
+/// Ref of the temporary commit that the import format needs around a tree. The same command removes it.
 const PASSING_REF: &str = "refs/bottleworks/passing-tree";
 
 impl SealedRepo {
-    /// The tree with these changes, made in one call of git.
+    /// Returns the tree with these changes, made in one call of git.
     pub async fn edit_tree(&self, tree: &Sha, edits: &[TreeEdit]) -> Result<Sha, GitError> {
         let stream = render_stream(tree, edits, &self.object_format().zero());
         let call = GitCall::new(argv_import()).reading(&stream);
@@ -55,7 +54,7 @@ fn argv_import() -> Vec<OsString> {
     args(["fast-import", "--quiet", "--done"])
 }
 
-/// Removals come first, so that a folder can give way to a file of its name.
+/// Renders the import stream. Removals come first, so that a folder can give way to a file of its name.
 fn render_stream(tree: &Sha, edits: &[TreeEdit], zero: &str) -> Vec<u8> {
     let mut stream = format!(
         "commit {PASSING_REF}\ncommitter Bottleworks <> 0 +0000\ndata 0\nM 040000 {tree} \"\"\n"
@@ -87,7 +86,7 @@ fn render_stream(tree: &Sha, edits: &[TreeEdit], zero: &str) -> Vec<u8> {
     stream
 }
 
-/// In C's quotes, which can hold any byte.
+/// Quotes a path in C syntax, which can hold any byte.
 fn quoted(path: &[u8]) -> Vec<u8> {
     let mut text = vec![b'"'];
     for &byte in path {
@@ -101,7 +100,7 @@ fn quoted(path: &[u8]) -> Vec<u8> {
     text
 }
 
-/// `040000 tree id`, tab, newline.
+/// Parses `040000 tree id`, tab, newline.
 fn parse_root(bytes: &[u8]) -> Option<Sha> {
     let text = std::str::from_utf8(bytes).ok()?;
     Sha::parse(text.strip_prefix("040000 tree ")?.trim_end()).ok()

@@ -1,4 +1,4 @@
-//! A person's own repository: read from and fetched into, never checked out, committed to or cleaned.
+//! The user's own repository: read from and fetched into, never checked out, committed to or cleaned.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use super::user_git::{close_prompts, user_flags};
 use super::{Capped, GitError, GitLog, ObjectFormat, RefName, RemoteRef, UserEnv};
 use crate::signal::Cancel;
 
-/// A repository that belongs to a person.
+/// A repository that belongs to the user.
 #[derive(Clone, Debug)]
 pub struct UserRepo {
     layout: Layout,
@@ -22,7 +22,7 @@ pub struct UserRepo {
     pub(super) git: Git,
 }
 
-/// What git says about where things are.
+/// Paths and properties that git reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Layout {
     is_bare: bool,
@@ -32,12 +32,12 @@ struct Layout {
 }
 
 impl UserRepo {
-    /// Finds the repository that `dir` is in, as the person who runs this process.
+    /// Finds the repository that contains `dir`, with the environment of this process.
     pub async fn discover(dir: &Path) -> Result<Self, GitError> {
         Self::discover_as(dir, UserEnv::from_env()).await
     }
 
-    /// Finds the repository that `dir` is in, with a given environment.
+    /// Finds the repository that contains `dir`, with a given environment.
     pub async fn discover_as(dir: &Path, env: UserEnv) -> Result<Self, GitError> {
         let mut git = Git {
             program: program(),
@@ -52,7 +52,7 @@ impl UserRepo {
             toplevel_of(&git),
             GitSettings::observe(&git),
         );
-        // The layout first: whoever is in no repository should be told just that.
+        // The layout comes first, so that a directory outside any repository gets exactly that error.
         let layout = read_layout(&answer?, dir)?;
         let toplevel = toplevel?.filter(|_| !layout.is_bare);
         let settings = settings?;
@@ -61,79 +61,79 @@ impl UserRepo {
         Ok(Self { layout, toplevel, settings, git })
     }
 
-    /// Tells `log` about every command from now on.
+    /// Reports every later command to `log`.
     #[must_use]
     pub fn logged(mut self, log: GitLog) -> Self {
         self.git.log = Some(log);
         self
     }
 
-    /// Stops what is running when `cancel` says so.
+    /// Stops the running command on cancellation.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
         self.git.cancel = cancel;
         self
     }
 
-    /// The root of the checkout; a bare repository has none.
+    /// Returns the root of the checkout; a bare repository has none.
     #[must_use]
     pub fn toplevel(&self) -> Option<&Path> {
         self.toplevel.as_deref()
     }
 
-    /// The repository itself, shared by all its worktrees.
+    /// Returns the repository directory, shared by all its worktrees.
     #[must_use]
     pub fn common_dir(&self) -> &Path {
         &self.layout.common_dir
     }
 
-    /// Where its objects are.
+    /// Returns the directory of its objects.
     #[must_use]
     pub fn objects_dir(&self) -> PathBuf {
         self.layout.common_dir.join("objects")
     }
 
-    /// How it names objects.
+    /// Returns the object format.
     #[must_use]
     pub fn object_format(&self) -> ObjectFormat {
         self.layout.format
     }
 
-    /// Whether it has no checkout.
+    /// Returns whether the repository has no checkout.
     #[must_use]
     pub fn is_bare(&self) -> bool {
         self.layout.is_bare
     }
 
-    /// Whether its history is cut off somewhere.
+    /// Returns whether the history is shallow.
     #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.layout.is_shallow
     }
 
-    /// Whether some of its objects were left at a remote.
+    /// Returns whether some objects were left at a remote.
     #[must_use]
     pub fn is_partial_clone(&self) -> bool {
         self.settings.is_partial_clone()
     }
 
-    /// Whether it has a remote of this name that leads somewhere.
+    /// Returns whether a remote of this name exists and has a URL.
     #[must_use]
     pub fn has_remote(&self, remote: &RemoteName) -> bool {
         self.settings.has_remote(remote)
     }
 
-    /// Where a remote leads, after the person's rules for addresses; none if there is no such remote.
+    /// Returns the URL of a remote after the user's rewriting rules; `None` if the remote does not exist.
     pub async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
         self.git.remote_url(remote).await
     }
 
-    /// Brings the branches of a remote up to date under `refs/remotes`, and nothing else.
+    /// Updates the branches of a remote under `refs/remotes`, and nothing else.
     pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
         self.git.fetch(remote, timeout).await
     }
 
-    /// Fetches single refs of a remote and gives them no name here.
+    /// Fetches single refs of a remote without creating a local ref.
     pub async fn fetch_nameless(
         &self,
         remote: &RemoteName,
@@ -143,7 +143,7 @@ impl UserRepo {
         self.git.fetch_nameless(remote, names, timeout).await
     }
 
-    /// The refs of a remote whose names match a pattern such as `refs/tags/*`.
+    /// Lists the refs of a remote whose names match a pattern such as `refs/tags/*`.
     pub async fn remote_refs(
         &self,
         remote: &RemoteName,
@@ -153,7 +153,7 @@ impl UserRepo {
         self.git.remote_refs(remote, pattern, timeout).await
     }
 
-    /// The default branch of a remote as it was when it was cloned, if that was written down.
+    /// Returns the default branch of a remote as recorded at clone time, if it was.
     pub async fn default_branch(
         &self,
         remote: &RemoteName,
@@ -161,7 +161,7 @@ impl UserRepo {
         self.git.default_branch(remote).await
     }
 
-    /// The default branch of a remote as the remote says now.
+    /// Queries the remote for its current default branch.
     pub async fn ask_default_branch(
         &self,
         remote: &RemoteName,
@@ -170,22 +170,22 @@ impl UserRepo {
         self.git.ask_default_branch(remote, timeout).await
     }
 
-    /// The commit that a revision means, if it means one.
+    /// Resolves a revision to a commit, if it names one.
     pub async fn resolve_commit(&self, rev: &str) -> Result<Option<Sha>, GitError> {
         self.git.resolve_commit(rev).await
     }
 
-    /// The commits that refs stand for, in the order asked; none for a ref that is not there or is no commit.
+    /// Resolves refs to commits, in the order given; `None` for a ref that is missing or not a commit.
     pub async fn resolve_refs(&self, names: &[RefName]) -> Result<Vec<Option<Sha>>, GitError> {
         self.git.resolve_all(names).await
     }
 
-    /// Whether `older` is `newer` or one of its ancestors.
+    /// Returns whether `older` is `newer` or one of its ancestors.
     pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
         self.git.is_ancestor(older, newer).await
     }
 
-    /// The first `cap` bytes of a regular file in a commit, if it has one there.
+    /// Reads the first `cap` bytes of a regular file in a commit, if it exists.
     pub async fn read_blob(
         &self,
         commit: &Sha,
@@ -195,7 +195,8 @@ impl UserRepo {
         self.git.read_blob(commit, path, cap).await
     }
 
-    /// The first `cap` bytes of the first of several paths that is a regular file in a commit, with its path.
+    /// Reads the first `cap` bytes of the first of several paths that is a regular file in a commit, with its
+    /// path.
     pub async fn read_first_blob<'a>(
         &self,
         commit: &Sha,
@@ -205,13 +206,13 @@ impl UserRepo {
         self.git.read_first_blob(commit, paths, cap).await
     }
 
-    /// The value of a setting, if it has one.
+    /// Returns the value of a setting, if it is set.
     pub async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
         self.git.config_get(key).await
     }
 }
 
-/// The path comes last, because it alone may contain newlines.
+/// Builds the arguments. The path comes last, because it alone may contain newlines.
 fn argv_layout() -> Vec<OsString> {
     let mut argv = args(["rev-parse", "--path-format=absolute", "--is-bare-repository"]);
     argv.extend(args(["--is-shallow-repository", "--show-object-format", "--git-common-dir"]));
@@ -221,7 +222,7 @@ fn argv_layout() -> Vec<OsString> {
 async fn toplevel_of(git: &Git) -> Result<Option<PathBuf>, GitError> {
     let argv = args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
     let answer = git.ask(GitCall::new(argv)).await?;
-    // Inside the repository directory itself there is no checkout to be found.
+    // Inside the repository directory itself there is no checkout.
     if answer.status != 0 {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
-//! Calling git as a person: their home, configuration and credentials, but never a question to them.
+//! Git calls with the user's home, configuration and credentials, but without prompts.
 //!
-//! A run started by a timer has nobody to answer a password prompt, so each way of asking is closed
-//! unless the person has set up a program that answers.
+//! A run started by a timer cannot answer a password prompt, so each kind of prompt is disabled unless the
+//! user has set up a program that answers it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use crate::env;
 
 const ASKPASS: &str = "GIT_ASKPASS";
 const SSH_COMMAND: &str = "GIT_SSH_COMMAND";
-/// The ways a person may have chosen to answer for themselves.
+/// Variables by which the user may have chosen how prompts are answered.
 const KEPT: [&str; 3] = [ASKPASS, SSH_COMMAND, "GIT_SSH"];
 
 const FIXED: [(&str, &str); 7] = [
@@ -35,35 +35,35 @@ const SETTINGS: [&str; 7] = [
     "credential.interactive=false",
 ];
 
-/// The environment of a person, fit for calling git on their behalf.
+/// Environment of the user, cleaned for calling git on their behalf.
 #[derive(Clone)]
 pub struct UserEnv {
     vars: Vec<(OsString, OsString)>,
 }
 
 impl std::fmt::Debug for UserEnv {
-    /// Names only: values may be secrets.
+    /// Prints names only: values may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.vars.iter().map(|(name, _)| name)).finish()
     }
 }
 
 impl UserEnv {
-    /// The environment of this process.
+    /// Takes the environment of this process.
     #[must_use]
     pub fn from_env() -> Self {
         Self::new(env::vars_os())
     }
 
-    /// Takes an environment and drops every variable by which it could point git elsewhere, such as
-    /// the `GIT_DIR` that git sets for hooks and aliases.
+    /// Takes an environment and drops every variable that could point git elsewhere, such as the `GIT_DIR`
+    /// that git sets for hooks and aliases.
     pub fn new(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let fixed = FIXED.iter().map(|&(name, value)| (name.into(), value.into()));
         let kept = vars.into_iter().filter(|(name, _)| name != "LC_ALL" && is_kept(name));
         Self { vars: kept.chain(fixed).collect() }
     }
 
-    /// The same environment with one variable set, for credentials of ours.
+    /// Sets one variable, for credentials that this program provides.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.vars.retain(|(known, _)| known != name);
@@ -84,13 +84,13 @@ fn is_kept(name: &OsStr) -> bool {
     !name.as_bytes().starts_with(b"GIT_") || KEPT.iter().any(|kept| name == *kept)
 }
 
-/// The flags before the command of a call in a person's repository.
+/// Returns the flags before the command of a call in the user's repository.
 pub(super) fn user_flags() -> Vec<OsString> {
     let settings = SETTINGS.iter().flat_map(|&setting| ["-c", setting]);
     args(["--no-pager"].into_iter().chain(settings))
 }
 
-/// Closes the ways of asking that the person has not set up an answer for.
+/// Disables the prompts for which the user has not set up an answering program.
 pub(super) fn close_prompts(git: &mut Git, settings: &GitSettings) {
     let env = UserEnv { vars: git.env.clone() };
     if !env.has(ASKPASS) && !settings.has_askpass() {

@@ -1,4 +1,4 @@
-//! Which git this machine has, and whether it will do.
+//! Version of the installed git, and the minimum that is required.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ pub struct GitVersion {
     pub minor: u32,
 }
 
-/// The first release with all that is relied on: `merge-tree --write-tree` and
-/// `safe.bareRepository` came last.
+/// The first release with all required features: `merge-tree --write-tree` and `safe.bareRepository` came
+/// last.
 pub const MINIMUM: GitVersion = GitVersion { major: 2, minor: 38 };
 
 impl fmt::Display for GitVersion {
@@ -26,7 +26,7 @@ impl fmt::Display for GitVersion {
     }
 }
 
-/// Asks git for its version.
+/// Returns the version of the installed git.
 pub async fn version() -> Result<GitVersion, GitError> {
     let git = Git {
         program: program(),
@@ -39,7 +39,7 @@ pub async fn version() -> Result<GitVersion, GitError> {
     read_version(&git.ask(GitCall::new(args(["version"]))).await?.success()?)
 }
 
-/// Asks git for its version and refuses one that is too old.
+/// Returns the version of the installed git, or an error if it is too old.
 pub async fn check_version() -> Result<GitVersion, GitError> {
     let found = version().await?;
     if found < MINIMUM {

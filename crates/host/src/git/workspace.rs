@@ -1,5 +1,5 @@
-//! The repository that an agent will work in, while it is still ours: made from nothing, filled and checked out
-//! before anybody else sees it. After the run it is data, and none of this touches it again.
+//! The repository that an agent will work in, before the run: created, filled and checked out before any
+//! other process sees it. After the run it is data, and this module never touches it again.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,14 +14,15 @@ use super::{ConflictStage, GitError, GitLog, ObjectFormat, RefName};
 use crate::file::{FileError, write_transient};
 use crate::signal::Cancel;
 
-/// A checkout of a large tree on a slow disk.
+/// Time limit of a checkout of a large tree on a slow disk.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(900);
 
-/// Files are written by this many processes at once.
+/// Number of processes that write files at once.
 const CHECKOUT_WORKERS: &str = "checkout.workers=4";
 
-/// The configuration that the agent finds. Sizes and times of files are compared loosely, because their owner changes
-/// once more before the agent starts, and a first `git status` should not have to read every file for that.
+/// The configuration of the agent's repository. Sizes and times of files are compared loosely, because their
+/// owner changes once more before the agent starts, and a first `git status` should not have to read every
+/// file for that.
 const CONFIG: &str = "\
 [core]
 \trepositoryformatversion = 0
@@ -45,8 +46,9 @@ pub struct WorkspaceRepo {
 }
 
 impl WorkspaceRepo {
-    /// Makes an empty repository with a configuration of ours and nothing else: no template, no hooks, no remotes. These
-    /// few folders and two files are all that git would make, and making them takes no process.
+    /// Creates an empty repository with our configuration and nothing else: no template, no hooks, no
+    /// remotes. These few folders and two files are all that git would create, and writing them takes no
+    /// process.
     pub fn init(
         path: &Path,
         branch: &BranchName,
@@ -73,14 +75,14 @@ impl WorkspaceRepo {
         Ok(Self { path: path.to_path_buf(), git })
     }
 
-    /// Where its packs go.
+    /// Returns the directory of its packs.
     #[must_use]
     pub fn pack_dir(&self) -> PathBuf {
         self.path.join(".git/objects/pack")
     }
 
-    /// Writes the files of a commit. The objects may still be on their way: they are read from `lent`, which leaves no
-    /// trace in the repository.
+    /// Writes the files of a commit. Its objects may not have been copied yet: they are read from `lent`,
+    /// which leaves no trace in the repository.
     pub async fn checkout(&self, commit: &Sha, lent: &Path) -> Result<(), GitError> {
         let mut git = self.git.clone();
         git.set_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent);
@@ -88,7 +90,7 @@ impl WorkspaceRepo {
         Ok(())
     }
 
-    /// Sets refs, with no reflog to tell where they came from.
+    /// Sets refs without a reflog, which would record their origin.
     pub async fn set_refs(&self, refs: &[(RefName, Sha)]) -> Result<(), GitError> {
         let input: String =
             refs.iter().map(|(name, sha)| format!("create {} {sha}\n", name.as_str())).collect();
@@ -98,7 +100,7 @@ impl WorkspaceRepo {
         Ok(())
     }
 
-    /// Leaves conflicts in the index: each path with its versions in place of one that is settled.
+    /// Records conflicts in the index: each path with its versions in place of a resolved entry.
     pub async fn leave_conflicts(&self, stages: &[ConflictStage]) -> Result<(), GitError> {
         let input = render_stages(stages);
         let call = GitCall::new(args(["update-index", "-z", "--index-info"]));
@@ -106,7 +108,7 @@ impl WorkspaceRepo {
         Ok(())
     }
 
-    /// Says that a merge with `theirs` has begun and waits for its commit.
+    /// Records that a merge with `theirs` is in progress.
     pub fn begin_merge(&self, theirs: &Sha, message: &str) -> Result<(), GitError> {
         let texts = [
             ("MERGE_HEAD", format!("{theirs}\n")),
@@ -120,13 +122,14 @@ impl WorkspaceRepo {
         Ok(())
     }
 
-    /// The commits, of these, whose files the repository cannot show by itself.
+    /// Returns those of the commits whose files are not all present in the repository.
     pub async fn lacks(&self, commits: &[Sha]) -> Result<Vec<Sha>, GitError> {
         self.git.without_tree(commits).await
     }
 }
 
-/// Nobody needs half a repository after a power failure, so none of this waits for the disk.
+/// Creates the directories and files. A partial repository has no use after a power failure, so nothing here
+/// waits for the disk.
 fn make_skeleton(git_dir: &Path, branch: &BranchName, config: &str) -> Result<(), FileError> {
     for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {
         let folder = git_dir.join(folder);
@@ -144,7 +147,7 @@ fn args_checkout(commit: &Sha) -> Vec<OsString> {
         .collect()
 }
 
-/// A path is taken out first: what is settled and what is not cannot stand beside each other.
+/// Renders the index update. A path is removed first: a resolved entry and conflict stages cannot coexist.
 fn render_stages(stages: &[ConflictStage]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut last: Option<&[u8]> = None;
@@ -171,7 +174,7 @@ fn render_config(format: ObjectFormat, (name, email): (&str, &str)) -> String {
     base + &format!("[user]\n\tname = {}\n\temail = {}\n", quoted(name), quoted(email))
 }
 
-/// A value as git's configuration grammar wants it.
+/// Quotes a value for git's configuration syntax.
 fn quoted(value: &str) -> String {
     let safe: String = value.chars().filter(|c| !c.is_control()).collect();
     format!("\"{}\"", safe.replace('\\', "\\\\").replace('"', "\\\""))

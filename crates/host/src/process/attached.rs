@@ -1,4 +1,4 @@
-//! Programs that talk to the person themselves, such as an editor.
+//! Programs that use the terminal themselves, such as an editor.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use model::command::{CommandExit, CommandSpec};
 use super::ProcessError;
 use super::spawn::{ChildOptions, Group, spawn_child};
 
-/// Runs a program on our own terminal, in our own process group, so that the keys reach it. It has all the time it wants.
+/// Runs a program on our own terminal, in our own process group, so that keys reach it. It has no time limit.
 pub async fn run_attached(spec: &CommandSpec) -> Result<CommandExit, ProcessError> {
     let options = ChildOptions {
         stdin: Stdio::inherit(),

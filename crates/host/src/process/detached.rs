@@ -12,11 +12,11 @@ use super::ProcessError;
 use super::handle::ProcessHandle;
 use super::spawn::{ChildOptions, Group, KillOnDrop, spawn};
 
-/// Starts a process that goes on when we end. `stdin` is usually a locked file, so that the lock lives
-/// as long as the child; `stderr` is its log; its standard output goes nowhere.
+/// Starts a process that outlives this one. `stdin` is usually a locked file, so that the lock lives as long
+/// as the child; `stderr` is its log; its standard output is discarded.
 ///
-/// The child stays in our process group until it calls [`become_session_leader`], which it should do
-/// first of all: making it leader of a group here would forbid it to lead a session.
+/// The child stays in our process group until it calls [`become_session_leader`], which it should do first of
+/// all: making it leader of a group here would forbid it to lead a session.
 pub fn spawn_detached(
     spec: &CommandSpec,
     stdin: File,
@@ -33,16 +33,16 @@ pub fn spawn_detached(
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     let pid = pid.ok_or(io::ErrorKind::NotFound.into());
     let pid = pid.map_err(ProcessError::io("find", spec))?;
-    // The handle is read before the child is let go: it cannot be waited for until then, so even if
-    // it has ended by now its id is still its own. The runtime waits for it afterwards.
+    // The handle is read before the child is released: it cannot be waited for until then, so its id is still
+    // its own even if it has ended. The runtime waits for it afterwards.
     ProcessHandle::of(pid)
 }
 
-/// Leaves the session of whoever started us, so that neither a closed terminal nor a signal to its
-/// process group ends us. Does nothing when we lead a session already.
+/// Leaves the parent's session, so that neither a closed terminal nor a signal to its process group ends this
+/// process. Does nothing if this process leads a session already.
 ///
-/// Asked through nix: the session's id is 0 when its leader lives outside our pid namespace, as in many containers,
-/// and rustix takes an id for never 0.
+/// Uses nix: the session's id is 0 when its leader lives outside our pid namespace, as in many containers,
+/// and rustix assumes that an id is never 0.
 pub fn become_session_leader() -> Result<(), ProcessError> {
     let me = getpid();
     if getsid(None).is_ok_and(|session| session == me) {

@@ -1,7 +1,7 @@
-//! Seeing a child end without waiting for it.
+//! Detection of a child's end without waiting for it.
 //!
-//! A child that has ended but was not waited for keeps its id, and with it the id of its group. In
-//! that moment the rest of the group can be signalled without any risk of hitting a stranger.
+//! A child that has ended but was not waited for keeps its id, and with it the id of its group. Until it is
+//! waited for, the rest of the group can be signalled without any risk of hitting an unrelated process.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::async_fd::watch_readable;
 
-/// Tells when a process has ended.
+/// Watch for the end of a process.
 #[derive(Debug)]
 pub(super) struct ExitWatch {
     pidfd: AsyncFd<OwnedFd>,
@@ -25,7 +25,7 @@ impl ExitWatch {
         Ok(Self { pidfd: watch_readable(pidfd)? })
     }
 
-    /// Waits until the process has ended; answers at once from then on.
+    /// Waits until the process has ended; later calls return at once.
     pub(super) async fn ended(&self) -> io::Result<()> {
         // The readiness is not cleared: an ended process stays so.
         self.pidfd.readable().await.map(|_ready| ())

@@ -1,4 +1,4 @@
-//! Process groups: signalling one, and never leaving one behind.
+//! Process groups: signalling one, and killing one that would be left behind.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::ProcessError;
 
-/// Sends a signal to every process of a group. A group that is already gone has got what it needed.
+/// Sends a signal to every process of a group. A group that is already gone is success.
 ///
-/// The caller must know that the id still means that group, which is so as long as its leader has not
-/// been waited for.
+/// The caller must know that the id still means that group, which holds as long as its leader has not been
+/// waited for.
 pub fn signal_group(group: i32, signal: Signal) -> Result<(), ProcessError> {
     let failed = |source: io::Error| ProcessError::Reach {
         action: "signal the group of",
         pid: group,
         source,
     };
-    // 1 would be every process of the system, and smaller ids are no groups.
+    // 1 would be every process of the system, and smaller ids are not groups.
     let Some(pid) = Some(group).filter(|&id| id > 1).and_then(Pid::from_raw) else {
         return Err(failed(io::ErrorKind::InvalidInput.into()));
     };
@@ -44,7 +44,8 @@ impl GroupGuard {
         self.group.map_or(Ok(()), |group| signal_group(group, signal))
     }
 
-    /// To be called when the leader is waited for: from then on the id may be somebody else's.
+    /// Disarms the guard. Called when the leader is waited for: from then on the id may belong to another
+    /// process.
     pub(crate) fn disarm(&mut self) {
         self.group = None;
     }
@@ -52,7 +53,7 @@ impl GroupGuard {
 
 impl Drop for GroupGuard {
     fn drop(&mut self) {
-        // There is nobody left to tell, and a group that is gone is no error.
+        // There is no caller to report to, and a group that is gone is not an error.
         self.signal(Signal::KILL).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! Another process, known by more than its number: numbers are used again.
+//! Identity of another process beyond its id: ids are reused.
 
 use std::io;
 
@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 
 use super::ProcessError;
 
-/// A process, told from all others that ever had its number by the moment it was started.
+/// A process, distinguished by its start time from others that had the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessHandle {
-    /// Its number.
+    /// Process id.
     pub pid: i32,
-    /// When it was started, in clock ticks after the machine was.
+    /// Start time, in clock ticks since boot.
     pub start_ticks: u64,
 }
 
 impl ProcessHandle {
-    /// The handle of the process that has this number now.
+    /// Returns the handle of the process that has this id now.
     pub fn of(pid: i32) -> Result<Self, ProcessError> {
         let facts = observe(pid)?.ok_or(io::ErrorKind::NotFound.into());
         let facts = facts.map_err(|source| unreachable("find", pid, source))?;
         Ok(Self { pid, start_ticks: facts.start_ticks })
     }
 
-    /// The handle of this process.
+    /// Returns the handle of this process.
     pub fn current() -> Result<Self, ProcessError> {
         Self::of(getpid().as_raw_nonzero().get())
     }
 
-    /// Whether it still runs. One that has ended and waits to be buried does not.
+    /// Returns whether the process still runs. A zombie does not.
     pub fn is_alive(&self) -> Result<bool, ProcessError> {
         let facts = observe(self.pid)?;
         Ok(facts.is_some_and(|facts| facts.runs && facts.start_ticks == self.start_ticks))
     }
 }
 
-/// Sends a signal to a process; the answer is whether it was there to get it. The process is held by
-/// descriptor before it is compared, so the number cannot change its meaning in between.
+/// Sends a signal to a process and returns whether it still existed. The process is held by descriptor before
+/// it is compared, so the id cannot change its meaning in between.
 pub fn send_signal(handle: &ProcessHandle, signal: Signal) -> Result<bool, ProcessError> {
     let failed = |source: Errno| unreachable("signal", handle.pid, source.into());
     let Some(pid) = Some(handle.pid).filter(|&id| id > 0).and_then(Pid::from_raw) else {
@@ -80,13 +80,14 @@ fn observe(pid: i32) -> Result<Option<Facts>, ProcessError> {
     }
 }
 
-/// A process that ends while its file is being read answers with "no such process".
+/// Returns whether the process is gone. Reading its file while it ends fails with "no such process".
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || Errno::from_io_error(error) == Some(Errno::SRCH)
 }
 
-/// The name of the program stands in parentheses and may contain any of them itself, so the fields are
-/// counted from the last one: the state comes first, and the start time is the twentieth.
+/// Parses the state and the start time. The program name stands in parentheses and may contain parentheses
+/// itself, so fields are counted from the last one: the state comes first, and the start time is the
+/// twentieth.
 fn parse_stat(bytes: &[u8]) -> Option<Facts> {
     let after_name = bytes.iter().rposition(|&byte| byte == b')')? + 1;
     let text = std::str::from_utf8(bytes.get(after_name..)?).ok()?;

@@ -1,4 +1,4 @@
-//! A log of bounded size that no secret reaches.
+//! A log of bounded size from which secrets are redacted.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use model::redact::{RedactingStream, Redactor};
 
-/// Writes what a program says into a file: secrets struck out, the first part kept, the rest counted.
-/// Who floods the log fills the end of it with nothing, and not our disk.
+/// Writes the output of a program into a file: secrets redacted, the first part kept, the rest counted. A
+/// program that floods its log therefore cannot fill the disk.
 #[derive(Debug)]
 pub struct LogWriter {
     stream: RedactingStream,
     sink: LogSink,
 }
 
-/// How a log ended.
+/// Result of a finished log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSummary {
     /// Bytes in the file, without the closing line.
@@ -31,16 +31,16 @@ impl LogWriter {
         Self { stream, sink: LogSink { file, cap, written: 0, dropped: 0, failed: None } }
     }
 
-    /// Takes the next bytes. A disk that is full does not stop the program whose log it is: the bytes
-    /// count as dropped, and [`finish`](Self::finish) says what happened.
+    /// Takes the next bytes. A full disk does not stop the program whose log it is: the bytes count as
+    /// dropped, and [`finish`](Self::finish) returns the error.
     pub fn push(&mut self, bytes: &[u8]) {
-        // Nothing more will be written, so striking out secrets would be work for nobody.
+        // Nothing more will be written, so redaction would be wasted work.
         let clean = if self.sink.is_full() { bytes.to_vec() } else { self.stream.push(bytes) };
         self.sink.store(&clean);
     }
 
-    /// Ends the log: writes what was held back in case it began a secret, and a line about what is
-    /// missing, if anything is.
+    /// Ends the log: writes the bytes held back as a possible start of a secret, and a line about dropped
+    /// bytes, if any.
     pub fn finish(self) -> io::Result<LogSummary> {
         let Self { stream, mut sink } = self;
         sink.store(&stream.finish());

@@ -1,8 +1,8 @@
 //! Programs: started, limited in time and output, and ended with everything they started.
 //!
-//! [`run`] is for programs that are waited for, [`spawn_child`] for the sandbox, which wires a
-//! child up itself, and [`spawn_detached`] for a supervisor that outlives us. What is promised about
-//! ending covers the process group: a process that leaves its group is only held by a sandbox.
+//! [`run`] is for programs that are waited for, [`spawn_child`] for the sandbox, which wires a child up
+//! itself, and [`spawn_detached`] for a supervisor that outlives this process. The guarantee about ending
+//! covers the process group: only a sandbox can hold a process that leaves its group.
 
 mod attached;
 mod detached;
@@ -31,7 +31,7 @@ pub use spawn::{ChildOptions, Group, RunAs, spawn_child};
 
 pub(crate) use run::{StdinSource, run_spec};
 
-/// What could not be done with which program.
+/// A process operation that failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProcessError {
@@ -42,27 +42,27 @@ pub enum ProcessError {
         program: String,
         /// The directory it was to run in.
         dir: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
-    /// It ran, and something about it failed on our side.
+    /// It ran, and an operation on our side failed.
     #[error("could not {action} {program}")]
     Io {
-        /// What was being done, as a verb.
+        /// Action being attempted, as a verb.
         action: &'static str,
         /// The program.
         program: String,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
     /// A process could not be reached.
     #[error("could not {action} process {pid}")]
     Reach {
-        /// What was being done, as a verb.
+        /// Action being attempted, as a verb.
         action: &'static str,
         /// The process.
         pid: i32,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Moving bytes between a child and us, as far as limits allow.
+//! Copying of bytes between a child and this process, within limits.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 const CHUNK: usize = 64 * 1024;
 
-/// The first bytes of a stream, and how many more there were.
+/// The first bytes of a stream, and the number of dropped ones.
 #[derive(Debug)]
 pub(super) struct Capture {
     pub(super) bytes: Vec<u8>,
@@ -27,8 +27,8 @@ impl Capture {
     }
 }
 
-/// Reads a stream to its end, giving each chunk to `sink`. A child is never stopped by a full pipe
-/// because we have seen enough: the rest is read and dropped.
+/// Reads a stream to its end, passing each chunk to `sink`. The rest beyond the limit is read and dropped, so
+/// that a full pipe never blocks the child.
 pub(super) async fn pump(
     stream: Option<impl AsyncRead + Unpin>,
     mut sink: impl FnMut(&[u8]),
@@ -44,7 +44,7 @@ pub(super) async fn pump(
     }
 }
 
-/// Writes `input` and closes the stream. A child that does not want to read it all may do so.
+/// Writes `input` and closes the stream. A child may exit without reading all of it.
 pub(super) async fn feed(stream: Option<impl AsyncWrite + Unpin>, input: &[u8]) -> io::Result<()> {
     let Some(mut stream) = stream else { return Ok(()) };
     let written = async {

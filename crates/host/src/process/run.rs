@@ -1,4 +1,4 @@
-//! Running a program to its end: of itself, of its time, or because we were told to stop.
+//! Execution of a program until it exits, runs out of time or is cancelled.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -20,31 +20,31 @@ use super::spawn::{ChildOptions, spawn_child};
 use crate::clock::{self, BootTimer};
 use crate::signal::{Cancel, CancelReason};
 
-/// After the program has ended, how long its pipes may stay open: a process that left the group may
-/// hold them for ever.
+/// Time that pipes may stay open after the program has ended: a process that left the group may hold them for
+/// ever.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What a program may use up.
+/// Limits of a program.
 #[derive(Clone, Debug)]
 pub struct RunLimits {
-    /// How long it may run, on a clock that counts on while the machine sleeps.
+    /// Time limit, on a clock that keeps counting while the machine sleeps.
     pub timeout: Option<Duration>,
-    /// How much of its standard output is kept.
+    /// Bytes of standard output to keep.
     pub stdout_cap: usize,
-    /// How much of its standard error is kept.
+    /// Bytes of standard error to keep.
     pub stderr_cap: usize,
-    /// How long it has between being asked to end and being killed.
+    /// Time between the request to end and the kill.
     pub grace: Duration,
-    /// What happens to those it leaves behind when it ends by itself.
+    /// Handling of processes left behind when the program ends by itself.
     pub leftovers: Leftovers,
 }
 
-/// What happens to processes of the group that outlive its leader.
+/// Handling of processes of the group that outlive its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftovers {
     /// They are killed.
     Kill,
-    /// They live on; git's credential cache is such a one.
+    /// They keep running, as git's credential cache must.
     Leave,
 }
 
@@ -60,33 +60,33 @@ impl Default for RunLimits {
     }
 }
 
-/// What a program left.
+/// Result of a program.
 #[derive(Clone, Debug)]
 pub struct ProcessOutput {
-    /// How it ended.
+    /// Exit status.
     pub exit: CommandExit,
-    /// Why it was stopped, if that was our doing and not the clock's.
+    /// Reason of the cancellation, if it was cancelled and did not time out.
     pub cancelled: Option<CancelReason>,
     /// The start of its standard output.
     pub stdout: Vec<u8>,
     /// The start of its standard error.
     pub stderr: Vec<u8>,
-    /// How much of its standard output was not kept.
+    /// Dropped bytes of standard output.
     pub stdout_dropped: u64,
-    /// How much of both was not kept.
+    /// Dropped bytes of both streams.
     pub dropped_bytes: u64,
-    /// How long it took.
+    /// Run time.
     pub duration: Duration,
 }
 
-/// How a program ended whose words went to a log.
+/// Result of a program whose output went to a log.
 #[derive(Clone, Debug)]
 pub struct LogOutput {
-    /// How it ended.
+    /// Exit status.
     pub exit: CommandExit,
-    /// Why it was stopped, if that was our doing and not the clock's.
+    /// Reason of the cancellation, if it was cancelled and did not time out.
     pub cancelled: Option<CancelReason>,
-    /// How long it took.
+    /// Run time.
     pub duration: Duration,
 }
 
@@ -134,11 +134,11 @@ pub async fn run_to_log(
     Ok(LogOutput { exit, cancelled, duration: start.elapsed() })
 }
 
-/// What a program reads.
+/// Standard input of a program.
 pub(crate) enum StdinSource<'a> {
     Nothing,
     Bytes(&'a [u8]),
-    /// From where the file stands.
+    /// The file, from its current position.
     File(File),
 }
 
@@ -180,14 +180,14 @@ pub(crate) async fn run_spec(
     })
 }
 
-/// Why the waiting ended.
+/// Reason why the wait ended.
 enum WaitEnd {
     Ended,
     OutOfTime,
     Cancelled(CancelReason),
 }
 
-/// Waits for a child while its bytes move, and ends its group when the time has come.
+/// Waits for a child while its streams are copied, and ends its group at the deadline or on cancellation.
 ///
 /// The leader is waited for last: until then its id, and the group's, cannot mean anything else.
 async fn supervise(
@@ -236,7 +236,7 @@ async fn first_reason(
         }
     };
     tokio::select! {
-        // A program that ended in its last moment has ended, whatever else is true by now.
+        // A program that ended at the last moment has ended, whatever else became ready.
         biased;
         ended = watch.ended() => ended.map(|()| WaitEnd::Ended),
         reason = cancel.cancelled() => Ok(WaitEnd::Cancelled(reason)),
@@ -244,7 +244,7 @@ async fn first_reason(
     }
 }
 
-/// The moving of bytes, which goes on while other things are waited for.
+/// Copies of the streams, which continue while other events are awaited.
 struct Pumps<'a, F> {
     work: Pin<&'a mut F>,
     result: Option<std::io::Result<()>>,
@@ -262,8 +262,8 @@ impl<F: Future<Output = std::io::Result<()>>> Pumps<'_, F> {
         }
     }
 
-    /// Waits until the leader has ended and nobody holds the pipes any more, for those whom the leader
-    /// left behind have a right to the grace as well.
+    /// Waits until the leader has ended and its pipes are closed: processes that the leader left behind get
+    /// the grace period as well.
     async fn until_all_gone(&mut self, watch: &ExitWatch, grace: Duration) -> std::io::Result<()> {
         let end = tokio::time::Instant::from(Instant::now()) + grace;
         let ended = self.alongside(tokio::time::timeout_at(end, watch.ended())).await;
@@ -292,7 +292,7 @@ fn read_end(stop: WaitEnd, status: ExitStatus) -> (CommandExit, Option<CancelRea
     let as_it_ended = match (status.code(), status.signal()) {
         (Some(code), _) => CommandExit::Exited(code),
         (None, Some(signal)) => CommandExit::Signalled(signal),
-        // Only a process that was stopped or continued has neither, and those we do not ask about.
+        // Only a stopped or continued process has neither, and those are not waited for.
         (None, None) => CommandExit::Exited(-1),
     };
     match stop {

@@ -1,8 +1,8 @@
-//! The door through which every program starts.
+//! The single place where programs start.
 //!
-//! The environment is exactly the one given, and no descriptor goes along but the three standard ones
-//! and those named. A spawn happens on the calling thread: a child that asks to die with its parent
-//! dies with the thread that started it, so supervisors call this from their main thread.
+//! The environment is exactly the one given, and a child inherits only the three standard descriptors and
+//! those named. A spawn happens on the calling thread: a child that asks to die with its parent dies with the
+//! thread that started it, so supervisors call this from their main thread.
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,7 @@ use tokio::process::Child;
 
 use super::ProcessError;
 
-/// How a child is wired up.
+/// Wiring of a child.
 #[derive(Debug)]
 pub struct ChildOptions<'a> {
     /// Its standard input.
@@ -46,7 +46,7 @@ pub struct RunAs {
 pub enum Group {
     /// Its own, so that it can be ended with all it started.
     Own,
-    /// Ours. A child that wants to lead a session must not lead a group before.
+    /// Ours. A child that will lead a session must not lead a group before.
     Ours,
 }
 
@@ -63,7 +63,7 @@ impl Default for ChildOptions<'_> {
     }
 }
 
-/// Starts a program, wired up as told. The child is killed when its handle is dropped, so that an
+/// Starts a program with the given wiring. The child is killed when its handle is dropped, so that an
 /// abandoned wait leaves nothing behind. Must be called inside a tokio runtime.
 pub fn spawn_child(spec: &CommandSpec, options: ChildOptions<'_>) -> Result<Child, ProcessError> {
     spawn(spec, options, KillOnDrop::Yes)
@@ -109,8 +109,8 @@ fn command(spec: &CommandSpec) -> Command {
     command
 }
 
-/// While descriptors are inheritable, no other thread may start a program, or they would leak into
-/// that one. Ordinary starts share the lock; the ones that keep descriptors have it to themselves.
+/// Lock over starts. While descriptors are inheritable, no other thread may start a program, or they would
+/// leak into that one. Ordinary starts share the lock; those that keep descriptors hold it exclusively.
 static STARTS: RwLock<()> = RwLock::new(());
 
 fn with_inheritable<T>(
@@ -131,7 +131,7 @@ fn with_inheritable<T>(
     start()
 }
 
-/// Descriptors that go back to what they were, also when the start fails.
+/// Restores the flags of descriptors, also when the start fails.
 struct Inheritable<'a> {
     before: Vec<(BorrowedFd<'a>, FdFlags)>,
 }
@@ -139,7 +139,7 @@ struct Inheritable<'a> {
 impl Drop for Inheritable<'_> {
     fn drop(&mut self) {
         for &(fd, flags) in &self.before {
-            // It was set on this very descriptor a moment ago, so there is no error to expect.
+            // The flag was set on this very descriptor a moment ago, so no error is expected.
             fcntl_setfd(fd, flags).ok();
         }
     }

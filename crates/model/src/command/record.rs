@@ -106,7 +106,7 @@ fn push_lines(text: &mut String, output: &[u8]) {
     }
 }
 
-/// Whether a reader of the log, also one that trims lines, could take this for a marker or a header.
+/// Returns whether a reader of the log, also one that trims lines, could take this for a marker or a header.
 fn looks_like_ours(line: &str) -> bool {
     let line = line.trim();
     let is_marker = line.starts_with("--- ") && line.ends_with(" ---");

@@ -9,7 +9,7 @@
 pub struct EnvFileError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The cause.
     pub reason: EnvFault,
 }
 

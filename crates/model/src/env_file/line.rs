@@ -77,7 +77,7 @@ pub(super) fn parse_line(raw: &str) -> Result<EnvLine, EnvFault> {
     }))
 }
 
-/// Whether a text can be a key.
+/// Returns whether a text can be a key.
 pub(crate) fn is_key(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase())
         && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
@@ -122,7 +122,7 @@ fn parse_bare<'a>(key: &str, text: &'a str) -> Result<(&'a str, &'a str), EnvFau
     Ok((written, written))
 }
 
-/// Whether nothing follows a value but blanks, or blanks and a comment.
+/// Returns whether nothing follows a value but blanks, or blanks and a comment.
 fn is_only_comment(behind: &str) -> bool {
     let text = behind.trim_start_matches(BLANKS);
     text.is_empty() || (text.len() < behind.len() && text.starts_with('#'))

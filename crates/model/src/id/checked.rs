@@ -70,7 +70,7 @@ pub(super) use checked_id;
 /// A set of bytes.
 pub(super) type Bytes = fn(u8) -> bool;
 
-/// Whether a text has `first`, then only `rest`, and 1 to `max` bytes in all.
+/// Returns whether a text has `first`, then only `rest`, and 1 to `max` bytes in all.
 pub(super) fn is_shaped(text: &str, first: Bytes, rest: Bytes, max: usize) -> bool {
     let Some((&head, tail)) = text.as_bytes().split_first() else {
         return false;

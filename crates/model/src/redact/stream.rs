@@ -72,7 +72,7 @@ impl RedactingStream {
         self.pending[..settled].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1)
     }
 
-    /// Whether enough came since the last scan in vain. Scanning a held block anew for each of its
+    /// Returns whether enough came since the last scan in vain. Scanning a held block anew for each of its
     /// lines would let a program that prints them one by one keep us busy.
     fn is_worth_a_scan(&self) -> bool {
         self.pending.len() > self.scanned_in_vain + self.scanned_in_vain / 8

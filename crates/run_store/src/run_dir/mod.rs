@@ -167,7 +167,7 @@ impl RunDir {
         Ok(())
     }
 
-    /// Whether the run is over. The mode is read, not tried: root may write to anything.
+    /// Returns whether the run is over. The mode is read, not tried: root may write to anything.
     pub fn is_closed(&self) -> bool {
         fs::symlink_metadata(self.metadata_path()).is_ok_and(|facts| facts.mode() & WRITE_BITS == 0)
     }

@@ -65,7 +65,7 @@ impl Engine {
         &self.facts
     }
 
-    /// Whether it holds an image by this name.
+    /// Returns whether it holds an image by this name.
     pub async fn has_image(&self, image: &str) -> bool {
         let question = self.client.inspect_image(image);
         matches!(tokio::time::timeout(HELLO, question).await, Ok(Ok(_)))

@@ -63,7 +63,7 @@ impl Canaries {
         values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether the process still lives.
+    /// Returns whether the process still lives.
     pub fn process_lives(&mut self) -> bool {
         matches!(self.process.try_wait(), Ok(None))
     }

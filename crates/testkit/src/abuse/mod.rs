@@ -91,7 +91,7 @@ impl Attempt {
         *found.unwrap_or_else(|| panic!("there is no attempt {name}"))
     }
 
-    /// Whether what was printed is what has to come of it. How the box itself ended is for the caller to judge.
+    /// Returns whether what was printed is what has to come of it. How the box itself ended is for the caller to judge.
     ///
     /// # Errors
     /// A sentence that names the attempt. What could not be tried is not taken for blocked.

@@ -25,7 +25,7 @@ pub struct FakeIssue {
     pub title: String,
     /// Its text.
     pub body: String,
-    /// Whether it is open.
+    /// True if it is open.
     pub open: bool,
     /// Its labels.
     pub labels: Vec<String>,
@@ -54,11 +54,11 @@ pub struct FakePull {
     pub head: String,
     /// The branch to be merged into.
     pub base: String,
-    /// Whether it is open.
+    /// True if it is open.
     pub open: bool,
-    /// Whether it was merged.
+    /// True if it was merged.
     pub merged: bool,
-    /// Whether its branch is in a fork.
+    /// True if its branch is in a fork.
     pub from_fork: bool,
     /// Who opened it.
     pub author: String,

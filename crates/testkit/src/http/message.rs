@@ -11,7 +11,7 @@ pub(crate) struct Request {
     /// The names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Whether the client may ask again on the same connection.
+    /// True if the client may ask again on the same connection.
     pub(crate) keep_alive: bool,
 }
 

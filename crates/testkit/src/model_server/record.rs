@@ -36,7 +36,7 @@ pub struct RequestLog {
     pub effort: Option<String>,
     /// The text of the last tool result in the conversation. Some agents show a tool's failure nowhere else.
     pub last_tool_result: Option<String>,
-    /// Whether the answer shall be a stream of events.
+    /// True if the answer shall be a stream of events.
     pub stream: bool,
     /// All headers in the order of arrival, their names in lower case.
     pub headers: Vec<(String, String)>,
@@ -45,7 +45,7 @@ pub struct RequestLog {
 }
 
 impl RequestLog {
-    /// Whether the request wanted an answer of the model outside the conversation.
+    /// Returns whether the request wanted an answer of the model outside the conversation.
     pub fn is_side_call(&self) -> bool {
         self.wire != Wire::Other && self.turn.is_none()
     }

@@ -110,12 +110,12 @@ pub enum Turn {
     },
     /// Never answers. A stream opens and then stays without an event; another request gets nothing at all.
     Hang {
-        /// Whether the stream has comments meanwhile, which keep alive a client that counts bytes.
+        /// True if the stream has comments meanwhile, which keep alive a client that counts bytes.
         comments: bool,
     },
     /// Starts to say [`LAST_TEXT`] and ends the connection meanwhile.
     Drop {
-        /// Whether it ends with a reset, not with an orderly end.
+        /// True if it ends with a reset, not with an orderly end.
         rst: bool,
         /// How much of the response the client gets, head included. With 0 it gets nothing; 300 is amid the events
         /// of a stream, whichever the API.

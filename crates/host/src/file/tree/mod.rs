@@ -1,6 +1,6 @@
-//! Whole trees that somebody else may have filled: measured, given to another user, removed.
+//! Trees with untrusted content: measured, given to another user, removed.
 //!
-//! The walk is in `walk` and follows no link; here is what is done to each entry.
+//! The walk is in `walk` and follows no link; this module has the operation on each entry.
 
 mod walk;
 
@@ -13,33 +13,32 @@ use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
 use super::FileError;
 use walk::{TreeAccess, TreeWalkEntry, Visit, walk};
 
-/// What a tree takes up.
+/// Disk usage of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeSize {
     /// Bytes taken on disk; holes cost nothing.
     pub bytes: u64,
     /// Files, links and directories, without the root.
     pub entries: u64,
-    /// Whether counting stopped early because there were more entries than allowed.
+    /// True if counting stopped early because there were more entries than allowed.
     pub stopped: bool,
 }
 
-/// Measures a tree, counting at most `max_entries`: the one who fills it decides how long it takes
-/// to count, so counting needs an end of its own.
+/// Measures a tree, counting at most `max_entries`. The content is untrusted, so the count needs a bound.
 pub fn tree_size(path: &Path, max_entries: u64) -> Result<TreeSize, FileError> {
     let mut size = Measure { max_entries, size: TreeSize::default() };
     walk(path, TreeAccess::AsItIs, &mut size)?;
     Ok(size.size)
 }
 
-/// Gives a tree to another user in one pass. Links are given away themselves, never what they point
-/// to, and other file systems mounted inside stay as they are.
+/// Gives a tree to another user in one pass. Links themselves change owner, never their targets, and file
+/// systems mounted inside stay as they are.
 pub fn lchown_tree(path: &Path, uid: u32, gid: u32) -> Result<(), FileError> {
     walk(path, TreeAccess::AsItIs, &mut Give { uid, gid })
 }
 
-/// Removes a tree with everything in it, read-only directories included, following no link. A tree
-/// that is not there is a tree that is removed.
+/// Removes a tree with everything in it, read-only directories included, following no link. A missing tree is
+/// success.
 pub fn remove_tree_safely(path: &Path) -> Result<(), FileError> {
     if let Err(error) = std::fs::symlink_metadata(path) {
         let missing = error.kind() == io::ErrorKind::NotFound;

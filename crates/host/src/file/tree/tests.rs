@@ -1,4 +1,4 @@
-//! What is promised about trees that an agent may have filled.
+//! Tests of the operations on trees that an agent may have filled.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -14,7 +14,7 @@ fn tree() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// A directory nested deeper than any path may be long.
+/// Creates directories nested deeper than the longest path.
 fn nest(root: &Path, depth: usize) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(root, flags, Mode::empty()).unwrap();
@@ -77,7 +77,7 @@ fn giving_a_tree_away_leaves_the_targets_of_links_alone() {
     symlink(&target, dir.path().join("link")).unwrap();
     symlink(outside.path(), dir.path().join("dir-link")).unwrap();
     symlink("nowhere", dir.path().join("dangling")).unwrap();
-    // Only root can give files away; anybody else can at least keep them.
+    // Only root can change the owner; other users can set the owner that is already set.
     let (uid, gid) = if env::is_root() { (12345, 12346) } else { (env::uid(), env::gid()) };
     lchown_tree(dir.path(), uid, gid).unwrap();
     for name in ["", "sub", "sub/file", "link", "dir-link", "dangling"] {

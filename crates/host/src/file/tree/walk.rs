@@ -1,6 +1,6 @@
-//! One walk over a tree, by directory descriptors, that no link can lead astray.
+//! Walk over a tree by directory descriptors, which no link can redirect.
 //!
-//! It keeps a single directory open and climbs back by `..`, checking that it arrives where it came
+//! It keeps a single directory open and returns to the parent by `..`, checking that it arrives where it came
 //! from: a tree nested ten thousand deep needs neither descriptors nor a long path.
 
 use std::ffi::{CStr, CString, OsStr};
@@ -14,9 +14,9 @@ use rustix::io::Errno;
 
 use crate::file::FileError;
 
-/// What is done on the way. Everything is called with the directory that holds the entry.
+/// Callbacks of a walk. Each is called with the directory that holds the entry.
 pub(super) trait Visit {
-    /// The verb for messages.
+    /// The verb for error messages.
     const ACTION: &'static str;
 
     /// Called once with the root itself.
@@ -33,7 +33,7 @@ pub(super) trait Visit {
     }
 }
 
-/// One entry of a directory, looked at without following it.
+/// One entry of a directory, examined without following it.
 pub(super) struct TreeWalkEntry<'a> {
     pub(super) dir: BorrowedFd<'a>,
     pub(super) name: &'a CStr,
@@ -47,12 +47,12 @@ impl TreeWalkEntry<'_> {
     }
 }
 
-/// What the walk may do to directories it cannot enter.
+/// Permission changes that the walk may make to directories it cannot enter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeAccess {
-    /// Nothing: such a directory is an error.
+    /// None: such a directory is an error.
     AsItIs,
-    /// Give their owner all rights first, as removing needs it.
+    /// Gives the owner all rights first, which removal needs.
     MakeWritable,
 }
 
@@ -133,7 +133,7 @@ fn push_level<V: Visit>(
         }
         let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            // Somebody removed it meanwhile, so there is nothing left to visit.
+            // Another process removed it in between, so there is nothing left to visit.
             Err(Errno::NOENT) => continue,
             Err(errno) => return Err(errno.into()),
         };

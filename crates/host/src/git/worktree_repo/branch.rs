@@ -1,4 +1,4 @@
-//! Branches: where they are, moving and deleting one that is still where it was seen, and what a remote has.
+//! Branches: listing, moving and deleting with a check of the expected tip, and the branches of a remote.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use super::WorktreeRepo;
 use crate::git::GitError;
 use crate::git::call::{GitCall, GitOutput, args};
 
-/// What a remote said about a branch.
+/// State of a branch at a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteBranch {
-    /// It is there, at this commit.
+    /// It exists, at this commit.
     At(Sha),
-    /// It is not there.
+    /// It does not exist.
     Absent,
 }
 
 impl WorktreeRepo {
-    /// Every ref and the object it points at, by name.
+    /// Lists every ref and its object, by name.
     pub async fn refs(&self) -> Result<Vec<(String, Sha)>, GitError> {
         self.list_refs("refs/").await
     }
 
-    /// Every branch and its tip, by name.
+    /// Lists every branch and its tip, by name.
     pub async fn branches(&self) -> Result<Vec<(String, Sha)>, GitError> {
         let refs = self.list_refs("refs/heads/").await?;
         let short =
@@ -38,12 +38,12 @@ impl WorktreeRepo {
         parse_refs(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of refs"))
     }
 
-    /// The tip of a local branch, and never of a tag of the same name.
+    /// Returns the tip of a local branch, and never of a tag of the same name.
     pub async fn branch_tip(&self, branch: &BranchName) -> Result<Option<Sha>, GitError> {
         self.git().resolve_commit(&branch.full_ref()).await
     }
 
-    /// Moves a branch from where it was seen; if it is elsewhere by now, nothing changes and git says so.
+    /// Moves a branch from its expected tip; if its tip differs, git fails and nothing changes.
     pub async fn move_branch(
         &self,
         branch: &BranchName,
@@ -63,14 +63,14 @@ impl WorktreeRepo {
         self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
     }
 
-    /// Deletes a branch that is still where it was seen.
+    /// Deletes a branch if its tip is still the expected one.
     pub async fn delete_branch(&self, branch: &BranchName, seen: &Sha) -> Result<(), GitError> {
         let argv =
             args(["update-ref", "-d", "--end-of-options", &branch.full_ref(), seen.as_str()]);
         self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
     }
 
-    /// Asks a remote for one branch, without changing anything here.
+    /// Queries a remote for one branch, without changing anything locally.
     pub async fn remote_branch(
         &self,
         remote: &RemoteName,
@@ -82,7 +82,7 @@ impl WorktreeRepo {
         read_remote_branch(&answer, branch)
     }
 
-    /// Publishes a branch at a remote, forward or not at all.
+    /// Pushes a branch to a remote, as a fast-forward only.
     pub async fn push_branch(
         &self,
         remote: &RemoteName,
@@ -126,7 +126,7 @@ fn argv_ls_remote(remote: &RemoteName, branch: &BranchName) -> Vec<OsString> {
     args(["ls-remote", "--quiet", "--refs", "--end-of-options", remote.as_str(), &full])
 }
 
-/// A pattern also matches refs that merely end like it, so the name is compared.
+/// Reads the branch. A pattern also matches refs that merely end like it, so the name is compared.
 fn read_remote_branch(answer: &GitOutput, branch: &BranchName) -> Result<RemoteBranch, GitError> {
     let refs = String::from_utf8_lossy(&answer.stdout).replace('\t', " ");
     let refs = parse_refs(refs.as_bytes()).ok_or_else(|| answer.unreadable("no list of refs"))?;
@@ -135,7 +135,7 @@ fn read_remote_branch(answer: &GitOutput, branch: &BranchName) -> Result<RemoteB
     Ok(found.map_or(RemoteBranch::Absent, |(_, sha)| RemoteBranch::At(sha)))
 }
 
-/// A line is an object id, a blank and a name; names have no blanks.
+/// Parses lines of an object id, a blank and a name; names have no blanks.
 fn parse_refs(bytes: &[u8]) -> Option<Vec<(String, Sha)>> {
     let text = String::from_utf8_lossy(bytes);
     let line = |line: &str| {

@@ -1,4 +1,4 @@
-//! What lies between two commits of the product, and what merging them would give.
+//! Differences between two commits of the user's repository, and the result of merging them.
 
 use std::ffi::OsString;
 
@@ -9,14 +9,14 @@ use crate::git::call::{GitCall, args};
 use crate::git::{Capped, CommitDraft, FileNumbers, GitError, MergedTree};
 
 impl WorktreeRepo {
-    /// The paths that differ between two commits, sorted by their bytes; both names of a renamed file.
+    /// Lists the paths that differ between two commits, sorted by their bytes; both names of a renamed file.
     pub async fn changed_paths(&self, from: &Sha, to: &Sha) -> Result<Vec<Vec<u8>>, GitError> {
         let answer = self.git().ask(GitCall::new(argv_names(from, to))).await?.success()?;
         Ok(parse_names(&answer.stdout))
     }
 
-    /// The same for many pairs of commits in one go, in their order. Two processes share the work, which is what it costs
-    /// least on two processors.
+    /// Same as [`Self::changed_paths`] for many pairs of commits, in their order. Two processes share the
+    /// work, which is fastest on two processors.
     pub async fn changed_paths_of(
         &self,
         pairs: &[(Sha, Sha)],
@@ -32,7 +32,7 @@ impl WorktreeRepo {
         if pairs.is_empty() {
             return Ok(Vec::new());
         }
-        // A commit with another one behind it is compared with that, whatever its parents are.
+        // A commit followed by another one is compared with that one, whatever its parents are.
         let lines: String = pairs.iter().map(|(from, to)| format!("{to} {from}\n")).collect();
         let call = GitCall::new(argv_lists()).reading(lines.as_bytes());
         let answer = self.git().ask(call).await?.success()?;
@@ -40,22 +40,22 @@ impl WorktreeRepo {
             .ok_or_else(|| answer.unreadable("it does not answer for every pair of commits"))
     }
 
-    /// How much differs between two commits.
+    /// Returns the line counts between two commits, by path.
     pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<Vec<FileNumbers>, GitError> {
         self.git().diff_numbers(from, to).await
     }
 
-    /// The first `cap` bytes of the patch from one commit to another.
+    /// Returns the first `cap` bytes of the patch from one commit to another.
     pub async fn diff(&self, from: &Sha, to: &Sha, cap: usize) -> Result<Capped, GitError> {
         self.git().diff(from, to, cap).await
     }
 
-    /// A best common ancestor, if the two have one.
+    /// Returns a best common ancestor, if there is one.
     pub async fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
         self.git().merge_base(one, other).await
     }
 
-    /// The subjects of the commits that `to` has and `from` has not, newest first.
+    /// Lists the subjects of the commits that `to` has and `from` lacks, newest first.
     pub async fn subjects(&self, from: &Sha, to: &Sha) -> Result<Vec<String>, GitError> {
         let answer = self.git().ask(GitCall::new(argv_subjects(from, to))).await?.success()?;
         let fields = answer.stdout.split(|&byte| byte == 0).filter(|field| !field.is_empty());
@@ -67,7 +67,7 @@ impl WorktreeRepo {
         self.git().merge_tree(ours, theirs).await
     }
 
-    /// Makes a commit that nothing points at yet.
+    /// Creates a commit that nothing points at yet.
     pub async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
         self.git().commit_tree(wish).await
     }
@@ -108,8 +108,8 @@ fn parse_names(bytes: &[u8]) -> Vec<Vec<u8>> {
     names
 }
 
-/// Reads one list per commit. Each begins with the commit's id; a letter of status stands before each name, so that a
-/// name can look like an id without being taken for one.
+/// Parses one list per commit. Each begins with the commit's id; a status letter precedes each name, so that
+/// a name that looks like an id is not taken for one.
 fn parse_lists<'a>(
     bytes: &[u8],
     heads: impl Iterator<Item = &'a Sha>,

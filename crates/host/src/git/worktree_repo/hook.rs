@@ -1,19 +1,19 @@
-//! Where a person keeps the hooks of their repository. Nothing here runs one.
+//! Location of the hooks of the user's repository. Nothing here runs one.
 
 use super::WorktreeRepo;
 use crate::git::GitError;
 use crate::git::call::{GitCall, GitOutput, args};
 
 impl WorktreeRepo {
-    /// The person's `core.hooksPath`, if they set one. Our own calls switch hooks off by the same setting, and that one
-    /// is not theirs.
+    /// Returns the user's `core.hooksPath`, if set. Our own calls disable hooks by the same setting; that
+    /// value is ignored.
     pub async fn hooks_path(&self) -> Result<Option<String>, GitError> {
         let argv = args(["config", "-z", "--show-scope", "--get-all", "core.hooksPath"]);
         read_own(&self.git().ask(GitCall::new(argv)).await?)
     }
 }
 
-/// Scopes and values take turns; the last value counts. Status 1 means that there is none.
+/// Reads alternating scopes and values; the last value counts. Status 1 means that there is none.
 fn read_own(answer: &GitOutput) -> Result<Option<String>, GitError> {
     if !matches!(answer.status, 0 | 1) {
         return Err(answer.failure());

@@ -1,5 +1,5 @@
-//! A person's repository in which workstreams live: by their explicit command worktrees are added and removed, and
-//! branches are made, moved and deleted, each only if it is still where it was seen.
+//! The user's repository with its workstreams. At the user's command worktrees are added and removed, and
+//! branches are created, moved and deleted, each only if its tip is still the expected one.
 //!
 //! Nothing here forces a push, and nothing edits the configuration.
 
@@ -25,24 +25,24 @@ pub struct WorktreeRepo {
 }
 
 impl WorktreeRepo {
-    /// Finds the repository that `dir` is in.
+    /// Finds the repository that contains `dir`.
     pub async fn discover(dir: &Path) -> Result<Self, GitError> {
         Ok(Self { user: UserRepo::discover(dir).await? })
     }
 
-    /// Tells `log` about every command from now on.
+    /// Reports every later command to `log`.
     #[must_use]
     pub fn logged(self, log: GitLog) -> Self {
         Self { user: self.user.logged(log) }
     }
 
-    /// Stops what is running when `cancel` says so.
+    /// Stops the running command on cancellation.
     #[must_use]
     pub fn cancelled_by(self, cancel: Cancel) -> Self {
         Self { user: self.user.cancelled_by(cancel) }
     }
 
-    /// The same repository, for questions that need no administrator.
+    /// Returns the same repository for read-only queries.
     #[must_use]
     pub fn user(&self) -> &UserRepo {
         &self.user
@@ -52,7 +52,7 @@ impl WorktreeRepo {
         &self.user.git
     }
 
-    /// Git in one of the worktrees.
+    /// Returns git in one of the worktrees.
     fn git_at(&self, dir: &Path) -> Git {
         Git { cwd: dir.to_path_buf(), ..self.git().clone() }
     }
@@ -60,7 +60,7 @@ impl WorktreeRepo {
 
 #[cfg(test)]
 pub(super) mod test_answer {
-    //! Answers for tests that need no git.
+    //! Builders of git output for tests without git.
 
     use crate::git::call::GitOutput;
 

@@ -1,4 +1,4 @@
-//! Taking commits over from a repository of the host's, where they were judged.
+//! Import of commits from a sealed repository, where they were judged.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use super::WorktreeRepo;
 use crate::git::call::{GitCall, args};
 use crate::git::{GitError, RefName, SealedRepo};
 
-/// Many objects on a slow disk.
+/// Time limit for many objects on a slow disk.
 const TAKE_LIMIT: Duration = Duration::from_secs(600);
 
 impl WorktreeRepo {
-    /// Brings the objects of a ref of `from` here and gives them no name: no ref of the person's moves.
+    /// Copies the objects of a ref of `from` without creating a ref, so the user's refs do not move.
     pub async fn take_objects(&self, from: &SealedRepo, name: &RefName) -> Result<(), GitError> {
         let call = GitCall::new(argv_take(from, name)).within(TAKE_LIMIT);
         self.git().ask(call).await?.success().map(|_| ())
     }
 }
 
-/// Whatever the person allows remotes: this is a folder of our own.
+/// Builds the arguments. The user's protocol restrictions do not apply: this is a folder of our own.
 fn argv_take(from: &SealedRepo, name: &RefName) -> Vec<OsString> {
     let mut argv = args(["-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"]);
     argv.extend(args(["--no-recurse-submodules", "--no-auto-maintenance"]));

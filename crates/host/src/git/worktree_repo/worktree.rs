@@ -1,4 +1,4 @@
-//! Worktrees: which there are, adding and removing one, and what in one is not committed.
+//! Worktrees: listing, adding, removing, and their uncommitted changes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,17 +11,17 @@ use super::WorktreeRepo;
 use crate::git::GitError;
 use crate::git::call::{GitCall, args};
 
-/// A large checkout takes its time.
+/// Time limit of a large checkout.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
 
 /// One worktree of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeEntry {
-    /// Where it is, or was: its folder may be gone.
+    /// Path of its folder, which may have been deleted.
     pub path: PathBuf,
-    /// What is checked out there; a repository without commits has nothing.
+    /// Commit that is checked out; a repository without commits has none.
     pub head: Option<Sha>,
-    /// The branch that is checked out there; none when HEAD is detached.
+    /// Branch that is checked out; `None` when HEAD is detached.
     pub branch: Option<BranchName>,
 }
 
@@ -30,12 +30,12 @@ pub struct WorktreeEntry {
 pub struct DirtyPath {
     /// The two letters of `git status --porcelain`.
     pub code: String,
-    /// The path, in the bytes it has.
+    /// The path in raw bytes.
     pub path: Vec<u8>,
 }
 
 impl WorktreeRepo {
-    /// All worktrees, the main one first.
+    /// Lists all worktrees, the main one first.
     pub async fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
         let argv = args(["worktree", "list", "--porcelain", "-z"]);
         let answer = self.git().ask(GitCall::new(argv)).await?.success()?;
@@ -43,7 +43,7 @@ impl WorktreeRepo {
             .ok_or_else(|| answer.unreadable("it is not a list of worktrees"))
     }
 
-    /// Makes a branch at `base` and checks it out in a new folder. It follows no remote branch.
+    /// Creates a branch at `base` and checks it out in a new folder. It tracks no remote branch.
     pub async fn add_worktree(
         &self,
         path: &Path,
@@ -54,14 +54,14 @@ impl WorktreeRepo {
         self.git().ask(call).await?.success().map(|_| ())
     }
 
-    /// Removes a worktree that has nothing uncommitted.
+    /// Removes a worktree that has no uncommitted changes.
     pub async fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
         self.remove(path, &[]).await
     }
 
-    /// Removes a worktree and what was never committed in it.
+    /// Removes a worktree together with its uncommitted changes.
     pub async fn discard_worktree(&self, path: &Path) -> Result<(), GitError> {
-        // Given twice, it also removes a worktree that somebody locked.
+        // The second `--force` also removes a locked worktree.
         self.remove(path, &["--force", "--force"]).await
     }
 
@@ -79,7 +79,7 @@ impl WorktreeRepo {
         self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
     }
 
-    /// What differs in a worktree from what is committed there, files that git does not know included.
+    /// Lists the paths of a worktree that differ from its commit, untracked files included.
     pub async fn dirty_paths(&self, worktree: &Path) -> Result<Vec<DirtyPath>, GitError> {
         let argv =
             args(["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"]);
@@ -88,7 +88,7 @@ impl WorktreeRepo {
         parse_status(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a status"))
     }
 
-    /// The branch that is checked out in a worktree; none when HEAD is detached.
+    /// Returns the branch that is checked out in a worktree; `None` when HEAD is detached.
     pub async fn current_branch(&self, worktree: &Path) -> Result<Option<BranchName>, GitError> {
         let argv = args(["symbolic-ref", "--quiet", "HEAD"]);
         let answer = self.git_at(worktree).ask(GitCall::new(argv)).await?;
@@ -99,14 +99,14 @@ impl WorktreeRepo {
         }
     }
 
-    /// The commit that is checked out in a worktree.
+    /// Returns the commit that is checked out in a worktree.
     pub async fn head(&self, worktree: &Path) -> Result<Option<Sha>, GitError> {
         self.git_at(worktree).resolve_commit("HEAD").await
     }
 
-    /// Moves the branch that is checked out in `worktree` forward to `commit`, files and all, or not at all.
+    /// Fast-forwards the branch that is checked out in `worktree` to `commit`, files included, or fails.
     pub async fn fast_forward(&self, worktree: &Path, commit: &Sha) -> Result<(), GitError> {
-        // A person may have set merges to stash or to ask for signatures; this one moves a branch and nothing else.
+        // The user may have set merges to stash or to require signatures; this one only moves a branch.
         let mut argv = args(["merge", "--ff-only", "--quiet", "--no-edit", "--no-autostash"]);
         argv.extend(args(["--no-verify-signatures", commit.as_str()]));
         let call = GitCall::new(argv).within(CHECKOUT_LIMIT);
@@ -121,7 +121,7 @@ fn argv_add(path: &Path, branch: &BranchName, base: &Sha) -> Vec<OsString> {
     argv
 }
 
-/// Attributes end with NUL, and an empty one ends the worktree.
+/// Parses attributes, each ended by NUL; an empty one ends the worktree.
 fn parse_worktrees(bytes: &[u8]) -> Option<Vec<WorktreeEntry>> {
     let mut found: Vec<WorktreeEntry> = Vec::new();
     for field in bytes.split(|&byte| byte == 0).filter(|field| !field.is_empty()) {
@@ -144,7 +144,7 @@ fn parse_branch(name: &[u8]) -> Option<BranchName> {
     BranchName::parse(name).ok()
 }
 
-/// Each entry is two letters, a blank and the path, and ends with NUL.
+/// Parses entries of two letters, a blank and the path, each ended by NUL.
 fn parse_status(bytes: &[u8]) -> Option<Vec<DirtyPath>> {
     let entry = |field: &[u8]| {
         let code = std::str::from_utf8(field.get(..2)?).ok()?.to_owned();

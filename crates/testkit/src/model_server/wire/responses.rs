@@ -16,7 +16,7 @@ pub(super) fn turns_so_far(body: &Value) -> usize {
     count_runs(entries(&body["input"]).iter().filter(|item| !is_search(item)), is_assistant_side)
 }
 
-/// Whether an item of the conversation is the assistant's.
+/// Returns whether an item of the conversation is the assistant's.
 fn is_assistant_side(item: &Value) -> bool {
     match item["type"].as_str() {
         // What a client may leave out is the type of a message.
