@@ -1,5 +1,6 @@
-//! The project's own predicate: what SLSA has no place for. How the agent ended, what it reached and wrote, how it was
-//! held, and whether the record is complete. `schemas/bottle-run.v1.schema.json` is its shape for others.
+//! The project's own predicate, with the facts that SLSA has no field for: the agent's exit, its egress and
+//! forge calls, its isolation, and the completeness of the record. `schemas/bottle-run.v1.schema.json` is its
+//! public schema.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,49 +8,49 @@ use serde_json::Value;
 
 use crate::statement::Predicate;
 
-/// A run of a bottle. What is not known is `null`.
+/// A run of a bottle. Unknown values are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BottleRun {
-    /// The run.
+    /// Run id.
     pub run: String,
-    /// The bottle.
+    /// Bottle id.
     pub bottle: String,
-    /// How the agent ended.
+    /// Exit of the agent.
     pub exit: Exit,
-    /// What the host made of it.
+    /// Verdict of the host.
     pub verdict: Option<String>,
-    /// The agent did not report for itself.
+    /// True if the agent did not signal its end itself.
     pub watchdog_fired: bool,
-    /// Why that counts so.
+    /// Reason of the watchdog.
     pub watchdog_reason: Option<String>,
-    /// The agent's own word that it is done.
+    /// The agent's own completion signal.
     pub signal_done: Option<SignalDone>,
-    /// What it reached and was refused.
+    /// Hosts reached and denied.
     pub egress_summary: Option<Value>,
-    /// What it used of its model.
+    /// Usage of the model.
     pub model_usage: Option<Value>,
-    /// What gitleaks said about the result.
+    /// Result of gitleaks.
     pub gitleaks: Scan,
-    /// What every scanner said.
+    /// Results of all scanners.
     pub scans: Vec<Scan>,
-    /// What it asked of the forge, call by call.
+    /// Calls to the forge, in order.
     pub forge_ops: Vec<ForgeOp>,
-    /// How it was held.
+    /// Isolation of the agent.
     pub isolation: Isolation,
-    /// Whose commits they are.
+    /// Identity of the new commits.
     pub commit_identity: Option<CommitIdentity>,
     /// The runs of the bottle before this one, oldest first.
     pub lineage: Vec<String>,
-    /// True if the agent's own conversation went on.
+    /// True if the agent's own session was resumed.
     pub resumes_session: bool,
-    /// The end of the operation log.
+    /// Head of the operation log.
     pub events: EventLog,
-    /// The place among the runs of the host.
+    /// Position in the host's chain of runs.
     pub host_chain: HostPlace,
     /// True if everything that happened is in the record.
     pub complete: bool,
-    /// Why not.
+    /// Reasons if it is incomplete.
     pub reasons: Vec<String>,
 }
 
@@ -57,11 +58,11 @@ impl Predicate for BottleRun {
     const TYPE: &'static str = "https://bottleworks.dev/bottle-run/v1";
 }
 
-/// How the agent ended.
+/// Exit of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exit {
-    /// In one word.
+    /// Class of the exit.
     pub class: ExitClass,
     /// Its own status, if it had one.
     pub code: Option<i32>,
@@ -69,41 +70,41 @@ pub struct Exit {
     pub signal: Option<i32>,
 }
 
-/// The ways to end.
+/// Classes of exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExitClass {
-    /// It left by itself.
+    /// It exited by itself.
     Done,
-    /// It said that it cannot go on.
+    /// It reported that it is stuck.
     Stuck,
-    /// Its time was up.
+    /// It reached its time limit.
     Timeout,
-    /// Nothing was heard of it for too long.
+    /// It showed no activity for too long.
     Watchdog,
-    /// The machine let it down.
+    /// The infrastructure failed.
     Infra,
-    /// It used more memory or space than it may.
+    /// It exceeded its limit on memory or disk.
     Oom,
-    /// Somebody ended it.
+    /// It was killed on request.
     Killed,
     /// It was never started.
     None,
 }
 
-/// The agent's own word that it is done. Texts are digests.
+/// The agent's own completion signal. Texts are digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignalDone {
-    /// How it says it went.
+    /// Status that the agent reports.
     pub status: String,
     /// SHA-256 of its summary.
     pub summary_sha256: String,
-    /// When.
+    /// Time of the signal.
     pub at: Timestamp,
 }
 
-/// What a scanner said.
+/// Result of a scanner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scan {
@@ -113,25 +114,25 @@ pub struct Scan {
     pub version: Option<String>,
     /// SHA-256 of its rules, where they are a file.
     pub rules_sha256: Option<String>,
-    /// SHA-256 of its program, which holds the rules otherwise.
+    /// SHA-256 of its program, which contains the rules otherwise.
     pub program_sha256: Option<String>,
     /// `clean`, `findings`, `error` or `not_run`.
     pub status: ScanStatus,
-    /// How many findings; unknown for a scan that did not come to its end.
+    /// Number of findings; unknown for a scan that did not complete.
     pub count: Option<u64>,
 }
 
-/// How far a scan came.
+/// Status of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScanStatus {
-    /// It looked at everything and found nothing.
+    /// It scanned everything and found nothing.
     Clean,
     /// It found something.
     Findings,
-    /// It could not look at everything.
+    /// It could not scan everything.
     Error,
-    /// It did not look at all.
+    /// It did not run.
     NotRun,
 }
 
@@ -141,47 +142,47 @@ pub enum ScanStatus {
 pub struct ForgeOp {
     /// Its line in the operation log.
     pub seq: u64,
-    /// What was asked.
+    /// Operation.
     pub op: String,
-    /// Of what.
+    /// Target of the operation.
     pub target: String,
     /// True if it was allowed.
     pub allowed: bool,
-    /// How it went, or why it was refused.
+    /// Result, or reason of the refusal.
     pub reason: String,
-    /// When.
+    /// Time of the call.
     pub ts: Timestamp,
 }
 
-/// How the agent was held.
+/// Isolation of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
     /// The backend.
     pub backend: String,
-    /// What was tried inside that must not work, before the agent started.
+    /// Results of the checks inside the box before the agent started.
     pub preflight: Option<Value>,
-    /// The limits that held inside.
+    /// Effective limits inside the box.
     pub rlimits: Option<Value>,
     /// The version of Landlock, where it was in use.
     pub landlock_abi: Option<u32>,
-    /// What held its memory: `cgroup` or `watchdog`.
+    /// Enforcement of the memory limit: `cgroup` or `watchdog`.
     pub memory: String,
 }
 
-/// Whose commits they are.
+/// Identity of the new commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommitIdentity {
     /// The only identity that a box commits with.
     pub expected: String,
-    /// True if all new commits are by it.
+    /// True if all new commits have it.
     pub held: bool,
-    /// Who else was found.
+    /// Other identities found.
     pub foreign: Vec<String>,
 }
 
-/// The end of a hash-chained log.
+/// Head of a hash-chained log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventLog {
@@ -189,11 +190,11 @@ pub struct EventLog {
     pub file: String,
     /// SHA-256 of its last line.
     pub head: String,
-    /// How many lines.
+    /// Number of lines.
     pub count: u64,
 }
 
-/// A place among the runs of a host.
+/// Position in a host's chain of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostPlace {

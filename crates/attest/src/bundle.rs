@@ -1,5 +1,5 @@
-//! The statements of one run in one file, `provenance.json`: an object with two DSSE envelopes, the rotations that lead
-//! to the key that signed, and the reason why nobody has signed yet, if nobody has.
+//! The statements of one run in one file, `provenance.json`: an object with two DSSE envelopes, the rotations
+//! that lead to the signing key, and the reason why they are not signed yet, if they are not.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,70 +23,70 @@ const VERSION: u32 = 1;
 pub struct Bundle {
     /// The version of the shape.
     pub version: u32,
-    /// Which run, for people; what counts is inside the envelopes.
+    /// Run id, for display; the envelopes are authoritative.
     pub run: String,
-    /// Why it is not signed yet.
+    /// Reason why it is not signed yet.
     pub pending: Option<String>,
     /// SLSA provenance, then the run.
     pub envelopes: [Envelope; 2],
-    /// How one gets from an earlier key to the one that signed.
+    /// Rotations from an earlier key to the signing one.
     pub rotations: Vec<Envelope>,
 }
 
-/// Why the statements of a run are not believed.
+/// A bundle that does not verify.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleFault {
     /// It was written by another version of this program.
     #[error("its version is {found}; this program knows {VERSION}")]
     Version {
-        /// What the file says.
+        /// Version in the file.
         found: u32,
     },
-    /// Nobody has signed them yet.
+    /// The statements are not signed yet.
     #[error("it is not signed yet: {reason}")]
     Pending {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// One of the envelopes.
+    /// One of the envelopes does not verify.
     #[error("the {which} statement: {fault}")]
     Envelope {
-        /// Which of the two.
+        /// Name of the envelope.
         which: &'static str,
         /// The cause.
         fault: EnvelopeFault,
     },
-    /// They are not about the same.
+    /// The statements have different subjects.
     #[error("its two statements are not about the same {what}")]
     Apart {
-        /// What differs.
+        /// The differing field.
         what: &'static str,
     },
-    /// The key had been replaced before the run was over.
+    /// The key had been replaced before the run ended.
     #[error("key {keyid} was replaced at {retired}, before this run ended")]
     Retired {
         /// The key.
         keyid: KeyId,
-        /// When it was replaced.
+        /// Time of its replacement.
         retired: jiff::Timestamp,
     },
 }
 
-/// Statements that were verified and then read.
+/// Verified and parsed statements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedBundle {
-    /// How it was made.
+    /// Provenance of the result.
     pub provenance: Statement<Provenance>,
-    /// How the run went.
+    /// Facts about the run.
     pub run: Statement<BottleRun>,
-    /// Whose signature it was.
+    /// The signing key.
     pub keyid: KeyId,
     /// SHA-256 of both payloads.
     pub payloads: Vec<String>,
 }
 
 impl Bundle {
-    /// Puts statements together. They wait for a signature.
+    /// Creates an unsigned bundle.
     pub fn new(
         provenance: &Statement<Provenance>,
         run: &Statement<BottleRun>,
@@ -104,7 +104,7 @@ impl Bundle {
         })
     }
 
-    /// Signs both. The payloads stay the bytes that they are.
+    /// Signs both statements. The payload bytes stay unchanged.
     pub fn sign(&mut self, key: &SecretKey, rotations: Vec<Envelope>) -> Result<(), EnvelopeFault> {
         for envelope in &mut self.envelopes {
             envelope.signatures.clear();
@@ -115,17 +115,17 @@ impl Bundle {
         Ok(())
     }
 
-    /// SHA-256 of both payloads, as they stand.
+    /// Returns the SHA-256 of both payloads.
     pub fn payload_digests(&self) -> Result<Vec<String>, EnvelopeFault> {
         self.envelopes.iter().map(|it| Ok(sha256(&it.claimed_bytes()?))).collect()
     }
 
-    /// What this host wrote itself and nobody has signed yet, to be checked against its records before it is signed.
+    /// Parses this host's own unsigned statement, to be checked against its records before it is signed.
     pub fn claimed_run(&self) -> Option<Statement<BottleRun>> {
         serde_json::from_slice(&self.envelopes[1].claimed_bytes().ok()?).ok()
     }
 
-    /// Verifies both envelopes, then reads them, then holds them against one another.
+    /// Verifies both envelopes, then parses them, then compares them with one another.
     pub fn verify(&self, trust: &TrustedKeys) -> Result<VerifiedBundle, BundleFault> {
         if self.version != VERSION {
             return Err(BundleFault::Version { found: self.version });

@@ -10,16 +10,16 @@ use crate::key::{KeyId, PublicKey, SecretKey};
 /// The type of every payload here.
 pub const IN_TOTO: &str = "application/vnd.in-toto+json";
 
-/// Bytes with signatures; an envelope without any waits for its first.
+/// Bytes with signatures; an envelope without any is not signed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Envelope {
-    /// What the payload is.
+    /// Media type of the payload.
     #[serde(rename = "payloadType")]
     pub payload_type: String,
     /// The payload in Base64.
     pub payload: String,
-    /// Who signed it.
+    /// Signatures over type and payload.
     pub signatures: Vec<SignatureLine>,
 }
 
@@ -27,50 +27,50 @@ pub struct Envelope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignatureLine {
-    /// Whose it claims to be.
+    /// The claimed key.
     pub keyid: KeyId,
     /// The signature in Base64.
     pub sig: String,
 }
 
-/// Why an envelope is not believed.
+/// An envelope that does not verify.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeFault {
-    /// The payload is of another type than the one that was expected.
+    /// The payload has another type than expected.
     #[error("its payload is '{found}', not '{IN_TOTO}'")]
     Type {
-        /// What the envelope says.
+        /// Type in the envelope.
         found: String,
     },
-    /// Payload or signature is no Base64.
+    /// Payload or signature is not Base64.
     #[error("its {what} is not Base64: {why}")]
     Base64 {
-        /// Which of them.
+        /// The invalid field.
         what: &'static str,
-        /// What the decoder says.
+        /// Error of the decoder.
         why: base64ct::Error,
     },
-    /// Nobody signed it.
+    /// It has no signature.
     #[error("it is not signed")]
     Unsigned,
-    /// None of the signatures is by a key that counts.
+    /// None of the signatures is by a trusted key.
     #[error("it is signed by {keyids}, which is no key that counts here")]
     UnknownKey {
         /// The keys that it names.
         keyids: String,
     },
-    /// A key that counts is named, and did not sign these bytes.
+    /// It names a trusted key that did not sign these bytes.
     #[error("the signature of key {keyid} does not fit: the payload or its type was changed")]
     Broken {
         /// The key.
         keyid: KeyId,
     },
-    /// The verified bytes are no statement of the expected kind.
+    /// The verified bytes are not a statement of the expected kind.
     #[error("its payload cannot be read: {0}")]
     Payload(String),
 }
 
-/// Bytes whose signature was checked. Only from here are they parsed.
+/// Bytes whose signature was checked. Only these are parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     bytes: Vec<u8>,
@@ -78,7 +78,7 @@ pub struct Verified {
 }
 
 impl Envelope {
-    /// Bytes that nobody has signed yet.
+    /// Creates an envelope without a signature.
     pub fn unsigned(bytes: &[u8]) -> Self {
         Self {
             payload_type: IN_TOTO.to_owned(),
@@ -95,12 +95,12 @@ impl Envelope {
         Ok(())
     }
 
-    /// The payload as it stands, believed by nobody: to be compared or signed, not to be parsed for its meaning.
+    /// Returns the unverified payload: to be compared or signed, not to be parsed for its meaning.
     pub fn claimed_bytes(&self) -> Result<Vec<u8>, EnvelopeFault> {
         decode("payload", &self.payload)
     }
 
-    /// Checks the type and that a key of `keys` signed, and hands out exactly the bytes that were signed. A named key
+    /// Checks the type and a signature by one of `keys`, and returns exactly the signed bytes. A named key
     /// whose signature does not fit is a fault even where another one fits.
     pub fn verify<'a>(
         &self,
@@ -130,7 +130,7 @@ impl Envelope {
         }
     }
 
-    /// The keys that the envelope names; anybody can name any.
+    /// Returns the keys that the envelope names, which are unverified.
     pub fn signer_names(&self) -> String {
         let names: Vec<&str> = self.signatures.iter().map(|line| line.keyid.as_str()).collect();
         names.join(", ").escape_debug().to_string()
@@ -138,7 +138,7 @@ impl Envelope {
 }
 
 impl Verified {
-    /// Whose signature it was.
+    /// Returns the signing key.
     pub fn keyid(&self) -> &KeyId {
         &self.keyid
     }
@@ -148,7 +148,7 @@ impl Verified {
         &self.bytes
     }
 
-    /// Reads the verified bytes.
+    /// Parses the verified bytes.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, EnvelopeFault> {
         serde_json::from_slice(&self.bytes)
             .map_err(|error| EnvelopeFault::Payload(error.to_string()))
@@ -159,7 +159,8 @@ fn decode(what: &'static str, text: &str) -> Result<Vec<u8>, EnvelopeFault> {
     Base64::decode_vec(text).map_err(|why| EnvelopeFault::Base64 { what, why })
 }
 
-/// What is signed: the type and the bytes, each with its length, so that neither runs into the other.
+/// Encodes the signed message: the type and the bytes, each with its length, so that neither runs into the
+/// other.
 pub fn pae(payload_type: &str, bytes: &[u8]) -> Vec<u8> {
     let mut message =
         format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), bytes.len()).into_bytes();
@@ -200,7 +201,7 @@ mod tests {
         envelope.payload_type = "text/plain".to_owned();
         let fault = envelope.verify([&key.public()]).unwrap_err();
         assert!(matches!(fault, EnvelopeFault::Type { .. }), "{fault}");
-        // And one that was signed as another type does not become ours by being renamed.
+        // An envelope signed as another type does not become ours by renaming its type.
         let mut other =
             Envelope { payload_type: "text/plain".to_owned(), ..Envelope::unsigned(b"{}") };
         other.sign(&key).unwrap();

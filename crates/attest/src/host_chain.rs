@@ -1,8 +1,8 @@
-//! The runs of one host, linked: each line carries the digest of the line before it, and each run's signed statement
-//! carries the place and that digest. A run that was deleted is missed, and so is its line.
+//! The runs of one host, linked: each line carries the digest of the line before it, and each run's signed
+//! statement carries its position and that digest, so a deleted run or line is detected.
 //!
-//! The file is JSON lines. The first names the host. Lines that are dropped from the end leave a shorter chain that is
-//! whole; the bottles' own records still name those runs.
+//! The file is JSON lines. The first names the host. Lines that are dropped from the end leave a shorter
+//! chain that is whole; the bottles' own records still name those runs.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::bottle_run::{EventLog, HostPlace};
 /// The version of the file's shape.
 const VERSION: u32 = 1;
 
-/// A writer needs moments. One that holds the lock for longer is stuck, and its successors report that.
+/// Time to wait for the lock. A writer that holds it for longer is stuck, and the others report that.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The chain, open for writing. There is one writer at a time, in all processes; another one waits a while.
@@ -30,7 +30,7 @@ pub struct HostChain {
     chain: RunChain,
 }
 
-/// A chain that was read and found whole.
+/// A verified chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunChain {
     /// The host.
@@ -49,7 +49,7 @@ pub struct RunLink {
     pub seq: u64,
     /// SHA-256 of the line before it.
     pub prev: String,
-    /// When it was linked.
+    /// Time of the link.
     pub ts: Timestamp,
     /// The bottle.
     pub bottle: String,
@@ -95,17 +95,17 @@ pub enum HostChainError {
         /// The defect.
         what: String,
     },
-    /// No name for the host could be made.
+    /// The random name of the host could not be generated.
     #[error(transparent)]
     Random(#[from] RandomError),
-    /// A line has no JSON.
+    /// A line is not JSON.
     #[error("a line could not be written: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 impl HostChain {
-    /// Opens the chain for writing, and begins it if there is none. Waits a while for another writer. Half a line at the end is
-    /// what a crash leaves: it is cut off by the next line.
+    /// Opens the chain for writing, and creates it if there is none. Waits a while for another writer. A torn
+    /// line at the end, which a crash leaves, is cut off before the next line.
     pub fn open(path: &Path, now: Timestamp) -> Result<Self, HostChainError> {
         let (mut file, bytes) = ChainFile::open_or_create(path, LOCK_WAIT)?;
         if let Some(chain) = parse(&bytes, path)? {
@@ -125,14 +125,14 @@ impl HostChain {
         Ok(Self { file, chain: RunChain { host, links: Vec::new(), head } })
     }
 
-    /// The place that the next run gets.
+    /// Returns the position of the next run.
     pub fn next_place(&self) -> HostPlace {
         let chain = &self.chain;
         let seq = chain.links.last().map_or(1, |link| link.seq + 1);
         HostPlace { host: chain.host.clone(), seq, prev: chain.head.clone() }
     }
 
-    /// What is linked already.
+    /// Returns the existing links.
     pub fn chain(&self) -> &RunChain {
         &self.chain
     }
@@ -165,7 +165,7 @@ impl HostChain {
 }
 
 impl RunChain {
-    /// Reads a chain and checks every link; nothing if there is none.
+    /// Loads a chain and checks every link; `None` if there is none.
     pub fn load(path: &Path) -> Result<Option<Self>, HostChainError> {
         match fs::read(path) {
             Ok(bytes) => parse(&bytes, path),
@@ -174,7 +174,7 @@ impl RunChain {
         }
     }
 
-    /// The line of a run.
+    /// Finds the line of a run.
     pub fn find(&self, run: &str) -> Option<&RunLink> {
         self.links.iter().find(|link| link.run == run)
     }

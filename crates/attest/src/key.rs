@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use model::digest::{hex, sha256};
 
-/// The name of a key: SHA-256 of the public key as SPKI in DER, in hex. `openssl pkey -pubin -outform DER | sha256sum`
-/// says the same.
+/// The id of a key: SHA-256 of the public key as SPKI in DER, in hex. `openssl pkey -pubin -outform DER |
+/// sha256sum` prints the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyId(String);
 
 impl KeyId {
-    /// The name as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -32,23 +32,23 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// What is wrong with a key.
+/// A key that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFault {
-    /// The text is no key that we know.
+    /// The text is not a known form of key.
     #[error("it is no ed25519 {what} in PEM: {why}")]
     Malformed {
-        /// Which half was expected.
+        /// Expected half of the pair.
         what: &'static str,
-        /// What the decoder says.
+        /// Error of the decoder.
         why: String,
     },
-    /// No key could be made.
+    /// The key could not be generated.
     #[error(transparent)]
     Random(#[from] RandomError),
 }
 
-/// The half that signs. It shows itself nowhere but in [`SecretKey::pem`].
+/// The signing half. Only [`SecretKey::pem`] exposes it.
 pub struct SecretKey(SigningKey);
 
 impl fmt::Debug for SecretKey {
@@ -58,24 +58,25 @@ impl fmt::Debug for SecretKey {
 }
 
 impl SecretKey {
-    /// A new one.
+    /// Generates a key.
     pub fn generate() -> Result<Self, KeyFault> {
         Ok(Self(SigningKey::from_bytes(&host::random::bytes()?)))
     }
 
-    /// Reads PKCS#8 in PEM.
+    /// Parses PKCS#8 in PEM.
     pub fn parse_pem(text: &str) -> Result<Self, KeyFault> {
         SigningKey::from_pkcs8_pem(text.trim()).map(Self).map_err(malformed("private key"))
     }
 
-    /// PKCS#8 in PEM. The first version of that format, without the public half: openssl reads no other.
+    /// Renders PKCS#8 in PEM. The first version of that format, without the public half: openssl reads no
+    /// other.
     pub fn pem(&self) -> Result<Secret, KeyFault> {
         let bytes = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
         let text = bytes.to_pkcs8_pem(LineEnding::LF).map_err(malformed("private key"))?;
         Ok(Secret::new(text.as_str()))
     }
 
-    /// The half that may be known.
+    /// Returns the public half.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
@@ -86,32 +87,31 @@ impl SecretKey {
     }
 }
 
-/// The half that verifies.
+/// The verifying half.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// Reads SPKI in PEM.
+    /// Parses SPKI in PEM.
     pub fn parse_pem(text: &str) -> Result<Self, KeyFault> {
         VerifyingKey::from_public_key_pem(text.trim()).map(Self).map_err(malformed("public key"))
     }
 
-    /// SPKI in PEM.
+    /// Renders SPKI in PEM.
     pub fn pem(&self) -> Result<String, KeyFault> {
         self.0.to_public_key_pem(LineEnding::LF).map_err(malformed("public key"))
     }
 
-    /// The key's name.
+    /// Returns the key's id.
     pub fn id(&self) -> KeyId {
         match self.0.to_public_key_der() {
             Ok(der) => KeyId(sha256(der.as_bytes())),
-            // Forty-four bytes always have a DER; should they ever not, the raw key is still its own name.
+            // Forty-four bytes always have a DER form; if that ever fails, the raw key serves as the id.
             Err(_) => KeyId(hex(self.0.as_bytes())),
         }
     }
 
-    /// Returns whether this key signed these bytes. Strict: of keys and signatures that are not in their one proper form none
-    /// counts.
+    /// Returns whether this key signed these bytes. Strict: non-canonical keys and signatures are rejected.
     pub fn has_signed(&self, bytes: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature)
             .is_ok_and(|signature| self.0.verify_strict(bytes, &signature).is_ok())

@@ -30,31 +30,31 @@ pub struct Keyring {
 /// A key could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
-    /// There is none, and there never was.
+    /// There is no key, and there never was.
     #[error("there is no signing key ({path}); make one with: bot-bottle key create", path = path.display())]
     None {
-        /// Where it would be.
+        /// Path where it would be.
         path: PathBuf,
     },
-    /// There was one, and it is gone.
+    /// The key existed and is missing.
     #[error(
         "the signing key {path} is gone; put it back, or begin with a new one: bot-bottle key create",
         path = path.display()
     )]
     Gone {
-        /// Where it was.
+        /// Its former path.
         path: PathBuf,
     },
-    /// There is one already.
+    /// A key exists already.
     #[error("there is a signing key already ({path}); replace it with: bot-bottle key rotate", path = path.display())]
     Exists {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
     },
     /// It cannot be read, or others can read it too.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The file holds no key.
+    /// The file does not contain a key.
     #[error("{path}: {fault}", path = path.display())]
     Key {
         /// The file.
@@ -62,33 +62,33 @@ pub enum KeyringError {
         /// The cause.
         fault: KeyFault,
     },
-    /// One key could not be handed over to the next.
+    /// The rotation failed.
     #[error("the rotation could not be signed")]
     Rotation(#[from] RotationFault),
-    /// The folder.
+    /// An operation on the folder failed.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
-        /// What was being done.
+        /// Action being attempted.
         doing: &'static str,
-        /// To what.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
 impl Keyring {
-    /// The keys in this folder.
+    /// Opens the keys in this folder.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// The file with the key that signs.
+    /// Returns the file of the signing key.
     pub fn key_file(&self) -> PathBuf {
         self.dir.join("signing-key.pem")
     }
 
-    /// Makes the first key, or a new beginning after one was lost.
+    /// Generates the first key, or a new first one after a loss.
     pub fn create(&self) -> Result<SecretKey, KeyringError> {
         if self.key_file().exists() {
             return Err(KeyringError::Exists { path: self.key_file() });
@@ -99,7 +99,7 @@ impl Keyring {
         Ok(key)
     }
 
-    /// The key that signs. One that others can read is refused.
+    /// Loads the signing key. One that others can read is refused.
     pub fn load(&self) -> Result<SecretKey, KeyringError> {
         let path = self.key_file();
         match read_private(&path) {
@@ -113,8 +113,8 @@ impl Keyring {
         }
     }
 
-    /// The key that signs, made now if there never was one. One that is gone is not replaced in silence, and a rotation
-    /// that was begun is finished first: the old key counts no more.
+    /// Loads the signing key, generating it if there never was one. A missing one is not silently replaced,
+    /// and a rotation in progress is finished first: the old key is no longer trusted.
     pub fn load_or_create(&self) -> Result<SecretKey, KeyringError> {
         match self.load() {
             Err(KeyringError::None { .. }) => self.create(),
@@ -123,8 +123,8 @@ impl Keyring {
         }
     }
 
-    /// Replaces the key, with a statement that both sign. Killed at any moment it can be run again: the statement comes
-    /// before the change, and a change that was begun is finished.
+    /// Replaces the key, with a statement that both keys sign. It can be run again after a kill at any
+    /// moment: the statement precedes the change, and a change in progress is finished.
     pub fn rotate(&self, now: Timestamp) -> Result<SecretKey, KeyringError> {
         let old = self.load()?;
         if let Some(begun) = self.finish_rotation(&old)? {
@@ -140,7 +140,7 @@ impl Keyring {
         Ok(new)
     }
 
-    /// Puts the next key in its place, if a statement of the old one has announced it.
+    /// Moves the next key into place, if a statement of the old one has announced it.
     fn finish_rotation(&self, old: &SecretKey) -> Result<Option<SecretKey>, KeyringError> {
         let begun = match read_private(&self.next_file()) {
             Ok(bytes) => SecretKey::parse_pem(&String::from_utf8_lossy(&bytes)).ok(),
@@ -161,7 +161,7 @@ impl Keyring {
             .map_err(io("put the new key in place of", &self.key_file()))
     }
 
-    /// Every public key that was ever in use here, by name.
+    /// Loads every public key that was ever in use here, by id.
     fn public_keys(&self) -> Result<Vec<PublicKey>, KeyringError> {
         let folder = self.public_folder();
         let entries = match fs::read_dir(&folder) {
@@ -178,8 +178,8 @@ impl Keyring {
             .collect()
     }
 
-    /// The statements that lead from one key to the next. A line that is none, as a crash leaves it, leads nowhere, like
-    /// every line that does not verify.
+    /// Loads the statements that lead from one key to the next. A torn line, as a crash leaves it, is
+    /// skipped, like every line that does not verify.
     pub fn rotations(&self) -> Result<Vec<Envelope>, KeyringError> {
         let path = self.rotations_file();
         match fs::read_to_string(&path) {
@@ -191,7 +191,7 @@ impl Keyring {
         }
     }
 
-    /// The keys that count on this host: the one that signs, and those that rotations lead to from it.
+    /// Returns the trusted keys of this host: the signing one, and those that rotations lead to from it.
     pub fn trust(&self) -> Result<TrustedKeys, KeyringError> {
         Ok(TrustedKeys::from_root(self.load()?.public(), &self.rotations()?))
     }
@@ -232,7 +232,7 @@ impl Keyring {
     }
 }
 
-/// Reads a public key from a file.
+/// Loads a public key from a file.
 pub fn load_public(path: &Path) -> Result<PublicKey, KeyringError> {
     let text = fs::read_to_string(path).map_err(io("read", path))?;
     PublicKey::parse_pem(&text)
@@ -311,16 +311,16 @@ mod tests {
         let (_dir, ring) = ring();
         let old = ring.create().unwrap();
         let new = ring.rotate(noon()).unwrap();
-        // As it is when killed between the statement and the change.
+        // The state after a kill between the statement and the change.
         ring.save(&ring.next_file(), &new).unwrap();
         ring.save(&ring.key_file(), &old).unwrap();
         assert_eq!(ring.rotate(noon()).unwrap().public(), new.public());
         assert_eq!(ring.rotations().unwrap().len(), 1);
-        // Whoever signs next finishes it too: what the old key signs now would not count.
+        // The next signing finishes the rotation too: the old key's signatures are no longer trusted.
         ring.save(&ring.next_file(), &new).unwrap();
         ring.save(&ring.key_file(), &old).unwrap();
         assert_eq!(ring.load_or_create().unwrap().public(), new.public());
-        // And when killed before the statement: the half-made key was never anybody's.
+        // The state after a kill before the statement: the half-made key was never in use.
         ring.save(&ring.next_file(), &SecretKey::generate().unwrap()).unwrap();
         assert_eq!(ring.load_or_create().unwrap().public(), new.public());
         ring.rotate(noon()).unwrap();

@@ -1,6 +1,6 @@
-//! From one key to the next: a statement that both sign. The old key's signature lets whoever trusts it go on to the new
-//! one; the new key's lets whoever trusts that one go back. With one signature alone a stranger could put a key of his
-//! own before or behind ours.
+//! Rotation from one key to the next: a statement that both sign. The old key's signature extends trust in it
+//! to the new one; the new key's extends trust in the other direction. With one signature alone a stranger
+//! could put a key of their own before or after ours.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use crate::dsse::{Envelope, EnvelopeFault};
 use crate::key::{KeyFault, KeyId, PublicKey, SecretKey};
 use crate::statement::{Predicate, Resource, Statement};
 
-/// What a rotation says.
+/// Content of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rotation {
-    /// The key until now, as PEM.
+    /// The previous key, as PEM.
     pub old: String,
-    /// The key from now on, as PEM.
+    /// The new key, as PEM.
     pub new: String,
-    /// When.
+    /// Time of the rotation.
     pub rotated_at: Timestamp,
 }
 
@@ -27,21 +27,21 @@ impl Predicate for Rotation {
     const TYPE: &'static str = "https://bottleworks.dev/key-rotation/v1";
 }
 
-/// A key could not be handed over.
+/// A rotation that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RotationFault {
-    /// One of the keys.
+    /// One of the keys is invalid.
     #[error(transparent)]
     Key(#[from] KeyFault),
-    /// The envelope.
+    /// The envelope is invalid.
     #[error(transparent)]
     Envelope(#[from] EnvelopeFault),
-    /// The statement has no JSON.
+    /// The statement is not JSON.
     #[error("the statement could not be written: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Hands over from `old` to `new`.
+/// Creates the rotation from `old` to `new`.
 pub fn rotate(old: &SecretKey, new: &SecretKey, now: Timestamp) -> Result<Envelope, RotationFault> {
     let rotation = Rotation { old: old.public().pem()?, new: new.public().pem()?, rotated_at: now };
     let subject = Resource::new("signing key", "sha256", new.public().id().as_str());
@@ -51,7 +51,7 @@ pub fn rotate(old: &SecretKey, new: &SecretKey, now: Timestamp) -> Result<Envelo
     Ok(envelope)
 }
 
-/// The keys that count, and since when some of them no longer do.
+/// The trusted keys, with the times at which some were retired.
 #[derive(Debug, Clone)]
 pub struct TrustedKeys {
     keys: BTreeMap<KeyId, PublicKey>,
@@ -59,8 +59,8 @@ pub struct TrustedKeys {
 }
 
 impl TrustedKeys {
-    /// Begins with a key that is trusted for reasons of its own (pinned, or this host's), and follows rotations from it
-    /// in both directions. Those that do not verify lead nowhere.
+    /// Starts with a key that is trusted independently (pinned, or this host's), and follows rotations from
+    /// it in both directions. Rotations that do not verify are ignored.
     pub fn from_root(root: PublicKey, rotations: &[Envelope]) -> Self {
         let mut trust =
             Self { keys: BTreeMap::from([(root.id(), root)]), retired: BTreeMap::new() };
@@ -68,7 +68,7 @@ impl TrustedKeys {
         trust
     }
 
-    /// Takes in what a rotation says, and whether that was anything new.
+    /// Follows a rotation, and returns whether it added anything.
     fn follow(&mut self, envelope: &Envelope) -> bool {
         let Some((old, new, at)) = self.read(envelope) else { return false };
         let before = (self.keys.len(), self.retired.len());
@@ -78,8 +78,8 @@ impl TrustedKeys {
         before != (self.keys.len(), self.retired.len())
     }
 
-    /// A key that is trusted already vouches for the bytes; only then are they read, and the other key must have signed
-    /// them as well.
+    /// Verifies and parses a rotation. A trusted key must have signed the bytes; only then are they parsed,
+    /// and the other key must have signed them as well.
     fn read(&self, envelope: &Envelope) -> Option<(PublicKey, PublicKey, Timestamp)> {
         let verified = envelope.verify(self.keys.values()).ok()?;
         let said = Statement::<Rotation>::read(&verified).ok()?.predicate;
@@ -90,12 +90,12 @@ impl TrustedKeys {
         (known && both).then_some((old, new, said.rotated_at))
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub fn keys(&self) -> impl Iterator<Item = &PublicKey> {
         self.keys.values()
     }
 
-    /// When a key was replaced. What it signs about later runs does not count.
+    /// Returns the time at which a key was replaced. Its signatures about later runs are not trusted.
     pub fn retired_at(&self, key: &KeyId) -> Option<Timestamp> {
         self.retired.get(key).copied()
     }

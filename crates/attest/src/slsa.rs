@@ -1,4 +1,4 @@
-//! The predicate of SLSA provenance, version 1: how something was made, from what, and where.
+//! The predicate of SLSA provenance, version 1: the inputs, process and builder of a result.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ use crate::statement::{Predicate, Resource};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Provenance {
-    /// What was to be done.
+    /// Inputs of the run.
     pub build_definition: BuildDefinition,
-    /// How it was done.
+    /// Execution of the run.
     pub run_details: RunDetails,
 }
 
@@ -20,50 +20,50 @@ impl Predicate for Provenance {
     const TYPE: &'static str = "https://slsa.dev/provenance/v1";
 }
 
-/// What was to be done.
+/// Inputs of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuildDefinition {
-    /// What the parameters below mean, as a URI.
+    /// Schema of the parameters, as a URI.
     pub build_type: String,
-    /// What others asked for.
+    /// Parameters from the user.
     pub external_parameters: Map<String, Value>,
-    /// What the host decided.
+    /// Parameters from the host.
     pub internal_parameters: Map<String, Value>,
-    /// What went into it.
+    /// Resolved inputs.
     pub resolved_dependencies: Vec<Resource>,
 }
 
-/// How it was done.
+/// Execution of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunDetails {
-    /// Who did it.
+    /// The builder.
     pub builder: Builder,
-    /// Which time it was.
+    /// Identity and times of the run.
     pub metadata: Invocation,
-    /// What was left beside the result.
+    /// Files left beside the result.
     pub byproducts: Vec<Resource>,
 }
 
-/// Who did it.
+/// The builder of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Builder {
     /// The host, as a URI.
     pub id: String,
-    /// Versions of what ran there.
+    /// Versions of its components.
     pub version: Map<String, Value>,
 }
 
-/// Which time it was.
+/// Identity and times of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Invocation {
     /// The run.
     pub invocation_id: String,
-    /// When it began.
+    /// Start time.
     pub started_on: Timestamp,
-    /// When it was over; unknown for one that never was closed in order.
+    /// End time; unknown for a run that was never closed in order.
     pub finished_on: Option<Timestamp>,
 }

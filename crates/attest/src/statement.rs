@@ -1,4 +1,4 @@
-//! in-toto statements, version 1: what is said, in which vocabulary, about which things.
+//! in-toto statements, version 1: a typed predicate about subjects.
 
 use std::collections::BTreeMap;
 
@@ -11,76 +11,76 @@ use crate::dsse::{EnvelopeFault, Verified};
 /// The type of a statement.
 const STATEMENT_V1: &str = "https://in-toto.io/Statement/v1";
 
-/// A predicate knows its own name, so that one is never read as another.
+/// A predicate with its own type, so that one is never parsed as another.
 pub trait Predicate: Serialize + DeserializeOwned {
     /// The URI of its type.
     const TYPE: &'static str;
 }
 
-/// Something that is said about things.
+/// A predicate about subjects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement<P> {
     /// Always `STATEMENT_V1`.
     #[serde(rename = "_type")]
     pub kind: String,
-    /// What it is about; each has a digest.
+    /// The subjects, each with a digest.
     pub subject: Vec<Resource>,
-    /// The vocabulary.
+    /// Type of the predicate.
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
-    /// What is said.
+    /// The predicate.
     pub predicate: P,
 }
 
-/// A thing, by name and digest.
+/// A resource, by name and digest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
-    /// What people call it.
+    /// Name for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where it is or what it is, as a URI.
+    /// Location or identity, as a URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
     /// Its digests, by algorithm (`sha256`, `gitCommit`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub digest: BTreeMap<String, String>,
-    /// What else is worth knowing.
+    /// Further facts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, Value>,
 }
 
 impl Resource {
-    /// A thing with one digest.
+    /// Creates a resource with one digest.
     pub fn new(name: &str, algorithm: &str, digest: &str) -> Self {
         let digest = BTreeMap::from([(algorithm.to_owned(), digest.to_owned())]);
         Self { name: Some(name.to_owned()), digest, ..Self::default() }
     }
 
-    /// Adds what else is worth knowing.
+    /// Adds an annotation.
     #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.annotations.insert(name.to_owned(), value);
         self
     }
 
-    /// Its digest by SHA-256, if it has one.
+    /// Returns its SHA-256 digest, if it has one.
     pub fn sha256(&self) -> Option<&str> {
         self.digest.get("sha256").map(String::as_str)
     }
 }
 
 impl<P: Predicate> Statement<P> {
-    /// Says `predicate` about `subject`.
+    /// Creates a statement of `predicate` about `subject`.
     pub fn new(subject: Vec<Resource>, predicate: P) -> Self {
         let (kind, predicate_type) = (STATEMENT_V1.to_owned(), P::TYPE.to_owned());
         Self { kind, subject, predicate_type, predicate }
     }
 
-    /// Reads verified bytes as this kind of statement and no other.
+    /// Parses verified bytes as this kind of statement and no other.
     pub fn read(verified: &Verified) -> Result<Self, EnvelopeFault> {
-        // The names come first: a wrong one says more than the first field that does not fit.
+        // The types are checked first: a wrong type explains more than the first field that does not fit.
         let names: StatementTypes = verified.parse()?;
         if (names.kind.as_str(), names.predicate_type.as_str()) != (STATEMENT_V1, P::TYPE) {
             return Err(EnvelopeFault::Payload(format!(
@@ -97,13 +97,13 @@ impl<P: Predicate> Statement<P> {
         }
     }
 
-    /// The bytes that are signed.
+    /// Returns the bytes to sign.
     pub fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
 }
 
-/// What a statement says about itself.
+/// The type fields of a statement.
 #[derive(Deserialize)]
 struct StatementTypes {
     #[serde(rename = "_type")]

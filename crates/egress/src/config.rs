@@ -15,27 +15,27 @@ use crate::record::EgressSummary;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EgressConfig {
-    /// The run, by its id.
+    /// Run id.
     pub run: String,
-    /// What it may reach.
+    /// Allowed hosts, ports and limits.
     pub policy: EgressPolicy,
-    /// Its way to the model, if it has one.
+    /// Route to the model, if there is one.
     #[serde(default)]
     pub model: Option<ModelRouteSpec>,
-    /// Where the log goes.
+    /// Path of the log.
     pub log_path: PathBuf,
 }
 
-/// What came of a run's egress.
+/// Result of a run's egress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EgressReport {
-    /// Who was reached, who was not, and how much was moved.
+    /// Traffic by host, denials and byte counts.
     pub summary: EgressSummary,
-    /// What was used of the model.
+    /// Usage of the model.
     pub usage: ModelUsage,
 }
 
-/// Why a run's egress cannot be served.
+/// A run's egress that cannot be served.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EgressError {

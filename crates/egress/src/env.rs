@@ -1,15 +1,15 @@
 //! The variables by which programs in a box find the proxy.
 //!
-//! There is no one variable that all of them heed, so each of the usual tools is told in its own way.
+//! No single variable works for all programs, so each of the usual tools gets its own.
 
 use std::net::SocketAddr;
 
 use crate::model_route::MODEL_PREFIX;
 
-/// Hosts that are asked directly, because inside the box they are the box.
+/// Hosts that are reached directly, because inside the box they are the box.
 const NO_PROXY: &str = "127.0.0.1,localhost,::1";
 
-/// The variables for a proxy that listens at `listen` inside the box, as in `127.0.0.1:3128`.
+/// Returns the variables for a proxy that listens at `listen` inside the box, as in `127.0.0.1:3128`.
 #[must_use]
 pub fn proxy_env(listen: SocketAddr) -> Vec<(String, String)> {
     let proxy = format!("http://{listen}");
@@ -18,7 +18,7 @@ pub fn proxy_env(listen: SocketAddr) -> Vec<(String, String)> {
         names.iter().map(|name| ((*name).to_owned(), value.to_owned())).collect::<Vec<_>>()
     };
     [
-        // curl and git heed the small ones only, Go and many others either.
+        // curl and git read the lower-case ones only, Go and many others either.
         same(&["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"], &proxy),
         same(&["http_proxy", "https_proxy", "all_proxy"], &proxy),
         same(&["NO_PROXY", "no_proxy"], NO_PROXY),
@@ -32,7 +32,7 @@ pub fn proxy_env(listen: SocketAddr) -> Vec<(String, String)> {
     .concat()
 }
 
-/// What an agent inside the box uses as the base address of its model.
+/// Returns the base URL of the model for an agent inside the box.
 #[must_use]
 pub fn model_base_url(listen: SocketAddr) -> String {
     format!("http://{listen}{MODEL_PREFIX}")

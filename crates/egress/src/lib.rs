@@ -1,12 +1,12 @@
 //! Egress: the proxy through which a box reaches the network.
 //!
-//! A box has no network interface. Inside it one address leads, byte for byte, to one Unix socket on
-//! the host, and this crate serves that socket: a proxy for tunnels and plain requests that lets
-//! through what the [`policy`] of the run allows, and the [`model_route`], which puts the real key
-//! into calls to the model. The [`record`] has one line for each of them.
+//! A box has no network interface. Inside it one address leads, byte for byte, to one Unix socket on the
+//! host, and this crate serves that socket: a proxy for tunnels and plain requests that lets through what the
+//! [`policy`] of the run allows, and the [`model_route`], which puts the real key into calls to the model.
+//! The [`record`] has one line for each of them.
 //!
 //! Egress profiles (`none`, `model-only`, `packages`, `open`) are in `policy/profile.rs`, the hosts of
-//! `packages` in `policy/registry.rs`. The engine makes the socket, the products choose the policy.
+//! `packages` in `policy/registry.rs`. The engine creates the socket, the products choose the policy.
 
 mod config;
 mod env;
@@ -38,12 +38,12 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Opens the log, goes on with it if the run is an old one, and makes ready to serve.
+    /// Opens the log, continuing that of an earlier supervisor of the same run, and prepares to serve.
     pub async fn open(config: EgressConfig, keys: KeyStore) -> Result<Self, EgressError> {
         Self::open_with(config, keys, Arc::new(SystemResolver)).await
     }
 
-    /// Like [`Egress::open`], with somebody else to ask for addresses.
+    /// Like [`Egress::open`], with a given resolver.
     pub async fn open_with(
         config: EgressConfig,
         keys: KeyStore,
@@ -52,19 +52,19 @@ impl Egress {
         Ok(Self { shared: Arc::new(ProxyState::open(config, keys, resolver).await?) })
     }
 
-    /// The counters, which go on changing while the run is served.
+    /// Returns the counters, which keep changing while the run is served.
     #[must_use]
     pub fn state(&self) -> Arc<EgressState> {
         Arc::clone(&self.shared.state)
     }
 
-    /// The summary as it stands.
+    /// Returns the current summary.
     #[must_use]
     pub fn summary(&self) -> EgressSummary {
         self.shared.log.summary()
     }
 
-    /// Serves `listener` until `stop` comes to pass, cuts what is still open, and tells what happened.
+    /// Serves `listener` until `stop` completes, closes the remaining connections, and returns the report.
     pub async fn serve(self, listener: UnixListener, stop: impl Future) -> EgressReport {
         proxy::accept_until(&self.shared, &listener, stop).await;
         let summary = self.shared.log.finish().await;
@@ -72,8 +72,7 @@ impl Egress {
     }
 }
 
-/// Serves the egress of one run until `stop` comes to pass. Whoever wants to watch the counters
-/// meanwhile uses [`Egress`].
+/// Serves the egress of one run until `stop` completes. To watch the counters meanwhile, use [`Egress`].
 pub async fn serve(
     listener: UnixListener,
     config: EgressConfig,

@@ -1,4 +1,4 @@
-//! Names to addresses, asked once and kept for a short while.
+//! Resolution of names to addresses, with a short-lived cache.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use host::clock;
 
-/// An answer on its way.
+/// Future of a resolution.
 pub type Resolved<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
 
-/// Somebody who knows the addresses of names.
+/// Source of addresses for names.
 pub trait Resolver: Send + Sync + fmt::Debug {
-    /// All addresses of `host`, each with `port`.
+    /// Returns all addresses of `host`, each with `port`.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> Resolved<'a>;
 }
 
@@ -29,10 +29,10 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// More names than this are not kept: a box may invent as many as it likes.
+/// Limit on cached names, since a box can invent any number.
 const KEPT_MAX: usize = 1024;
 
-/// A resolver that remembers.
+/// A resolver with a cache.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     resolver: Arc<dyn Resolver>,

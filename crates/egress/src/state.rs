@@ -1,4 +1,4 @@
-//! The counters of a run's egress, to be read by watchdogs and progress lines while it is served.
+//! The counters of a run's egress, read by watchdogs and progress lines while it is served.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use host::clock;
 use crate::model_route::ModelUsage;
 use crate::record::{EgressEntry, TrafficKind};
 
-/// What has happened so far.
+/// Counters of a run's traffic.
 #[derive(Debug)]
 pub struct EgressState {
     started: Instant,
@@ -19,7 +19,7 @@ pub struct EgressState {
     open: AtomicUsize,
     bytes_up: AtomicU64,
     bytes_down: AtomicU64,
-    /// Bytes of calls that are kept for sending once more.
+    /// Bytes of calls that are buffered for a replay.
     held: AtomicUsize,
     usage: Mutex<ModelUsage>,
 }
@@ -38,37 +38,38 @@ impl EgressState {
         }
     }
 
-    /// When a byte last moved.
+    /// Returns the time of the last traffic.
     #[must_use]
     pub fn last_activity(&self) -> Instant {
         self.started + Duration::from_millis(self.active_ms.load(Relaxed))
     }
 
-    /// Connections and requests so far.
+    /// Returns the number of connections and requests so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests.load(Relaxed)
     }
 
-    /// Connections that are open now.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn open_connections(&self) -> usize {
         self.open.load(Relaxed)
     }
 
-    /// Bytes sent so far, the model route apart.
+    /// Returns the bytes sent so far, the model route excluded.
     #[must_use]
     pub fn bytes_up(&self) -> u64 {
         self.bytes_up.load(Relaxed)
     }
 
-    /// Bytes received so far, the model route apart.
+    /// Returns the bytes received so far, the model route excluded.
     #[must_use]
     pub fn bytes_down(&self) -> u64 {
         self.bytes_down.load(Relaxed)
     }
 
-    /// What was used of the model so far: tokens, cost, caps, and whether its server asks to wait.
+    /// Returns the usage of the model so far: tokens, cost, caps, and the time until which its server refuses
+    /// calls.
     #[must_use]
     pub fn usage(&self) -> ModelUsage {
         self.usage_mut().clone()
@@ -83,18 +84,18 @@ impl EgressState {
         self.active_ms.store(ms, Relaxed);
     }
 
-    /// Counts a request and says which number it has.
+    /// Counts a request and returns its number.
     pub(crate) fn count_request(&self) -> u64 {
         self.touch();
         self.requests.fetch_add(1, Relaxed) + 1
     }
 
-    /// Counts bytes on their way out and says how many that makes.
+    /// Counts sent bytes and returns the total.
     pub(crate) fn count_up(&self, bytes: u64) -> u64 {
         self.bytes_up.fetch_add(bytes, Relaxed) + bytes
     }
 
-    /// Counts bytes on their way in and says how many that makes.
+    /// Counts received bytes and returns the total.
     pub(crate) fn count_down(&self, bytes: u64) -> u64 {
         self.bytes_down.fetch_add(bytes, Relaxed) + bytes
     }
@@ -107,7 +108,7 @@ impl EgressState {
         self.open.fetch_sub(1, Relaxed);
     }
 
-    /// Counts bytes that are kept in memory and says how many that makes.
+    /// Counts bytes kept in memory and returns the total.
     pub(crate) fn hold(&self, bytes: usize) -> usize {
         self.held.fetch_add(bytes, Relaxed) + bytes
     }
@@ -116,7 +117,7 @@ impl EgressState {
         self.held.fetch_sub(bytes, Relaxed);
     }
 
-    /// Takes over what the log of an earlier supervisor of the same run says.
+    /// Restores the counters from the log of an earlier supervisor of the same run.
     pub(crate) fn restore(&self, entries: &[EgressEntry]) {
         self.requests.fetch_add(entries.len() as u64, Relaxed);
         for entry in entries {

@@ -1,8 +1,8 @@
-//! The last step into a command: a fresh session, a clean signal mask, its own limits, then `execve`.
+//! The last step into a command: a new session, a clean signal mask, its own limits, then `execve`.
 //!
-//! The init keeps its signals blocked from before its first thread to its end, or one could be lost, and a child
-//! inherits that mask. Safe Rust has no place between fork and exec to undo it, hence this role. It is also where
-//! limits are set that the init itself must not die of.
+//! The init keeps its signals blocked from before its first thread to its end, or one could be lost, and a
+//! child inherits that mask. Safe Rust has no hook between fork and exec to undo it, hence this role. It also
+//! sets limits that would kill the init itself.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -17,19 +17,19 @@ use crate::{complain, limit, spawn};
 /// The first argument that selects this role.
 pub(crate) const ROLE: &str = "exec";
 
-/// The same for a command whose standard input is a terminal of its own.
+/// Same for a command whose standard input is a terminal of its own.
 pub(crate) const TERMINAL_ROLE: &str = "exec-at-terminal";
 
-/// What kind of session the command leads.
+/// Kind of session that the command leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionKind {
-    /// One without a terminal.
+    /// Without a terminal.
     Plain,
-    /// One that its standard input controls: keys become signals, and a closed terminal hangs up.
+    /// With its standard input as controlling terminal: keys become signals, and a closed terminal hangs up.
     AtTerminal,
 }
 
-/// Statuses of a command that did not start, as shells have them.
+/// Exit statuses of a command that did not start, by the convention of shells.
 const EXIT_NOT_EXECUTABLE: u8 = 126;
 const EXIT_NOT_FOUND: u8 = 127;
 
@@ -47,7 +47,7 @@ pub(crate) fn command<'a>(
     Ok(command)
 }
 
-/// Becomes `program`. Returns a status only if that fails.
+/// Replaces this process with `program`. Returns a status only if that fails.
 pub(crate) fn run(session: SessionKind, limits: &str, program: &str, args: &[OsString]) -> u8 {
     if let Err(why) = prepare(session, limits) {
         return complain(why, EXIT_NOT_EXECUTABLE);
@@ -66,7 +66,7 @@ fn prepare(session: SessionKind, limits: &str) -> Result<(), String> {
     SigSet::empty()
         .thread_set_mask()
         .map_err(|error| format!("could not clear the signal mask: {error}"))?;
-    // A process that leads its group already cannot start a session; it then has what matters, a group of its own.
+    // A group leader cannot start a session; it already has a group of its own, which is what matters.
     rustix::process::setsid().ok();
     match session {
         SessionKind::Plain => Ok(()),

@@ -1,7 +1,8 @@
-//! What the host and the program inside the box say to each other.
+//! The protocol between the host and the program inside the box.
 //!
-//! The program is `bottle-guest`: pid 1 of every box, and the player of scripted agents. This library holds only the
-//! types of the files and lines that cross the wall, so that host crates can link it without the program.
+//! The program is `bottle-guest`: pid 1 of every box, and the player of scripted agents. This library holds
+//! only the types of the files and lines that cross the boundary, so that host crates can link it without the
+//! program.
 
 pub mod config;
 pub mod script;
@@ -16,7 +17,7 @@ pub const BINARY_FILE: &str = "bottle-guest";
 /// The forge sidecar's socket, in [`BOX_DIR`].
 pub const FORGE_SOCKET_FILE: &str = "forge.sock";
 
-/// The socket at which somebody sits at the box's terminal, in [`BOX_DIR`].
+/// The socket of the box's attached terminal, in [`BOX_DIR`].
 pub const TERMINAL_SOCKET_FILE: &str = "terminal.sock";
 
 /// The loopback port that is relayed to the forge sidecar, for agents that speak MCP over HTTP.
@@ -25,25 +26,25 @@ pub const FORGE_PORT: u16 = 3129;
 /// The name under which [`BINARY_FILE`] is the `forge` command for shells.
 pub const FORGE_COMMAND: &str = "forge";
 
-/// The box could not be trusted or the guest could not do its own work; the command was never started.
+/// Exit status: the box could not be trusted or the guest itself failed; the command was never started.
 pub const EXIT_GUEST_FAILED: i32 = 125;
 
-/// The backstop timer ended the box because nobody outside did; the same number as `timeout(1)`.
+/// Exit status: the backstop timer ended the box because the host did not; the same number as `timeout(1)`.
 pub const EXIT_BACKSTOP: i32 = 124;
 
-/// The init was asked to stop: 128 + SIGTERM, whatever the command made of it.
+/// Exit status: the init was asked to stop. 128 + SIGTERM, whatever the command's own status.
 pub const EXIT_STOPPED: i32 = 143;
 
 /// The repository copy the agent works in.
 pub const WORKSPACE: &str = "/workspace";
 
-/// What the agent keeps between runs; its HOME.
+/// State of the agent between runs; its HOME.
 pub const HARNESS_STATE: &str = "/harness-state";
 
 /// Read-only in the box: the program, its configuration and the sockets.
 pub const BOX_DIR: &str = "/harness-state/run";
 
-/// The forge sidecar's socket, as seen in the box.
+/// Returns the path of the forge sidecar's socket in the box.
 pub fn forge_socket() -> std::path::PathBuf {
     std::path::Path::new(BOX_DIR).join(FORGE_SOCKET_FILE)
 }

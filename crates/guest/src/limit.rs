@@ -1,4 +1,4 @@
-//! Sets resource limits on this process, and with them on all that it starts.
+//! Resource limits on this process, which all its children inherit.
 
 use guest::config::RlimitSpec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -12,7 +12,7 @@ pub(crate) struct LimitError {
     errno: rustix::io::Errno,
 }
 
-/// Sets every limit that is given, soft and hard, and returns those that now hold.
+/// Sets every given limit, soft and hard, and returns the effective ones.
 pub(crate) fn set(wanted: &RlimitSpec) -> Result<RlimitSpec, LimitError> {
     Ok(RlimitSpec {
         nproc: set_one("nproc", Resource::Nproc, wanted.nproc)?,
@@ -24,8 +24,8 @@ pub(crate) fn set(wanted: &RlimitSpec) -> Result<RlimitSpec, LimitError> {
     })
 }
 
-/// Splits off what only the command may bear. A hard limit on processor time kills even pid 1, and pid 1 out of
-/// address space aborts: either would end the box for the agent's use of its network.
+/// Splits off the limits that only the command may have. A hard limit on processor time kills even pid 1, and
+/// pid 1 out of address space aborts: either would end the box for the agent's use of its network.
 pub(crate) fn split_for_init(wanted: &RlimitSpec) -> (RlimitSpec, RlimitSpec) {
     let for_init = RlimitSpec { address_space: None, cpu_secs: None, ..*wanted };
     let for_command = RlimitSpec {
@@ -49,7 +49,7 @@ fn set_one(
     Ok(getrlimit(resource).current)
 }
 
-/// A hard limit cannot be raised, and a lower one keeps the promise too.
+/// Caps a value at the hard limit, which cannot be raised; a lower limit is still within the promise.
 fn within_hard(resource: Resource, wanted: u64) -> u64 {
     getrlimit(resource).maximum.map_or(wanted, |hard| hard.min(wanted))
 }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_limit_can_be_lowered_and_never_raised() {
-        // Core files are the one limit here that no other test of this process minds.
+        // Core files are the one limit here that does not affect other tests of this process.
         let first = set(&RlimitSpec { core: 4096, ..RlimitSpec::default() }).unwrap();
         assert!(first.core <= 4096);
         assert_eq!(set(&RlimitSpec { core: 8192, ..RlimitSpec::default() }).unwrap(), first);

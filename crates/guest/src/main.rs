@@ -1,4 +1,4 @@
-//! `bottle-guest`: the one program of ours inside the box. Its first argument names its role.
+//! `bottle-guest`: our only program inside the box. Its first argument names its role.
 
 mod exec;
 mod forge;
@@ -16,7 +16,8 @@ use guest::HARNESS_STATE;
 
 use exec::SessionKind;
 
-/// A wrong call. Only the host calls us, so this is a mistake of ours and not a person's.
+/// Exit status of a wrong invocation. Only the host invokes this program, so it is a bug and not a user's
+/// mistake.
 const EXIT_USAGE: u8 = 2;
 
 const USAGE: &str = "usage: bottle-guest init <config.json> | play <script.json> [<harness state>] | forge <command> | --version";
@@ -24,7 +25,7 @@ const USAGE: &str = "usage: bottle-guest init <config.json> | play <script.json>
 fn main() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     let own_name = if args.is_empty() { OsString::new() } else { args.remove(0) };
-    // Under this name it lies in the agent's path.
+    // The agent's `PATH` has it under this name.
     if Path::new(&own_name).file_name() == Some(OsStr::new(forge::ROLE)) {
         return ExitCode::from(forge::run(&args));
     }
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         ["play", script] => play::run(Path::new(script), Path::new(HARNESS_STATE)),
         ["play", script, state] => play::run(Path::new(script), Path::new(state)),
         [forge::ROLE, ..] => forge::run(&args[1..]),
-        // The others are for ourselves alone: see `exec` and `init::userns`.
+        // The other roles are internal: see `exec` and `init::userns`.
         [exec::ROLE, limits, program, ..] => {
             exec::run(SessionKind::Plain, limits, program, &args[3..])
         }
@@ -52,7 +53,7 @@ fn print_version() -> u8 {
     u8::from(line.is_err())
 }
 
-/// Says why on stderr, and gives the status back. When even that cannot be written, the status still tells.
+/// Prints the reason on stderr, and returns the status. If even that cannot be written, the status remains.
 fn complain(why: impl std::fmt::Display, status: u8) -> u8 {
     writeln!(std::io::stderr(), "bottle-guest: {why}").ok();
     status

@@ -1,11 +1,11 @@
-//! What a terminal outside and the one in the box say to each other: keys and sizes in, plain bytes out.
+//! Protocol between an attached terminal and the one in the box: keys and sizes in, plain bytes out.
 //!
-//! Only the way in has frames, because a size stands among the keys. A frame is one byte for its kind, two for the
-//! length of what follows, and that.
+//! Only the input has frames, because sizes are mixed with keys. A frame is one byte for its kind, two for
+//! the length of the payload, and the payload.
 
 use serde::{Deserialize, Serialize};
 
-/// How large a terminal is.
+/// Size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalSize {
@@ -15,16 +15,16 @@ pub struct TerminalSize {
     pub cols: u16,
 }
 
-/// What goes into a box.
+/// Input to a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalInput {
     /// Bytes from the keyboard.
     Keys(Vec<u8>),
-    /// The window has this size now.
+    /// New size of the window.
     Size(TerminalSize),
 }
 
-/// More keys at once make several frames.
+/// Limit on keys in one frame.
 const KEYS_MAX: usize = 4096;
 
 const KEYS: u8 = 0;
@@ -32,7 +32,7 @@ const SIZE: u8 = 1;
 const HEADER: usize = 3;
 
 impl TerminalInput {
-    /// The frames that say it.
+    /// Renders the frames.
     pub fn render(&self) -> Vec<u8> {
         match self {
             Self::Keys(keys) => {
@@ -53,15 +53,15 @@ fn render_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Puts frames together again, however they were cut on the way.
+/// Reassembles frames, however they were split.
 #[derive(Debug, Default)]
 pub struct InputReader {
     rest: Vec<u8>,
 }
 
 impl InputReader {
-    /// Takes the next bytes and returns what is whole by now. Host and guest come from the same build, so a kind that
-    /// is not known is noise and left out.
+    /// Takes the next bytes and returns the complete inputs. Host and guest come from the same build, so an
+    /// unknown kind is noise and skipped.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<TerminalInput> {
         self.rest.extend_from_slice(bytes);
         let mut whole = Vec::new();

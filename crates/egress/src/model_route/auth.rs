@@ -1,4 +1,4 @@
-//! The exchange of keys in the headers of a call.
+//! Replacement of keys in the headers of a call.
 
 use hyper::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
@@ -10,7 +10,7 @@ use super::spec::AuthStyle;
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const API_KEY: HeaderName = HeaderName::from_static("api-key");
 
-/// Headers by which a client could speak in its own name, or have somebody else pay.
+/// Headers by which a client could authenticate itself or charge another account.
 const STRIPPED: [HeaderName; 11] = [
     AUTHORIZATION,
     PROXY_AUTHORIZATION,
@@ -25,7 +25,7 @@ const STRIPPED: [HeaderName; 11] = [
     HeaderName::from_static("x-forwarded-for"),
 ];
 
-/// Returns whether a call shows the key that the box was given, in any of the usual places.
+/// Returns whether a call carries the key that the box was given, in any of the usual headers.
 pub(super) fn shows_key(headers: &HeaderMap, dummy: &str) -> bool {
     let bearer = headers.get_all(AUTHORIZATION).into_iter().filter_map(bearer_of);
     let plain = [X_API_KEY, API_KEY];
@@ -38,13 +38,13 @@ fn bearer_of(value: &HeaderValue) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }
 
-/// Compares without stopping at the first difference.
+/// Compares in constant time.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
-/// Takes away every key the client sent and puts in the real one. A key that no header can carry is
-/// left out; the store has refused such a one already.
+/// Removes every key that the client sent and inserts the real one. A key that no header can carry is left
+/// out; the store has already refused it.
 pub(super) fn exchange_key(headers: &mut HeaderMap, style: AuthStyle, key: Option<&Secret>) {
     for name in &STRIPPED {
         headers.remove(name);

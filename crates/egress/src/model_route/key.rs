@@ -1,7 +1,7 @@
-//! The real key: where it comes from, and one place that fetches it.
+//! The real key: its source, and the single place that fetches it.
 //!
-//! Many calls may learn at once that the key has expired. One of them fetches the new one and the
-//! others wait for it, since a source that rotates tokens would log out all but the last.
+//! Many calls may find at once that the key has expired. One of them fetches the new one and the others wait
+//! for it, since a source that rotates tokens would invalidate all but the last.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,21 +16,21 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::Mutex;
 
-/// Where a key is found on this host. It names the place and never holds the key.
+/// Source of a key on this host. It names the place and never holds the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeySource {
-    /// A variable of our own environment.
+    /// A variable of this process's environment.
     Env(String),
     /// A file that only its owner can read.
     File(PathBuf),
     /// A program, with its arguments, that prints the key.
     Command(Vec<String>),
-    /// The server wants none.
+    /// The server needs none.
     None,
 }
 
-/// Why there is no key.
+/// A key that could not be fetched.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -48,25 +48,25 @@ pub enum KeyError {
         /// Underlying I/O error.
         source: host::process::ProcessError,
     },
-    /// The program failed. What it printed may hold secrets and is not shown.
+    /// The program failed. Its output may hold secrets and is not shown.
     #[error("{program} gave no model key: it ended with {exit:?}")]
     Command {
         /// The program.
         program: String,
-        /// How it ended.
+        /// Exit status.
         exit: CommandExit,
     },
-    /// There is something, and it is no key.
+    /// The source has content that is not a key.
     #[error("the model key is empty or holds characters that no header can carry")]
     Malformed,
-    /// Our own runtime was ended meanwhile.
+    /// The runtime ended meanwhile.
     #[error("stopped while reading the model key")]
     Stopped,
 }
 
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The key of a run, fetched when first asked for.
+/// The key of a run, fetched on first use.
 #[derive(Clone)]
 pub struct KeyStore {
     source: KeySource,
@@ -79,7 +79,7 @@ struct Held {
     key: Option<Secret>,
 }
 
-/// A key, and which fetching it came from.
+/// A key, and the number of the fetch it came from.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchedKey {
     pub(crate) secret: Option<Secret>,
@@ -87,13 +87,13 @@ pub(crate) struct FetchedKey {
 }
 
 impl KeyStore {
-    /// A store that fetches from `source`.
+    /// Creates a store that fetches from `source`.
     #[must_use]
     pub fn new(source: KeySource) -> Self {
         Self { source, held: Arc::default() }
     }
 
-    /// The key, fetched if it never was.
+    /// Returns the key, fetching it on first use.
     pub(crate) async fn current(&self) -> Result<FetchedKey, KeyError> {
         let mut held = self.held.lock().await;
         if held.generation == 0 {
@@ -102,8 +102,8 @@ impl KeyStore {
         Ok(FetchedKey { secret: held.key.clone(), generation: held.generation })
     }
 
-    /// A key that differs from `refused`, if the source has one by now. Whoever comes while another
-    /// fetches gets what that one fetched.
+    /// Returns a key that differs from `refused`, if the source has one by now. A caller that arrives during
+    /// a fetch gets the result of that fetch.
     pub(crate) async fn replace(
         &self,
         refused: &FetchedKey,
@@ -150,7 +150,7 @@ async fn fetch(source: &KeySource) -> Result<Option<Secret>, KeyError> {
 async fn ask_program(argv: &[String]) -> Result<Vec<u8>, KeyError> {
     let (program, args) = argv.split_first().ok_or(KeyError::Malformed)?;
     let mut spec = CommandSpec::new(program).args(args);
-    // It is the person's own program and needs their world: keyrings, agents, configuration.
+    // It is the user's own program and needs their environment: keyrings, agents, configuration.
     for (name, value) in host::env::vars_os() {
         spec = spec.env(name, value);
     }
@@ -165,7 +165,7 @@ async fn ask_program(argv: &[String]) -> Result<Vec<u8>, KeyError> {
     }
 }
 
-/// A key is one word of visible ASCII; white space around it is the editor's.
+/// Parses a key: one word of visible ASCII. Surrounding white space comes from the editor.
 fn read_key(bytes: &[u8]) -> Result<Secret, KeyError> {
     let bytes = bytes.trim_ascii();
     if bytes.is_empty() || !bytes.iter().all(u8::is_ascii_graphic) {
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(shown(&store.current().await.unwrap()), "first");
         let second = store.replace(&first).await.unwrap().unwrap();
         assert_eq!(shown(&second), "second");
-        // A second caller who was refused with the old key gets the new one without a fetch.
+        // A second caller that was refused with the old key gets the new one without a fetch.
         private(&path, "third\n");
         assert_eq!(shown(&store.replace(&first).await.unwrap().unwrap()), "second");
     }

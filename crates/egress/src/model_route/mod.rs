@@ -1,9 +1,8 @@
-//! The model route: `/-/model/…` inside the box leads to the model's server outside, with the real
-//! key put in on the way.
+//! The model route: `/-/model/…` inside the box leads to the model's server outside, with the real key
+//! inserted on the way.
 //!
-//! What the client sends as a key is a dummy that is worth nothing elsewhere. The route passes on
-//! only the calls that the wire APIs of the agents need, counts what they use up by watching the
-//! answers go by, and stops at the caps.
+//! The client's key is a dummy that is worthless elsewhere. The route forwards only the calls that the wire
+//! APIs of the agents need, counts their usage from the responses as they pass, and stops at the caps.
 
 mod auth;
 mod key;
@@ -22,5 +21,5 @@ pub use price::Prices;
 pub use spec::{AuthStyle, Caps, ModelRouteSpec, SpecError, Upstream};
 pub use usage::{ModelUsage, Spend, TokenCount};
 
-/// Where the route begins, inside the box.
+/// Path prefix of the route inside the box.
 pub const MODEL_PREFIX: &str = "/-/model";

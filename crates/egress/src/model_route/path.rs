@@ -1,29 +1,29 @@
-//! Which calls the route passes on.
+//! The calls that the model route forwards.
 
 use hyper::Method;
 use model::wire::WireApi;
 
-/// One call that is passed on.
+/// One call that is forwarded.
 #[derive(Clone, Debug)]
 pub struct AllowedPath {
     /// Its method.
     pub method: Method,
-    /// Its path below the route, without the version in front.
+    /// Its path below the route, without the version prefix.
     pub path: &'static str,
-    /// The API it belongs to; without one it belongs to all.
+    /// The API it belongs to; `None` means all.
     pub api: Option<WireApi>,
-    /// True if the model answers, so that tokens are used up.
+    /// True if the model generates, so that tokens are used.
     pub generates: bool,
 }
 
-/// Everything that is ever passed on.
+/// All calls that the route forwards.
 pub const ALLOWED_PATHS: &[AllowedPath] = &[
     post("/messages", WireApi::Messages, true),
     post("/messages/count_tokens", WireApi::Messages, false),
     post("/chat/completions", WireApi::Chat, true),
     post("/responses", WireApi::Responses, true),
     AllowedPath { method: Method::GET, path: "/models", api: None, generates: false },
-    // Agents ask in this way whether anybody is there.
+    // Agents probe the server this way.
     AllowedPath { method: Method::HEAD, path: "", api: None, generates: false },
 ];
 
@@ -31,8 +31,8 @@ const fn post(path: &'static str, api: WireApi, generates: bool) -> AllowedPath 
     AllowedPath { method: Method::POST, path, api: Some(api), generates }
 }
 
-/// Finds the call that `path`, the part below the route, stands for. The version in front may be
-/// missing, since some servers have it in their base address.
+/// Finds the call for `path`, the part below the route. The version prefix may be missing, since some servers
+/// have it in their base URL.
 pub(super) fn find_path(
     apis: &[WireApi],
     method: &Method,
@@ -43,7 +43,7 @@ pub(super) fn find_path(
         Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
         _ => path,
     };
-    // One model by its name is as harmless as the list of them.
+    // A single model is as harmless as the list of models.
     let is_same = |known: &str| {
         known == path
             || known == "/models"

@@ -1,4 +1,4 @@
-//! What tokens cost.
+//! Prices of tokens.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::usage::TokenCount;
 
-/// Prices by the name of the model, or by what its name begins with.
+/// Prices by model name or by prefix of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
-    /// Returns whether nothing has a price.
+    /// Returns whether there are no prices.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The cost of `tokens` in dollars. A model without a price counts as the dearest one, so that a
-    /// cap holds whatever a server calls its models.
+    /// Returns the cost of `tokens` in dollars. A model without a price counts as the most expensive one, so
+    /// that a cap holds whatever a server calls its models.
     #[must_use]
     pub fn cost(&self, model: &str, tokens: &TokenCount) -> f64 {
         let by_name = self.0.iter().filter(|(name, _)| model.starts_with(name.as_str()));

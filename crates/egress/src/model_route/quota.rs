@@ -1,14 +1,14 @@
-//! When a server that is busy or out of quota will take calls again, from the headers of its answer.
+//! The time at which a busy or exhausted server will accept calls again, from its response headers.
 
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderValue};
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads the time from an answer, if the answer is a refusal for now.
+/// Reads the time from a response, if it is a temporary refusal.
 ///
-/// `Retry-After` is what the server wants. Without it the resets of its windows are looked at: of
-/// those that are used up, or of all if none admits to it, the one that comes first.
+/// `Retry-After` takes precedence. Without it the earliest reset of the exhausted windows counts, or of all
+/// windows if none is reported as exhausted.
 pub(super) fn waiting_until(
     status: StatusCode,
     headers: &HeaderMap,
@@ -20,7 +20,8 @@ pub(super) fn waiting_until(
     retry_after(headers, now).or_else(|| first_reset(headers, now)).filter(|time| *time > now)
 }
 
-/// Too many requests, overloaded (529), unavailable, and the status some use for quota.
+/// Returns whether a status is temporary: too many requests, overloaded (529), unavailable, and the status
+/// some servers use for quota.
 fn is_for_now(status: StatusCode) -> bool {
     matches!(status.as_u16(), 402 | 403 | 429 | 503 | 529)
 }
@@ -55,7 +56,7 @@ fn first_reset(headers: &HeaderMap, now: Timestamp) -> Option<Timestamp> {
     used_up.or(any)
 }
 
-/// The header that tells how much is left of the window whose reset is called `name`:
+/// Returns the header with the remainder of the window whose reset header is `name`:
 /// `anthropic-ratelimit-tokens-reset` or `x-ratelimit-reset-tokens`.
 fn remaining_name(name: &str) -> Option<String> {
     if let Some(window) = name.strip_prefix("x-ratelimit-reset") {
@@ -65,13 +66,13 @@ fn remaining_name(name: &str) -> Option<String> {
     Some(format!("anthropic-ratelimit-{window}-remaining"))
 }
 
-/// A time by RFC 3339, seconds since 1970, or a duration such as `6m0s`, `1.5s` or `20ms`.
+/// Parses an RFC 3339 time, seconds since 1970, or a duration such as `6m0s`, `1.5s` or `20ms`.
 fn parse_reset(value: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(time) = value.parse::<Timestamp>() {
         return Some(time);
     }
     match value.parse::<f64>() {
-        // A small number cannot be a date of these days, so it counts from now.
+        // A small number cannot be a current date, so it counts from now.
         Ok(secs) if secs < 1e9 => later(now, secs),
         Ok(secs) if secs < 1e11 => later(Timestamp::UNIX_EPOCH, secs),
         Ok(millis) => later(Timestamp::UNIX_EPOCH, millis / 1e3),

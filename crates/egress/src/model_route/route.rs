@@ -1,4 +1,4 @@
-//! One call to the model, from the client's request to the last byte of the answer.
+//! One call to the model, from the client's request to the last byte of the response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::proxy::{
 };
 use crate::record::TrafficKind;
 
-/// The route of a run, ready for calls.
+/// The model route of a run.
 #[derive(Debug)]
 pub(crate) struct ModelRoute {
     spec: ModelRouteSpec,
@@ -51,7 +51,7 @@ async fn load_tls(spec: &ModelRouteSpec) -> Result<Arc<ClientConfig>, EgressErro
     Ok(load_client_config(spec.ca_file.clone()).await?)
 }
 
-/// Answers a request below the route's prefix.
+/// Handles a request below the route's prefix.
 pub(crate) async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyResponse {
     let (host, port) = match &shared.model {
         Some(route) => (route.spec.upstream.host_text(), route.spec.upstream.port),
@@ -67,7 +67,7 @@ pub(crate) async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>)
             // A call that was cut for its size looks like a broken connection from outside.
             let obstacle = attempt.meter.refusal().map_or(obstacle, RequestError::from);
             if obstacle != RequestError::Failed(UpstreamFailure::BrokenOff) {
-                // The server never had the whole call, so that nothing was used up.
+                // The server never received the whole call, so nothing was used.
                 attempt.call = None;
             }
             attempt.stopped_by(&obstacle);
@@ -76,8 +76,8 @@ pub(crate) async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>)
     }
 }
 
-/// Judges a call, sends it with the real key, and once more with a new key if the server does not
-/// know this one any longer.
+/// Checks a call, sends it with the real key, and sends it once more with a new key if the server no longer
+/// accepts this one.
 async fn call(
     shared: &Arc<ProxyState>,
     request: Request<Incoming>,
@@ -101,7 +101,7 @@ async fn call(
     if reached.response.status() != StatusCode::UNAUTHORIZED {
         return Ok(reached);
     }
-    // Where nothing better is known, the server's own words are the best answer.
+    // Without a newer key, the server's own response is the best answer.
     let Ok(Some(fresh)) = route.keys.replace(&key).await else { return Ok(reached) };
     match kept.take() {
         Some(body) => {
@@ -132,7 +132,7 @@ fn judge(
     let below = path.strip_prefix(MODEL_PREFIX).unwrap_or(path);
     let known =
         find_path(&route.spec.apis, request.method(), below).ok_or(DenyReason::ModelPath)?;
-    // Whether anybody is there may be asked without a key; agents do so before anything else.
+    // Probing the server needs no key; agents do so before anything else.
     let needs_key = *request.method() != Method::HEAD && !route.spec.dummy_key.is_empty();
     if needs_key && !shows_key(request.headers(), &route.spec.dummy_key) {
         return Err(DenyReason::ModelKey);
@@ -151,10 +151,10 @@ fn judge(
     }
 }
 
-/// Makes the head of the client's request into that of ours, all but the key.
+/// Converts the head of the client's request into ours, except for the key.
 fn prepare_head(head: &mut request::Parts, route: &ModelRoute) -> Result<(), DenyReason> {
     strip_hop_by_hop(&mut head.headers);
-    // What is packed cannot be counted on its way, and events are hardly smaller for it.
+    // Compressed responses cannot be counted in passing, and compression hardly shrinks events.
     head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if let Ok(host) = HeaderValue::try_from(route.spec.upstream.authority()) {
         head.headers.insert(HOST, host);
@@ -183,7 +183,7 @@ fn keyed(
     request
 }
 
-/// Passes an answer on as it comes.
+/// Forwards a response as it arrives.
 fn relay(
     shared: &Arc<ProxyState>,
     reached: UpstreamResponse,
@@ -212,7 +212,7 @@ fn note_answer(shared: &ProxyState, response: &Response<Incoming>) {
     }
 }
 
-/// What is known of one call that makes the model work.
+/// State of one call that makes the model generate.
 #[derive(Debug)]
 pub(crate) struct ModelCall {
     api: WireApi,
@@ -221,11 +221,11 @@ pub(crate) struct ModelCall {
 
 #[derive(Debug)]
 enum CallStage {
-    /// Sent; the server may have begun to work.
+    /// Sent; the server may have started to work.
     Sent,
-    /// The server would not.
+    /// The server refused it.
     Refused,
-    /// The answer is going by.
+    /// The response is being forwarded.
     Answering(Tap),
 }
 
@@ -245,15 +245,15 @@ impl ModelCall {
         };
     }
 
-    /// Watches a piece of the answer go by.
+    /// Observes a chunk of the response.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         if let CallStage::Answering(tap) = &mut self.stage {
             tap.push(piece);
         }
     }
 
-    /// Adds what the call used up to the run's account. A call that was cut off before the answer
-    /// has been paid for as well, as far as anybody can tell.
+    /// Adds the call's usage to the run's account. A call cut off before the response counts as well, since
+    /// the server probably charges for it.
     pub(crate) fn finish(self, bytes_up: u64, shared: &ProxyState) -> Option<Spend> {
         let route = shared.model.as_ref()?;
         let tap = match self.stage {

@@ -1,4 +1,4 @@
-//! What a model route is, as data without secrets.
+//! Specification of a model route, as data without secrets.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,29 +13,29 @@ use super::key::KeySource;
 use super::price::Prices;
 use crate::policy::{HostFault, HostName};
 
-/// Where calls to the model go, and under which conditions.
+/// Target and conditions of calls to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRouteSpec {
-    /// The base address, as in `https://api.example.com`; what follows `/-/model` is appended.
+    /// The base URL, as in `https://api.example.com`; the part after `/-/model` is appended.
     pub upstream: Upstream,
-    /// How the server wants the key.
+    /// Header that carries the key.
     pub auth: AuthStyle,
-    /// Where the key is found on this host.
+    /// Source of the key on this host.
     pub key: KeySource,
-    /// The key that the box was given, and that every call must show; empty means none is asked for.
+    /// The key that the box was given and that every call must carry; empty disables the check.
     #[serde(default)]
     pub dummy_key: String,
-    /// The wire APIs whose calls are passed on.
+    /// The wire APIs whose calls are forwarded.
     #[serde(default = "all_apis")]
     pub apis: Vec<WireApi>,
-    /// Where to stop.
+    /// Caps on usage.
     #[serde(default)]
     pub caps: Caps,
-    /// What tokens cost.
+    /// Prices of tokens.
     #[serde(default)]
     pub prices: Prices,
-    /// The largest call, in bytes.
+    /// The largest request body, in bytes.
     #[serde(default = "default_body_bytes")]
     pub max_body_bytes: u64,
     /// Certificates to trust besides those of the system, in PEM; for a server with its own authority.
@@ -43,7 +43,7 @@ pub struct ModelRouteSpec {
     pub ca_file: Option<PathBuf>,
 }
 
-/// How a server wants the key.
+/// Header in which a server expects the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthStyle {
@@ -57,7 +57,7 @@ pub enum AuthStyle {
     Both,
 }
 
-/// Where the use of the model stops. Each is looked at before a call, so that one call may go over.
+/// Caps on the use of the model. Each is checked before a call, so one call may exceed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caps {
@@ -77,27 +77,27 @@ fn default_body_bytes() -> u64 {
     64 << 20
 }
 
-/// Why a route cannot work as described.
+/// A contradiction in a route specification.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// The base address is none.
+    /// The base URL is invalid.
     #[error("{0:?} is not the base address of a model server, such as https://api.example.com")]
     Upstream(String),
-    /// The base address names no usable host.
+    /// The base URL has no usable host.
     #[error("{text:?} has no usable host: {fault}")]
     Host {
-        /// What was given.
+        /// Text as given.
         text: String,
         /// The cause.
         fault: HostFault,
     },
-    /// A limit in money without a price for anything would never be reached.
+    /// A cap in money without any price would never be reached.
     #[error("a cap in dollars needs prices")]
     Prices,
 }
 
 impl ModelRouteSpec {
-    /// A route with all wire APIs, no caps and no prices.
+    /// Creates a route with all wire APIs, no caps and no prices.
     #[must_use]
     pub fn new(upstream: Upstream, auth: AuthStyle, key: KeySource, dummy_key: &str) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl ModelRouteSpec {
         }
     }
 
-    /// Looks for what contradicts itself.
+    /// Checks for contradictions.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.caps.max_usd.is_some() && self.prices.is_empty() {
             return Err(SpecError::Prices);
@@ -122,18 +122,18 @@ impl ModelRouteSpec {
     }
 }
 
-/// The base address of a model server: scheme, host, port and a path in front.
+/// The base URL of a model server: scheme, host, port and a path prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Upstream {
     pub(crate) tls: bool,
     pub(crate) host: UpstreamHost,
     pub(crate) port: u16,
-    /// Empty, or a path without a slash at its end.
+    /// Empty, or a path without a trailing slash.
     pub(crate) path: String,
 }
 
-/// The person outside may name an address; inside a box nobody may.
+/// Host of the model server. Only the user outside may name an address; a process in the box may not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UpstreamHost {
     Name(HostName),
@@ -141,7 +141,7 @@ pub(crate) enum UpstreamHost {
 }
 
 impl Upstream {
-    /// Reads `https://host[:port][/path]`, or the same with `http`.
+    /// Parses `https://host[:port][/path]`, or the same with `http`.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let wrong = || SpecError::Upstream(text.to_owned());
         let Ok(uri) = text.parse::<Uri>() else { return Err(wrong()) };
@@ -167,7 +167,7 @@ impl Upstream {
         Ok(Self { tls, host, port, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
-    /// The host as it stands in a certificate, a log line and a `Host` header without a port.
+    /// Returns the host as used in a certificate, a log line and a `Host` header without a port.
     pub(crate) fn host_text(&self) -> String {
         match &self.host {
             UpstreamHost::Name(name) => name.to_string(),
@@ -175,7 +175,7 @@ impl Upstream {
         }
     }
 
-    /// The value of the `Host` header.
+    /// Returns the value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
         let host = match &self.host {
             UpstreamHost::Name(name) => name.to_string(),

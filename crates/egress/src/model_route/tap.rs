@@ -1,21 +1,21 @@
-//! The tap: reads what a call used up from the answer while it goes by, and changes nothing.
+//! The tap: reads the usage of a call from the response as it passes, and changes nothing.
 //!
-//! Answers come as one JSON document or as a stream of events. Of a stream only the lines that speak
-//! of usage are parsed; of a document the whole is kept, up to a limit. If the server says nothing,
-//! the bytes give an estimate: a client must not be able to escape a cap by asking for silence.
+//! Responses are one JSON document or a stream of events. Of a stream only the lines with usage are parsed; a
+//! document is kept whole, up to a limit. If the server reports no usage, the byte count gives an estimate: a
+//! client must not be able to escape a cap by disabling the report.
 
 use model::wire::WireApi;
 use serde::Deserialize;
 
 use super::usage::TokenCount;
 
-/// What is kept of one event or one document; the largest carry the model's whole answer.
+/// Limit on the kept bytes of one event or one document; the largest carry the model's whole response.
 const KEPT_MAX: usize = 16 << 20;
-/// Bytes of a request for one token, and bytes of event stream for one token of an answer.
+/// Bytes of a request per token, and bytes of event stream per token of a response.
 const BYTES_PER_TOKEN_UP: u64 = 4;
 const BYTES_PER_TOKEN_DOWN: u64 = 32;
 
-/// Watches one answer.
+/// Observer of one response.
 #[derive(Debug)]
 pub(super) struct Tap {
     api: WireApi,
@@ -26,14 +26,14 @@ pub(super) struct Tap {
     seen: SeenUsage,
 }
 
-/// How an answer comes.
+/// Format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Events,
     Document,
 }
 
-/// What has been learnt so far.
+/// Usage seen so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct SeenUsage {
     model: String,
@@ -44,7 +44,7 @@ struct SeenUsage {
     is_final: bool,
 }
 
-/// What an answer told.
+/// Result of observing a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tapped {
     pub(super) model: String,
@@ -64,7 +64,7 @@ impl Tap {
         }
     }
 
-    /// Watches a piece go by.
+    /// Observes a chunk.
     pub(super) fn push(&mut self, mut piece: &[u8]) {
         self.bytes += piece.len() as u64;
         if self.form == Form::Document {
@@ -83,7 +83,7 @@ impl Tap {
         self.keep(piece);
     }
 
-    /// What the answer told, once it has ended or was cut off. `bytes_up` is the size of the call.
+    /// Returns the usage once the response has ended or was cut off. `bytes_up` is the size of the call.
     pub(super) fn finish(mut self, bytes_up: u64) -> Tapped {
         match self.form {
             Form::Events => self.read_kept(),
@@ -127,7 +127,7 @@ impl Tap {
 }
 
 impl SeenUsage {
-    /// Later numbers replace earlier ones: within one answer they are running totals.
+    /// Merges usage. Later numbers replace earlier ones: within one response they are running totals.
     fn absorb(&mut self, api: WireApi, told: AnswerUsage) {
         let kind = told.kind.as_deref();
         self.is_final |= match api {
@@ -171,7 +171,7 @@ impl SeenUsage {
         }
     }
 
-    /// Where the cached tokens are part of the input they are taken out of it.
+    /// Subtracts the cached tokens where the API includes them in the input.
     fn split_input(&mut self, all: Option<u64>, details: Option<&Details>) {
         let Some(all) = all else { return };
         self.cache_read = details.and_then(|details| details.cached_tokens).unwrap_or(0).min(all);
@@ -182,7 +182,7 @@ impl SeenUsage {
         let guessed_output = bytes_down / BYTES_PER_TOKEN_DOWN;
         let output = match self.output {
             Some(output) if self.is_final => output,
-            // The stream was cut off: what was said at its start is not what was written.
+            // The stream was cut off: the number reported at its start does not cover what was generated.
             Some(output) => output.max(guessed_output),
             None => guessed_output,
         };
@@ -199,7 +199,7 @@ impl SeenUsage {
     }
 }
 
-/// The parts of any answer or event that speak of usage.
+/// The parts of any response or event that report usage.
 #[derive(Debug, Deserialize)]
 struct AnswerUsage {
     #[serde(rename = "type")]
@@ -245,7 +245,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Feeds an answer in pieces of every size and expects the same each time.
+    /// Feeds a response in chunks of every size and expects the same result each time.
     fn check(api: WireApi, form: Form, answer: &str, expected: (&str, [u64; 4], bool)) {
         for size in [1, 2, 7, 64, answer.len()] {
             let mut tap = Tap::new(api, form);

@@ -1,4 +1,4 @@
-//! What calls to the model have used up, and whether a cap is reached.
+//! Usage of the model by a run, and the check of its caps.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ pub struct TokenCount {
 }
 
 impl TokenCount {
-    /// All kinds together.
+    /// Returns the sum of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.input + self.output + self.cache_read + self.cache_write
     }
 }
 
-/// What one call used up.
+/// Usage of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spend {
     /// Its tokens.
@@ -36,15 +36,15 @@ pub struct Spend {
     pub tokens: TokenCount,
     /// Its cost in dollars, as far as prices are known.
     pub usd: f64,
-    /// True if the server did not say, so that the bytes had to.
+    /// True if the server reported no usage and the byte count gave an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
 
-/// What a run has used of the model.
+/// Usage of the model by a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUsage {
-    /// Calls that were passed on.
+    /// Forwarded calls.
     pub requests: u64,
     /// Tokens read by the model, cached ones not included.
     pub input: u64,
@@ -56,18 +56,18 @@ pub struct ModelUsage {
     pub cache_write: u64,
     /// Cost in dollars, as far as prices are known.
     pub usd: f64,
-    /// Calls whose tokens are an estimate, because the server did not say.
+    /// Calls whose tokens are an estimate, because the server reported none.
     pub estimated: u64,
     /// The cap that stopped a call.
     pub cap_hit: Option<String>,
-    /// When the server said it would take calls again; gone once it has taken one.
+    /// Time at which the server accepts calls again; cleared once it accepts one.
     pub waiting_until: Option<Timestamp>,
-    /// Answers by status.
+    /// Responses by status.
     pub by_status: BTreeMap<u16, u64>,
 }
 
 impl ModelUsage {
-    /// Adds what a call used up.
+    /// Adds the usage of a call.
     pub(crate) fn add(&mut self, spend: &Spend) {
         self.input += spend.tokens.input;
         self.output += spend.tokens.output;
@@ -77,13 +77,13 @@ impl ModelUsage {
         self.estimated += u64::from(spend.estimated);
     }
 
-    /// Tokens of all kinds.
+    /// Returns the tokens of all kinds.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.input + self.output + self.cache_read + self.cache_write
     }
 
-    /// Says which cap is reached, if one is.
+    /// Returns the cap that is reached, if one is.
     pub(crate) fn reached(&self, caps: &Caps) -> Option<String> {
         if let Some(max) = caps.max_usd.filter(|max| self.usd >= *max) {
             return Some(format!("{:.2} of {max:.2} dollars are spent", self.usd));

@@ -1,12 +1,12 @@
-//! Which addresses belong to the public internet.
+//! Classification of addresses as public or special-purpose.
 //!
-//! The special-purpose registries of RFC 6890 and its successors are written out, because a box
-//! that reaches one of them reaches this host, its network or its cloud. An IPv6 address that
-//! carries an IPv4 address is judged by what it carries.
+//! The special-purpose registries of RFC 6890 and its successors are written out, because a box that reaches
+//! one of them reaches this host, its network or its cloud. An IPv6 address that carries an IPv4 address is
+//! judged by what it carries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns whether an address is one that anybody on the internet could reach.
+/// Returns whether an address is on the public internet.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -69,13 +69,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         let mask = u32::MAX << (32 - length);
         front & mask == (u32::from(network[0]) << 16 | u32::from(network[1])) & mask
     };
-    // Benchmarking, ORCHID and the other small blocks of 2001::/23 that are no places.
+    // Benchmarking, ORCHID and the other small blocks of 2001::/23 that are not destinations.
     let is_protocol_block = s[0] == 0x2001 && s[1] < 0x0200;
     // All of ::/8 is special: `::`, `::1`, the withdrawn v4-compatible form and the rest.
     s[0] >> 8 != 0 && !is_protocol_block && !CLOSED_V6.iter().any(is_in)
 }
 
-/// The IPv4 addresses inside an IPv6 address of one of the kinds made to carry them.
+/// Returns the IPv4 addresses inside an IPv6 address of a kind that carries them.
 fn carried_v4(address: Ipv6Addr) -> Option<Vec<Ipv4Addr>> {
     let s = address.segments();
     let at = |i: usize| Ipv4Addr::from_bits(u32::from(s[i]) << 16 | u32::from(s[i + 1]));
@@ -84,7 +84,7 @@ fn carried_v4(address: Ipv6Addr) -> Option<Vec<Ipv4Addr>> {
         [0, 0, 0, 0, 0, 0xffff, _, _] | [0, 0, 0, 0, 0xffff, 0, _, _] => Some(vec![at(6)]),
         // NAT64, the well-known prefix.
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => Some(vec![at(6)]),
-        // NAT64 for local use: where the address stands depends on the network, so none is trusted.
+        // NAT64 for local use: the position of the address depends on the network, so none is trusted.
         [0x64, 0xff9b, 1, ..] => Some(vec![Ipv4Addr::UNSPECIFIED]),
         // 6to4.
         [0x2002, ..] => Some(vec![at(1)]),

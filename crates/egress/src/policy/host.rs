@@ -1,7 +1,7 @@
-//! A host name, brought to one spelling and checked once.
+//! A host name, normalised and checked once.
 //!
-//! Numbers are not names. That includes the old spellings that resolvers still understand, such as
-//! `127.1` or `0x7f000001`: a name whose last label is a number is an address in disguise.
+//! Numbers are not names. That includes the old notations that resolvers still understand, such as `127.1` or
+//! `0x7f000001`: a name whose last label is a number is an address.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,19 +12,19 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostName(String);
 
-/// Why a text is no host name.
+/// A text that is not a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HostFault {
-    /// Nothing is there.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// It is an address, in whatever spelling.
+    /// It is an address, in any notation.
     #[error("it is an address, not a name")]
     Address,
     /// It, or one of its labels, is longer than DNS can carry.
     #[error("it is too long for a name")]
     TooLong,
-    /// It holds what no name holds.
+    /// It contains characters that no name contains.
     #[error("it is not a valid name")]
     Malformed,
 }
@@ -33,7 +33,7 @@ const NAME_MAX: usize = 253;
 const LABEL_MAX: usize = 63;
 
 impl HostName {
-    /// Reads a name in any case, in Unicode or in its ASCII form, with or without a trailing dot.
+    /// Parses a name in any case, in Unicode or in its ASCII form, with or without a trailing dot.
     pub fn parse(text: &str) -> Result<Self, HostFault> {
         if text.is_empty() {
             return Err(HostFault::Empty);
@@ -50,13 +50,13 @@ impl HostName {
         Ok(Self(name.to_owned()))
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns whether it lies below `suffix`, on a label boundary; no name lies below itself.
+    /// Returns whether it lies below `suffix`, on a label boundary; a name does not lie below itself.
     #[must_use]
     pub fn is_below(&self, suffix: &Self) -> bool {
         self.0.strip_suffix(&suffix.0).is_some_and(|front| front.len() > 1 && front.ends_with('.'))
@@ -76,7 +76,7 @@ fn check(name: &str) -> Result<(), HostFault> {
     if name.len() > NAME_MAX || name.split('.').any(|label| label.len() > LABEL_MAX) {
         return Err(HostFault::TooLong);
     }
-    // Underscores are in no host name by the book, and in some by use.
+    // Host names have no underscores by the standard, but some in use do.
     let is_letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
     let is_label = |label: &str| {
         !label.is_empty()

@@ -1,8 +1,7 @@
-//! Policy: who may be reached, decided from data alone.
+//! Policy: the hosts that may be reached, decided from data alone.
 //!
-//! The order is fixed: the deny-list, the allow-list of the profile, the port, and once the name
-//! has been resolved, every one of its addresses. Asking the resolver, connecting and looking at
-//! the first bytes of TLS is for the proxy.
+//! The order is fixed: the deny-list, the allow-list of the profile, the port, and once the name has been
+//! resolved, every one of its addresses. The proxy resolves, connects and inspects the first bytes of TLS.
 
 mod address;
 mod host;
@@ -22,36 +21,36 @@ pub use refusal::DenyReason;
 pub use registry::{REGISTRIES, Registry};
 pub use rule::{AllowRule, RuleError};
 
-/// The ports that may be asked for at any address.
+/// The ports that are allowed at any address.
 const PORTS: [u16; 2] = [80, 443];
 
-/// What a run may reach.
+/// Hosts and amounts that a run may use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EgressPolicy {
-    /// The base that the rules add to or take from.
+    /// The base that the rules extend or restrict.
     pub profile: EgressProfile,
-    /// Hosts that the person allows on top of the profile; of no effect in [`EgressProfile::None`].
+    /// Hosts that the user allows on top of the profile; without effect in [`EgressProfile::None`].
     #[serde(default)]
     pub allow: Vec<AllowRule>,
-    /// Hosts that stay closed whatever else allows them.
+    /// Hosts that stay denied whatever else allows them.
     #[serde(default)]
     pub deny: Vec<AllowRule>,
-    /// Registries of this host's own npm, pip or cargo configuration; they count in
+    /// Registries of this host's own npm, pip or cargo configuration; they apply in
     /// [`EgressProfile::Packages`] only.
     #[serde(default)]
     pub extra_package_hosts: Vec<AllowRule>,
-    /// Exact addresses that count as public although they are not: a package mirror or a model
-    /// server on this host or its network. The port of such an address may be asked for as well.
-    /// It is for the person outside the box to choose; the name must still be allowed by a rule.
+    /// Exact addresses that count as public although they are not: a package mirror or a model server on this
+    /// host or its network. The port of such an address is allowed as well. Only the user outside the box
+    /// sets this; a rule must still allow the name.
     #[serde(default)]
     pub permit_private: Vec<SocketAddr>,
-    /// What may be used up.
+    /// Limits of the run.
     #[serde(default)]
     pub limits: EgressLimits,
 }
 
-/// What a run may use up on its way out.
+/// Limits on a run's traffic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EgressLimits {
@@ -61,19 +60,19 @@ pub struct EgressLimits {
     pub requests: u64,
     /// Bytes of the head of one request.
     pub header_bytes: usize,
-    /// Seconds until the head of a request, or the first bytes in a tunnel, must have come.
+    /// Seconds until the head of a request, or the first bytes in a tunnel, must have arrived.
     pub header_secs: u64,
-    /// Seconds to reach the other side.
+    /// Seconds to connect to the server.
     pub connect_secs: u64,
-    /// Seconds in which a byte must move in one direction or the other.
+    /// Seconds without traffic in either direction after which a connection closes.
     pub idle_secs: u64,
     /// Seconds that one connection may last.
     pub total_secs: u64,
-    /// Bytes that may go out in the whole run, the model route apart.
+    /// Bytes that may go out in the whole run, the model route excluded.
     pub bytes_up: u64,
-    /// Bytes that may come in during the whole run, the model route apart.
+    /// Bytes that may come in during the whole run, the model route excluded.
     pub bytes_down: u64,
-    /// Seconds for which the answer of the resolver is kept.
+    /// Seconds for which resolved addresses are cached.
     pub dns_cache_secs: u64,
 }
 
@@ -95,7 +94,7 @@ impl Default for EgressLimits {
 }
 
 impl EgressPolicy {
-    /// A profile with nothing added and nothing taken away.
+    /// Creates the policy of a profile without rules.
     #[must_use]
     pub fn new(profile: EgressProfile) -> Self {
         Self {
@@ -108,7 +107,7 @@ impl EgressPolicy {
         }
     }
 
-    /// Decides about a name and a port, before anybody asks a resolver.
+    /// Decides about a name and a port, before the name is resolved.
     pub fn judge_name(&self, host: &HostName, port: u16) -> Result<(), DenyReason> {
         if self.profile == EgressProfile::None {
             return Err(DenyReason::ProfileNone);
@@ -134,8 +133,8 @@ impl EgressPolicy {
         }
     }
 
-    /// Decides about addresses alone. One that is not public spoils the others, since a name that
-    /// means two things is what rebinding looks like.
+    /// Decides about addresses alone. One that is not public disqualifies the others, since a name with both
+    /// kinds is a sign of DNS rebinding.
     pub fn judge_public(&self, addresses: &[SocketAddr]) -> Result<(), DenyReason> {
         if addresses.is_empty() {
             return Err(DenyReason::NoAddress);

@@ -16,20 +16,20 @@ pub enum EgressProfile {
     ModelOnly,
     /// Like [`EgressProfile::ModelOnly`], and the registries of the usual languages and systems.
     Packages,
-    /// Any public host. Whatever is in the box can be sent anywhere.
+    /// Any public host. Everything in the box can be sent anywhere.
     Open,
 }
 
-/// A word that names no profile.
+/// Text that is not the name of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no egress profile is called {0:?}; choose none, model-only, packages or open")]
 pub struct UnknownProfile(String);
 
 impl EgressProfile {
-    /// All of them, from closed to open.
+    /// All profiles, from closed to open.
     pub const ALL: [Self; 4] = [Self::None, Self::ModelOnly, Self::Packages, Self::Open];
 
-    /// The word for it in configuration and on the command line.
+    /// Returns the name in configuration and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

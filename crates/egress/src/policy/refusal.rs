@@ -1,32 +1,32 @@
-//! Why something was refused: a word for the log, a sentence for whoever was refused.
+//! Reasons of refusals: a code for the log and a sentence for the client.
 //!
-//! The sentence goes into the box, so it never tells what a name resolved to.
+//! The sentence goes into the box, so it never contains resolved addresses.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use super::profile::EgressProfile;
 
-/// A reason for which a request, a tunnel or a call to the model goes no further.
+/// The reason why a request, a tunnel or a call to the model was denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DenyReason {
-    /// The target cannot be read.
+    /// The target cannot be parsed.
     BadTarget,
-    /// A scheme other than http in an absolute address.
+    /// A scheme other than http in an absolute URL.
     Scheme,
-    /// The profile lets nothing out.
+    /// The profile denies everything.
     ProfileNone,
     /// A rule of the deny-list covers it.
     DenyRule {
         /// The rule.
         rule: String,
     },
-    /// Nothing allows it.
+    /// No rule allows it.
     NotAllowed {
         /// The profile in force.
         profile: EgressProfile,
     },
-    /// A port that is not for asking.
+    /// The port is not allowed.
     Port,
     /// An address in the place of a name.
     IpLiteral,
@@ -37,51 +37,51 @@ pub enum DenyReason {
         /// The address, for the log alone.
         address: SocketAddr,
     },
-    /// What came first in the tunnel is not TLS.
+    /// The first bytes in the tunnel are not TLS.
     NotTls,
-    /// The TLS greeting names no host.
+    /// The TLS ClientHello has no server name.
     NoSni,
-    /// The TLS greeting names another host than the tunnel was asked for.
+    /// The TLS ClientHello names another host than the tunnel's.
     SniMismatch,
-    /// A request inside a tunnel names another host than the tunnel was asked for.
+    /// A request inside a tunnel names another host than the tunnel's.
     HostMismatch,
-    /// The run has sent all it may.
+    /// The run has reached its upload limit.
     UploadCap {
-        /// How many bytes that is.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The run has received all it may.
+    /// The run has reached its download limit.
     DownloadCap {
-        /// How many bytes that is.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The run has asked as often as it may.
+    /// The run has reached its limit on requests.
     RequestCap {
-        /// How often that is.
+        /// The limit.
         limit: u64,
     },
-    /// There is no model route in this run.
+    /// The run has no model route.
     NoModel,
     /// The model route does not have this method and path.
     ModelPath,
     /// The key of the run is missing from a call to the model.
     ModelKey,
-    /// A cap on the use of the model is reached; the text says which.
+    /// A cap on the use of the model is reached.
     ModelCap {
-        /// Which cap, and how far.
+        /// The cap and its value.
         what: String,
     },
-    /// A call to the model is larger than any sensible one.
+    /// A request body to the model is too large.
     ModelBody {
-        /// The most it may have, in bytes.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// Nothing of ours is at this path.
+    /// The proxy has no page at this path.
     NoSuchPage,
 }
 
 impl DenyReason {
-    /// The word for it in logs and summaries.
+    /// Returns the code for logs and summaries.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl DenyReason {
         }
     }
 
-    /// The sentence for whoever asked for `host` at `port`.
+    /// Returns the sentence for the client that requested `host` at `port`.
     #[must_use]
     pub fn explain(&self, host: &str, port: u16) -> String {
         match self.remedy(host) {

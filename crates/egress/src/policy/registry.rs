@@ -1,15 +1,14 @@
 //! The registries of profile `packages`, as data.
 //!
-//! A host is here if it serves packages, takes no uploads from strangers under the same name, and
-//! does not also serve what anybody may put there: object stores and code forges are left out on
-//! purpose, and can be allowed by name.
+//! A host is listed if it serves packages, accepts no uploads from strangers under the same name, and serves
+//! no arbitrary content: object stores and code forges are left out on purpose, and can be allowed by name.
 
 use super::host::HostName;
 
-/// One ecosystem and the hosts its tools ask.
+/// One ecosystem and the hosts that its tools contact.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
-    /// What people call it.
+    /// Common name.
     pub name: &'static str,
     /// Names, or `*.` and a suffix.
     pub hosts: &'static [&'static str],
@@ -67,7 +66,7 @@ pub const REGISTRIES: &[Registry] = &[
     },
 ];
 
-/// Returns whether a host is one of them.
+/// Returns whether a host is one of the registries.
 pub(super) fn is_registry(host: &HostName) -> bool {
     let is_named = |pattern: &&str| match pattern.strip_prefix('*') {
         Some(suffix) => host.as_str().len() > suffix.len() && host.as_str().ends_with(suffix),

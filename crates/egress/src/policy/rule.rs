@@ -22,25 +22,25 @@ enum HostMatch {
     Below,
 }
 
-/// Why a text is no rule.
+/// A text that is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleError {
-    /// A bare star would be a profile, and one to be chosen by name.
+    /// A bare star equals the profile `open`, which must be chosen by name.
     #[error("{0:?} would allow every host; choose the profile open if that is meant")]
     Everything(String),
     /// A star inside a name.
     #[error("in {0:?} the star must stand for whole labels in front, as in *.example.org")]
     Star(String),
-    /// The port is no number of a port.
+    /// The port is not a valid port number.
     #[error("{0:?} has no valid port after the colon")]
     Port(String),
-    /// An address: they change hands, and names are what a certificate can prove.
+    /// An address: addresses change owners, and a certificate proves names.
     #[error("{0:?} is an address; name the host instead")]
     Address(String),
-    /// The host is none.
+    /// The host is invalid.
     #[error("{text:?} is not a host rule: {fault}")]
     Host {
-        /// What was given.
+        /// Text as given.
         text: String,
         /// The cause.
         fault: HostFault,
@@ -48,7 +48,7 @@ pub enum RuleError {
 }
 
 impl AllowRule {
-    /// Reads a rule.
+    /// Parses a rule.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         if text.starts_with('[') || text.parse::<std::net::IpAddr>().is_ok() {
@@ -75,7 +75,7 @@ impl AllowRule {
         Ok(Self { host, reach, port })
     }
 
-    /// Returns whether the rule is about this host at this port.
+    /// Returns whether the rule covers this host at this port.
     #[must_use]
     pub fn covers(&self, host: &HostName, port: u16) -> bool {
         let is_named = match self.reach {

@@ -1,4 +1,4 @@
-//! What the proxy says itself.
+//! Responses that the proxy itself produces.
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
@@ -9,10 +9,10 @@ use super::body::Download;
 use super::upstream::{RequestError, UpstreamFailure};
 use crate::policy::DenyReason;
 
-/// An answer: our own words, or somebody else's going by.
+/// A response: our own, or one that is forwarded.
 pub(crate) type ProxyResponse = Response<Either<Full<Bytes>, Download>>;
 
-/// Tells why something goes no further.
+/// Builds the response that explains a refusal or failure.
 pub(super) fn explain(obstacle: &RequestError, (host, port): (&str, u16)) -> ProxyResponse {
     match obstacle {
         RequestError::Refused(refusal) => refuse(refusal, host, port),
@@ -32,8 +32,7 @@ pub(super) fn page(text: String) -> ProxyResponse {
     own_words(StatusCode::OK, "text/plain; charset=utf-8", text)
 }
 
-/// The same for a call to the model, in the form in which clients of every wire API look for the
-/// message of an error.
+/// Same for a call to the model, in the format in which clients of every wire API look for an error message.
 pub(crate) fn model_refusal(obstacle: &RequestError, (host, port): (&str, u16)) -> ProxyResponse {
     let (status, kind, message) = match obstacle {
         RequestError::Refused(refusal) => {

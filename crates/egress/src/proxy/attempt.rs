@@ -1,7 +1,7 @@
-//! One connection or request from its beginning to its line in the log.
+//! One connection or request from its start to its line in the log.
 //!
-//! The line is written when the attempt is dropped, so that nothing can end without one: not a
-//! client that goes away, not a supervisor that is told to stop.
+//! The line is written when the attempt is dropped, so that every attempt has one, even if the client
+//! disconnects or the supervisor stops.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,7 +17,7 @@ use crate::model_route::route::ModelCall;
 use crate::policy::DenyReason;
 use crate::record::{EgressEntry, EgressVerdict, TrafficKind};
 
-/// No name that DNS can carry is longer; what a box sends beyond that is not worth a place.
+/// Longest host name in DNS; longer input from a box is cut.
 const HOST_MAX: usize = 255;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct EgressAttempt {
     verdict: EgressVerdict,
     reason: Option<&'static str>,
     pub(crate) status: Option<u16>,
-    /// What is known of a call to the model.
+    /// State of a call to the model.
     pub(crate) call: Option<ModelCall>,
     pub(crate) meter: Arc<Meter>,
 }
@@ -53,7 +53,7 @@ impl EgressAttempt {
         }
     }
 
-    /// The other side was reached, and what follows is traffic.
+    /// Records that the server was reached; later bytes are traffic.
     pub(crate) fn reached(&mut self, address: Option<SocketAddr>) {
         self.address = address;
         self.verdict = EgressVerdict::Allowed;
@@ -80,7 +80,7 @@ impl EgressAttempt {
         }
     }
 
-    /// What was asked for, as it is shown to whoever asked.
+    /// Returns the requested target, as shown to the client.
     pub(crate) fn target(&self) -> (&str, u16) {
         (&self.host, self.port)
     }
@@ -114,7 +114,7 @@ impl Drop for EgressAttempt {
     }
 }
 
-/// Counts the bytes of one attempt and of the run, and says stop when the run has had enough.
+/// Counts the bytes of one attempt and of the run, and stops the traffic at the run's limits.
 #[derive(Debug)]
 pub(crate) struct Meter {
     shared: Arc<ProxyState>,
@@ -135,7 +135,7 @@ impl Meter {
         }
     }
 
-    /// Counts bytes before they go out; refused ones do not go out and are not counted.
+    /// Counts bytes before they are sent; refused ones are neither sent nor counted.
     pub(crate) fn count_up(&self, bytes: u64) -> Result<(), DenyReason> {
         self.shared.state.touch();
         let limit = self.shared.policy.limits.bytes_up;
@@ -146,7 +146,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Counts bytes that came in.
+    /// Counts received bytes.
     pub(crate) fn count_down(&self, bytes: u64) -> Result<(), DenyReason> {
         self.shared.state.touch();
         let limit = self.shared.policy.limits.bytes_down;
@@ -157,7 +157,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Remembers why the bytes stopped, for the line in the log and the answer.
+    /// Stores the reason why the traffic stopped, for the line in the log and the response.
     pub(crate) fn refuse(&self, refusal: DenyReason) -> DenyReason {
         self.refused.get_or_init(|| refusal).clone()
     }
@@ -174,7 +174,7 @@ impl Meter {
         self.down.load(Relaxed)
     }
 
-    /// Bytes in both directions; it stands still when nothing moves.
+    /// Returns the bytes in both directions; unchanged while nothing moves.
     pub(crate) fn moved(&self) -> u64 {
         self.up() + self.down()
     }

@@ -1,4 +1,4 @@
-//! Bodies on their way through: counted, watched, never held back.
+//! Bodies in transit: counted, observed, never delayed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,12 +19,12 @@ use crate::state::EgressState;
 
 type Polled = Poll<Option<Result<Frame<Bytes>, io::Error>>>;
 
-/// The body of a request on its way out.
+/// The body of a request to the server.
 #[derive(Debug)]
 pub(crate) enum Upload {
-    /// As it comes from the box.
+    /// Streamed from the box.
     Live(Box<LiveUpload>),
-    /// Once more, from what was kept.
+    /// Replayed from the buffer.
     Again(VecDeque<Bytes>),
 }
 
@@ -33,14 +33,14 @@ pub(crate) struct LiveUpload {
     inner: Incoming,
     meter: Arc<Meter>,
     idle: Idle,
-    /// The most it may have, and what it has had.
+    /// The limit, and the bytes so far.
     limit: u64,
     sent: u64,
     kept: Option<Arc<ReplayBuffer>>,
 }
 
-/// What is kept of a body for the case that it must be sent once more. The pieces are shared with
-/// the connection and not copied.
+/// Buffer of a body that may have to be sent once more. The chunks are shared with the connection and not
+/// copied.
 #[derive(Debug)]
 pub(crate) struct ReplayBuffer {
     state: Arc<EgressState>,
@@ -55,8 +55,8 @@ struct ReplayPieces {
     is_lost: bool,
 }
 
-/// A larger body is not kept, nor any body beyond what all calls together may hold: keeping them all
-/// would be a way to fill this host's memory.
+/// Largest body that is buffered. The bodies of all calls together are limited as well, since buffering them
+/// all could fill this host's memory.
 const KEPT_MAX: usize = 8 << 20;
 const ALL_KEPT_MAX: usize = 64 << 20;
 
@@ -83,7 +83,7 @@ impl ReplayBuffer {
         self.pieces().is_whole = true;
     }
 
-    /// The body, if all of it was seen and kept.
+    /// Returns the body, if all of it was seen and buffered.
     pub(crate) fn take(&self) -> Option<Upload> {
         let mut kept = self.pieces();
         let is_usable = kept.is_whole && !kept.is_lost;
@@ -120,7 +120,7 @@ impl Upload {
         Self::Live(Box::new(LiveUpload { inner, meter, idle, limit, sent: 0, kept: None }))
     }
 
-    /// Keeps a copy for sending once more.
+    /// Buffers the body for a replay.
     pub(crate) fn keep(mut self, state: &Arc<EgressState>) -> (Self, Arc<ReplayBuffer>) {
         let kept = Arc::new(ReplayBuffer::new(Arc::clone(state)));
         if let Self::Live(live) = &mut self {
@@ -201,8 +201,8 @@ impl Body for Upload {
     }
 }
 
-/// The body of an answer on its way in. It holds the attempt, whose line is written when the last
-/// byte has gone by, and the connection, which then may carry another request.
+/// The body of a response to the box. It holds the attempt, whose line is written after the last byte, and
+/// the connection, which then may carry another request.
 #[derive(Debug)]
 pub(crate) struct Download {
     inner: Incoming,
@@ -270,14 +270,14 @@ impl Body for Download {
 
 impl Drop for Download {
     fn drop(&mut self) {
-        // The last frame is often not asked for when the length was known.
+        // The last frame is often not polled when the length was known.
         if self.inner.is_end_stream() {
             self.go_home();
         }
     }
 }
 
-/// A clock that is wound up again whenever a byte moves.
+/// A timer that restarts whenever a byte moves.
 #[derive(Debug)]
 struct Idle {
     limit: Duration,

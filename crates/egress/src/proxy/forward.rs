@@ -1,4 +1,4 @@
-//! Plain requests, passed on to the host that their address names.
+//! Forwarding of plain requests to the host of their URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::upstream::{
 use crate::policy::DenyReason;
 use crate::record::TrafficKind;
 
-/// Passes a request on to `host` at `port`, and its answer back.
+/// Forwards a request to `host` at `port`, and the response back.
 pub(super) async fn forward(
     shared: &Arc<ProxyState>,
     request: Request<Incoming>,
@@ -43,7 +43,7 @@ pub(super) async fn forward(
             Response::from_parts(head, Either::Right(body))
         }
         Err(obstacle) => {
-            // A cap that was reached on the way looks like a broken connection from outside.
+            // A cap reached in transit looks like a broken connection from outside.
             let obstacle = attempt.meter.refusal().map_or(obstacle, RequestError::from);
             attempt.stopped_by(&obstacle);
             explain(&obstacle, attempt.target())
@@ -83,7 +83,7 @@ async fn exchange(
     Ok(reached)
 }
 
-/// Path and query alone, as servers expect them.
+/// Reduces a URL to path and query, as servers expect it.
 fn origin_form(uri: &Uri) -> Uri {
     let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     Uri::from(path)

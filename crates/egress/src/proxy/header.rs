@@ -1,4 +1,4 @@
-//! Headers that concern one connection and are not passed on.
+//! Headers that concern one connection and are not forwarded.
 
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderName, PROXY_AUTHENTICATE,
@@ -16,11 +16,11 @@ const HOP_BY_HOP: [HeaderName; 11] = [
     TRAILER,
     TRANSFER_ENCODING,
     UPGRADE,
-    // Answered here, as soon as the body is asked for.
+    // Answered here, as soon as the body is polled.
     EXPECT,
 ];
 
-/// Takes away what was meant for the proxy alone, by the book or by the sender's own list.
+/// Removes the hop-by-hop headers, both the standard ones and those that the sender lists.
 pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -29,7 +29,7 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
         .flat_map(|list| list.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    // With both, the length is not to be believed, and two readers must not read two different ones.
+    // With both headers the length is unreliable, and two readers must not see two different lengths.
     if headers.contains_key(TRANSFER_ENCODING) {
         headers.remove(CONTENT_LENGTH);
     }
@@ -38,7 +38,7 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// About how many bytes the head of a request takes, for counting.
+/// Estimates the size of a request head, for the byte counts.
 pub(super) fn head_size(target: &str, headers: &HeaderMap) -> u64 {
     let fields = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     (target.len() + 16 + fields.sum::<usize>()) as u64

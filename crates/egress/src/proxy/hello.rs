@@ -1,12 +1,12 @@
-//! The first bytes of TLS: which host a client greets.
+//! The first bytes of TLS: the server name in the ClientHello.
 //!
-//! Read by hand and to the letter, because the question is narrow: the server name in the greeting,
-//! however it is cut into records. With encrypted client hello it is the outer name, which is the one
-//! that the other side sees too.
+//! Parsed by hand and strictly, because the question is narrow: the server name in the ClientHello, however
+//! it is split into records. With encrypted client hello it is the outer name, which is the one that the
+//! server sees too.
 
 use crate::policy::{DenyReason, HostName};
 
-/// No sensible greeting is larger, post-quantum key shares included.
+/// Size limit of a ClientHello, post-quantum key shares included.
 pub(super) const HELLO_MAX: usize = 64 << 10;
 
 const HANDSHAKE: u8 = 22;
@@ -15,18 +15,18 @@ const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
 const RECORD_MAX: usize = 1 << 14;
 
-/// What the first bytes of a tunnel say.
+/// Content of the first bytes of a tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Hello {
-    /// Too little to tell.
+    /// Too few bytes to decide.
     Incomplete,
-    /// A greeting, with the host it names as it was sent.
+    /// A ClientHello, with the server name as sent.
     Greets(Option<String>),
     /// Something else.
     NotTls,
 }
 
-/// Compares a greeting with the host that the tunnel was asked for.
+/// Compares a server name with the host of the tunnel.
 pub(super) fn judge_hello(sni: Option<&str>, host: &HostName) -> Result<(), DenyReason> {
     match sni.map(HostName::parse) {
         None => Err(DenyReason::NoSni),
@@ -35,7 +35,7 @@ pub(super) fn judge_hello(sni: Option<&str>, host: &HostName) -> Result<(), Deny
     }
 }
 
-/// Reads the beginning of a stream.
+/// Parses the start of a stream.
 pub(super) fn parse_hello(bytes: &[u8]) -> Hello {
     match gather_handshake(bytes) {
         Gathered::NotTls => Hello::NotTls,
@@ -51,7 +51,7 @@ enum Gathered {
     Message(Vec<u8>),
 }
 
-/// Joins the records that carry the greeting; a client may cut it wherever it likes.
+/// Joins the records that carry the ClientHello; a client may split it anywhere.
 fn gather_handshake(bytes: &[u8]) -> Gathered {
     let mut message = Vec::new();
     let mut rest = bytes;
@@ -59,7 +59,7 @@ fn gather_handshake(bytes: &[u8]) -> Gathered {
         if let Some(whole) = whole_message(&message) {
             return whole;
         }
-        // Even the first byte may tell; what is missing may still come.
+        // Even the first byte may decide; the missing ones may still arrive.
         let is_plausible = rest.first().is_none_or(|kind| *kind == HANDSHAKE)
             && rest.get(1).is_none_or(|major| *major == 3);
         if !is_plausible {
@@ -73,7 +73,7 @@ fn gather_handshake(bytes: &[u8]) -> Gathered {
         let piece = &after[..length.min(after.len())];
         message.extend_from_slice(piece);
         if piece.len() < length {
-            // The message may end in this record although the record goes on.
+            // The message may end in this record although the record continues.
             return whole_message(&message).unwrap_or(Gathered::Incomplete);
         }
         rest = &after[length..];
@@ -93,7 +93,7 @@ fn whole_message(message: &[u8]) -> Option<Gathered> {
     Some(Gathered::Message(message.get(4..4 + length)?.to_vec()))
 }
 
-/// The server name in a greeting; the outer `None` means that it is not built like one.
+/// Reads the server name of a ClientHello; the outer `None` means that the message is malformed.
 fn read_message(message: &[u8]) -> Option<Option<String>> {
     let mut reader = Reader(message);
     reader.take(2 + 32)?;
@@ -142,13 +142,13 @@ impl<'a> Reader<'a> {
         Some(u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// A field with its length in one byte before it.
+    /// Takes a field with a length of one byte before it.
     fn take_short(&mut self) -> Option<&'a [u8]> {
         let length = self.take(1)?[0];
         self.take(usize::from(length))
     }
 
-    /// A field with its length in two bytes before it.
+    /// Takes a field with a length of two bytes before it.
     fn take_long(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
         self.take(usize::from(length))
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// What a real client sends first.
+    /// Produces the first bytes of a real client.
     fn greeting(host: &str, with_name: bool) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = rustls::ClientConfig::builder_with_provider(provider)
@@ -177,7 +177,7 @@ mod tests {
         bytes
     }
 
-    /// The same greeting in records of at most `size` bytes.
+    /// Splits the same ClientHello into records of at most `size` bytes.
     fn fragmented(greeting: &[u8], size: usize) -> Vec<u8> {
         let record = |piece: &[u8]| {
             let length = u16::try_from(piece.len()).unwrap().to_be_bytes();

@@ -1,8 +1,8 @@
 //! The proxy: HTTP/1.1 on the socket of a run.
 //!
-//! Three kinds of request come in. `CONNECT` opens a tunnel, an absolute `http` address is passed
-//! on, and paths below `/-/` are the proxy's own: the model route and a page that tells what is
-//! allowed. Everything that is refused is told why.
+//! It handles three kinds of request. `CONNECT` opens a tunnel, an absolute `http` URL is forwarded, and
+//! paths below `/-/` are the proxy's own: the model route and a page with the policy. Every refusal carries
+//! its reason.
 
 mod answer;
 mod attempt;
@@ -38,8 +38,8 @@ const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\
     content-type: text/plain\r\ncontent-length: 67\r\n\r\n\
     blocked: this run has too many connections open; close some of them";
 
-/// Accepts connections until `stop` comes to pass, then cuts those that are left. Each of them still
-/// gets its line in the log.
+/// Accepts connections until `stop` completes, then closes the remaining ones. Each of them still gets its
+/// line in the log.
 pub(crate) async fn accept_until(
     shared: &Arc<ProxyState>,
     listener: &UnixListener,
@@ -56,7 +56,7 @@ pub(crate) async fn accept_until(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, _)) => admit(shared, &mut connections, stream),
-            // Out of descriptors, most likely; others must close before it gets better.
+            // Most likely out of descriptors; other connections must close first.
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
@@ -77,14 +77,14 @@ fn admit(shared: &Arc<ProxyState>, connections: &mut JoinSet<()>, stream: UnixSt
     });
 }
 
-/// Says that there are too many, without waiting: a small write to a new socket always has room.
+/// Rejects a connection over the limit, without waiting: a small write to a new socket always has room.
 fn turn_away(stream: UnixStream) {
     if let Ok(mut stream) = stream.into_std() {
         stream.write_all(TOO_MANY).unwrap_or_default();
     }
 }
 
-/// A place among the connections that may be open at the same time.
+/// A permit for one of the connections that may be open at the same time.
 struct Slot {
     shared: Arc<ProxyState>,
     number: usize,

@@ -1,4 +1,4 @@
-//! Connections to the outside that wait for their next request.
+//! Idle connections to servers, kept for the next request.
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -9,11 +9,11 @@ use hyper::client::conn::http1::SendRequest;
 
 use super::body::Upload;
 
-/// Servers close what is silent for long; a connection that old is not worth a try.
+/// Servers close idle connections; an older one is not worth a try.
 const IDLE_MAX: Duration = Duration::from_secs(50);
 const WAITING_MAX: usize = 32;
 
-/// Who is at the other end.
+/// Server at the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) host: String,
@@ -35,7 +35,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The connection to `peer` that was used last and still lives.
+    /// Returns the most recently used live connection to `peer`.
     pub(crate) fn take(&self, peer: &Peer) -> Option<Lease> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|(since, lease)| since.elapsed() < IDLE_MAX && !lease.sender.is_closed());

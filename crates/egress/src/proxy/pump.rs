@@ -1,4 +1,4 @@
-//! Bytes in both directions through a tunnel, until both sides have ended or something says stop.
+//! Copying of bytes in both directions through a tunnel, until both sides have ended or a limit is reached.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::policy::{DenyReason, EgressLimits};
 
 const BUFFER: usize = 128 << 10;
 
-/// Moves bytes between the box and the other side. A cap that is reached cuts both directions; it is
-/// remembered in the meter.
+/// Copies bytes between the box and the server. A reached cap cuts both directions; the meter stores the
+/// reason.
 pub(super) async fn pump(
     (from_box, to_box): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     (from_out, to_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
@@ -21,7 +21,7 @@ pub(super) async fn pump(
     let up = copy(from_box, to_out, |bytes| meter.count_up(bytes));
     let down = copy(from_out, to_box, |bytes| meter.count_down(bytes));
     let both = async {
-        // One side that has ended may still listen; one that has failed may not.
+        // A side that has ended may still receive; one that has failed may not.
         tokio::try_join!(up, down).map(drop).unwrap_or_default();
     };
     let silence = silence(meter, Duration::from_secs(limits.idle_secs));
@@ -34,7 +34,7 @@ pub(super) async fn pump(
     timeout(Duration::from_secs(limits.total_secs), watched).await.unwrap_or_default();
 }
 
-/// Why a direction came to no good end.
+/// Failure of one direction.
 enum PumpError {
     Broken,
     Refused,

@@ -1,4 +1,4 @@
-//! One connection from the box, and what its requests ask for.
+//! One connection from the box, and the handling of its requests.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -24,17 +24,17 @@ use crate::model_route::{MODEL_PREFIX, route};
 use crate::policy::{DenyReason, EgressProfile, HostFault, HostName};
 use crate::record::{TrafficKind, render_summary};
 
-/// Where the proxy's own pages are.
+/// Path prefix of the proxy's own pages.
 const OWN: &str = "/-/";
 const STATUS: &str = "/-/status";
-/// What the proxy calls itself where no host was named.
+/// The proxy's own host name, for requests that name no host.
 const OWN_HOST: &str = "localhost";
 const OWN_PORT: u16 = 3128;
 
-/// The smallest buffer that the HTTP library takes.
+/// The smallest buffer that the HTTP library accepts.
 const HEADER_MIN: usize = 8 << 10;
 
-/// Serves one connection: requests one after another, or a tunnel in the end.
+/// Serves one connection: requests one after another, or finally a tunnel.
 pub(super) async fn serve_connection(shared: Arc<ProxyState>, stream: UnixStream) {
     let granted = Mutex::new(None);
     let is_fresh = AtomicBool::new(true);
@@ -65,7 +65,7 @@ pub(super) async fn serve_connection(shared: Arc<ProxyState>, stream: UnixStream
     }
 }
 
-/// Serves plain requests inside a tunnel to `host`. They may ask for nobody else.
+/// Serves plain requests inside a tunnel to `host`. They may name no other host.
 pub(super) async fn serve_plain_inside<S>(
     shared: &Arc<ProxyState>,
     stream: S,
@@ -81,7 +81,7 @@ pub(super) async fn serve_plain_inside<S>(
     let connection = server(shared).serve_connection(TokioIo::new(stream), service);
     let limit = Duration::from_secs(shared.policy.limits.total_secs);
     if let Ok(Err(error)) = timeout(limit, connection).await {
-        // Broken connections are the client's affair; the requests have their own lines.
+        // Broken connections concern the client; the requests have their own lines.
         drop(error);
     }
 }
@@ -96,8 +96,8 @@ fn server(shared: &ProxyState) -> http1::Builder {
     server
 }
 
-/// What could not be read as a request gets a line too; a connection that merely fell silent between
-/// two requests does not.
+/// Logs input that cannot be parsed as a request; a connection that merely went idle between two requests
+/// gets no line.
 fn note_unreadable(shared: &Arc<ProxyState>) {
     if let Ok(mut attempt) = shared.begin(TrafficKind::Http, "", 0) {
         attempt.denied(&DenyReason::BadTarget);
@@ -108,7 +108,7 @@ async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyRe
     let uri = request.uri();
     let Some(scheme) = uri.scheme_str() else { return own_page(shared, request).await };
     let host = uri.host().unwrap_or_default().to_owned();
-    // Some clients use the proxy to speak to the proxy.
+    // Some clients use the proxy to reach the proxy.
     let is_own = host == OWN_HOST || host == Ipv4Addr::LOCALHOST.to_string();
     if is_own && uri.path().starts_with(OWN) {
         return own_page(shared, request).await;
@@ -170,7 +170,7 @@ fn refuse_and_note(
     }
 }
 
-/// Reads the host that was asked for.
+/// Parses the requested host.
 pub(super) fn parse_target(host: &str, port: u16) -> Result<HostName, DenyReason> {
     let name = HostName::parse(host).map_err(|fault| match fault {
         HostFault::Address => DenyReason::IpLiteral,
@@ -179,7 +179,7 @@ pub(super) fn parse_target(host: &str, port: u16) -> Result<HostName, DenyReason
     if port == 0 { Err(DenyReason::BadTarget) } else { Ok(name) }
 }
 
-/// What is allowed and what has happened, for whoever is inside and wonders.
+/// Renders the policy and the traffic so far, for programs inside the box.
 fn render_status(shared: &ProxyState) -> String {
     let policy = &shared.policy;
     let reach = match policy.profile {

@@ -1,4 +1,4 @@
-//! What all connections of a run share.
+//! State shared by all connections of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl ProxyState {
         Ok(Self { policy, model, log, state, addresses, pool: Pool::default() })
     }
 
-    /// Begins something that will get a line in the log, unless the run has used up its number.
+    /// Starts an attempt that will get a line in the log, unless the run has reached its limit on requests.
     pub(crate) fn begin(
         self: &Arc<Self>,
         kind: TrafficKind,

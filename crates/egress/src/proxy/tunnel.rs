@@ -1,9 +1,9 @@
-//! Tunnels: what `CONNECT` asks for.
+//! Tunnels opened by `CONNECT`.
 //!
-//! On port 443 the first bytes must be a TLS greeting for the very host that was asked for; nothing
-//! is sent to the other side before that is known. On other ports a greeting is held to the same,
-//! and anything else is taken for plain requests, which are served one by one like all the others:
-//! a tunnel is no way around the rules for them.
+//! On port 443 the first bytes must be a TLS ClientHello for exactly the requested host; nothing is sent to
+//! the server before that is known. On other ports the same holds for a ClientHello, and anything else is
+//! parsed as plain requests, which are served one by one like all the others, so a tunnel does not bypass
+//! their rules.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::policy::{DenyReason, HostName};
 use crate::record::TrafficKind;
 
 const TLS_PORT: u16 = 443;
-/// A fatal alert, "access denied": the one word of refusal that a TLS client understands.
+/// A fatal alert, "access denied": the only refusal that a TLS client understands.
 const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
 /// A tunnel that was granted and waits for the client's first bytes.
@@ -38,11 +38,11 @@ pub(super) struct Tunnel {
     attempt: EgressAttempt,
     host: HostName,
     port: u16,
-    /// The other side, where it had to be there before the answer.
+    /// The server connection, where it must exist before the response.
     outside: Option<TcpStream>,
 }
 
-/// Decides about a tunnel and connects to the other side.
+/// Decides about a tunnel and connects to the server.
 pub(super) async fn open(
     shared: &Arc<ProxyState>,
     request: &mut Request<Incoming>,
@@ -85,7 +85,7 @@ async fn prepare(
     Ok((host, Some(stream)))
 }
 
-/// Carries the bytes of a tunnel once the client has been told that it is there.
+/// Copies the bytes of a tunnel after the client has received the response.
 pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
     let Tunnel { upgrade, mut attempt, host, port, outside } = tunnel;
     let limit = Duration::from_secs(shared.policy.limits.header_secs);
@@ -134,12 +134,12 @@ pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
             let answer = format!("HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n{text}\n");
             inside.write_all(answer.as_bytes()).await.unwrap_or_default();
         }
-        // The client went away without a word.
+        // The client closed the connection without sending anything.
         Hello::Incomplete => {}
     }
 }
 
-/// Reads until the first bytes can be told; what was read is in `first`.
+/// Reads until the first bytes can be classified; the bytes read are in `first`.
 async fn read_hello(inside: &mut UnixStream, first: &mut Vec<u8>) -> Hello {
     loop {
         let hello = if first.is_empty() { Hello::Incomplete } else { parse_hello(first) };

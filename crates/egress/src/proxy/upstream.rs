@@ -1,4 +1,4 @@
-//! The way to the other side: addresses asked for once and judged, a connection to one of those very
+//! Connections to servers: addresses resolved once and judged, a connection to one of exactly those
 //! addresses, and a request sent over it.
 
 use std::fmt;
@@ -24,12 +24,12 @@ use super::pool::{Lease, Peer};
 use super::shared::ProxyState;
 use crate::policy::{DenyReason, HostName};
 
-/// Why somebody was not reached.
+/// A request that was not answered by its server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestError {
-    /// We would not.
+    /// The policy refused it.
     Refused(DenyReason),
-    /// We could not.
+    /// Reaching the server failed.
     Failed(UpstreamFailure),
 }
 
@@ -45,7 +45,7 @@ impl From<UpstreamFailure> for RequestError {
     }
 }
 
-/// What went wrong on the way.
+/// Failure on the way to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpstreamFailure {
     Unresolved,
@@ -82,23 +82,23 @@ impl fmt::Display for UpstreamFailure {
     }
 }
 
-/// Where to go.
+/// Destination of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum UpstreamTarget {
-    /// What a box asked for, already allowed by name.
+    /// A target that a box requested, already allowed by name.
     Asked(HostName, u16),
-    /// What the person outside chose: any port, and an address in the place of a name.
+    /// A target that the user outside chose: any port, and possibly an address in place of a name.
     Chosen(String, u16),
 }
 
-/// Where to go, and how.
+/// Destination and transport of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct UpstreamRoute {
     pub(crate) place: UpstreamTarget,
     pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 
-/// An answer, and the connection it comes over.
+/// A response, and the connection it arrives over.
 #[derive(Debug)]
 pub(crate) struct UpstreamResponse {
     pub(crate) response: Response<Incoming>,
@@ -116,7 +116,7 @@ impl UpstreamRoute {
 }
 
 impl ProxyState {
-    /// The addresses of a place, all of them judged.
+    /// Resolves a target and judges all its addresses.
     pub(super) async fn locate(
         &self,
         place: &UpstreamTarget,
@@ -140,7 +140,7 @@ impl ProxyState {
         Ok(addresses)
     }
 
-    /// Connects to a place, at one of the addresses that were judged and no other.
+    /// Connects to a target, at one of the judged addresses and no other.
     pub(super) async fn connect(
         &self,
         place: &UpstreamTarget,
@@ -148,7 +148,7 @@ impl ProxyState {
         let limit = self.connect_limit();
         let connected = timeout(limit, async {
             let addresses = self.locate(place).await?;
-            // So that an address that swallows everything leaves time for the next one.
+            // An unresponsive address must leave time for the next one.
             let share = limit / u32::try_from(addresses.len().clamp(1, 4)).unwrap_or(4);
             for address in addresses {
                 if let Ok(Ok(stream)) = timeout(share, TcpStream::connect(address)).await {
@@ -161,8 +161,8 @@ impl ProxyState {
         connected.await.unwrap_or_else(|_| Err(UpstreamFailure::TimedOut.into()))
     }
 
-    /// Sends a request over a connection that waits, or over a new one. A connection that turns out
-    /// to be dead is passed over as long as the request has not left.
+    /// Sends a request over an idle connection, or over a new one. A connection that turns out to be dead is
+    /// skipped as long as the request has not been sent.
     pub(crate) async fn send(
         &self,
         way: &UpstreamRoute,
@@ -177,7 +177,7 @@ impl ProxyState {
                 Some(lease) => (lease, false),
                 None => (self.open_lease(way, &peer).await?, true),
             };
-            // Only now does anything leave; the body is counted piece by piece as it goes.
+            // Only now is anything sent; the body is counted chunk by chunk.
             meter.count_up(std::mem::take(&mut head_bytes))?;
             let Ok(sent) = timeout(patience, lease.sender.try_send_request(request)).await else {
                 return Err(UpstreamFailure::TimedOut.into());
@@ -224,7 +224,7 @@ where
     let Ok((sender, connection)) = http1::handshake(TokioIo::new(stream)).await else {
         return Err(UpstreamFailure::BrokenOff.into());
     };
-    // It ends by itself once the sender and the bodies are gone.
+    // It ends by itself once the sender and the bodies are dropped.
     tokio::spawn(async move { connection.await.unwrap_or_default() });
     Ok(sender)
 }

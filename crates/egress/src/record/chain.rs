@@ -4,7 +4,7 @@ use model::chain::{ChainDefect, ChainFault, ChainHead, ChainLine, VerifiedChain,
 
 use super::EgressEntry;
 
-/// The end of a run's log before its first line.
+/// Returns the chain head of a run's log before its first line.
 #[must_use]
 pub fn genesis(run: &str) -> ChainHead {
     ChainHead::genesis(format!("bottleworks egress log\n{run}\n").as_bytes())

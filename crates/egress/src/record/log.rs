@@ -1,7 +1,8 @@
-//! The egress log open for appending: makes each entry the next line, and writes the lines beside the traffic.
+//! The egress log open for appending: turns each entry into the next line, and writes the lines off the
+//! traffic's path.
 //!
-//! The line is made at once and under one lock, so that the numbers and the chain are in the order
-//! of the file; only the writing happens elsewhere.
+//! The line is built at once and under one lock, so that the numbers and the chain are in the order of the
+//! file; only the writing happens elsewhere.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,8 +40,8 @@ struct LogState {
 }
 
 impl EgressLog {
-    /// Opens a log, or continues one that exists: after a crash of the supervisor the run is still
-    /// the same. Returns the old lines, so that what they used up stays used up.
+    /// Opens a log, or continues an existing one: after a crash of the supervisor the run is still the same.
+    /// Returns the old lines, so that their usage still counts.
     pub(crate) fn open(run: &str, path: &Path) -> Result<(Self, Vec<EgressEntry>), ChainFileError> {
         let (mut file, bytes) = ChainFile::open_or_create(path, LOCK_WAIT)?;
         let chain = read_log(run, &bytes).map_err(|fault| file.broken(fault))?;
@@ -58,7 +59,7 @@ impl EgressLog {
         Ok((log, chain.lines))
     }
 
-    /// Makes `entry` the next line. Its run, number, time and back reference are filled in here.
+    /// Appends `entry` as the next line. Its run, number, time and back reference are filled in here.
     pub(crate) fn add(&self, mut entry: EgressEntry) {
         let mut state = self.state();
         entry.run.clone_from(&self.run);
@@ -76,12 +77,12 @@ impl EgressLog {
         state.complete &= is_written;
     }
 
-    /// Counts something that gets no line.
+    /// Counts an attempt that gets no line.
     pub(crate) fn count_unlogged(&self) {
         self.state().tally.totals.unlogged += 1;
     }
 
-    /// The summary as it stands.
+    /// Returns the current summary.
     pub(crate) fn summary(&self) -> EgressSummary {
         let state = self.state();
         state.tally.summary(&state.head.head, state.complete)
@@ -104,7 +105,7 @@ impl EgressLog {
     }
 }
 
-/// Writes lines as they come, many at once when they come fast; says whether all of them are on disk.
+/// Writes lines as they arrive, many at once when they arrive fast; returns whether all of them are on disk.
 async fn write_lines(mut file: File, mut inbox: mpsc::UnboundedReceiver<String>) -> bool {
     let mut waiting = Vec::new();
     let mut is_whole = true;

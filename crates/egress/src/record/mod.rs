@@ -26,56 +26,56 @@ pub struct EgressEntry {
     pub run: String,
     /// The number of the line, from 1.
     pub seq: u64,
-    /// When the connection or request ended.
+    /// End time of the connection or request.
     pub ts: Timestamp,
-    /// What it was.
+    /// Kind of traffic.
     pub kind: TrafficKind,
-    /// Who was asked for, as it was asked; empty if that could not be read.
+    /// Host as requested; empty if it could not be parsed.
     pub host: String,
-    /// At which port.
+    /// Requested port.
     pub port: u16,
-    /// Where the connection went.
+    /// Address that was connected to.
     pub address: Option<SocketAddr>,
-    /// What came of it.
+    /// Outcome.
     pub verdict: EgressVerdict,
-    /// Why it was denied, or how it failed, as one word.
+    /// Reason of the denial or failure, as one word.
     pub reason: Option<String>,
     /// Bytes that left the box.
     pub bytes_up: u64,
     /// Bytes that came into the box.
     pub bytes_down: u64,
-    /// How long it lasted, in milliseconds.
+    /// Duration in milliseconds.
     pub ms: u64,
-    /// The status of the answer, where there was one that we could see.
+    /// Status of the response, where it was visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What a call to the model used up.
+    /// Usage of a call to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
-    /// The hash of the line before, or of the run's name for the first.
+    /// Hash of the line before, or of the run's name for the first.
     pub prev: String,
 }
 
-/// What a line is about.
+/// Kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
     /// A tunnel.
     Connect,
-    /// A plain request that was passed on.
+    /// A plain request that was forwarded.
     Http,
     /// A call to the model.
     Model,
 }
 
-/// What came of it.
+/// Outcome of a connection or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EgressVerdict {
-    /// It went through.
+    /// It succeeded.
     Allowed,
     /// The policy refused it.
     Denied,
-    /// It was allowed, and the other side or the way to it failed.
+    /// It was allowed, and the server or the connection to it failed.
     Failed,
 }

@@ -1,4 +1,4 @@
-//! The summary of a run's egress, for its record and for people.
+//! The summary of a run's egress, for its record and for display.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use serde::{Deserialize, Serialize};
 
 use super::{EgressEntry, EgressVerdict};
 
-/// What a run reached, tried to reach and moved.
+/// Hosts reached and denied by a run, with byte counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EgressSummary {
     /// Traffic by host, in the order of their names.
     pub per_host: Vec<HostTraffic>,
-    /// What was refused, in the order of host and reason.
+    /// Denials, in the order of host and reason.
     pub denials: Vec<DeniedHost>,
-    /// When the first line was written.
+    /// Time of the first line.
     pub first_at: Option<Timestamp>,
-    /// When the last line was written.
+    /// Time of the last line.
     pub last_at: Option<Timestamp>,
     /// All hosts together.
     pub totals: Totals,
     /// The hash of the log's last line.
     pub log_head: String,
-    /// True if the log has a line for everything that happened.
+    /// True if the log has a line for every connection and request.
     pub complete: bool,
 }
 
-/// What was asked of one host.
+/// Traffic with one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTraffic {
     /// The host.
     pub host: String,
-    /// Connections and requests that went through.
+    /// Connections and requests that succeeded.
     pub allowed: u64,
     /// Those that were refused.
     pub denied: u64,
@@ -51,7 +51,7 @@ pub struct DeniedHost {
     pub host: String,
     /// The reason, as one word.
     pub reason: String,
-    /// How often.
+    /// Number of denials.
     pub count: u64,
 }
 
@@ -60,13 +60,13 @@ pub struct DeniedHost {
 pub struct Totals {
     /// Connections and requests that have a line.
     pub requests: u64,
-    /// Those that went through.
+    /// Those that succeeded.
     pub allowed: u64,
     /// Those that were refused.
     pub denied: u64,
     /// Those that were allowed and failed.
     pub failed: u64,
-    /// Those refused without a line, once the run had used up its number of requests.
+    /// Those refused without a line, after the run reached its limit on requests.
     pub unlogged: u64,
     /// Bytes that left the box.
     pub bytes_up: u64,
@@ -74,13 +74,13 @@ pub struct Totals {
     pub bytes_down: u64,
 }
 
-/// More hosts than this are counted together: a box may invent as many as it likes.
+/// Limit on listed hosts; further ones are counted together, since a box can invent any number.
 const HOSTS_MAX: usize = 2000;
 const OTHER_HOSTS: &str = "(other hosts)";
-/// Where a request named no host that could be read.
+/// Placeholder for a request without a readable host.
 const NO_HOST: &str = "(no host)";
 
-/// The counting behind a summary.
+/// Counters behind a summary.
 #[derive(Debug, Default)]
 pub(super) struct EgressTally {
     hosts: BTreeMap<String, HostTraffic>,
@@ -140,7 +140,7 @@ impl EgressTally {
     }
 }
 
-/// The summary in lines for people: what was blocked first, since that is what they can change.
+/// Renders the summary for display: denials first, since the user can change those.
 #[must_use]
 pub fn render_summary(summary: &EgressSummary) -> Vec<String> {
     let mut lines: Vec<String> = summary.denials.iter().map(render_denial).collect();

@@ -1,4 +1,4 @@
-//! Resource limits of the box: what the host wants, and in the report what was achieved.
+//! Resource limits of the box: the requested ones in the configuration, the effective ones in the report.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct RlimitSpec {
     /// Bytes in one file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fsize: Option<u64>,
-    /// Bytes in a core file; none unless asked for, since a core file is a copy of memory in the workspace.
+    /// Bytes in a core file; zero by default, since a core file is a copy of memory in the workspace.
     #[serde(default)]
     pub core: u64,
     /// Bytes of address space per process.

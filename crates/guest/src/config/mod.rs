@@ -1,4 +1,4 @@
-//! The configuration that the host writes for the init, and the report that the init gives back.
+//! The configuration that the host writes for the init, and the report that the init returns.
 
 mod limits;
 mod report;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::terminal::TerminalSize;
 
-/// Everything the init needs to know. The agent can read this file: it must hold nothing the agent may not see.
+/// Configuration of the init. The agent can read this file: it must hold nothing that the agent may not see.
 ///
-/// Unknown fields are refused, because host and guest always come from the same build and a field that only one side
-/// knows is a limit that nobody keeps.
+/// Unknown fields are refused, because host and guest always come from the same build and a field that only
+/// one side knows is a limit that is not enforced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuestConfig {
@@ -26,56 +26,57 @@ pub struct GuestConfig {
     /// The whole environment of the command; nothing is inherited.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where the command starts.
+    /// Working directory of the command.
     pub cwd: PathBuf,
     /// Limits for every process in the box.
     #[serde(default)]
     pub limits: RlimitSpec,
-    /// Loopback ports that lead to sockets of the host.
+    /// Loopback ports that are relayed to sockets of the host.
     #[serde(default)]
     pub relays: Vec<Relay>,
-    /// Gateways and LAN addresses that must not answer, beside the metadata address, which is always tried.
+    /// Gateways and LAN addresses that must be unreachable, beside the metadata address, which is always
+    /// probed.
     #[serde(default)]
     pub probe_addresses: Vec<SocketAddr>,
-    /// What must hold before the command starts. Everything is tried and reported; only these decide.
+    /// Checks that must pass before the command starts. All checks run and are reported; only these decide.
     #[serde(default = "every_check")]
     pub demand: Vec<PreflightCheck>,
-    /// How long leftover processes may take to end after the command has ended.
+    /// Time for leftover processes to end after the command has ended.
     #[serde(default = "default_linger_ms")]
     pub linger_ms: u64,
-    /// How long everything may take to end after the box was asked to stop.
+    /// Time for all processes to end after a stop request.
     #[serde(default = "default_grace_ms")]
     pub grace_ms: u64,
-    /// The terminal of the command; without one it has nothing on its standard input.
+    /// The terminal of the command; without one its standard input is empty.
     #[serde(default)]
     pub terminal: Option<TerminalConfig>,
-    /// The init ends the box by itself after this time, sleep of the machine included. The host's clock comes first:
-    /// this is for the day the host died.
+    /// Time after which the init ends the box by itself, sleep of the machine included. The host's deadline
+    /// comes first: this one covers a crash of the host.
     pub backstop_secs: u64,
 }
 
-/// A loopback port in the box whose connections go on to a Unix socket of the host.
+/// A loopback port in the box whose connections are relayed to a Unix socket of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// Where programs in the box connect to, as in `127.0.0.1:3128`.
+    /// Address that programs in the box connect to, as in `127.0.0.1:3128`.
     pub listen: SocketAddr,
-    /// The socket, as seen in the box.
+    /// The socket's path in the box.
     pub socket: PathBuf,
 }
 
-/// A terminal in the box, and the socket of the host at which somebody sits.
+/// A terminal in the box, and the socket of the attached terminal on the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalConfig {
-    /// The socket, as seen in the box.
+    /// The socket's path in the box.
     pub socket: PathBuf,
-    /// How large it is at first.
+    /// Initial size.
     pub size: TerminalSize,
 }
 
 impl GuestConfig {
-    /// A configuration that demands every check and sets no limit but the one on core files.
+    /// Creates a configuration that demands every check and sets no limit but the one on core files.
     pub fn new(argv: Vec<String>, cwd: impl Into<PathBuf>, backstop_secs: u64) -> Self {
         Self {
             argv,
@@ -92,7 +93,7 @@ impl GuestConfig {
         }
     }
 
-    /// Reads the text of the configuration file.
+    /// Parses the text of the configuration file.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let config: Self = serde_json::from_str(text).map_err(ConfigError::Json)?;
         if config.argv.is_empty() {
@@ -105,19 +106,19 @@ impl GuestConfig {
     }
 }
 
-/// Why a configuration was refused.
+/// A configuration that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not the JSON we write.
+    /// Not the expected JSON.
     #[error("the configuration does not parse: {0}")]
     Json(serde_json::Error),
-    /// There is nothing to run.
+    /// The command is empty.
     #[error("the configuration names no command")]
     NoCommand,
-    /// A relay may be reached from this box only.
+    /// A relay must listen on loopback, so that only this box reaches it.
     #[error("a relay listens on loopback only, not on {listen}")]
     NotLoopback {
-        /// The address that was asked for.
+        /// The configured address.
         listen: SocketAddr,
     },
 }

@@ -1,4 +1,4 @@
-//! The one line that the init writes before anything of the agent has run, which is why the host may trust it.
+//! The line that the init writes before any code of the agent has run, which is why the host may trust it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,42 +7,43 @@ use super::RlimitSpec;
 /// The version of the report; the host refuses any other.
 const VERSION: u32 = 1;
 
-/// What the init found and set. The first line on the box's stdout.
+/// Findings and effective limits of the init. The first line on the box's stdout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestReport {
-    /// Marks the line, and its version.
+    /// Marker of the line, and its version.
     pub bottle: u32,
-    /// The command is started after this line if, and only if, this is true.
+    /// True if the command is started after this line.
     pub ready: bool,
-    /// What was tried that must not work.
+    /// Results of the checks.
     pub preflight: Vec<PreflightItem>,
-    /// The limits that now hold.
+    /// Effective limits.
     pub limits: RlimitSpec,
-    /// The user that the command runs as.
+    /// User id of the command.
     pub uid: u32,
-    /// Why the guest could not do its own work, if it could not.
+    /// Failure of the guest itself, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// One thing that must not work in the box.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreflightItem {
-    /// What was tried.
+    /// The check.
     pub name: PreflightCheck,
-    /// It did not work, as it should not.
+    /// True if the attempt failed, as it must.
     pub blocked: bool,
-    /// The command is not started unless this is blocked.
+    /// True if the command requires this to be blocked.
     pub demanded: bool,
-    /// What was seen.
+    /// Observation, for display.
     pub detail: String,
 }
 
-/// What is tried. Each is named after the thing that must be absent, so that `blocked` is always the good answer.
+/// Checks of the box. Each is named after the thing that must be absent, so that `blocked` is always the good
+/// result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreflightCheck {
-    /// Processes of others in our pid namespace. Always demanded: the init signals every process it can see.
+    /// Processes of others in the pid namespace. Always demanded: the init signals every process it can see.
     SharedPids,
     /// Running as root. Always demanded.
     Root,
@@ -58,9 +59,9 @@ pub enum PreflightCheck {
     Metadata,
     /// One of the configured gateway and LAN addresses.
     Address,
-    /// A socket to the hypervisor, which no network namespace holds back.
+    /// A socket to the hypervisor, which a network namespace does not restrict.
     Vsock,
-    /// A user namespace of one's own, the usual first step of an escape.
+    /// A new user namespace, the usual first step of an escape.
     UserNamespace,
 }
 
@@ -76,7 +77,7 @@ impl GuestReport {
         Self { bottle: VERSION, ready, preflight, limits, uid, problem }
     }
 
-    /// Reads the line.
+    /// Parses the line.
     pub fn parse_line(line: &str) -> Result<Self, ReportError> {
         let report: Self = serde_json::from_str(line.trim_end()).map_err(ReportError::Json)?;
         if report.bottle != VERSION {
@@ -85,12 +86,12 @@ impl GuestReport {
         Ok(report)
     }
 
-    /// Writes the line, without its line break.
+    /// Renders the line, without its line break.
     pub fn render_line(&self) -> Result<String, ReportError> {
         serde_json::to_string(self).map_err(ReportError::Json)
     }
 
-    /// What stands against starting the command, for people; empty when ready.
+    /// Returns the reasons against starting the command, for display; empty when ready.
     pub fn reasons(&self) -> Vec<String> {
         let failed = self.preflight.iter().filter(|item| item.failed());
         let items = failed.map(|item| format!("{}: {}", item.name.as_str(), item.detail));
@@ -99,7 +100,7 @@ impl GuestReport {
 }
 
 impl PreflightItem {
-    /// It was demanded and it was not blocked.
+    /// Returns whether the check was demanded and not blocked.
     pub fn failed(&self) -> bool {
         self.demanded && !self.blocked
     }
@@ -120,7 +121,7 @@ impl PreflightCheck {
         Self::UserNamespace,
     ];
 
-    /// The name used in the configuration and the report.
+    /// Returns the name used in the configuration and the report.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SharedPids => "shared-pids",
@@ -136,13 +137,13 @@ impl PreflightCheck {
         }
     }
 
-    /// No configuration can waive these two.
+    /// Returns whether no configuration can waive the check.
     pub fn is_always_demanded(self) -> bool {
         matches!(self, Self::SharedPids | Self::Root)
     }
 }
 
-/// Why a line is not a report we understand.
+/// A line that is not a valid report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// Not the JSON of a report.

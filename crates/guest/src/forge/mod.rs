@@ -1,6 +1,7 @@
-//! `forge`: the sidecar's methods for shells, and for agents that have no tools but a shell.
+//! `forge`: the sidecar's methods for shells, and for agents without other tools.
 //!
-//! It knows no forge and holds no token: it sends one call to the socket in the box and prints what comes back.
+//! It contains no forge client and no token: it sends one call to the socket in the box and prints the
+//! response.
 
 mod talk;
 
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::complain;
 use talk::{Failed, SidecarAddress};
 
-/// The name under which the program plays this role, and its first argument otherwise.
+/// Name of the program in this role, and its first argument otherwise.
 pub(crate) const ROLE: &str = guest::FORGE_COMMAND;
 
 const USAGE: &str = "usage: forge [--socket PATH | --address HOST:PORT] COMMAND
@@ -30,7 +31,7 @@ const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
 const EXIT_REFUSED: u8 = 3;
 
-/// The sidecar refuses more than a fraction of this.
+/// Limit on standard input, well above the sidecar's own.
 const STDIN_MAX_BYTES: u64 = 1024 * 1024;
 
 /// Sends one call and returns the status.
@@ -51,7 +52,8 @@ pub(crate) fn run(args: &[OsString]) -> u8 {
     }
 }
 
-/// The method and its parameters; `None` if the words make no call. `-` in the place of a text stands for `stdin`.
+/// Parses the method and its parameters; `None` if the arguments are not a call. `-` in the place of a text
+/// means `stdin`.
 fn read_call(
     words: &[&str],
     stdin: impl FnOnce() -> Option<String>,

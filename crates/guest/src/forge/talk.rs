@@ -1,4 +1,4 @@
-//! One call over HTTP: written by hand, because the program in the box stays small.
+//! One call over HTTP, written by hand to keep the program in the box small.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Longer than the sidecar itself waits for a forge.
+/// Time limit, longer than the sidecar's own for a forge.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
-/// A conversation of thousands of comments fits.
+/// Size limit of a response; thousands of comments fit.
 const ANSWER_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The code of a refusal.
+/// JSON-RPC error code of a refusal.
 const REFUSED: i64 = -32001;
 
-/// Where the sidecar is.
+/// Address of the sidecar.
 #[derive(Debug)]
 pub(super) enum SidecarAddress {
     Socket(PathBuf),
@@ -24,7 +24,7 @@ pub(super) enum SidecarAddress {
     Address(String),
 }
 
-/// Why there is no result, in words for whoever called.
+/// A failed call, with a message for the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Failed {
     /// It is not allowed.
@@ -33,7 +33,7 @@ pub(super) enum Failed {
     Other(String),
 }
 
-/// Asks the sidecar.
+/// Calls the sidecar.
 pub(super) fn call(way: &SidecarAddress, method: &str, params: &Value) -> Result<Value, Failed> {
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let answer = match way {
@@ -59,7 +59,7 @@ fn exchange(mut stream: impl Read + Write, request: &Value) -> io::Result<Vec<u8
          content-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    // A sidecar that turns a large request away answers before it was read whole.
+    // A sidecar that rejects a large request responds before it has read all of it.
     let written =
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
     let mut answer = Vec::new();

@@ -1,9 +1,9 @@
-//! Files that were left open in us. Whatever the launcher forgot to close must not reach the agent.
+//! Inherited descriptors. One that the launcher failed to close must not reach the agent.
 
 use std::io;
 use std::os::fd::RawFd;
 
-/// The streams 0 to 2 are meant for the command.
+/// First descriptor after the standard streams, which are meant for the command.
 const FIRST_EXTRA: RawFd = 3;
 
 /// Closes everything but the three standard streams. Only at the very start: later it would close our own.
@@ -13,7 +13,7 @@ pub(crate) fn close_all() -> io::Result<()> {
         open.extend(entry?.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()));
     }
     for fd in open.into_iter().filter(|fd| *fd >= FIRST_EXTRA) {
-        // One of them was the listing itself, which is closed by now.
+        // One of them is the directory listing itself, which is already closed.
         nix::unistd::close(fd).ok();
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Pid 1 of the box: proves that the box holds, reports, starts the command, and ends with it.
+//! Pid 1 of the box: checks the isolation, reports, starts the command, and ends with it.
 //!
-//! Everything up to the report runs before anything of the agent does. The report is the only
-//! line we ever write to stdout; the rest of it belongs to the command.
+//! Everything up to the report runs before any code of the agent. The report is the only line that the init
+//! writes to stdout; the rest of it belongs to the command.
 
 mod inherited;
 mod network;
@@ -24,7 +24,7 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::{complain, limit};
 
-/// What stops the init from doing its work.
+/// A failure of the init itself.
 #[derive(Debug, thiserror::Error)]
 enum InitError {
     #[error("could not read the configuration {path}: {source}", path = path.display())]
@@ -65,7 +65,7 @@ pub(crate) fn run(config: &Path) -> u8 {
     }
 }
 
-/// What is known so far; reported even if the preparations stop half way.
+/// Findings so far; reported even if the preparations fail half way.
 #[derive(Default)]
 struct Findings {
     uid: u32,
@@ -91,7 +91,7 @@ fn prepare(path: &Path, findings: &mut Findings) -> Result<Prepared, InitError> 
     let status = status::load_own_status().map_err(InitError::Status)?;
     findings.uid = status.effective_uid();
     findings.preflight = preflight::identity(&status, std::process::id(), &config.demand);
-    // What follows would be pointless outside a box, and some of it harmful.
+    // The rest is pointless outside a box, and some of it harmful.
     if findings.preflight.iter().any(|item| item.name.is_always_demanded() && item.failed()) {
         return Err(InitError::NotABox);
     }

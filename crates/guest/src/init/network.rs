@@ -9,16 +9,17 @@ const ROUTES_V4: &str = "/proc/net/route";
 const ROUTES_V6: &str = "/proc/net/ipv6_route";
 const LOOPBACK: &str = "lo";
 
-/// What leads out of the box. Sorted and without repeats.
+/// Interfaces and routes out of the box. Sorted and without repeats.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct WaysOut {
-    /// Interfaces that are up. Without any route a socket can still be bound to one and reach its neighbours.
+    /// Interfaces that are up. Even without a route a socket can be bound to one and reach its neighbours.
     pub(crate) up: Vec<String>,
-    /// Interfaces that a route leads over.
+    /// Interfaces with a route.
     pub(crate) routed: Vec<String>,
 }
 
-/// Looks for ways out. An interface that is down (kernels put tunnels like `sit0` into every namespace) is none.
+/// Lists the ways out. An interface that is down (kernels put tunnels like `sit0` into every namespace) does
+/// not count.
 pub(crate) fn observe_ways_out() -> io::Result<WaysOut> {
     let mut up: Vec<String> = getifaddrs()?
         .filter(|entry| entry.flags.contains(InterfaceFlags::IFF_UP))
@@ -47,7 +48,7 @@ impl WaysOut {
     }
 }
 
-/// A kernel without that protocol has no such file, and no such routes.
+/// Loads a table. A kernel without the protocol has neither the file nor routes.
 fn load_table(path: &str) -> io::Result<String> {
     match std::fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -55,13 +56,13 @@ fn load_table(path: &str) -> io::Result<String> {
     }
 }
 
-/// The interface is the first column; the first line names the columns.
+/// Parses the table. The interface is the first column; the first line names the columns.
 fn parse_routes_v4(text: &str) -> Vec<String> {
     let names = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
     names.map(str::to_owned).collect()
 }
 
-/// The interface is the last column; there is no line of names.
+/// Parses the table. The interface is the last column; there is no header line.
 fn parse_routes_v6(text: &str) -> Vec<String> {
     let names = text.lines().filter_map(|line| line.split_whitespace().last());
     names.map(str::to_owned).collect()

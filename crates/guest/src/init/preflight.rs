@@ -1,4 +1,4 @@
-//! Tries what must not work, and says what came of it.
+//! Attempts that must fail in a box, and their results.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -9,22 +9,22 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use super::status::Status;
 use super::{network, reach, userns};
 
-/// All connects together. Only a box that leaks waits that long.
+/// Time limit of all connects together. Only a leaking box takes that long.
 const CONNECT_LIMIT: Duration = Duration::from_millis(200);
 
-/// Where clouds hand out credentials to whoever asks.
+/// Addresses at which clouds serve credentials without authentication.
 const METADATA: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)), 80),
     SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)), 80),
 ];
 
-/// Not in every libc's list; the number is part of the kernel's interface.
+/// Missing from some libcs; the number is part of the kernel's interface.
 const AF_VSOCK: u16 = 40;
 
 /// A filter, as opposed to none or the strict mode that allows four calls.
 const SECCOMP_FILTER: u32 = 2;
 
-/// Judges who we are; nothing is tried yet.
+/// Checks the identity of the process, without any attempt.
 pub(crate) fn identity(status: &Status, pid: u32, demand: &[PreflightCheck]) -> Vec<PreflightItem> {
     let findings = [
         (PreflightCheck::SharedPids, pid == 1, format!("pid {pid}")),
@@ -55,9 +55,9 @@ pub(crate) fn identity(status: &Status, pid: u32, demand: &[PreflightCheck]) -> 
         .collect()
 }
 
-/// Tries the network, the hypervisor and the kernel.
+/// Attempts to use the network, the hypervisor and the kernel.
 pub(crate) fn attempts(config: &GuestConfig) -> Vec<PreflightItem> {
-    // Started first, so that it runs while we do the rest.
+    // Started first, so that it runs during the other checks.
     let userns = userns::start();
     let demand = &config.demand;
     let mut items = vec![try_interface(demand)];

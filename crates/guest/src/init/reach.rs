@@ -1,4 +1,4 @@
-//! Tries to connect to addresses that must be out of reach, all at once and within one short limit.
+//! Connection attempts to addresses that must be unreachable, all at once and within one short limit.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
-/// What came of one attempt.
+/// Result of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReachResult {
-    /// Somebody is there: it accepted, or it refused, and a refusal is an answer from outside too.
+    /// The address responded: it accepted or refused, and a refusal is a response from outside too.
     Answered(Option<Errno>),
-    /// The kernel knew no way.
+    /// The kernel has no route.
     NoWay(Errno),
-    /// Nothing came back in time.
+    /// No response in time.
     Silent,
 }
 
@@ -46,7 +46,7 @@ impl ReachResult {
     }
 }
 
-/// Tries every address. Without an interface each attempt fails at once, and nothing is waited for.
+/// Tries every address. Without an interface each attempt fails at once, without waiting.
 pub(crate) fn observe_reach(addresses: &[SocketAddr], limit: Duration) -> Vec<ReachResult> {
     let mut attempts: Vec<ReachAttempt> = addresses.iter().map(start).collect();
     let deadline = Instant::now() + limit;
@@ -88,7 +88,7 @@ fn start(address: &SocketAddr) -> ReachAttempt {
     }
 }
 
-/// Settles what has come to an end. False when nothing is left to wait for.
+/// Records the attempts that have ended. Returns false when none is pending.
 fn wait_for_some(attempts: &mut [ReachAttempt], left: Duration) -> bool {
     let Ok(timeout) = Timespec::try_from(left) else { return false };
     let mut polled: Vec<PollFd<'_>> = attempts.iter().filter_map(poll_fd).collect();

@@ -1,34 +1,35 @@
-//! How a box comes to its end: pure decisions on what has happened.
+//! The end of a box: pure decisions on events.
 //!
-//! There are two stages. While the command runs we wait; once the end has begun, everyone has been told, and we leave
-//! as soon as nobody is left or the time is up. The kernel kills what remains when pid 1 goes.
+//! There are two stages. While the command runs the init waits; once the end has begun, all processes have
+//! been signalled, and the init exits as soon as none is left or the time is up. The kernel kills the rest
+//! when pid 1 exits.
 
 use std::time::{Duration, Instant};
 
 use guest::{EXIT_BACKSTOP, EXIT_GUEST_FAILED, EXIT_STOPPED};
 
-/// Where the box is in its life.
+/// Stage of the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitStage {
     /// The command runs.
     Running,
-    /// Everyone was told to end.
+    /// All processes were signalled to end.
     Ending {
         /// The status of the box, already decided.
         status: i32,
-        /// When we stop waiting for the last ones.
+        /// Deadline for the remaining processes.
         until: Instant,
     },
 }
 
-/// What has happened.
+/// Event that the init observes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitEvent {
     /// The command ended with this status.
     CommandEnded(i32),
-    /// We have no child left, and as pid 1 that means that nobody is left.
+    /// No child is left, and for pid 1 that means no other process.
     NobodyLeft,
-    /// Somebody outside asked us to stop.
+    /// The host requested a stop.
     StopAsked,
     /// The backstop timer ran out.
     BackstopReached,
@@ -36,27 +37,27 @@ pub(crate) enum InitEvent {
     TimeUp,
 }
 
-/// What to do about it.
+/// Reaction to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitAction {
     /// Nothing.
     Wait,
-    /// Tell everyone to end.
+    /// Signal all processes to end.
     TerminateAll,
     /// End the box.
     Leave(i32),
 }
 
-/// How long an end may take.
+/// Time limits of the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndTimeouts {
-    /// With leftovers, once the command has ended.
+    /// For leftovers, once the command has ended.
     pub(crate) linger: Duration,
-    /// With everyone, once we were asked to stop.
+    /// For all processes, after a stop request.
     pub(crate) grace: Duration,
 }
 
-/// Decides what an event leads to.
+/// Decides the reaction to an event.
 pub(crate) fn next_stage(
     stage: InitStage,
     event: InitEvent,
@@ -70,12 +71,12 @@ pub(crate) fn next_stage(
         (InitStage::Running, InitEvent::CommandEnded(status)) => end(status, patience.linger),
         (InitStage::Running, InitEvent::StopAsked) => end(EXIT_STOPPED, patience.grace),
         (InitStage::Running, InitEvent::BackstopReached) => end(EXIT_BACKSTOP, patience.grace),
-        // The end of the command always comes first; if it was lost, waiting on would be for ever.
+        // The end of the command always comes first; if it was lost, the wait would never end.
         (InitStage::Running, InitEvent::NobodyLeft) => {
             (stage, InitAction::Leave(EXIT_GUEST_FAILED))
         }
         (InitStage::Running, InitEvent::TimeUp) => (stage, InitAction::Wait),
-        // The grace was for the command. What it leaves behind gets no more of it than after any other end.
+        // The grace was for the command. Its leftovers get no more of it than after any other end.
         (InitStage::Ending { status, until }, InitEvent::CommandEnded(_)) => (
             InitStage::Ending { status, until: until.min(now + patience.linger) },
             InitAction::Wait,
@@ -83,7 +84,7 @@ pub(crate) fn next_stage(
         (InitStage::Ending { status, .. }, InitEvent::NobodyLeft | InitEvent::TimeUp) => {
             (stage, InitAction::Leave(status))
         }
-        // The first reason for an end is the one that counts, and everyone has been told already.
+        // The first reason for an end is the one that counts, and all processes have been signalled already.
         (InitStage::Ending { .. }, InitEvent::StopAsked | InitEvent::BackstopReached) => {
             (stage, InitAction::Wait)
         }

@@ -1,23 +1,23 @@
-//! Reads `/proc/self/status`: who we are and what we may do.
+//! `/proc/self/status`: identity and privileges of this process.
 
 use std::str::FromStr;
 
 const STATUS_FILE: &str = "/proc/self/status";
 
-/// What the kernel says about a process.
+/// Status of a process in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
     /// Real, effective, saved and file system user.
     pub(crate) uids: [u32; 4],
-    /// No setuid program gives more rights than we have.
+    /// True if no setuid program can raise privileges.
     pub(crate) no_new_privs: bool,
-    /// Capabilities that are in effect, or could be put into effect without asking anyone.
+    /// Capabilities that are effective or permitted.
     pub(crate) capabilities: u64,
     /// 0 none, 1 strict, 2 a filter.
     pub(crate) seccomp_mode: u32,
 }
 
-/// Why the status could not be read.
+/// A status that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StatusError {
     #[error("{0}")]
@@ -26,7 +26,7 @@ pub(crate) enum StatusError {
     Line { name: &'static str },
 }
 
-/// Asks the kernel about this process.
+/// Loads the status of this process.
 pub(crate) fn load_own_status() -> Result<Status, StatusError> {
     parse_status(&std::fs::read_to_string(STATUS_FILE).map_err(StatusError::Read)?)
 }

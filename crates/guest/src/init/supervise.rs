@@ -1,4 +1,5 @@
-//! Starts the command, reaps whatever dies, and watches signals and the clock until the box may end.
+//! Supervision of the command: starts it, reaps children, and watches signals and the clock until the box may
+//! end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,15 +19,15 @@ use super::stage::{EndTimeouts, InitAction, InitEvent, InitStage, next_stage};
 use super::terminal::GuestTerminal;
 use crate::exec::{self, SessionKind};
 
-/// Every process we may signal: as pid 1 all of the box but ourselves. Anywhere else it would be half the machine,
-/// which is why the preflight insists on pid 1.
+/// Target of signals to all processes: for pid 1 all of the box but itself. Anywhere else it would be half
+/// the machine, which is why the preflight insists on pid 1.
 const EVERYONE: i32 = -1;
 
-/// Signals as something to read. Blocked before the first thread starts, or that thread would take them.
+/// Signals as a readable descriptor. Blocked before the first thread starts, or that thread would take them.
 pub(crate) struct SignalQueue(SignalFd);
 
 impl SignalQueue {
-    /// From here on signals wait for us. As pid 1 we would otherwise never see those we have no handler for.
+    /// Blocks the signals so that they queue. Pid 1 would otherwise never see those without a handler.
     pub(crate) fn block() -> nix::Result<Self> {
         let watched = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD];
         let mask: SigSet = watched.into_iter().collect();
@@ -34,7 +35,7 @@ impl SignalQueue {
         Ok(Self(SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
-    /// Empties the queue; whether one of them asked us to stop.
+    /// Empties the queue; returns whether one of the signals requests a stop.
     fn drain(&self) -> nix::Result<bool> {
         let mut stop = false;
         while let Some(signal) = self.0.read_signal()? {
@@ -45,8 +46,8 @@ impl SignalQueue {
     }
 }
 
-/// Only the host may stop a box. The kernel knows no number in here for a sender out there; what a process claims about
-/// itself comes with another code.
+/// Returns whether a signal comes from the host, which alone may stop a box. A sender outside the namespace
+/// has no pid in here; a signal that a process forges has another code.
 fn is_from_outside(code: i32, sender: u32) -> bool {
     const SENT_BY_KILL: i32 = 0;
     code == SENT_BY_KILL && sender == 0
@@ -73,7 +74,7 @@ pub(crate) fn run(
     Ok(status)
 }
 
-/// Watches until the box may end; its status.
+/// Watches until the box may end and returns its status.
 fn wait_for_end(
     command: i32,
     signals: &SignalQueue,
@@ -124,19 +125,19 @@ fn launch(
     Ok(command.spawn()?.id().cast_signed())
 }
 
-/// A timer on the clock that goes on while the machine sleeps: a deadline is a promise in real time.
+/// Starts a timer on the clock that keeps counting while the machine sleeps: a deadline is in real time.
 fn start_backstop(secs: u64) -> io::Result<OwnedFd> {
     let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
     let timer = rustix::time::timerfd_create(TimerfdClockId::Boottime, flags)?;
     let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // Zero would disarm the timer, and a box without an end is the one thing this must prevent.
+    // Zero would disarm the timer, and the box would never end.
     let once = Timespec { tv_sec: i64::try_from(secs.max(1)).unwrap_or(i64::MAX), tv_nsec: 0 };
     let setting = Itimerspec { it_interval: never, it_value: once };
     rustix::time::timerfd_settime(&timer, TimerfdTimerFlags::empty(), &setting)?;
     Ok(timer)
 }
 
-/// Sleeps until a signal, the backstop or the end of the stage; whether it was the backstop.
+/// Sleeps until a signal, the backstop or the end of the stage; returns whether it was the backstop.
 fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io::Result<bool> {
     let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
     let timeout = match stage {
@@ -144,7 +145,7 @@ fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io
             fds.push(PollFd::new(backstop, PollFlags::IN));
             None
         }
-        // The end has begun: the backstop has nothing to add, and would only keep us awake.
+        // The end has begun: the backstop is no longer needed, and would only cause wake-ups.
         InitStage::Ending { until, .. } => Some(until.saturating_duration_since(Instant::now())),
     };
     let timeout = timeout.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
@@ -155,7 +156,8 @@ fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io
     Ok(fds.get(1).is_some_and(|fd| !fd.revents().is_empty()))
 }
 
-/// Collects everyone who died. Orphans become children of pid 1, so this is every process of the box in the end.
+/// Reaps all dead children. Orphans become children of pid 1, so this covers every process of the box in the
+/// end.
 fn reap(command: i32) -> io::Result<Vec<InitEvent>> {
     let mut events = Vec::new();
     loop {
@@ -174,7 +176,7 @@ fn reap(command: i32) -> io::Result<Vec<InitEvent>> {
     }
 }
 
-/// The status as shells count it: the code, or 128 and the signal.
+/// Returns the status by the convention of shells: the code, or 128 and the signal.
 fn status_code(status: WaitStatus) -> Option<i32> {
     status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal))
 }

@@ -1,7 +1,7 @@
-//! A terminal for the command: its one end is the command's, the other is joined with a socket of the host.
+//! A terminal for the command: one end is the command's, the other is joined with a socket of the host.
 //!
-//! All that the command prints also goes to our standard output, so that the host's log has it as it has that of any
-//! other command. When the host hangs up, the terminal is gone, as it is for a shell whose window was closed.
+//! The command's output also goes to our standard output, so that the host's log has it as for any other
+//! command. When the host disconnects, the terminal is gone, as for a shell whose window was closed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -23,10 +23,10 @@ use rustix::termios::{Winsize, tcsetwinsize};
 const BUFFER_BYTES: usize = 32 * 1024;
 const STACK_BYTES: usize = 128 * 1024;
 
-/// How long the last words may take to get through once the command has ended.
+/// Time for the last output to get through once the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Why there is no terminal.
+/// A terminal that could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TerminalError {
     #[error("could not open a terminal in the box: {0}")]
@@ -37,7 +37,7 @@ pub(crate) enum TerminalError {
     Thread(io::Error),
 }
 
-/// A terminal that nothing was started in yet.
+/// A terminal in which nothing was started yet.
 pub(crate) struct GuestTerminal {
     ours: File,
     theirs: OwnedFd,
@@ -45,7 +45,7 @@ pub(crate) struct GuestTerminal {
 }
 
 impl GuestTerminal {
-    /// Opens it, and connects with whoever sits outside.
+    /// Opens it, and connects to the host's socket.
     pub(crate) fn open(config: &TerminalConfig) -> Result<Self, TerminalError> {
         let (ours, theirs) = open_pair(config.size).map_err(TerminalError::Open)?;
         let host = UnixStream::connect(&config.socket)
@@ -53,14 +53,14 @@ impl GuestTerminal {
         Ok(Self { ours: File::from(ours), theirs, host })
     }
 
-    /// The three streams of the command.
+    /// Returns the three streams of the command.
     pub(crate) fn streams(&self) -> io::Result<[Stdio; 3]> {
         let stream = || self.theirs.try_clone().map(Stdio::from);
         Ok([stream()?, stream()?, stream()?])
     }
 
-    /// Carries bytes from now on. The command has to be started: its end of the terminal is closed here, so that the
-    /// last process to close it ends the talk.
+    /// Starts copying bytes. The command must be started: its end of the terminal is closed here, so that the
+    /// last process to close it ends the connection.
     pub(crate) fn serve(self) -> Result<Serving, TerminalError> {
         let (done, ended) = channel();
         let Self { ours, theirs, host } = self;
@@ -71,7 +71,8 @@ impl GuestTerminal {
             .name("terminal".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || {
-                // However it ends, the terminal is closed with it; there is nobody left to tell why.
+                // The terminal closes with the connection, whatever the reason; there is no way left to
+                // report it.
                 link.run().ok();
                 done.send(()).ok();
             })
@@ -80,11 +81,12 @@ impl GuestTerminal {
     }
 }
 
-/// A terminal at work.
+/// A terminal that is being served.
 pub(crate) struct Serving(Receiver<()>);
 
 impl Serving {
-    /// Waits until the last words are through, but not for long: whoever is left may hold the terminal open.
+    /// Waits until the last output is through, but not for long: a leftover process may hold the terminal
+    /// open.
     pub(crate) fn finish(self) {
         self.0.recv_timeout(LAST_WORDS).ok();
     }
@@ -98,7 +100,7 @@ fn open_pair(size: TerminalSize) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     let name = ptsname(&ours, Vec::new())?;
     let theirs =
         open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
-    // A command that does not read must not keep us from showing what it prints.
+    // A command that does not read must not block its own output.
     fcntl_setfl(&ours, fcntl_getfl(&ours)? | OFlags::NONBLOCK)?;
     Ok((ours, theirs))
 }
@@ -108,12 +110,12 @@ fn resize(terminal: impl AsFd, size: TerminalSize) -> rustix::io::Result<()> {
     tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })
 }
 
-/// Both ways between the command and the host.
+/// Both directions between the command and the host.
 struct TerminalConnection {
     ours: File,
     host: UnixStream,
     reader: InputReader,
-    /// Keys that the command has not taken yet; until then no more are read.
+    /// Keys that the command has not read yet; until then no more are taken.
     pending: Vec<u8>,
 }
 
@@ -132,7 +134,7 @@ impl TerminalConnection {
         }
     }
 
-    /// Returns whether the command has printed something, and whether somebody has typed something.
+    /// Waits and returns whether the command has output, and whether the host has input.
     fn wait(&self) -> io::Result<(bool, bool)> {
         let mut ours = PollFlags::IN;
         ours.set(PollFlags::OUT, !self.pending.is_empty());
@@ -149,13 +151,13 @@ impl TerminalConnection {
         Ok((printed, fds.get(1).is_some_and(|fd| fd.revents().intersects(any))))
     }
 
-    /// Shows what was printed; false when nobody is left to print.
+    /// Copies output; returns false when no process can print any more.
     fn carry_out(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         let count = match self.ours.read(buffer) {
             Ok(0) => return Ok(false),
             Ok(count) => count,
             Err(error) if is_for_later(&error) => return Ok(true),
-            // The kernel's word for a terminal that nobody has open any more is an error.
+            // The kernel reports a terminal without open ends as an error.
             Err(_) => return Ok(false),
         };
         let mut log = io::stdout().lock();
@@ -164,7 +166,7 @@ impl TerminalConnection {
         Ok(true)
     }
 
-    /// Reads what was typed; false when the host has hung up.
+    /// Reads input; returns false when the host has disconnected.
     fn take_in(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         let count = match self.host.read(buffer) {
             Ok(0) => return Ok(false),
@@ -181,7 +183,7 @@ impl TerminalConnection {
         Ok(true)
     }
 
-    /// Gives the command as much of it as it takes.
+    /// Writes as much of the input as the command accepts.
     fn carry_in(&mut self) -> io::Result<()> {
         while !self.pending.is_empty() {
             match self.ours.write(&self.pending) {

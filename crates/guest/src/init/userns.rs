@@ -1,4 +1,4 @@
-//! Tries to get a user namespace. In a process of its own, because one that succeeded would be in it.
+//! Attempt to create a user namespace, in a separate process, because a successful one enters it.
 
 use std::process::{Child, Stdio};
 
@@ -10,13 +10,13 @@ use crate::spawn;
 /// The first argument that selects this role.
 pub(crate) const ROLE: &str = "probe-userns";
 
-/// Above are statuses that stand for other things, such as death by a signal.
+/// Largest error number that fits; higher statuses have other meanings, such as death by a signal.
 const LAST_ERRNO: i32 = 124;
 
 /// 128 + SIGSYS.
 const KILLED_BY_FILTER: i32 = 159;
 
-/// The attempt itself: 0 if we got one, else the number of the error, which fits a status.
+/// Makes the attempt: returns 0 on success, else the error number, which fits a status.
 pub(crate) fn run() -> u8 {
     match unshare(CloneFlags::CLONE_NEWUSER) {
         Ok(()) => 0,
@@ -24,7 +24,7 @@ pub(crate) fn run() -> u8 {
     }
 }
 
-/// An attempt under way, so that others can be made meanwhile.
+/// A running attempt, so that other checks can run meanwhile.
 pub(crate) struct Probe(std::io::Result<Child>);
 
 /// Starts the attempt.
@@ -35,7 +35,8 @@ pub(crate) fn start() -> Probe {
 }
 
 impl Probe {
-    /// Waits for the attempt: whether it was refused, and what was seen. Not to know counts as not refused.
+    /// Waits for the attempt and returns whether it was refused, and the observation. An unknown result
+    /// counts as not refused.
     pub(crate) fn finish(self) -> (bool, String) {
         match self.0.and_then(|mut child| child.wait()) {
             Ok(status) => judge(spawn::status_code(status)),

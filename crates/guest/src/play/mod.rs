@@ -1,4 +1,4 @@
-//! Plays the script of a scripted agent in the workspace, telling each step on stdout as one line of JSON.
+//! Player of a scripted agent in the workspace, which reports each step on stdout as one line of JSON.
 
 mod step;
 
@@ -11,7 +11,7 @@ use guest::script::{PlayerEvent, Script};
 use crate::complain;
 use step::{ScriptDirs, StepOutcome};
 
-/// What stops the player, as opposed to what a script ends with.
+/// A failure of the player, as opposed to a status of the script.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlayError {
     #[error("could not read the script {path}: {source}", path = path.display())]
@@ -60,7 +60,7 @@ fn play(script: &Script, places: &ScriptDirs<'_>) -> Result<u8, PlayError> {
     Ok(u8::try_from(status).unwrap_or(u8::MAX))
 }
 
-/// One line, at once: whoever watches sees a step before it is done.
+/// Prints one line at once, so that observers see a step before it is done.
 fn tell(event: &PlayerEvent) -> Result<(), PlayError> {
     print(&render_line(event)?)
 }

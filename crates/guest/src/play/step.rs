@@ -17,23 +17,23 @@ use super::{PlayError, print, render_line};
 use crate::exec::{self, SessionKind};
 use crate::{complain, spawn};
 
-/// The status of a command that could not be started, as shells have it.
+/// Exit status of a command that could not be started, by the convention of shells.
 const EXIT_NOT_FOUND: i32 = 127;
 
-/// Leaves the line running after the shell that started it has ended, so that the init becomes its parent.
+/// Keeps the line running after the shell that started it has ended, so that the init becomes its parent.
 const DAEMON: &str = r#"(trap "" TERM HUP; eval "$1") </dev/null &"#;
 
-/// Where things are, beside the workspace, which is the current folder.
+/// Directories beside the workspace, which is the current folder.
 pub(crate) struct ScriptDirs<'a> {
     pub(crate) harness_state: &'a Path,
 }
 
-/// Whether the script goes on after a step.
+/// Continuation of the script after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepOutcome {
-    /// With the next step; the step itself ended like this.
+    /// Continue with the next step; the step ended with this status.
     GoOn(i32),
-    /// No: this is the status of the script.
+    /// End the script with this status.
     End(i32),
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(step: &ScriptStep, places: &ScriptDirs<'_>) -> Result<StepOutc
     Ok(StepOutcome::GoOn(0))
 }
 
-/// What a step is about, on one line of the log.
+/// Renders a step on one line of the log.
 pub(crate) fn render_detail(step: &ScriptStep) -> String {
     match step {
         ScriptStep::Run { command: ScriptCommand::Shell(line), .. } => line.clone(),
@@ -77,7 +77,8 @@ pub(crate) fn render_detail(step: &ScriptStep) -> String {
     }
 }
 
-/// An unexpected success ends the script as well, with a status that is none.
+/// Compares a status with the expected one. An unexpected success ends the script as well, with a failure
+/// status.
 fn judge(status: i32, expect: ExpectedStatus) -> StepOutcome {
     match expect {
         ExpectedStatus::Any => StepOutcome::GoOn(status),

@@ -1,4 +1,4 @@
-//! What the player tells while it plays: one line of JSON each, between whatever the commands print.
+//! Events that the player prints: one line of JSON each, between the output of the commands.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 pub enum PlayerEvent {
     /// A step begins.
     Step {
-        /// Its place in the script, from 0.
+        /// Position in the script, from 0.
         index: usize,
         /// The key that names its kind.
         kind: String,
-        /// What it is about.
+        /// Summary of the step.
         detail: String,
     },
     /// A step has ended.
     StepDone {
-        /// Its place in the script, from 0.
+        /// Position in the script, from 0.
         index: usize,
         /// Its status.
         status: i32,
-        /// How long it took.
+        /// Duration in milliseconds.
         ms: u64,
     },
-    /// The agent asks a person.
+    /// The agent asks the user.
     Clarification {
         /// The question.
         question: String,
@@ -40,7 +40,7 @@ pub enum PlayerEvent {
 }
 
 impl PlayerEvent {
-    /// Reads a line; none if it is something a command printed.
+    /// Parses a line; `None` if it is output of a command.
     pub fn parse_line(line: &str) -> Option<Self> {
         serde_json::from_str(line.trim_end()).ok()
     }

@@ -1,7 +1,7 @@
-//! The script of a scripted agent: steps that the player carries out in the box.
+//! The script of a scripted agent: steps that the player executes in the box.
 //!
-//! People write it in TOML as `[[step]]` tables, the host hands it over in JSON; both have this one shape. A step is
-//! a table with exactly one of the keys that name a kind.
+//! Users write it in TOML as `[[step]]` tables, the host passes it on in JSON; both have this one shape. A
+//! step is a table with exactly one of the keys that name a kind.
 
 mod event;
 
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a stuck agent leaves its question, in the root of the workspace.
+/// File for the question of a stuck agent, in the root of the workspace.
 pub const STUCK_FILE: &str = "STUCK.md";
 
-/// Where an agent that asks leaves its question, in the harness state.
+/// File for an agent's clarification request, in the harness state.
 pub const CLARIFICATION_FILE: &str = "clarification.json";
 
-/// What a scripted agent does, in order.
+/// Steps of a scripted agent, in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -27,17 +27,17 @@ pub struct Script {
     pub steps: Vec<ScriptStep>,
 }
 
-/// One thing a scripted agent does.
+/// One step of a scripted agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StepTable", into = "StepTable")]
 pub enum ScriptStep {
     /// Runs a command; the script ends with its status unless that was expected.
     Run {
-        /// What to run.
+        /// The command.
         command: ScriptCommand,
-        /// Where, if not in the workspace root.
+        /// Working directory, by default the workspace root.
         cwd: Option<PathBuf>,
-        /// The status that lets the script go on.
+        /// The status with which the script continues.
         expect: ExpectedStatus,
     },
     /// Writes a file and the folders above it.
@@ -48,11 +48,11 @@ pub enum ScriptStep {
     Print(String),
     /// Leaves a [`STUCK_FILE`].
     Stuck(String),
-    /// Asks a person.
+    /// Asks the user.
     Ask(ScriptQuestion),
     /// Ends the script with this status.
     Exit(u8),
-    /// Leaves a shell line running in a session of its own, deaf to SIGTERM: what a bad agent does.
+    /// Leaves a shell line running in a session of its own that ignores SIGTERM, as a misbehaving agent does.
     Daemon(String),
 }
 
@@ -66,13 +66,13 @@ pub enum ScriptCommand {
     Argv(Vec<String>),
 }
 
-/// Which status of a command lets the script go on.
+/// Status of a command with which the script continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ExpectValue", into = "ExpectValue")]
 pub enum ExpectedStatus {
     /// This one.
     Status(i32),
-    /// Whatever it is.
+    /// Any status.
     Any,
 }
 
@@ -82,7 +82,7 @@ pub enum ExpectedStatus {
 pub struct WriteFile {
     /// Relative to the workspace root.
     pub path: PathBuf,
-    /// What goes in.
+    /// Content.
     pub text: String,
     /// Adds to the file instead of replacing it.
     #[serde(default)]
@@ -92,7 +92,7 @@ pub struct WriteFile {
     pub mode: Option<u32>,
 }
 
-/// A question to a person.
+/// A question to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptQuestion {
@@ -104,7 +104,7 @@ pub struct ScriptQuestion {
 }
 
 impl ScriptStep {
-    /// The key that names the kind.
+    /// Returns the key that names the kind.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Run { .. } => "run",
@@ -119,7 +119,7 @@ impl ScriptStep {
     }
 }
 
-/// Why a table is not a step.
+/// A table that is not a step.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
     /// No key names a kind.
@@ -136,13 +136,13 @@ pub enum StepError {
     NotARun {
         /// The key.
         key: &'static str,
-        /// What the step does.
+        /// Kind of the step.
         kind: &'static str,
     },
-    /// A command of no words.
+    /// An empty command.
     #[error("`run` needs a command")]
     NoCommand,
-    /// A time that cannot be waited for.
+    /// A duration that is not valid.
     #[error("`sleep` needs a number of seconds from 0, not {secs}")]
     Sleep {
         /// The number.
@@ -151,15 +151,15 @@ pub enum StepError {
     /// Neither a status nor "any".
     #[error("`expect` is a status or \"any\", not \"{found}\"")]
     Expect {
-        /// The word.
+        /// The text.
         found: String,
     },
 }
 
 const KINDS: &str = "run, write, sleep, print, stuck, ask, exit, daemon";
 
-/// A step as it is written: every key optional. Serde's own enum forms either want the kind's options nested below it
-/// or give errors that do not say which key was wrong.
+/// A step as written: every key optional. Serde's own enum forms either require the kind's options nested
+/// below it or give errors that do not name the wrong key.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepTable {

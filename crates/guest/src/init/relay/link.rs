@@ -1,4 +1,4 @@
-//! One connection through the wall: bytes in both directions, each direction closed on its own.
+//! One relayed connection: bytes in both directions, each direction closed on its own.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use rustix::net::{Shutdown, shutdown};
 
 const BUFFER_BYTES: usize = 32 * 1024;
 
-/// How many buffers one link may move before the others have their turn.
+/// Number of buffers that one connection may move before the others are served.
 const ROUNDS: usize = 16;
 
 /// A client in the box joined with the host. Both ends must be non-blocking.
@@ -26,27 +26,27 @@ impl RelayConnection {
         Self { client, host, up: Lane::default(), down: Lane::default() }
     }
 
-    /// What to wait for. An end that we want nothing from is left out: a closed one would always be ready.
+    /// Returns the events to poll for. An end without any is left out: a closed one would always be ready.
     pub(crate) fn interest(&self) -> impl Iterator<Item = PollFd<'_>> {
         let client = interest(&self.up, &self.down).map(|flags| PollFd::new(&self.client, flags));
         let host = interest(&self.down, &self.up).map(|flags| PollFd::new(&self.host, flags));
         client.into_iter().chain(host)
     }
 
-    /// Moves what can be moved; false when the link has served its purpose.
+    /// Moves the available bytes; returns false when the connection is finished.
     pub(crate) fn pump(&mut self) -> bool {
         self.up.pump(&self.client, &self.host);
         self.down.pump(&self.host, &self.client);
         match (self.up.state, self.down.state) {
-            // Nobody is there to read the answer.
+            // The client no longer reads the response.
             (_, LaneState::Refused) => false,
-            // Each side may still have something to say after the other has ended.
+            // Each side may still send after the other has ended.
             (up, down) => up != LaneState::Done || down != LaneState::Done,
         }
     }
 }
 
-/// An end is read for the lane that leaves it, and written for the lane that leads to it.
+/// Returns the events of one end: reading for the lane that leaves it, writing for the lane that leads to it.
 fn interest(leaving: &Lane, leading: &Lane) -> Option<PollFlags> {
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::IN, leaving.wants_bytes());
@@ -64,15 +64,15 @@ struct Lane {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LaneState {
-    /// More may come.
+    /// More bytes may arrive.
     #[default]
     Open,
-    /// The source has ended; what is in the buffer is still to be written.
+    /// The source has ended; the buffer is still to be written.
     Draining,
-    /// All was written, and the target knows that no more comes.
+    /// Everything was written, and the target has seen the end.
     Done,
-    /// The target takes no more. What still comes is thrown away: left unread, it would turn our close into a reset,
-    /// and the client could lose the answer that explains the refusal.
+    /// The target accepts no more. Further input is discarded: left unread, it would turn our close into a
+    /// reset, and the client could lose the response that explains the refusal.
     Refused,
 }
 
@@ -99,7 +99,7 @@ impl Lane {
                 return;
             }
             if self.state == LaneState::Draining {
-                // The target may be gone already; then it needs no telling.
+                // The target may already be gone.
                 shutdown(&target, Shutdown::Write).ok();
                 self.state = LaneState::Done;
             }
@@ -109,7 +109,7 @@ impl Lane {
         }
     }
 
-    /// Reads once; false when there is nothing to read for now.
+    /// Reads once; returns false when there is nothing to read for now.
     fn fill(&mut self, source: &mut impl Read) -> bool {
         self.buffer.resize(BUFFER_BYTES, 0);
         self.written = 0;
@@ -119,13 +119,13 @@ impl Lane {
             Ok(0) => self.state = LaneState::Draining,
             Ok(_) => {}
             Err(error) if is_for_later(&error) => return false,
-            // A source that broke off has ended too.
+            // A broken source counts as ended.
             Err(_) => self.state = LaneState::Draining,
         }
         true
     }
 
-    /// Writes what it can; false when some of it has to wait.
+    /// Writes as much as possible; returns false when some of it has to wait.
     fn empty(&mut self, target: &mut impl Write) -> bool {
         let result = match self.state {
             LaneState::Refused => Ok(self.buffer.len() - self.written),

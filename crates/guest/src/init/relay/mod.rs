@@ -1,7 +1,7 @@
-//! Loopback ports that lead to sockets of the host: the only way out of the box.
+//! Loopback ports relayed to sockets of the host: the only way out of the box.
 //!
-//! One thread serves all connections. Threads count as processes, so a thread for each would eat up the limit that is
-//! meant for the agent, and a fork bomb would take the network with it.
+//! One thread serves all connections. Threads count as processes, so one per connection would consume the
+//! limit that is meant for the agent, and a fork bomb would take down the network with it.
 
 mod link;
 
@@ -18,16 +18,16 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use link::RelayConnection;
 
-/// Connections at once; more wait in the listener's queue.
+/// Concurrent connections; more wait in the listener's queue.
 const MAX_LINKS: usize = 256;
 
-/// The thread recurses nowhere and keeps its buffers on the heap.
+/// The thread does not recurse and keeps its buffers on the heap.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// After a failed accept (no descriptors left), as the listener would stay ready and keep us spinning.
+/// Pause after a failed accept (no descriptors left): the listener stays ready, so the loop would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Why a relay could not be opened.
+/// A relay that could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RelayError {
     #[error("there is no loopback in the box: {0}")]
@@ -38,7 +38,7 @@ pub(crate) enum RelayError {
     Thread(io::Error),
 }
 
-/// A port that is bound, and where it leads.
+/// A bound port, and its target.
 pub(crate) struct RelayListener {
     listener: TcpListener,
     socket: PathBuf,
@@ -46,7 +46,7 @@ pub(crate) struct RelayListener {
 
 /// Binds every port. Programs may connect from now on; they are served once [`serve`] runs.
 pub(crate) fn open(relays: &[Relay]) -> Result<Vec<RelayListener>, RelayError> {
-    // Sandboxes bring loopback up; where one did not, nothing the agent tests locally would work.
+    // Sandboxes bring loopback up; without it nothing that the agent tests locally would work.
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(RelayError::Loopback)?;
     relays.iter().map(open_door).collect()
 }
@@ -58,7 +58,7 @@ fn open_door(relay: &Relay) -> Result<RelayListener, RelayError> {
     Ok(RelayListener { listener, socket: relay.socket.clone() })
 }
 
-/// Serves the doors on a thread of its own until the box ends.
+/// Serves the listeners on a separate thread until the box ends.
 pub(crate) fn serve(doors: Vec<RelayListener>) -> Result<(), RelayError> {
     if doors.is_empty() {
         return Ok(());
@@ -79,13 +79,13 @@ fn relay_for_ever(doors: &[RelayListener]) {
     }
 }
 
-/// Who has something for us, in the order of the doors and of the links.
+/// Ready ends, in the order of the listeners and of the connections.
 struct ReadyEnds {
     doors: Vec<bool>,
     links: Vec<bool>,
 }
 
-/// Sleeps until something can move. Nobody is let in while the house is full.
+/// Sleeps until something can move. At the limit no connection is accepted.
 fn wait_for_news(doors: &[RelayListener], links: &[RelayConnection]) -> ReadyEnds {
     let doors = if links.len() < MAX_LINKS { doors } else { &[] };
     let mut fds: Vec<PollFd<'_>> =
@@ -93,7 +93,7 @@ fn wait_for_news(doors: &[RelayListener], links: &[RelayConnection]) -> ReadyEnd
     let ends: Vec<Vec<PollFd<'_>>> = links.iter().map(|link| link.interest().collect()).collect();
     let counts: Vec<usize> = ends.iter().map(Vec::len).collect();
     fds.extend(ends.into_iter().flatten());
-    // An interrupted or failed wait costs one more turn, in which nothing moves.
+    // An interrupted or failed poll costs one more iteration, in which nothing moves.
     poll(&mut fds, None).ok();
     let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
     let mut any_of = |count| ready.by_ref().take(count).fold(false, |any, ready| any | ready);
@@ -106,7 +106,8 @@ fn wait_for_news(doors: &[RelayListener], links: &[RelayConnection]) -> ReadyEnd
 fn accept_all(door: &RelayListener, links: &mut Vec<RelayConnection>) {
     while links.len() < MAX_LINKS {
         match door.listener.accept() {
-            // A client whose other end cannot be had is hung up on, which is what it would see without us.
+            // If the host's socket cannot be reached the client is disconnected, as it would be without the
+            // relay.
             Ok((client, _)) => links.extend(join(client, &door.socket).ok()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(_) => return thread::sleep(ACCEPT_PAUSE),
@@ -121,7 +122,8 @@ fn join(client: TcpStream, socket: &Path) -> io::Result<RelayConnection> {
     Ok(RelayConnection::new(client, connect_without_waiting(socket)?))
 }
 
-/// The standard library would block on a full queue of the host, and every other connection with it.
+/// Connects without blocking. The standard library would block on a full queue of the host, and every other
+/// connection with it.
 fn connect_without_waiting(path: &Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
