@@ -1,10 +1,10 @@
-//! A report in the making, and the news that fall off on the way.
+//! A report under construction, and the progress events produced on the way.
 
 use crate::field::snippet;
 use crate::reader::Progress;
 use crate::report::{DeniedTool, TOOL_CALLS_KEPT, ToolCall, Usage};
 
-/// What the lines so far have said.
+/// Facts of the lines so far.
 #[derive(Debug, Default)]
 pub(crate) struct ReportDraft {
     pub(crate) answer: Option<String>,
@@ -14,7 +14,7 @@ pub(crate) struct ReportDraft {
     pub(crate) session_id: Option<String>,
     pub(crate) tool_calls: Vec<ToolCall>,
     pub(crate) denials: Vec<DeniedTool>,
-    /// The agent's own names for the calls that have not ended.
+    /// The agent's own ids of the calls that have not ended.
     open_calls: Vec<(String, usize)>,
     news: Vec<Progress>,
 }
@@ -24,7 +24,7 @@ impl ReportDraft {
         std::mem::take(&mut self.news)
     }
 
-    /// Keeps the id of the conversation; the first one counts.
+    /// Stores the session id; the first one counts.
     pub(crate) fn name_session(&mut self, id: Option<&str>) {
         if let (None, Some(id)) = (&self.session_id, id) {
             self.session_id = Some(id.to_owned());
@@ -54,19 +54,19 @@ impl ReportDraft {
         self.tell_tokens();
     }
 
-    /// A call that the agent tells of only once, when it is over.
+    /// Adds a call that the agent reports only once, after its end.
     pub(crate) fn add_call(&mut self, name: &str, detail: String, ok: bool) {
         self.push_call(name, detail, Some(ok));
     }
 
-    /// A call whose end will be told by the same id.
+    /// Opens a call whose end will carry the same id.
     pub(crate) fn open_call(&mut self, id: &str, name: &str, detail: String) {
         if let Some(index) = self.push_call(name, detail, None) {
             self.open_calls.push((id.to_owned(), index));
         }
     }
 
-    /// The end of a call; whether it had begun.
+    /// Closes a call; returns whether it was open.
     pub(crate) fn close_call(&mut self, id: &str, ok: bool) -> bool {
         let Some(place) = self.open_calls.iter().position(|(open, _)| open == id) else {
             return false;

@@ -1,41 +1,41 @@
-//! Looks into event lines: a missing or odd field is nothing, never an error.
+//! Access to fields of event lines: a missing or malformed field is absent, never an error.
 
 use serde_json::Value;
 
-/// How much of a text is shown as news, in characters.
+/// Length limit of a text in a progress event, in characters.
 const SNIPPET_LENGTH: usize = 200;
 
-/// A text, by the path to it.
+/// Returns a text by its path.
 pub(crate) fn text<'a>(event: &'a Value, path: &str) -> Option<&'a str> {
     event.pointer(path)?.as_str()
 }
 
-/// A count, by the path to it; 0 if there is none.
+/// Returns a count by its path; 0 if there is none.
 pub(crate) fn count(event: &Value, path: &str) -> u64 {
     event.pointer(path).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// A number, by the path to it.
+/// Returns a number by its path.
 pub(crate) fn number(event: &Value, path: &str) -> Option<f64> {
     event.pointer(path)?.as_f64().filter(|number| number.is_finite())
 }
 
-/// A yes or no, by the path to it; no if there is none.
+/// Returns a boolean by its path; false if there is none.
 pub(crate) fn flag(event: &Value, path: &str) -> bool {
     event.pointer(path).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// A list, by the path to it; empty if there is none.
+/// Returns a list by its path; empty if there is none.
 pub(crate) fn list<'a>(event: &'a Value, path: &str) -> &'a [Value] {
     event.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// An HTTP status, by the path to it.
+/// Returns an HTTP status by its path.
 pub(crate) fn status(event: &Value, path: &str) -> Option<u16> {
     event.pointer(path)?.as_u64()?.try_into().ok()
 }
 
-/// The texts of a message's content blocks, one below the other; nothing if there are none.
+/// Joins the texts of a message's content blocks; `None` if there are none.
 pub(crate) fn block_texts(message: &Value) -> Option<String> {
     let blocks = list(message, "/content").iter();
     let texts: Vec<_> = blocks
@@ -45,7 +45,7 @@ pub(crate) fn block_texts(message: &Value) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-/// What a tool is used for: the command line if there is one, else all of its input.
+/// Summarises the input of a tool: the command line if there is one, else all of it.
 pub(crate) fn input_summary(input: Option<&Value>) -> String {
     let Some(input) = input else { return String::new() };
     match text(input, "/command") {
@@ -54,7 +54,8 @@ pub(crate) fn input_summary(input: Option<&Value>) -> String {
     }
 }
 
-/// The beginning of a text in one line that is safe to show: line breaks and control characters become spaces.
+/// Returns the beginning of a text in one line that is safe to show: line breaks and control characters
+/// become spaces.
 pub(crate) fn snippet(text: &str) -> String {
     let mut line = String::new();
     for (index, c) in text.trim().chars().enumerate() {
@@ -67,7 +68,7 @@ pub(crate) fn snippet(text: &str) -> String {
     line
 }
 
-/// The beginning of a text, of at most so many bytes.
+/// Returns the beginning of a text, of at most so many bytes.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -1,10 +1,11 @@
 //! Agents: the command that starts one in a box, and the meaning of the event lines that it prints.
 //!
-//! Every agent is a module with two halves. One turns an [`AgentRequest`] into an [`AgentCommand`]; the other reads
-//! the lines that the agent prints, through one [`EventReader`] for all. Everything here is pure. The engine starts
-//! the command, and the host checks the agent's claims: a report made from event lines is never evidence.
+//! Every agent is a module with two halves. One turns an [`AgentRequest`] into an [`AgentCommand`]; the other
+//! parses the lines that the agent prints, through one [`EventReader`] for all. Everything here is pure. The
+//! engine starts the command, and the host checks the agent's claims: a report made from event lines is never
+//! evidence.
 //!
-//! `provider.rs` has what differs between agents, and says how to add one.
+//! `provider.rs` has the differences between agents, and the steps to add one.
 
 pub mod claude;
 pub mod codex;

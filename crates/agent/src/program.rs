@@ -1,32 +1,32 @@
-//! Where the programs of agents come from, and where they stand once installed.
+//! Programs of agents: their packages and installed paths.
 //!
-//! They are npm packages, installed into a folder of their own that boxes see read-only. Three of them are one
-//! native program inside a package per platform, so that no install script has to run and no box needs Node for
-//! them.
+//! They are npm packages, installed into a folder of their own that boxes see read-only. Three of them are
+//! one native program inside a package per platform, so that no install script has to run and no box needs
+//! Node for them.
 
-/// Where the installed programs stand in a box, one folder for each agent.
+/// Directory of the installed programs in a box, one folder for each agent.
 pub const AGENTS_DIR: &str = "/opt/agents";
 
-/// The program of an agent: which package, which version, and what in it is started.
+/// The program of an agent: package, version and entry point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program {
     /// The name of its folder, and of the program on a PATH.
     pub name: &'static str,
     /// The npm package.
     pub package: &'static str,
-    /// The version that this crate was made for.
+    /// The version that this crate supports.
     pub version: &'static str,
-    /// What runs it.
+    /// Runtime of the program.
     pub runtime: Runtime,
     pub(crate) entries: Entries,
 }
 
-/// What runs a program.
+/// Runtime of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
-    /// The machine itself, with the C library of GNU.
+    /// Native, with the GNU C library.
     Gnu,
-    /// The machine itself; the program is static.
+    /// Native and statically linked.
     Static,
     /// Node, of this version or a newer one.
     Node {
@@ -37,7 +37,7 @@ pub enum Runtime {
     },
 }
 
-/// The processors that agents are made for.
+/// Supported processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cpu {
     /// x86-64 with AVX2.
@@ -48,7 +48,7 @@ pub enum Cpu {
     Arm64,
 }
 
-/// The file to start for each processor, below the folder of an installation.
+/// Entry point for each processor, relative to the folder of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entries {
     pub(crate) x64: &'static str,
@@ -57,14 +57,14 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// The same file everywhere.
+    /// Creates entries with the same file for every processor.
     pub(crate) const fn everywhere(entry: &'static str) -> Self {
         Self { x64: entry, x64_baseline: entry, arm64: entry }
     }
 }
 
 impl Program {
-    /// The file to start, below the folder of an installation.
+    /// Returns the entry point, relative to the folder of an installation.
     pub fn entry(&self, cpu: Cpu) -> &'static str {
         match cpu {
             Cpu::X64 => self.entries.x64,
@@ -73,12 +73,12 @@ impl Program {
         }
     }
 
-    /// What `npm` installs.
+    /// Returns the package specification for `npm`.
     pub fn spec(&self) -> String {
         format!("{}@{}", self.package, self.version)
     }
 
-    /// What installs the program into a folder. No script of any package runs.
+    /// Builds the arguments that install the program into a folder. No script of any package runs.
     pub fn argv_install(&self, folder: &str) -> Vec<String> {
         let spec = self.spec();
         let words = [
@@ -94,7 +94,7 @@ impl Program {
         words.map(str::to_owned).to_vec()
     }
 
-    /// What starts the program in a box that has the installation at its place below [`AGENTS_DIR`].
+    /// Returns the command that starts the program in a box with the installation below [`AGENTS_DIR`].
     pub fn launcher(&self, cpu: Cpu) -> Vec<String> {
         let path = format!("{AGENTS_DIR}/{}/{}", self.name, self.entry(cpu));
         match self.runtime {

@@ -1,8 +1,8 @@
-//! The agents, and what differs between them as methods of [`Provider`].
+//! The agents, and their differences as methods of [`Provider`].
 //!
-//! To add an agent: add a variant here, let the compiler list what to answer, and write a module beside `claude` with
-//! a `command` (how it is started) and an event reader (what its lines mean). Other crates ask these methods and do not
-//! compare providers, so a new variant needs no search.
+//! To add an agent: add a variant here, follow the compiler, and write a module beside `claude` with a
+//! `command` (its start) and an event parser (the meaning of its lines). Other crates call these methods and
+//! do not compare providers, so a new variant needs no search.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::program::Program;
 use crate::request::{AgentError, AgentRequest, WireApi};
 use crate::{claude, codex, command, opencode, pi, scripted};
 
-/// What starts an agent in a box: in the workspace, with nothing on its stdin.
+/// Command that starts an agent in a box: in the workspace, with an empty stdin.
 ///
 /// An open and silent stdin makes most agents wait for its end, so it has to be `/dev/null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,22 +30,22 @@ pub struct AgentCommand {
 pub struct GuestFile {
     /// Its name in that folder.
     pub name: String,
-    /// What is in it. The agent can read it, so it holds no secret.
+    /// Content. The agent can read it, so it holds no secret.
     pub bytes: Vec<u8>,
 }
 
 /// A file for the home of an agent, which may change it afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HomeFile {
-    /// Where, from the home. The folders above it may have to be made.
+    /// Path relative to the home. Its parent folders may have to be created.
     pub path: String,
-    /// What is in it. The agent can read it, so it holds no secret.
+    /// Content. The agent can read it, so it holds no secret.
     pub bytes: Vec<u8>,
     /// Its permission bits.
     pub mode: u32,
 }
 
-/// The agents that can be asked.
+/// The supported agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// OpenCode.
@@ -56,24 +56,24 @@ pub enum Provider {
     Claude,
     /// pi.
     Pi,
-    /// A program of one's own, started by a template.
+    /// A custom program, started by a template.
     Command,
     /// Plays a script: no model, the same every time.
     Scripted,
 }
 
-/// Whether an agent calls a model.
+/// Use of a model by an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelUse {
-    /// It always does, so a model has to be chosen.
+    /// It always calls one, so a model has to be chosen.
     Always,
-    /// It does if the user names a model.
+    /// It calls one if the user names it.
     IfNamed,
-    /// It has none.
+    /// It calls none.
     Never,
 }
 
-/// A setting that an agent cannot do without.
+/// A setting that an agent requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredSetting {
     /// The command line to start.
@@ -82,7 +82,7 @@ pub enum RequiredSetting {
     Script,
 }
 
-/// A name that no agent has.
+/// A name that is not an agent's.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no agent \"{name}\"; choose one of: {known}", known = known_names())]
 pub struct UnknownProvider {
@@ -111,7 +111,7 @@ impl Provider {
         }
     }
 
-    /// The vendor whose server the agent calls when no other is named, as the prefix of that vendor's models.
+    /// Returns the vendor whose server the agent calls by default, as the prefix of that vendor's models.
     pub fn vendor(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some("anthropic"),
@@ -120,7 +120,7 @@ impl Provider {
         }
     }
 
-    /// The setting without which the agent cannot start, beside a model.
+    /// Returns the setting that the agent requires, beside a model.
     pub fn required_setting(self) -> Option<RequiredSetting> {
         match self {
             Self::Command => Some(RequiredSetting::Command),
@@ -129,7 +129,8 @@ impl Provider {
         }
     }
 
-    /// Returns whether the agent's output is events that hold its answer. Otherwise all that it prints is its answer.
+    /// Returns whether the agent prints events that hold its answer. Otherwise its whole output is its
+    /// answer.
     pub fn prints_events(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,
@@ -137,7 +138,7 @@ impl Provider {
         }
     }
 
-    /// Returns whether a conversation can be continued.
+    /// Returns whether a session can be resumed.
     pub fn can_resume(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,
@@ -145,8 +146,8 @@ impl Provider {
         }
     }
 
-    /// Where an agent that takes the id of its conversation from us keeps that conversation, from its home. At a terminal
-    /// its words are for a person, and this file is how one knows that there is something to go on with.
+    /// Returns the path of a session's transcript relative to the home, for an agent that accepts a session
+    /// id. At a terminal its output is not parsed, and this file shows whether there is a session to resume.
     pub fn transcript(self, session: &str) -> Option<String> {
         match self {
             Self::Claude => Some(claude::transcript(session)),
@@ -160,7 +161,7 @@ impl Provider {
         found.ok_or_else(|| UnknownProvider { name: name.escape_debug().to_string() })
     }
 
-    /// The name that people give.
+    /// Returns the name in configuration and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenCode => "opencode",
@@ -172,7 +173,7 @@ impl Provider {
         }
     }
 
-    /// The ways in which this agent can talk to a model, its own choice first. The scripted one has none.
+    /// Returns the wire APIs that this agent supports, its preferred one first. The scripted one has none.
     pub fn wire_apis(self) -> &'static [WireApi] {
         match self {
             Self::OpenCode | Self::Pi | Self::Command => {
@@ -184,12 +185,12 @@ impl Provider {
         }
     }
 
-    /// The way to take when nothing speaks for another.
+    /// Returns the default wire API.
     pub fn default_wire(self) -> Option<WireApi> {
         self.wire_apis().first().copied()
     }
 
-    /// Where its program comes from; nothing for those whose program is not ours to install.
+    /// Returns the package of its program; `None` for those that this project does not install.
     pub fn program(self) -> Option<Program> {
         match self {
             Self::OpenCode => Some(opencode::PROGRAM),
@@ -200,7 +201,7 @@ impl Provider {
         }
     }
 
-    /// What starts this agent with this request.
+    /// Builds the command that starts this agent with this request.
     pub fn command(self, request: &AgentRequest) -> Result<AgentCommand, AgentError> {
         request.check(self)?;
         match self {
@@ -217,13 +218,13 @@ impl Provider {
 }
 
 impl AgentCommand {
-    /// The contents of a file for the read-only folder.
+    /// Returns the content of a file for the read-only folder.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.iter().find(|file| file.name == name).map(|file| file.bytes.as_slice())
     }
 }
 
-/// Where a file of the read-only folder stands for the agent.
+/// Returns the path in the box of a file in the read-only folder.
 pub(crate) fn in_box(name: &str) -> String {
     format!("{}/{name}", guest::BOX_DIR)
 }

@@ -1,7 +1,7 @@
-//! Reads the lines of any agent, one at a time, and tells what they say: news at once, a report at the end.
+//! Reader of the output lines of any agent: progress events at once, a report at the end.
 //!
-//! Each agent's own module knows its events and its rule of success. What all have in common is here: lines that are
-//! too long, lines that are no events, and agents that end before they say anything.
+//! Each agent's own module knows its events and its rule of success. This module has the common parts: lines
+//! that are too long, lines that are not events, and agents that end without output.
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ use crate::provider::Provider;
 use crate::report::{AgentOutcome, AgentReport, UNKNOWN_KEPT, UNKNOWN_LENGTH, Usage};
 use crate::{claude, codex, command, opencode, pi, scripted};
 
-/// The longest line that is read, in bytes. The beginning of a longer one is kept with the unknown.
+/// Length limit of a line, in bytes. The beginning of a longer one is kept with the unknown.
 pub const LINE_LIMIT: usize = 1024 * 1024;
 
-/// The first status that stands for a signal, as shells count.
+/// The first status that means a signal, by the convention of shells.
 const FIRST_SIGNAL_STATUS: i32 = 128;
 
-/// News from an agent, safe to show.
+/// Progress event of an agent, safe to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// The conversation has an id.
+    /// The session has an id.
     SessionStarted {
         /// The id.
         id: String,
@@ -29,16 +29,16 @@ pub enum Progress {
     ToolCall {
         /// The tool.
         name: String,
-        /// What for, in one short line.
+        /// Summary of its input, in one short line.
         summary: String,
     },
-    /// The beginning of something that the agent said.
+    /// The beginning of a text from the agent.
     Text(String),
     /// The tokens of this run so far.
     Tokens(Usage),
-    /// The model did not answer well, and is asked again.
+    /// The model returned an error, and the agent retries.
     Retrying {
-        /// What was wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -65,7 +65,7 @@ enum ProviderEvents {
     Scripted(scripted::ScriptedEvents),
 }
 
-/// Whether a line was an event of the agent.
+/// Classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventKind {
     Known,
@@ -73,13 +73,13 @@ pub(crate) enum EventKind {
 }
 
 impl EventReader {
-    /// For a conversation that begins, or an agent that counts each run by itself.
+    /// Creates a reader for a new session, or for an agent that counts each run separately.
     pub fn new(provider: Provider) -> Self {
         Self::resuming(provider, Usage::default())
     }
 
-    /// For a conversation that goes on. `earlier` is its last [`AgentReport::thread_usage`], which agents that count
-    /// a whole conversation will count again.
+    /// Creates a reader for a resumed session. `earlier` is its last [`AgentReport::thread_usage`], which
+    /// agents that count a whole session will include again.
     pub fn resuming(provider: Provider, earlier: Usage) -> Self {
         let events = match provider {
             Provider::OpenCode => ProviderEvents::OpenCode(opencode::OpenCodeEvents::default()),
@@ -98,7 +98,7 @@ impl EventReader {
         }
     }
 
-    /// Reads one line, without its line break.
+    /// Parses one line, without its line break.
     pub fn push_line(&mut self, line: &str) -> Vec<Progress> {
         if !line.trim().is_empty() {
             match self.take(line) {
@@ -109,8 +109,8 @@ impl EventReader {
         self.draft.take_news()
     }
 
-    /// What the lines amount to. `exit` is the agent's exit status, if it had one; it never speaks for success, but
-    /// may speak against it.
+    /// Returns the report. `exit` is the agent's exit status, if it had one; it never proves success, but may
+    /// disprove it.
     pub fn finish(self, exit: Option<i32>) -> AgentReport {
         let outcome = self.judge(exit);
         let draft = self.draft;

@@ -1,8 +1,9 @@
-//! Judges what went wrong between an agent and its model, from the words that the agent passes on.
+//! Classification of errors between an agent and its model, from the message that the agent prints.
 
 use crate::report::{AgentOutcome, QuotaReset};
 
-/// Decides whether the model refused or has run dry. A server that fails is never a quota, whatever it says.
+/// Decides whether the model refused or the quota is exhausted. A server error is never a quota, whatever its
+/// text.
 pub(crate) fn judge(status: Option<u16>, message: &str, until: Option<QuotaReset>) -> AgentOutcome {
     let status = status.or_else(|| status_in(message));
     let message = message.trim().to_owned();
@@ -18,7 +19,7 @@ pub(crate) fn judge(status: Option<u16>, message: &str, until: Option<QuotaReset
     AgentOutcome::ModelRefused { status, message }
 }
 
-/// Returns whether a text is about the way to the model rather than about the work.
+/// Returns whether a message is about the connection to the model rather than about the work.
 pub(crate) fn speaks_of_model(message: &str) -> bool {
     let message = message.to_lowercase();
     status_in(&message).is_some()
@@ -56,7 +57,8 @@ const QUOTA_WORDS: [&str; 10] = [
     "credit balance is too low",
 ];
 
-/// An HTTP status that a text begins with or names: `401 …`, `API Error: 500 …`, `… status 429 …`, `… status: 429`.
+/// Finds an HTTP status that a text begins with or names: `401 …`, `API Error: 500 …`, `… status 429 …`, `…
+/// status: 429`.
 fn status_in(message: &str) -> Option<u16> {
     let lower = message.to_lowercase();
     let after = ["api error:", "status code", "status:", "status"]
@@ -72,7 +74,7 @@ fn leading_status(text: &str) -> Option<u16> {
     (400..600).contains(&status).then_some(status)
 }
 
-/// When there is more: `…|1794728000`, `try again at …`, `try again in …`, `resets …`.
+/// Finds the time of the reset: `…|1794728000`, `try again at …`, `try again in …`, `resets …`.
 fn until_in(message: &str) -> Option<QuotaReset> {
     if let Some((_, seconds)) = message.rsplit_once('|')
         && let Ok(seconds) = seconds.trim().parse()

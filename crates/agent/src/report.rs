@@ -1,37 +1,38 @@
-//! What an agent said about itself, in one shape for all agents.
+//! Report of an agent about its run, in one shape for all agents.
 
 use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// What came out of an agent's event lines. All of it is claims.
+/// Report parsed from an agent's event lines. All of it is claims.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentReport {
-    /// How it ended.
+    /// Outcome.
     pub outcome: AgentOutcome,
-    /// The last thing it said to people.
+    /// The last message to the user.
     pub answer: Option<String>,
     /// The tokens of this run.
     pub usage: Usage,
-    /// The tokens of the whole conversation so far, from agents that count them in this way.
+    /// The tokens of the whole session so far, from agents that count them in this way.
     pub thread_usage: Option<Usage>,
-    /// What it cost, from agents that add it up. Absent also where tokens were used and the cost is 0, because an
-    /// agent without a price list says so too.
+    /// Cost, from agents that compute it. Absent also where tokens were used and the cost is 0, because an
+    /// agent without a price list reports that too.
     pub cost_usd: Option<f64>,
-    /// By which the conversation can be resumed.
+    /// Id by which the session can be resumed.
     pub session_id: Option<String>,
     /// The tools it used, in order; the first [`TOOL_CALLS_KEPT`] of them.
     pub tool_calls: Vec<ToolCall>,
-    /// What it was not allowed to do.
+    /// Tool calls that were denied.
     pub denials: Vec<DeniedTool>,
-    /// Lines that say nothing we know, cut to [`UNKNOWN_LENGTH`] bytes; the first [`UNKNOWN_KEPT`] of them.
+    /// Unknown lines, cut to [`UNKNOWN_LENGTH`] bytes; the first [`UNKNOWN_KEPT`] of them.
     pub unknown: Vec<String>,
-    /// How many such lines there were.
+    /// Number of unknown lines.
     pub unknown_count: u64,
 }
 
 impl AgentReport {
-    /// Of an agent whose words were for a person's eyes: its status is all there is.
+    /// Creates the report of an agent at a terminal, whose output is not parsed: its status is the only
+    /// evidence.
     pub fn of_status(exit: Option<i32>) -> Self {
         let outcome = match exit {
             Some(0) => AgentOutcome::Finished,
@@ -53,32 +54,32 @@ impl AgentReport {
     }
 }
 
-/// How many tool calls and denials are kept.
+/// Limit on the tool calls and denials that are kept.
 pub const TOOL_CALLS_KEPT: usize = 10_000;
 
-/// How many unknown lines are kept.
+/// Limit on the unknown lines that are kept.
 pub const UNKNOWN_KEPT: usize = 200;
 
-/// How much of an unknown line is kept, in bytes.
+/// Length limit of an unknown line, in bytes.
 pub const UNKNOWN_LENGTH: usize = 4096;
 
 /// Tokens. No token is in two of the counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Read, and not from the cache.
+    /// Read, excluding the cache.
     pub input: u64,
-    /// Written, but for reasoning that is told apart.
+    /// Written, excluding reasoning that is counted separately.
     pub output: u64,
     /// Read from the cache.
     pub cache_read: u64,
     /// Read, and written to the cache.
     pub cache_write: u64,
-    /// Written while thinking, from agents that tell it apart.
+    /// Reasoning, from agents that count it separately.
     pub reasoning: u64,
 }
 
 impl Usage {
-    /// All tokens.
+    /// Returns the sum of all tokens.
     pub fn total(self) -> u64 {
         [self.input, self.output, self.cache_read, self.cache_write, self.reasoning]
             .into_iter()
@@ -113,44 +114,44 @@ impl AddAssign for Usage {
 impl Sub for Usage {
     type Output = Self;
 
-    /// What is left; never below nothing.
+    /// Subtracts, never below zero.
     fn sub(self, other: Self) -> Self {
         self.zip(other, u64::saturating_sub)
     }
 }
 
-/// How an agent says it ended.
+/// Outcome that an agent claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentOutcome {
-    /// It came to its own end.
+    /// It ended by itself.
     Finished,
     /// It gave up.
     Failed {
         /// The cause.
         reason: String,
     },
-    /// The model did not answer it, or answered with an error.
+    /// The model did not respond, or responded with an error.
     ModelRefused {
-        /// The HTTP status; absent when there was no answer at all, or the agent kept it to itself.
+        /// The HTTP status; absent without a response, or if the agent does not print it.
         status: Option<u16>,
-        /// What the agent made of it.
+        /// Message of the agent.
         message: String,
     },
-    /// The model has no more to give for now.
+    /// The quota of the model is exhausted for now.
     QuotaExhausted {
-        /// What the agent made of it.
+        /// Message of the agent.
         message: String,
-        /// When there is more, if that was told.
+        /// Time of the reset, if known.
         until: Option<QuotaReset>,
     },
-    /// It wanted something that it was not allowed; [`AgentReport::denials`] says what.
+    /// A tool call was denied; [`AgentReport::denials`] has the details.
     PermissionDenied,
-    /// It asks a person.
+    /// It asks the user.
     NeedsClarification {
         /// The question.
         question: String,
     },
-    /// Its lines break off before an end.
+    /// Its output ends before a final event.
     Interrupted,
 }
 
@@ -161,34 +162,34 @@ impl AgentOutcome {
     }
 }
 
-/// When a quota is filled up again, as it was told.
+/// Time at which a quota resets, as the message gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuotaReset {
     /// After so many seconds.
     InSecs(u64),
     /// At this second since 1970.
     UnixSecs(u64),
-    /// In words, such as `Nov 20th, 2026 3:45 PM`.
+    /// As text, such as `Nov 20th, 2026 3:45 PM`.
     Words(String),
 }
 
-/// One use of a tool.
+/// One tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
     /// The tool, as the agent names it.
     pub name: String,
-    /// True if it worked; absent when it did not end.
+    /// True if it succeeded; absent when it did not end.
     pub ok: Option<bool>,
-    /// What it was used for, in one short line.
+    /// Summary of its input, in one short line.
     pub detail: String,
 }
 
-/// Something an agent was not allowed to do.
+/// A tool call that was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedTool {
     /// The tool.
     pub tool: String,
-    /// What it was to be used for, in one short line.
+    /// Summary of its input, in one short line.
     pub detail: String,
 }
 

@@ -1,7 +1,7 @@
-//! What is asked of an agent, and what cannot be asked.
+//! Request to an agent, and its validation.
 //!
-//! Everything that reaches an argument list is checked here, once for all agents: a value that begins with a dash
-//! would be read as an option, and a session id comes from an agent's own words.
+//! Everything that reaches an argument list is checked here, once for all agents: a value that begins with a
+//! dash would be read as an option, and a session id comes from an agent's own output.
 
 use guest::script::Script;
 
@@ -9,83 +9,84 @@ pub use model::wire::{Price, WireApi};
 
 use crate::provider::Provider;
 
-/// The longest prompt in bytes. Linux takes no argument above 128 KiB, its closing zero included, and some agents
-/// want theirs in one piece; the rest is room for a mark before it.
+/// Length limit of a prompt in bytes. Linux accepts no argument above 128 KiB, its closing zero included, and
+/// some agents need theirs in one piece; the rest is room for a prefix.
 const PROMPT_LIMIT: usize = 128 * 1024 - 16;
 
-/// What one run asks of an agent.
+/// Request of one run to an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRequest {
-    /// How the program is started in the box, as [`crate::Program::launcher`] says; empty for its name on the PATH.
+    /// Command that starts the program in the box, from [`crate::Program::launcher`]; empty for its name on
+    /// the PATH.
     pub launcher: Vec<String>,
-    /// What to do. At a terminal it may be empty: then the person begins.
+    /// The task. At a terminal it may be empty: then the user begins.
     pub prompt: String,
-    /// True if somebody sits at it.
+    /// Headless or at a terminal.
     pub manner: Interaction,
-    /// The model, by the name that the model route knows.
+    /// The model, by its name at the model route.
     pub model: Option<String>,
-    /// How hard the model shall think, in the agent's own word, such as `high`.
+    /// Reasoning effort, in the agent's own terms, such as `high`.
     pub variant: Option<String>,
-    /// Which of the agent's own personas shall work.
+    /// Name of the agent's own persona.
     pub agent: Option<String>,
-    /// True if this begins a conversation or goes on with one.
+    /// A new session or a resumed one.
     pub session: SessionRequest,
-    /// Where the model is.
+    /// Endpoint of the model.
     pub model_route: ModelEndpoint,
     /// Tool servers for the agent.
     pub mcp: Vec<McpServer>,
     /// The folder to work in, as the box sees it; the command is started there.
     pub workspace: String,
-    /// What the agent may call its conversation.
+    /// Title of the session.
     pub run_title: String,
-    /// What the model costs, for agents that add it up.
+    /// Price of the model, for agents that compute costs.
     pub price: Option<Price>,
-    /// What [`Provider::Scripted`] plays.
+    /// Script of [`Provider::Scripted`].
     pub script: Option<Script>,
-    /// What [`Provider::Command`] starts.
+    /// Command line of [`Provider::Command`].
     pub template: Option<Vec<String>>,
 }
 
-/// How an agent is run.
+/// Mode of interaction of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Interaction {
-    /// By itself: one prompt, events as lines, and the end.
+    /// Without a user: one prompt, events as lines, and the end.
     #[default]
     Headless,
-    /// With its own interface on a terminal, and a person in front of it.
+    /// With its own interface on a terminal, used interactively.
     Terminal,
 }
 
-/// Whether a run begins a conversation or goes on with one.
+/// A new session or a resumed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionRequest {
-    /// A new one. Agents that let it be chosen take the id, which is a version 4 UUID.
+    /// A new one. Agents that accept an id use this one, which is a version 4 UUID.
     Fresh {
-        /// The id to take, if any.
+        /// The id to use, if any.
         id: Option<String>,
     },
-    /// An earlier one, by the id that the agent told.
+    /// An earlier one, by the id that the agent printed.
     Resume(String),
 }
 
-/// Where the model is, as the box sees it.
+/// Endpoint of the model, as the box sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEndpoint {
     /// Such as `http://127.0.0.1:3128/-/model`: without `/v1`.
     pub base_url: String,
-    /// How it is talked to.
+    /// Wire API.
     pub wire: WireApi,
-    /// What stands for the key in the box. The real one is added outside.
+    /// Placeholder of the key in the box. The real one is added outside.
     pub dummy_key: String,
 }
 
 impl ModelEndpoint {
-    /// The base that OpenAI-like clients want.
+    /// Returns the base URL for OpenAI-like clients.
     pub(crate) fn v1(&self) -> String {
         format!("{}/v1", self.base_url.trim_end_matches('/'))
     }
 
-    /// The base that Anthropic's clients want.
+    /// Returns the base URL for Anthropic's clients.
     pub(crate) fn root(&self) -> &str {
         self.base_url.trim_end_matches('/')
     }
@@ -96,11 +97,11 @@ impl ModelEndpoint {
 pub struct McpServer {
     /// Its name, part of the names of its tools: letters, digits, `-` and `_`.
     pub name: String,
-    /// How it is reached.
+    /// Transport to the server.
     pub transport: Transport,
 }
 
-/// How a tool server is reached from inside the box.
+/// Transport to a tool server from inside the box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// Streamable HTTP.
@@ -117,38 +118,38 @@ pub enum Transport {
     },
 }
 
-/// What cannot be asked of an agent.
+/// A request that the agent does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// The agent cannot talk to a model in this way.
+    /// The agent does not support this wire API.
     #[error("{provider} does not talk to models by `{wire}`; it takes: {known}", provider = provider.name(),
         wire = wire.name(), known = wire_names(*provider))]
     WrongWire {
         /// The agent.
         provider: Provider,
-        /// The way that was asked for.
+        /// The requested wire API.
         wire: WireApi,
     },
-    /// The agent has no model of its own to fall back on.
+    /// The agent has no default model.
     #[error("{provider} needs the name of a model", provider = provider.name())]
     NoModel {
         /// The agent.
         provider: Provider,
     },
-    /// The agent knows no such thing.
+    /// The agent does not support an option.
     #[error("{provider} cannot be given {what}", provider = provider.name())]
     Unsupported {
         /// The agent.
         provider: Provider,
-        /// What it cannot be given.
+        /// The option.
         what: &'static str,
     },
-    /// A word that would be read as something else.
+    /// A value that would be parsed as something else.
     #[error("\"{value}\" cannot be {what}: {rule}", value = value.escape_debug())]
     BadValue {
-        /// What it was meant for.
+        /// The option.
         what: &'static str,
-        /// The word.
+        /// The value.
         value: String,
         /// The cause.
         rule: &'static str,
@@ -159,23 +160,23 @@ pub enum AgentError {
         /// Its length.
         bytes: usize,
     },
-    /// A prompt with nothing in it.
+    /// An empty prompt.
     #[error("the prompt is empty")]
     NoPrompt,
     /// A zero byte, which no argument can hold.
     #[error("the prompt has a zero byte in it")]
     ZeroInPrompt,
-    /// The scripted agent has nothing to play.
+    /// The scripted agent has no script.
     #[error("the scripted agent needs a script")]
     NoScript,
-    /// There is no program to start.
+    /// The program is missing.
     #[error("the agent `command` needs a program to start")]
     NoTemplate,
     /// A placeholder that does not exist.
     #[error("there is no placeholder {{{name}}}; choose one of: {{prompt}}, {{prompt_file}}, {{workspace}}, {{model}}",
         name = name.escape_debug())]
     UnknownPlaceholder {
-        /// What stands between the braces.
+        /// The text between the braces.
         name: String,
     },
 }
@@ -185,7 +186,7 @@ const NAME_RULE: &str =
     "only letters, digits, `-` and `_`, at most 128 of them, no dash at the beginning";
 
 impl AgentRequest {
-    /// Refuses what this agent cannot be asked, before anything is made of it.
+    /// Checks that this agent supports the request, before anything is built from it.
     pub(crate) fn check(&self, provider: Provider) -> Result<(), AgentError> {
         if provider == Provider::Scripted {
             return Ok(());
@@ -208,17 +209,17 @@ impl AgentRequest {
         self.mcp.iter().try_for_each(|server| check_name("the name of a tool server", &server.name))
     }
 
-    /// The model, where there must be one.
+    /// Returns the model, where one is required.
     pub(crate) fn model_for(&self, provider: Provider) -> Result<&str, AgentError> {
         self.model.as_deref().ok_or(AgentError::NoModel { provider })
     }
 
-    /// What to say first, if anything.
+    /// Returns the first message, if any.
     pub(crate) fn first_words(&self) -> Option<&str> {
         Some(self.prompt.as_str()).filter(|prompt| !prompt.is_empty())
     }
 
-    /// The words that start the program.
+    /// Returns the arguments that start the program.
     pub(crate) fn program(&self, name: &str) -> Vec<String> {
         if self.launcher.is_empty() { vec![name.to_owned()] } else { self.launcher.clone() }
     }

@@ -1,7 +1,8 @@
-//! Addresses: the repository that a remote's URL names, on a server or in a folder, and the front page of a forge. Pure.
+//! Addresses: the repository that a remote's URL names, on a server or in a folder, and the front page of a
+//! forge. Pure.
 //!
-//! Remotes follow git's rules: a scheme, or `host:path` where no slash stands before the colon, or else a path. A user
-//! name and a password in a URL are dropped at once, so that an address can be shown.
+//! Remotes follow git's rules: a scheme, or `host:path` without a slash before the colon, or else a path. A
+//! user name and a password in a URL are dropped at once, so that an address can be shown.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub enum Remote {
     /// On a server that may be a forge.
     Hosted(ForgeAddress),
-    /// In a folder on this machine, as git knows it.
+    /// In a folder on this machine.
     Local(String),
 }
 
@@ -54,8 +55,8 @@ pub struct ForgeAddress {
 pub struct WebBase(Url);
 
 impl ForgeAddress {
-    /// Reads a remote's URL. `None` if it names no repository of an owner: another protocol, a helper program, a path
-    /// with no owner in it.
+    /// Parses a remote's URL. `None` if it names no repository of an owner: another protocol, a helper
+    /// program, a path without an owner.
     pub fn parse_remote(url: &str) -> Option<Remote> {
         if url.is_empty() || url.contains(char::is_control) {
             return None;
@@ -73,14 +74,15 @@ impl ForgeAddress {
             return parse_hosted(scheme, rest);
         }
         match split_short_form(url) {
-            // `ext::` and its like start a program.
+            // `ext::` and similar forms start a program.
             Some((_, path)) if path.starts_with(':') => None,
             Some((authority, path)) => parse_hosted(Scheme::Ssh, &format!("{authority}/{path}")),
             None => Some(Remote::Local(url.to_owned())),
         }
     }
 
-    /// Front page of the repository's forge. For SSH that is a guess: HTTPS on the default port, without a sub-path.
+    /// Returns the front page of the repository's forge. For SSH that is a guess: HTTPS on the default port,
+    /// without a sub-path.
     pub fn web_base(&self) -> WebBase {
         let (scheme, port, prefix) = match self.scheme {
             Scheme::Https => ("https", self.port, self.prefix.as_str()),
@@ -96,14 +98,14 @@ impl ForgeAddress {
         WebBase(url.expect("the parts of an address were parsed from a URL"))
     }
 
-    /// Front page of a forge that is not installed under a sub-path.
+    /// Returns the front page of a forge that is not installed under a sub-path.
     pub(crate) fn root_base(&self) -> WebBase {
         let mut base = self.web_base();
         base.0.set_path("");
         base
     }
 
-    /// Path of a project with its outer groups, without the sub-path of the installation.
+    /// Returns the path of a project with its outer groups, without the sub-path of the installation.
     pub(crate) fn project_path(&self, base: &WebBase) -> String {
         let outer = match self.scheme {
             Scheme::Https | Scheme::Http => {
@@ -116,14 +118,14 @@ impl ForgeAddress {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
     }
 
-    /// `owner/repo`.
+    /// Returns `owner/repo`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.repo)
     }
 }
 
 impl WebBase {
-    /// Reads the address of a forge's front page, such as `https://example.org:3000/git`.
+    /// Parses the address of a forge's front page, such as `https://example.org:3000/git`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut url = parse_http(text)?;
         segments(&url)?;
@@ -132,7 +134,7 @@ impl WebBase {
         (url.query().is_none() && url.fragment().is_none()).then_some(Self(url))
     }
 
-    /// The server; an IPv6 address without its brackets.
+    /// Returns the server; an IPv6 address without its brackets.
     pub fn host(&self) -> &str {
         bare_host(&self.0)
     }
@@ -152,21 +154,21 @@ impl WebBase {
         self.0.scheme() == "https"
     }
 
-    /// The same page on another server.
+    /// Returns the same page on another server.
     pub(crate) fn with_host(mut self, host: &str) -> Self {
-        // Refuses what is no host, and then stays with the one that it has.
+        // An invalid host is refused and leaves the old one.
         self.0.set_host(Some(host)).ok();
         self
     }
 
-    /// The page below this one with these segments as its own front page.
+    /// Returns the page below this one with these segments as its own front page.
     pub(crate) fn below(&self, segments: &[&str]) -> Self {
         let mut url = self.0.clone();
         url.set_path(&format!("{}{}", url.path().trim_end_matches('/'), join(segments)));
         Self(url)
     }
 
-    /// Address of what is below the front page, each segment escaped.
+    /// Returns a URL below the front page, each segment escaped.
     pub(crate) fn url(&self, segments: &[&str]) -> String {
         format!("{self}{}", join(segments))
     }
@@ -187,7 +189,7 @@ fn join(segments: &[&str]) -> String {
     segments.iter().map(|segment| format!("/{}", encode(segment))).collect()
 }
 
-/// `[user@]host:path`, the host perhaps in brackets. A slash before the colon makes it a path.
+/// Splits `[user@]host:path`, the host possibly in brackets. A slash before the colon makes it a path.
 fn split_short_form(url: &str) -> Option<(&str, &str)> {
     let start = match url.find('[') {
         Some(open) if !url[..open].contains(['/', ':']) => url[open..].find(']')? + open,
@@ -198,7 +200,8 @@ fn split_short_form(url: &str) -> Option<(&str, &str)> {
     (!authority.contains('/')).then_some((authority, path))
 }
 
-/// Every scheme is read as a web address is: only for those does the library check the host.
+/// Parses a hosted remote. Every scheme is parsed as a web address: only for those does the library check the
+/// host.
 fn parse_hosted(scheme: Scheme, rest: &str) -> Option<Remote> {
     let stand_in = match scheme {
         Scheme::Https | Scheme::Ssh => "https",
@@ -213,7 +216,8 @@ fn parse_hosted(scheme: Scheme, rest: &str) -> Option<Remote> {
     Some(Remote::Hosted(ForgeAddress { scheme, host, port, prefix, owner, repo }))
 }
 
-/// Reads a web address and drops the user in it. Refuses what the library would repair: dots that climb and blanks.
+/// Parses a web address and drops the user in it. Refuses `..` segments and blanks, which the library would
+/// repair.
 fn parse_http(text: &str) -> Option<Url> {
     let (scheme, rest) = text.split_once("://")?;
     let is_web = ["http", "https"].contains(&scheme.to_ascii_lowercase().as_str());
@@ -234,7 +238,7 @@ fn parse_http(text: &str) -> Option<Url> {
     Some(url)
 }
 
-/// The segments of a path, decoded; `None` if one of them could lead elsewhere.
+/// Returns the segments of a path, decoded; `None` if one of them could lead elsewhere.
 fn segments(url: &Url) -> Option<Vec<String>> {
     let named = url.path().split('/').filter(|segment| !segment.is_empty());
     named.map(|segment| decode(segment).filter(|text| is_name(text))).collect()
@@ -250,7 +254,7 @@ fn is_name(text: &str) -> bool {
         && !text.contains(|c: char| c.is_control() || "/\\".contains(c))
 }
 
-/// `None` for what is no escape or no text.
+/// Decodes percent escapes; `None` for an invalid escape or invalid UTF-8.
 fn decode(text: &str) -> Option<String> {
     let is_escape = |rest: &str| {
         let digits = rest.as_bytes().get(..2);

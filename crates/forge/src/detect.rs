@@ -1,4 +1,4 @@
-//! Detection of a server's kind: what the options say, else what its name says, else what it responds.
+//! Detection of a server's kind: from the options, else from its name, else from its responses.
 
 use serde::Deserialize;
 
@@ -15,14 +15,14 @@ struct Probe {
     recognises: fn(&HttpResponse) -> bool,
 }
 
-/// Page that a probe is below. What stands before the owner of a repository is an installation's path for some kinds, and
-/// may be groups for others.
+/// Page that a probe is below. The path before the owner of a repository is an installation's path for some
+/// kinds, and may be groups for others.
 enum ProbeBase {
     Installation,
     Root,
 }
 
-/// For a server whose kind is not known.
+/// Protocol for a server of unknown kind.
 const UNKNOWN: Protocol = Protocol {
     token_word: "",
     accept: "application/json",
@@ -102,7 +102,8 @@ async fn probe_server(
     })
 }
 
-/// Gitea and Forgejo show their version without a login: a number, or a word for a build without one.
+/// Returns whether a response is Gitea's. Gitea and Forgejo show their version without a login: a number, or
+/// a word for a build without one.
 fn is_gitea(response: &HttpResponse) -> bool {
     #[derive(Deserialize)]
     struct VersionBody {
@@ -114,7 +115,7 @@ fn is_gitea(response: &HttpResponse) -> bool {
     response.status.is_success() && serde_json::from_slice(&response.body).is_ok_and(is_version)
 }
 
-/// Any response says something, but for those of a server that is down or busy.
+/// Sends a probe. Any response is informative, except that of a server that is down or busy.
 async fn send_probe(client: &Client, url: String) -> Result<HttpResponse, ForgeError> {
     let request = HttpRequest::get(url, "say which kind of forge it is");
     let response = client.send(&request).await?;

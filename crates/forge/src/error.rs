@@ -33,7 +33,7 @@ pub enum ForgeError {
         /// Text of the forge.
         message: ServerMessage,
     },
-    /// 404: it is not there, or the token cannot see it.
+    /// 404: it does not exist, or the token cannot see it.
     #[error(
         "{host} could not {action}, because it finds no such thing{message}; check the names of repository and branch, and that the token can see them"
     )]
@@ -45,7 +45,7 @@ pub enum ForgeError {
         /// Text of the forge.
         message: ServerMessage,
     },
-    /// 409 and its like: what is there already stands in the way.
+    /// 409 and similar: an existing object conflicts.
     #[error(
         "{host} could not {action}, because what is there stands in the way{message}; look at it on the forge, then try again"
     )]
@@ -57,7 +57,7 @@ pub enum ForgeError {
         /// Text of the forge.
         message: ServerMessage,
     },
-    /// 422 and its like: the forge does not take these values.
+    /// 422 and similar: the forge rejects these values.
     #[error(
         "{host} refused the values it was given to {action}{message}; change what it names and try again"
     )]
@@ -69,7 +69,7 @@ pub enum ForgeError {
         /// Text of the forge.
         message: ServerMessage,
     },
-    /// 429: too much was asked, and waiting for it would take too long.
+    /// 429: the rate limit is reached, and the wait would be too long.
     #[error("{host} wants fewer requests; try again {}", render_until(.until.as_ref()))]
     RateLimited {
         /// The forge.
@@ -77,7 +77,7 @@ pub enum ForgeError {
         /// End of the wait, if the forge names it.
         until: Option<Timestamp>,
     },
-    /// 5xx: the forge failed, however often it was asked.
+    /// 5xx: the forge failed on every attempt.
     #[error(
         "{host} failed to {action} with status {status}{message}; try again later, or ask whoever runs it"
     )]
@@ -100,10 +100,10 @@ pub enum ForgeError {
         host: String,
         /// The operation.
         action: String,
-        /// What happened on the way, as the end of a sentence.
+        /// Cause, as the end of a sentence.
         reason: &'static str,
     },
-    /// A write was sent, no response came, and nothing shows whether it was done.
+    /// A write was sent without a response, and its effect is unknown.
     #[error("{host} did not say whether it could {action}; look there before you try again")]
     Lost {
         /// The forge.
@@ -119,7 +119,7 @@ pub enum ForgeError {
         /// New address, if the forge names it.
         to: Option<String>,
     },
-    /// A response that no forge of this kind gives.
+    /// A response that no forge of this kind sends.
     #[error(
         "{host} gave a response that its kind of forge does not give when asked to {action} ({reason}); check its address"
     )]
@@ -128,7 +128,7 @@ pub enum ForgeError {
         host: String,
         /// The operation.
         action: String,
-        /// What is wrong with the response.
+        /// Defect of the response.
         reason: String,
     },
     /// The forge shows the members of an organisation only to its members.
@@ -141,7 +141,7 @@ pub enum ForgeError {
         /// The organisation.
         org: String,
     },
-    /// Nothing says which kind of forge it is.
+    /// The kind of forge cannot be determined.
     #[error("{host} does not say which kind of forge it is; name the kind in the configuration")]
     UnknownForge {
         /// The server.
@@ -196,7 +196,7 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
-    /// For a number that is a pull request's where an issue's was wanted.
+    /// Builds the error for a number of a pull request where an issue's is required.
     pub(crate) fn not_an_issue(host: &str, action: String) -> Self {
         let message = ServerMessage("it is a pull request".to_owned());
         Self::NotFound { host: host.to_owned(), action, message }
@@ -212,7 +212,7 @@ impl ForgeError {
 pub struct ServerMessage(pub(crate) String);
 
 impl ServerMessage {
-    /// The text alone; empty if there is none.
+    /// Returns the text; empty if there is none.
     pub fn as_str(&self) -> &str {
         &self.0
     }

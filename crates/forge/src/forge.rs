@@ -1,7 +1,8 @@
 //! Forge: the one type through which everything is read from a forge and published to it.
 //!
-//! An enum and not a trait object: the kinds are known, and a new one makes the compiler ask at every place that cares.
-//! What all kinds do alike (writing once, finding, merging reviews into the comments) is here, over `provider`.
+//! An enum and not a trait object: the kinds are known, and a new one makes the compiler list every place
+//! that depends on it. Behaviour common to all kinds (writing once, finding, merging reviews into the
+//! comments) is here, over `provider`.
 
 use std::path::PathBuf;
 
@@ -26,7 +27,7 @@ use crate::webhook::{NewWebhook, Webhook};
 /// Variable that allows tokens over plain HTTP, for every product.
 pub const ALLOW_HTTP_VARIABLE: &str = "FORGE_ALLOW_HTTP";
 
-/// Account that acts in a folder, where no other is named.
+/// Default account that acts in a folder.
 pub const FOLDER_LOGIN: &str = "bot-bottle";
 
 /// Repository on a forge, and a token to act on it.
@@ -43,9 +44,9 @@ pub enum Forge {
 /// Settings of a forge beyond the remote's URL.
 #[derive(Debug, Clone, Default)]
 pub struct ForgeOptions {
-    /// Kind; without it the name of the server or its responses say it.
+    /// Kind; by default detected from the name of the server or its responses.
     pub kind: Option<ForgeKind>,
-    /// Front page; without it it follows from the remote.
+    /// Front page; by default derived from the remote.
     pub web: Option<WebBase>,
     /// Certificates to trust beyond the system's.
     pub ca_file: Option<PathBuf>,
@@ -53,13 +54,13 @@ pub struct ForgeOptions {
     pub retry: RetryPolicy,
     /// True if the token may be sent over plain HTTP.
     pub plain_http: PlainHttp,
-    /// Connections to share with other forges of the same runtime; without it the forge keeps its own.
+    /// Connections to share with other forges of the same runtime; by default the forge keeps its own.
     pub pool: Option<HttpPool>,
-    /// Account that acts in a folder; [`FOLDER_LOGIN`] without it.
+    /// Account that acts in a folder; by default [`FOLDER_LOGIN`].
     pub login: Option<String>,
 }
 
-/// Whether a token may travel unencrypted to another machine.
+/// Permission to send a token unencrypted to another machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PlainHttp {
     /// Only to this machine.
@@ -91,7 +92,7 @@ impl ForgeOptions {
     }
 }
 
-/// Calls the same on each kind.
+/// Calls the same method on each kind.
 macro_rules! each {
     ($self:ident, $forge:ident => $call:expr) => {
         match $self {
@@ -103,7 +104,7 @@ macro_rules! each {
 }
 
 impl Forge {
-    /// Opens the repository that a remote names. A server whose kind is not known is probed for it, without the token.
+    /// Opens the repository that a remote names. A server of unknown kind is probed, without the token.
     pub async fn open(
         remote: &Remote,
         token: &Secret,
@@ -133,7 +134,7 @@ impl Forge {
         }
     }
 
-    /// Kind of the forge.
+    /// Returns the kind of the forge.
     pub fn kind(&self) -> ForgeKind {
         match self {
             Self::GithubLike(forge) => forge.kind(),
@@ -147,7 +148,7 @@ impl Forge {
         each!(self, forge => forge.numbering())
     }
 
-    /// Thread as people write it there: `#3`, or `!3` for a merge request.
+    /// Returns a thread in the forge's notation: `#3`, or `!3` for a merge request.
     pub fn reference(&self, thread: Thread) -> String {
         match (self.numbering(), thread) {
             (Numbering::Separate, Thread::Pull(number)) => format!("!{number}"),
@@ -155,24 +156,25 @@ impl Forge {
         }
     }
 
-    /// Account of the token, and whether it may push; fails if the token is not valid.
+    /// Returns the account of the token, and whether it may push; fails if the token is not valid.
     pub async fn whoami(&self) -> Result<Account, ForgeError> {
         each!(self, forge => forge.whoami().await)
     }
 
-    /// Returns whether an account is a member of an organisation (a group). A forge that does not say, because the token's
-    /// account is not in it, is an error and not a no.
+    /// Returns whether an account is a member of an organisation (a group). A forge that hides the members,
+    /// because the token's account is not one, is an error and not a no.
     pub async fn is_org_member(&self, org: &str, user: &str) -> Result<bool, ForgeError> {
         each!(self, forge => forge.is_org_member(org, user).await)
     }
 
-    /// Reads an issue. Where issues and pull requests share their numbers, that of a pull request is not found.
+    /// Reads an issue. Where issues and pull requests share their numbers, the number of a pull request is
+    /// not found.
     pub async fn read_issue(&self, number: u64) -> Result<Issue, ForgeError> {
         each!(self, forge => forge.read_issue(number).await)
     }
 
-    /// Lists the open issues that have all of these labels, oldest first; no pull requests are among them. Servers ignore
-    /// filters that they do not understand, so everything is matched again.
+    /// Lists the open issues that have all of these labels, oldest first, without pull requests. Servers
+    /// ignore filters that they do not understand, so everything is matched again.
     pub async fn list_open_issues(&self, labels: &[String]) -> Result<Vec<Issue>, ForgeError> {
         let mut issues = each!(self, forge => forge.open_issues(labels).await)?;
         issues.retain(|issue| issue.is_open_with(labels));
@@ -185,9 +187,9 @@ impl Forge {
         each!(self, forge => forge.read_pr(number).await)
     }
 
-    /// Finds the open pull request of the token's own account, from a branch of the repository itself, that says it
-    /// closes an issue; the newest of several. Others can say so too, and are not believed: the scope of writes follows
-    /// from this.
+    /// Finds the open pull request of the token's own account, from a branch of the repository itself, that
+    /// closes an issue; the newest of several. Other accounts can make the same claim and are ignored: the
+    /// scope of writes follows from this.
     pub async fn get_pr_for_issue(&self, number: u64) -> Result<Option<u64>, ForgeError> {
         let login = self.whoami().await?.login;
         let pulls = each!(self, forge => forge.own_pulls(None).await)?;

@@ -9,10 +9,10 @@ use host::tool::which;
 use model::command::{CommandExit, CommandSpec};
 use model::secret::Secret;
 
-/// `gh` reads a file or a key ring.
+/// Time limit of `gh`, which reads a file or a key ring.
 const GH_LIMIT: Duration = Duration::from_secs(10);
 
-/// Environment of the child: where programs and the user's configuration are.
+/// Environment of the child: paths of programs and of the user's configuration.
 const PASSED_ON: [&str; 5] =
     ["PATH", "HOME", "XDG_CONFIG_HOME", "GH_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
@@ -25,7 +25,7 @@ pub(crate) async fn find_login(host: &str) -> Option<Secret> {
     }
 }
 
-/// The variables in `gh`'s own order.
+/// Returns the variables in `gh`'s own order.
 fn variables(host: &str) -> [&'static str; 2] {
     if host == "github.com" || host.ends_with(".github.com") || host.ends_with(".ghe.com") {
         ["GH_TOKEN", "GITHUB_TOKEN"]

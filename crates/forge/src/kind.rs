@@ -1,9 +1,9 @@
-//! Kinds of forges: the data by which they differ, for every crate that has to care.
+//! Kinds of forges: the data by which they differ, for every crate that depends on it.
 //!
-//! To add a kind, add a variant to [`ForgeKind`] and follow the compiler. It asks for the data in this file, for the
-//! webhooks in `webhook/delivery`, for the probe in `detect` and for the client in [`crate::Forge::open`]. A server that
-//! speaks GitHub's dialect needs no client of its own: it becomes a flavour of `github_like`. Then add a fake to
-//! `testkit::fake_forge` and a line to the list in `tests/it/forge_contract.rs`.
+//! To add a kind, add a variant to [`ForgeKind`] and follow the compiler. It requires the data in this file,
+//! the webhooks in `webhook/delivery`, the probe in `detect` and the client in [`crate::Forge::open`]. A
+//! server that speaks GitHub's dialect needs no client of its own: it becomes a flavour of `github_like`.
+//! Then add a fake to `testkit::fake_forge` and a line to the list in `tests/it/forge_contract.rs`.
 
 use base64ct::{Base64, Encoding};
 use model::secret::Secret;
@@ -27,12 +27,12 @@ pub enum ForgeKind {
 }
 
 impl ForgeKind {
-    /// All kinds, in the order in which an unknown server is probed.
+    /// Lists all kinds, in the order in which an unknown server is probed.
     pub fn all() -> impl Iterator<Item = Self> {
         std::iter::successors(Some(Self::Gitea), |kind| kind.next())
     }
 
-    /// A match, so that a new variant cannot be missing from [`Self::all`].
+    /// Returns the next kind. A match, so that a new variant cannot be missing from [`Self::all`].
     fn next(self) -> Option<Self> {
         match self {
             Self::Gitea => Some(Self::GitHub),
@@ -42,13 +42,13 @@ impl ForgeKind {
         }
     }
 
-    /// Reads the word of a configuration, in any case.
+    /// Parses the name in a configuration, in any case.
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.to_ascii_lowercase();
         Self::all().find(|kind| kind.word() == word || kind.aliases().contains(&word.as_str()))
     }
 
-    /// The words that [`Self::parse`] accepts, for an error message.
+    /// Returns the names that [`Self::parse`] accepts, for an error message.
     pub fn words() -> String {
         let words: Vec<&str> = Self::all().map(Self::word).collect();
         match words.split_last() {
@@ -57,7 +57,7 @@ impl ForgeKind {
         }
     }
 
-    /// Word in configurations, in records and in the paths of webhooks.
+    /// Returns the name in configurations, in records and in the paths of webhooks.
     pub fn word(self) -> &'static str {
         match self {
             Self::Gitea => "gitea",
@@ -74,7 +74,7 @@ impl ForgeKind {
         }
     }
 
-    /// Name in sentences.
+    /// Returns the name in sentences.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gitea => "Gitea",
@@ -84,7 +84,7 @@ impl ForgeKind {
         }
     }
 
-    /// Returns whether a host name alone says that its server is of this kind.
+    /// Returns whether a host name alone identifies a server of this kind.
     pub(crate) fn owns_host(self, host: &str) -> bool {
         let is = |domain: &str| {
             host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -97,8 +97,9 @@ impl ForgeKind {
         }
     }
 
-    /// Environment variable with the address of the API, for kinds whose address is usually given that way, and the
-    /// path of that API below the front page. All kinds accept the front page in `FORGE_URL`.
+    /// Returns the environment variable with the address of the API, for kinds whose address is usually given
+    /// that way, and the path of that API below the front page. All kinds accept the front page in
+    /// `FORGE_URL`.
     pub fn api_variable(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Gitea => Some(("FORGE_GITEA_API", "/api/v1")),
@@ -106,8 +107,8 @@ impl ForgeKind {
         }
     }
 
-    /// Value of the `Authorization` header with which git shows the token; nothing where git needs none. Gitea takes
-    /// the token as it is, the other servers take it as the password of a fixed user.
+    /// Returns the value of the `Authorization` header with the token for git; `None` where git needs none.
+    /// Gitea takes the token as it is, the other servers take it as the password of a fixed user.
     pub fn git_authorization(self, token: &Secret) -> Option<String> {
         let user = match self {
             Self::Gitea => return Some(format!("token {}", token.expose())),
@@ -127,7 +128,8 @@ impl ForgeKind {
         }
     }
 
-    /// Returns whether repositories may lie in groups within groups, so that everything before the name is their owner.
+    /// Returns whether repositories may lie in nested groups, so that everything before the name is their
+    /// owner.
     fn has_nested_owners(self) -> bool {
         match self {
             Self::GitLab => true,
@@ -135,7 +137,7 @@ impl ForgeKind {
         }
     }
 
-    /// The repository with all that is its owner, and without the sub-path of the installation.
+    /// Returns the repository with its whole owner, and without the sub-path of the installation.
     pub fn repository_path(self, address: &ForgeAddress, web: Option<&WebBase>) -> String {
         match (self.has_nested_owners(), web) {
             (true, Some(web)) => address.project_path(web),
@@ -144,7 +146,7 @@ impl ForgeKind {
         }
     }
 
-    /// Path of an issue's page below its repository.
+    /// Returns the path of an issue's page below its repository.
     pub fn issue_page(self, number: u64) -> String {
         match self {
             Self::Gitea | Self::GitHub => format!("/issues/{number}"),
@@ -153,7 +155,7 @@ impl ForgeKind {
         }
     }
 
-    /// Path of a pull request's page below its repository.
+    /// Returns the path of a pull request's page below its repository.
     pub fn pull_page(self, number: u64) -> String {
         match self {
             Self::Gitea => format!("/pulls/{number}"),
@@ -163,7 +165,8 @@ impl ForgeKind {
         }
     }
 
-    /// Word by which `MERGE_MODE` asks for a pull request there; nothing where there is no such mode.
+    /// Returns the value of `MERGE_MODE` that selects a pull request there; `None` where there is no such
+    /// mode.
     pub fn merge_mode(self) -> Option<&'static str> {
         match self {
             Self::Gitea => Some("gitea_pr"),
@@ -173,7 +176,7 @@ impl ForgeKind {
         }
     }
 
-    /// Token of the kind's own command-line program, where a person is logged in with it.
+    /// Finds the token of the kind's own command-line program, if the user is logged in with it.
     pub async fn find_login(self, host: &str) -> Option<Secret> {
         match self {
             Self::GitHub => gh_login::find_login(host).await,
@@ -182,7 +185,7 @@ impl ForgeKind {
     }
 }
 
-/// The file of a thread, relative to the repository's address without `.git`.
+/// Returns the file of a thread, relative to the repository's address without `.git`.
 fn folder_page(number: u64) -> String {
     format!(".git.forge/threads/{number:06}.json")
 }
@@ -199,7 +202,7 @@ mod tests {
         assert_eq!(ForgeKind::words(), "gitea, github, gitlab or folder");
     }
 
-    /// Records and webhook files hold the word.
+    /// Records and webhook files hold this name.
     #[test]
     fn the_word_is_what_a_record_holds() {
         for kind in ForgeKind::all() {

@@ -1,19 +1,21 @@
-//! Forges: the places where a repository has issues and pull requests.
+//! Forges: servers and folders where a repository has issues and pull requests.
 //!
 //! - [`address`] the repository that a remote's URL names
 //! - [`kind`] the kinds of forges and their data; **start here to add a kind**
 //! - [`detect`] the kind of a server
 //! - [`forge`] the one type through which everything is read and published
-//! - [`github_like`] (GitHub, Gitea, Forgejo), [`gitlab`], [`folder`] (a bare repository with files beside it)
-//! - [`scoped`] a forge for one run: it reads anything and writes to what the run was assigned
+//! - [`github_like`] (GitHub, Gitea, Forgejo), [`gitlab`], [`folder`] (a bare repository with files beside
+//!   it)
+//! - [`scoped`] a forge for one run: it reads anything and writes only to the run's assigned threads
 //! - [`pull`], [`thread`] pull requests, issues and comments, the same for every forge
 //! - [`pull_text`] a pull request as text, where there is no forge
 //! - [`webhook`] webhooks and their deliveries
-//! - [`error`] errors, and what to do about them
-//! - `provider` the operations of each kind, `once` writes that are done once, `http` the client, `rules` decisions
+//! - [`error`] errors, with their remedies
+//! - `provider` the operations of each kind, `once` writes that are done once, `http` the client, `rules`
+//!   decisions
 //!
-//! A token is held as a secret, travels in one header and is in no error. Addresses in a forge's responses are never
-//! requested: every request goes to the server that the user configured.
+//! A token is held as a secret, travels in one header and appears in no error. Addresses in a forge's
+//! responses are never requested: every request goes to the server that the user configured.
 
 pub mod address;
 pub mod detect;

@@ -1,4 +1,5 @@
-//! Writes that are done once: when the effect of one is unknown, it is looked for before it is repeated.
+//! Writes that are done once: when the effect of one is unknown, its result is looked up before it is
+//! repeated.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -20,7 +21,7 @@ pub(crate) trait OnceWrite: Sync {
     /// Sends the request, without regard to earlier attempts.
     fn create(&self) -> impl Future<Output = Result<Self::Created, ForgeError>> + Send;
 
-    /// Finds what an earlier attempt has created after all.
+    /// Finds the result of an earlier attempt.
     fn find_created(
         &self,
     ) -> impl Future<Output = Result<Option<Self::Created>, ForgeError>> + Send;
@@ -102,17 +103,17 @@ pub(crate) async fn write_once<W: OnceWrite>(
         match write.find_created().await {
             Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
-            // Now it cannot even be looked for, and the first error is the one that matters.
+            // The lookup fails too, and the first error is the one that matters.
             Err(error) if leaves_doubt(&error) => return Err(unclear),
             Err(error) => return Err(error),
         }
-        // The last look comes after the last attempt.
+        // The last lookup comes after the last attempt.
         if attempt == retry.attempts {
             break;
         }
         match write.create().await {
             Err(error) if leaves_doubt(&error) => unclear = error,
-            // What stands in the way is the first attempt, which was slow and not lost.
+            // The conflict is with the first attempt, which was slow and not lost.
             Err(error @ ForgeError::Conflict { .. }) => {
                 return write.find_created().await?.ok_or(error);
             }
@@ -128,7 +129,7 @@ fn may_be(comment: &Comment, body: &str, began: Timestamp) -> bool {
     is_recent && comment.body.trim_end() == body.trim_end()
 }
 
-/// Returns whether a write may have been done in spite of this error.
+/// Returns whether a write may have taken effect in spite of this error.
 fn leaves_doubt(error: &ForgeError) -> bool {
     match error {
         ForgeError::Lost { .. }

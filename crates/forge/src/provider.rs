@@ -1,4 +1,5 @@
-//! Operations that each kind of forge implements, one request or so each. `forge` builds on them, once for all kinds.
+//! Operations that each kind of forge implements, roughly one request each. `forge` builds on them, once for
+//! all kinds.
 
 use model::id::BranchName;
 
@@ -26,7 +27,7 @@ pub(crate) trait ForgeProvider: Sync {
 
     fn read_issue(&self, number: u64) -> impl Future<Output = ForgeResult<Issue>> + Send;
 
-    /// Open issues, perhaps only those with these labels; no pull requests among them.
+    /// Lists open issues, optionally only those with these labels, without pull requests.
     fn open_issues(
         &self,
         labels: &[String],
@@ -34,14 +35,14 @@ pub(crate) trait ForgeProvider: Sync {
 
     fn read_pr(&self, number: u64) -> impl Future<Output = ForgeResult<PullRequest>> + Send;
 
-    /// Open pull requests, perhaps only those of one branch.
+    /// Lists open pull requests, optionally only those of one branch.
     fn open_pulls(
         &self,
         head: Option<&BranchName>,
     ) -> impl Future<Output = ForgeResult<Vec<PullRequest>>> + Send;
 
-    /// Open pull requests from branches of the repository itself, oldest first. In a fork anybody may name a branch as
-    /// we do.
+    /// Lists open pull requests from branches of the repository itself, oldest first. In a fork anyone may
+    /// create a branch of the same name.
     fn own_pulls(
         &self,
         head: Option<&BranchName>,
@@ -54,7 +55,7 @@ pub(crate) trait ForgeProvider: Sync {
         }
     }
 
-    /// Sends one request for a pull request. One that is there already is a conflict.
+    /// Sends one request for a pull request. An existing one is a conflict.
     fn make_pull(&self, pull: &NewPull) -> impl Future<Output = ForgeResult<PullRequest>> + Send;
 
     fn edit_pull(
@@ -63,13 +64,13 @@ pub(crate) trait ForgeProvider: Sync {
         edit: &PullEdit<'_>,
     ) -> impl Future<Output = ForgeResult<PullRequest>> + Send;
 
-    /// Comments of the conversation, oldest first.
+    /// Lists comments of the conversation, oldest first.
     fn plain_comments(
         &self,
         thread: Thread,
     ) -> impl Future<Output = ForgeResult<Vec<Comment>>> + Send;
 
-    /// Comments of reviews, where these are kept apart; none for an issue.
+    /// Lists comments of reviews, where these are separate; none for an issue.
     fn review_comments(
         &self,
         thread: Thread,
@@ -101,6 +102,6 @@ pub(crate) trait ForgeProvider: Sync {
         hook: &NewWebhook,
     ) -> impl Future<Output = ForgeResult<Option<Webhook>>> + Send;
 
-    /// Removes a webhook; one that is not there is not an error.
+    /// Removes a webhook; a missing one is not an error.
     fn drop_webhook(&self, id: u64) -> impl Future<Output = ForgeResult<()>> + Send;
 }

@@ -20,13 +20,13 @@ pub struct PullRequest {
     pub state: ThreadState,
     /// True if it was merged; it is closed then too.
     pub merged: bool,
-    /// True if it could be merged, where the forge says so.
+    /// True if it could be merged, where the forge reports it.
     pub mergeable: Option<bool>,
-    /// The branch with the changes; it may be gone by now.
+    /// The branch with the changes; it may be deleted.
     pub head_branch: String,
     /// The commit that branch is or was at.
     pub head_sha: String,
-    /// True if the branch lives in another repository, where anybody may have made it.
+    /// True if the branch is in another repository, which anyone may have created.
     pub from_fork: bool,
     /// The branch to be merged into.
     pub base_branch: String,
@@ -38,7 +38,7 @@ pub struct PullRequest {
     pub assignees: Vec<String>,
 }
 
-/// Changes to a pull request; what is not given stays.
+/// Changes to a pull request; absent fields stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PullEdit<'a> {
     pub(crate) title: Option<&'a str>,
@@ -72,7 +72,7 @@ impl PullRequest {
 }
 
 impl PullEdit<'_> {
-    /// The verb for an error message.
+    /// Returns the verb for an error message.
     pub(crate) fn verb(&self) -> &'static str {
         if self.close { "close" } else { "update" }
     }

@@ -1,10 +1,10 @@
-//! Forge for one run: it may read anything, and write to what the run was assigned.
+//! Forge for one run: it may read anything, and write to the run's assigned threads.
 //!
-//! The scope is fixed when the forge is opened: a run's own pull request is opened after its agent has ended, and is in
-//! the scope of the next run.
+//! The scope is fixed when the forge is opened: a run's own pull request is opened after its agent has ended,
+//! and is in the scope of the next run.
 //!
-//! The repository's own permissions are not such a limit: an account that may write may edit everybody's text. A refusal
-//! is a value, so that the caller can record what was tried.
+//! The repository's own permissions are not such a limit: an account with write access may edit any text. A
+//! refusal is a value, so that the caller can record the attempt.
 
 use std::sync::Arc;
 
@@ -34,12 +34,12 @@ pub enum WriteOutcome<T> {
 }
 
 impl ScopedForge {
-    /// Puts a scope around a forge. Every text passes the redactor before it leaves.
+    /// Puts a scope around a forge. Every text passes the redactor before it is sent.
     pub fn new(forge: Forge, scope: Scope, redactor: Arc<Redactor>) -> Self {
         Self { forge, scope, redactor }
     }
 
-    /// Thread that a number means to this run.
+    /// Chooses the thread that a number means to this run.
     pub fn choose_thread(&self, number: u64, kind: Option<ThreadKind>) -> Thread {
         self.scope.choose_thread(number, kind, self.forge.numbering())
     }
@@ -59,8 +59,8 @@ impl ScopedForge {
         self.forge.read_pr(number).await
     }
 
-    /// Reads any conversation, for context. Where issues and pull requests are numbered apart and no kind is given, a
-    /// number that is not an issue's is tried as a pull request's.
+    /// Reads any conversation, for context. Where issues and pull requests are numbered separately and no
+    /// kind is given, a number that is not an issue's is tried as a pull request's.
     pub async fn read_comments(
         &self,
         number: u64,
@@ -75,7 +75,7 @@ impl ScopedForge {
         }
     }
 
-    /// Comments on what the run was assigned.
+    /// Comments on an assigned thread.
     pub async fn post_comment(
         &self,
         thread: Thread,
@@ -87,7 +87,7 @@ impl ScopedForge {
         }
     }
 
-    /// Replaces the text of what the run was assigned.
+    /// Replaces the text of an assigned thread.
     pub async fn update_description(
         &self,
         thread: Thread,

@@ -24,8 +24,8 @@ pub struct Issue {
     pub assignees: Vec<String>,
 }
 
-/// An issue or a pull request, where it does not matter which. On some forges the two are numbered apart, so the
-/// number alone names neither.
+/// An issue or a pull request. On some forges the two are numbered separately, so the number alone names
+/// neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thread {
@@ -35,7 +35,7 @@ pub enum Thread {
     Pull(u64),
 }
 
-/// How a forge numbers its threads.
+/// Numbering of threads on a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
     /// Issues and pull requests share their numbers.
@@ -44,7 +44,7 @@ pub enum Numbering {
     Separate,
 }
 
-/// Whether a thread is open.
+/// State of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadState {
@@ -60,9 +60,9 @@ pub enum ThreadState {
 /// Comment on an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Comment {
-    /// Number on the forge; reviews and remarks may be numbered apart.
+    /// Number on the forge; reviews and remarks may be numbered separately.
     pub id: u64,
-    /// Where it was made.
+    /// Place of the comment.
     #[serde(flatten)]
     pub kind: CommentKind,
     /// Page for people; never requested.
@@ -71,11 +71,11 @@ pub struct Comment {
     pub author: String,
     /// Markdown.
     pub body: String,
-    /// Time, where the forge says so.
+    /// Time, where the forge reports it.
     pub created_at: Option<Timestamp>,
 }
 
-/// Where a comment was made.
+/// Place of a comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum CommentKind {
@@ -87,7 +87,7 @@ pub enum CommentKind {
     Remark {
         /// The file.
         path: String,
-        /// The line, where the forge says so.
+        /// The line, where the forge reports it.
         line: Option<u64>,
     },
 }
@@ -95,14 +95,14 @@ pub enum CommentKind {
 /// Account of a token, and its rights on the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The login; `None` if the token is good but may not say whose it is.
+    /// The login; `None` if the token is valid but may not read its account.
     pub login: Option<String>,
     /// True if the account may push to the repository.
     pub may_push: bool,
 }
 
 impl Thread {
-    /// Number of the issue or the pull request.
+    /// Returns the number of the issue or the pull request.
     pub fn number(self) -> u64 {
         match self {
             Self::Issue(number) | Self::Pull(number) => number,
@@ -111,7 +111,7 @@ impl Thread {
 }
 
 impl ThreadState {
-    /// Forges say `open` or `opened`, and `closed`.
+    /// Parses `open` or `opened`, and `closed`.
     pub(crate) fn parse(word: &str) -> Self {
         match word {
             "open" | "opened" => Self::Open,

@@ -1,7 +1,7 @@
-//! Reads Claude Code's events: `system`, `assistant`, `user`, `result`.
+//! Parser of Claude Code's events: `system`, `assistant`, `user`, `result`.
 //!
-//! Tokens are counted from `result` alone: an `assistant` line has the numbers of a message that has only begun.
-//! The subtype `success` stands also on results that are errors.
+//! Tokens are counted from `result` alone: an `assistant` line has the numbers of a message that has only
+//! begun. Results that are errors have the subtype `success` too.
 
 use serde_json::Value;
 
@@ -11,12 +11,12 @@ use crate::reader::EventKind;
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
 
-/// What is known so far.
+/// State of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeEvents {
-    /// How it ended, if the last event is a result.
+    /// Outcome, if the last event is a result.
     end: Option<AgentOutcome>,
-    /// When the quota that has run out is filled up again.
+    /// Time at which the exhausted quota resets.
     resets_at: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl ClaudeEvents {
         EventKind::Known
     }
 
-    /// Success is a last line `result` that is no error and has no denials.
+    /// Judges the outcome. Success is a last line `result` that is neither an error nor has denials.
     pub(crate) fn judge(&self, draft: &ReportDraft) -> AgentOutcome {
         match &self.end {
             Some(AgentOutcome::Finished) if !draft.denials.is_empty() => {
@@ -70,7 +70,7 @@ impl ClaudeEvents {
                 draft.open_call(id, name, input_summary(block.pointer("/input")));
             }
         }
-        // What it makes up for an error of the model is not an answer, nor is what a subagent says.
+        // A message synthesised for a model error is not an answer, nor is the text of a subagent.
         let made_up = text(event, "/message/model") == Some("<synthetic>");
         let from_subagent = text(event, "/parent_tool_use_id").is_some();
         if let Some(said) = event.pointer("/message").and_then(block_texts)

@@ -1,4 +1,4 @@
-//! Claude Code: variables and flags, and a conversation whose id we choose.
+//! Claude Code: variables and flags, and a session whose id we choose.
 
 mod event;
 
@@ -10,7 +10,7 @@ use crate::request::{AgentError, AgentRequest, Interaction, McpServer, SessionRe
 
 pub(crate) use event::ClaudeEvents;
 
-/// Where Claude Code comes from.
+/// Package of Claude Code.
 pub const PROGRAM: Program = Program {
     name: "claude",
     package: "@anthropic-ai/claude-code",
@@ -26,7 +26,7 @@ pub const PROGRAM: Program = Program {
 /// The tool servers, in the read-only folder of the box.
 pub(crate) const MCP_FILE: &str = "mcp.json";
 
-/// By so many of its last characters it remembers a key.
+/// Number of last characters by which it remembers a key.
 const KEY_SHOWN: usize = 20;
 
 const UUID_RULE: &str = "Claude Code takes a version 4 UUID";
@@ -42,7 +42,7 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
             ("DISABLE_AUTOUPDATER", "1"),
             ("DISABLE_ERROR_REPORTING", "1"),
             ("DISABLE_TELEMETRY", "1"),
-            // It refuses to skip its permissions as root, unless it is told that this is a sandbox.
+            // As root it refuses to skip its permissions, unless this says that it runs in a sandbox.
             ("IS_SANDBOX", "1"),
         ]),
         files: mcp_file(&request.mcp).into_iter().collect(),
@@ -53,7 +53,7 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
     })
 }
 
-/// The tool servers as a file, if there are any.
+/// Renders the tool servers as a file, if there are any.
 pub(crate) fn mcp_file(servers: &[McpServer]) -> Option<GuestFile> {
     let entry = |server: &McpServer| match &server.transport {
         Transport::Http { url } => json!({ "type": "http", "url": url, "headers": {} }),
@@ -82,7 +82,7 @@ fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
             argv.extend([flag.to_owned(), value.clone()]);
         }
     }
-    // Hooks and tool servers of the repository would run before the first word of the model.
+    // Hooks and tool servers of the repository would run before the first output of the model.
     argv.extend(["--setting-sources", "user", "--strict-mcp-config"].map(str::to_owned));
     if !request.mcp.is_empty() {
         argv.extend(["--mcp-config".to_owned(), in_box(MCP_FILE)]);
@@ -100,13 +100,13 @@ fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
     Ok(argv)
 }
 
-/// Where it keeps a conversation that was held in the workspace, from its home.
+/// Returns the path of a session's transcript in the workspace, relative to its home.
 pub(crate) fn transcript(session: &str) -> String {
     format!(".claude/projects/{}/{session}.jsonl", guest::WORKSPACE.replace('/', "-"))
 }
 
-/// What a person would be asked at the first start: how it shall look, whether the folder is trusted, whether it may act
-/// without asking, and whether the key in the environment may be used. The box has answered all of it.
+/// Renders the answers to the prompts of a first start: theme, trust in the folder, acting without
+/// confirmation, and use of the key in the environment. The box has decided all of them.
 fn answers(request: &AgentRequest) -> HomeFile {
     let key = &request.model_route.dummy_key;
     let shown =

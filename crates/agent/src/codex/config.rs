@@ -1,16 +1,15 @@
-//! Writes Codex's configuration: one provider, ours, few retries, and a repository that is not trusted.
+//! Codex's configuration: one provider, ours, few retries, and an untrusted repository.
 
 use serde_json::{Map, Value, json};
 
 use super::KEY_VARIABLE;
 use crate::request::{AgentRequest, McpServer, Transport};
 
-/// How long the model may be silent in the middle of an answer.
+/// Idle limit of the model in the middle of an answer.
 const IDLE_TIMEOUT_MS: u64 = 60_000;
 
-/// How often a request is sent again after a failing server: enough for a hiccup, and over within seconds. An answer
-/// that breaks off is not asked for again, because Codex would then wait as long as a server with an empty quota asks
-/// it to.
+/// Retries of a request after a server error: enough for a hiccup, and over within seconds. An interrupted
+/// stream is not retried, because Codex would then wait as long as a server with an exhausted quota requests.
 const REQUEST_RETRIES: u64 = 2;
 
 pub(super) fn render(request: &AgentRequest) -> String {
@@ -26,7 +25,7 @@ pub(super) fn render(request: &AgentRequest) -> String {
             "stream_max_retries": 0,
             "stream_idle_timeout_ms": IDLE_TIMEOUT_MS,
         } },
-        // Plugins are fetched from the network, and a refused connection is tried for ever by default.
+        // Plugins are fetched from the network, and a refused connection is retried for ever by default.
         "features": { "plugins": false, "unbounded_connection_retries": false },
         "analytics": { "enabled": false },
         // Without trust, the repository's own `.codex` folder is not read.

@@ -1,6 +1,6 @@
-//! Reads Codex's events: `thread.started`, `turn.*`, `item.*` and `error`.
+//! Parser of Codex's events: `thread.started`, `turn.*`, `item.*` and `error`.
 //!
-//! An `error` line is a retry that goes on, and an `error` *item* is a warning: only `turn.failed` is the end.
+//! An `error` line is a retry in progress, and an `error` *item* is a warning: only `turn.failed` is the end.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::reader::EventKind;
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
 
-/// What is known so far.
+/// State of the parser.
 #[derive(Debug)]
 pub(crate) struct CodexEvents {
     earlier: Usage,
@@ -25,7 +25,7 @@ enum TurnEnd {
 }
 
 impl CodexEvents {
-    /// For a thread that has used this much before.
+    /// Creates a parser for a thread with this earlier usage.
     pub(crate) fn after(earlier: Usage) -> Self {
         Self { earlier, end: None }
     }
@@ -53,7 +53,7 @@ impl CodexEvents {
         EventKind::Known
     }
 
-    /// Success is status 0 and a last event that says the turn is complete.
+    /// Judges the outcome. Success is status 0 and a last event that completes the turn.
     pub(crate) fn judge(&self, exit: Option<i32>) -> AgentOutcome {
         match (&self.end, exit) {
             (Some(TurnEnd::Completed), Some(0)) => AgentOutcome::Finished,
@@ -68,8 +68,8 @@ impl CodexEvents {
         }
     }
 
-    /// Codex counts the whole thread, earlier runs included; cached input is part of its input, and reasoning part
-    /// of its output.
+    /// Takes the usage. Codex counts the whole thread, earlier runs included; cached input is part of its
+    /// input, and reasoning part of its output.
     fn take_usage(&self, event: &Value, draft: &mut ReportDraft) {
         let cache_read = count(event, "/usage/cached_input_tokens");
         let reasoning = count(event, "/usage/reasoning_output_tokens");
@@ -86,7 +86,7 @@ impl CodexEvents {
     }
 }
 
-/// The beginning of an item, where it is the use of a tool.
+/// Takes the start of an item, if it is a tool call.
 fn take_item(event: &Value, draft: &mut ReportDraft) {
     if let (Some(id), Some((name, detail))) = (text(event, "/item/id"), tool_of(event)) {
         draft.open_call(id, &name, detail);
@@ -108,7 +108,7 @@ fn take_item_end(event: &Value, draft: &mut ReportDraft) {
     }
 }
 
-/// The tool that an item uses, and what for.
+/// Returns the tool of an item, and a summary of its input.
 fn tool_of(event: &Value) -> Option<(String, String)> {
     let item = event.pointer("/item")?;
     match text(item, "/type")? {

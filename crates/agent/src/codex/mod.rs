@@ -9,7 +9,7 @@ use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest};
 
 pub(crate) use event::CodexEvents;
 
-/// Where Codex comes from.
+/// Package of Codex.
 pub const PROGRAM: Program = Program {
     name: "codex",
     package: "@openai/codex",
@@ -22,10 +22,11 @@ pub const PROGRAM: Program = Program {
     },
 };
 
-/// What the configuration names as the place of the key.
+/// Variable of the key in the configuration.
 const KEY_VARIABLE: &str = "LOCAL_KEY";
 
-/// Codex's configuration, from the home. Codex itself adds to it while it runs, so it is written anew for each run.
+/// Codex's configuration, relative to the home. Codex adds to it while it runs, so it is rewritten for each
+/// run.
 const CONFIG_FILE: &str = ".codex/config.toml";
 
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
@@ -74,7 +75,7 @@ fn argv(request: &AgentRequest) -> Vec<String> {
     argv
 }
 
-/// A lone dash would send Codex to its stdin for the prompt.
+/// Prepares the prompt. A lone dash would make Codex read the prompt from stdin.
 fn prompt(prompt: &str) -> String {
     if prompt == "-" { " -".to_owned() } else { prompt.to_owned() }
 }

@@ -1,10 +1,10 @@
-//! Reads the text of a program that has no events.
+//! Parser of the output of a program without events.
 
 use crate::draft::ReportDraft;
 use crate::reader::EventKind;
 use crate::report::AgentOutcome;
 
-/// How much of the text is surely kept as the answer: its end, in bytes.
+/// Bytes at the end of the output that are certainly kept as the answer.
 const ANSWER_LIMIT: usize = 64 * 1024;
 
 /// Takes a line as part of the answer.
@@ -14,7 +14,7 @@ pub(crate) fn take(line: &str, draft: &mut ReportDraft) -> EventKind {
         answer.push('\n');
     }
     answer.push_str(&line[line.ceil_char_boundary(line.len().saturating_sub(ANSWER_LIMIT))..]);
-    // Cut now and then rather than at each line, so that a long text stays cheap.
+    // Cut occasionally and not at each line, so that a long text stays cheap.
     if answer.len() > 2 * ANSWER_LIMIT {
         answer.drain(..answer.ceil_char_boundary(answer.len() - ANSWER_LIMIT));
     }
@@ -22,7 +22,7 @@ pub(crate) fn take(line: &str, draft: &mut ReportDraft) -> EventKind {
     EventKind::Known
 }
 
-/// There is nothing but the status to go by.
+/// Judges the outcome by the status, the only evidence.
 pub(crate) fn judge(exit: Option<i32>) -> AgentOutcome {
     match exit {
         Some(0) => AgentOutcome::Finished,

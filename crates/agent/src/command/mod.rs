@@ -1,6 +1,6 @@
-//! A program of one's own: a template of arguments, with the prompt in one of them or in a file.
+//! A custom program: a template of arguments, with the prompt in one of them or in a file.
 //!
-//! Nothing is known about what it prints, so its text is the answer and its status all there is to judge by.
+//! The format of its output is unknown, so its text is the answer and only its status is judged.
 
 mod event;
 mod template;
@@ -14,8 +14,8 @@ pub(crate) use event::{judge, take};
 /// The prompt, in the read-only folder of the box.
 const PROMPT_FILE: &str = "prompt.txt";
 
-/// Tool servers, where there are any, stand in `mcp.json` beside the prompt, in the form that Claude Code reads.
-/// The model route is told by the variables that most programs know.
+/// Builds the command. Tool servers, if any, are in `mcp.json` beside the prompt, in the format of Claude
+/// Code. The model route is in the variables that most programs read.
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
     let unsupported = |what| AgentError::Unsupported { provider: Provider::Command, what };
     match request {

@@ -1,4 +1,5 @@
-//! Fills placeholders: `{name}`. What is filled in is not looked at again, and `{{` and `}}` stand for braces.
+//! Placeholders of the form `{name}`. Substituted text is not expanded again, and `{{` and `}}` escape
+//! braces.
 
 use crate::request::AgentError;
 

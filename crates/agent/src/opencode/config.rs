@@ -1,14 +1,14 @@
-//! Writes OpenCode's configuration: one provider, ours, and everything else off.
+//! OpenCode's configuration: one provider, ours, and everything else off.
 
 use serde_json::{Map, Value, json};
 
 use super::KEY_VARIABLE;
 use crate::request::{AgentError, AgentRequest, McpServer, Transport, WireApi};
 
-/// The name under which OpenCode knows our model route.
+/// OpenCode's name of our model route.
 pub(super) const PROVIDER: &str = "local";
 
-/// How long the model may be silent in the middle of an answer.
+/// Idle limit of the model in the middle of an answer.
 const CHUNK_TIMEOUT_MS: u64 = 60_000;
 
 pub(super) fn render(request: &AgentRequest, model: &str) -> Result<String, AgentError> {
@@ -47,7 +47,7 @@ pub(super) fn render(request: &AgentRequest, model: &str) -> Result<String, Agen
     Ok(config.to_string())
 }
 
-/// The client that speaks this way. All three are part of the program.
+/// Returns the client package of a wire API. All three are part of the program.
 fn package(wire: WireApi) -> &'static str {
     match wire {
         WireApi::Chat => "@ai-sdk/openai-compatible",
@@ -56,7 +56,7 @@ fn package(wire: WireApi) -> &'static str {
     }
 }
 
-/// What a variant means to the model. Anthropic's models take a number of tokens instead of a word.
+/// Maps a variant to the model's options. Anthropic's models take a number of tokens instead of a word.
 fn effort(wire: WireApi, variant: &str) -> Result<Value, AgentError> {
     let budget = match (wire, variant) {
         (WireApi::Chat | WireApi::Responses, _) => {

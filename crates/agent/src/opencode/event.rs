@@ -1,6 +1,6 @@
-//! Reads OpenCode's events: `step_start`, `tool_use`, `text`, `step_finish`, `error`.
+//! Parser of OpenCode's events: `step_start`, `tool_use`, `text`, `step_finish`, `error`.
 //!
-//! It prints nothing while it asks the model again, and tells of a tool only when that has ended.
+//! It prints nothing while it retries the model, and reports a tool only after its end.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::reader::{EventKind, LINE_LIMIT};
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
 
-/// What is known so far.
+/// State of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCodeEvents {
     last_reason: Option<String>,
@@ -18,7 +18,7 @@ pub(crate) struct OpenCodeEvents {
     step: StepText,
 }
 
-/// Whether the current step has said something; its texts belong together.
+/// Presence of text in the current step; its texts belong together.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum StepText {
     #[default]
@@ -45,8 +45,9 @@ impl OpenCodeEvents {
         EventKind::Known
     }
 
-    /// Success is status 0, no error, and a last step that ended with `stop`. A refused permission ends the run
-    /// after a step that ended with `tool-calls`, with status 0 and without a word.
+    /// Judges the outcome. Success is status 0, no error, and a last step that ended with `stop`. A refused
+    /// permission ends the run after a step that ended with `tool-calls`, with status 0 and without a
+    /// message.
     pub(crate) fn judge(&self, exit: Option<i32>, draft: &ReportDraft) -> AgentOutcome {
         match (&self.error, self.last_reason.as_deref(), exit) {
             (Some(error), _, _) => error.clone(),
@@ -97,7 +98,7 @@ fn take_tool(event: &Value, draft: &mut ReportDraft) {
     if text(event, "/part/state/error").is_some_and(|error| error.contains("rejected permission")) {
         draft.deny(name, detail.clone());
     }
-    // A command that failed is a call that completed, with the status beside it.
+    // A command that failed is a completed call, with the status beside it.
     let completed = text(event, "/part/state/status") == Some("completed");
     let exit = event.pointer("/part/state/metadata/exit").and_then(Value::as_i64);
     draft.add_call(name, detail, completed && exit.unwrap_or(0) == 0);

@@ -1,4 +1,4 @@
-//! OpenCode: configuration by one variable, so that nothing the repository brings along is read.
+//! OpenCode: configuration by one variable, so that no file of the repository is read.
 
 mod config;
 mod event;
@@ -9,7 +9,7 @@ use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest};
 
 pub(crate) use event::OpenCodeEvents;
 
-/// Where OpenCode comes from.
+/// Package of OpenCode.
 pub const PROGRAM: Program = Program {
     name: "opencode",
     package: "opencode-ai",
@@ -22,10 +22,10 @@ pub const PROGRAM: Program = Program {
     },
 };
 
-/// What the configuration names as the place of the key.
+/// Variable of the key in the configuration.
 const KEY_VARIABLE: &str = "MODEL_KEY";
 
-/// Where OpenCode looks for its own packages, from the home.
+/// Directory of OpenCode's own packages, relative to the home.
 const CONFIG_DIR: &str = ".config/opencode";
 
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
@@ -49,7 +49,8 @@ fn argv(request: &AgentRequest, model: &str) -> Result<Vec<String>, AgentError> 
     }
 }
 
-/// Its own interface. A prompt stays one argument here, and how hard the model thinks is chosen in the interface.
+/// Builds the arguments of its own interface. The prompt is one argument here, and the user chooses the
+/// variant in the interface.
 fn argv_terminal(request: &AgentRequest, model: &str) -> Result<Vec<String>, AgentError> {
     if request.variant.is_some() {
         let what = "a variant at a terminal";
@@ -79,20 +80,20 @@ fn argv_headless(request: &AgentRequest, model: &str) -> Vec<String> {
     if let Some(agent) = &request.agent {
         argv.extend(["--agent".to_owned(), agent.clone()]);
     }
-    // A title of ours spares the extra question to the model that would find one.
+    // A given title saves the extra model call that would generate one.
     argv.extend(["--title".to_owned(), request.run_title.clone()]);
     if let SessionRequest::Resume(id) = &request.session {
         argv.extend(["--session".to_owned(), id.clone()]);
     }
     argv.push("--".to_owned());
-    // An argument with a space in it would reach the model in quotes, with its own quotes escaped. OpenCode joins
-    // its arguments by spaces, so the words of the prompt arrive as they were written.
+    // OpenCode would quote an argument that contains a space and escape its quotes. It joins its arguments by
+    // spaces, so the words of the prompt arrive as written.
     argv.extend(words(&request.prompt));
     argv
 }
 
-/// The prompt in words that OpenCode joins again. It takes a word that is a number for one and breaks over it, so a
-/// number stays with the word before it, tied by a space that does not count as one.
+/// Splits the prompt into words that OpenCode joins again. It parses a numeric word as a number and fails on
+/// it, so a number is joined to the word before it by a no-break space.
 fn words(prompt: &str) -> Vec<String> {
     const TIE: char = '\u{a0}';
     let mut words: Vec<String> = Vec::new();
@@ -109,7 +110,7 @@ fn words(prompt: &str) -> Vec<String> {
     words
 }
 
-/// Returns whether a command line parser of the JavaScript world would make a number of it.
+/// Returns whether a JavaScript command-line parser would convert it to a number.
 fn is_number(word: &str) -> bool {
     let hex = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
     let is_hex = |digits: &str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());
@@ -118,8 +119,8 @@ fn is_number(word: &str) -> bool {
     hex.is_some_and(is_hex) || (digits && trimmed.parse::<f64>().is_ok())
 }
 
-/// What makes OpenCode believe that its plugin package is installed. It would otherwise ask the npm registry for it
-/// at every start.
+/// Returns files that mark OpenCode's plugin package as installed. Otherwise it queries the npm registry at
+/// every start.
 fn seed() -> Vec<HomeFile> {
     let lock = format!(
         r#"{{"packages":{{"":{{"dependencies":{{"@opencode-ai/plugin":"{}"}}}}}}}}"#,

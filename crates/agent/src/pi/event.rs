@@ -1,5 +1,5 @@
-//! Reads pi's events. Only `message_end` counts: other events repeat its numbers, and there may be several
-//! `agent_end` where the model is asked again.
+//! Parser of pi's events. Only `message_end` counts: other events repeat its numbers, and retries of the
+//! model produce several `agent_end`.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use crate::reader::EventKind;
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
 
-/// What is known so far.
+/// State of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct PiEvents {
-    /// Why the last message of the model ended.
+    /// Stop reason of the model's last message.
     stop: Option<MessageEnd>,
 }
 
@@ -22,7 +22,7 @@ struct MessageEnd {
     error: Option<String>,
 }
 
-/// Returns whether a line only repeats a message that is still growing. It may be very long, so nobody looks into it.
+/// Returns whether a line only repeats a growing message. It may be very long, so it is not parsed.
 pub(crate) fn is_repetition(line: &str) -> bool {
     line.starts_with(r#"{"type":"message_update""#)
 }
@@ -62,7 +62,7 @@ impl PiEvents {
         EventKind::Known
     }
 
-    /// Success is a last message of the model that ended with `stop`.
+    /// Judges the outcome. Success is a last message of the model that ended with `stop`.
     pub(crate) fn judge(&self) -> AgentOutcome {
         let Some(MessageEnd { reason, error }) = &self.stop else {
             return AgentOutcome::Interrupted;

@@ -11,7 +11,7 @@ use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest, Wire
 
 pub(crate) use event::{PiEvents, is_repetition};
 
-/// Where pi comes from.
+/// Package of pi.
 pub const PROGRAM: Program = Program {
     name: "pi",
     package: "@mariozechner/pi-coding-agent",
@@ -20,14 +20,14 @@ pub const PROGRAM: Program = Program {
     entries: Entries::everywhere("node_modules/@mariozechner/pi-coding-agent/dist/cli.js"),
 };
 
-/// The extension that gives pi the tools of tool servers, in the read-only folder of the box. It reads the file of
-/// servers beside it.
+/// The extension that gives pi the tools of tool servers, in the read-only folder of the box. It reads the
+/// file of servers beside it.
 const BRIDGE_FILE: &str = "bridge.ts";
 
-/// The name under which pi knows our model route.
+/// pi's name of our model route.
 const PROVIDER: &str = "local";
 
-/// Where the key is, by name.
+/// Variable of the key.
 const KEY_VARIABLE: &str = "LOCAL_KEY";
 
 const THINKING: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
@@ -64,7 +64,8 @@ fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
     if let Some(variant) = &request.variant {
         argv.extend(["--thinking".to_owned(), variant.clone()]);
     }
-    // Extensions of the repository would run before the first word of the model. One that is named still loads.
+    // Extensions of the repository would run before the first output of the model. One that is named still
+    // loads.
     argv.extend(
         ["--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes"]
             .map(str::to_owned),
@@ -79,7 +80,7 @@ fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
     argv
 }
 
-/// pi has no mark for the end of options, and reads `@name` as a file to send along.
+/// Prepares the prompt. pi has no end-of-options marker, and reads `@name` as a file to attach.
 fn prompt(prompt: &str) -> String {
     if prompt.starts_with(['-', '@']) { format!("\n{prompt}") } else { prompt.to_owned() }
 }
@@ -106,7 +107,7 @@ fn models(request: &AgentRequest, model: &str) -> Value {
         "id": model, "reasoning": true, "input": ["text"], "contextWindow": 200_000, "maxTokens": 8192
     });
     if let Some(price) = request.price {
-        // What goes into the cache is not priced apart, so it counts as what is read.
+        // Cache writes have no separate price, so they count as input.
         entry["cost"] = json!({
             "input": price.input,
             "output": price.output,
@@ -119,8 +120,8 @@ fn models(request: &AgentRequest, model: &str) -> Value {
     } } })
 }
 
-/// Few retries, and only pi's own: those of its model clients are silent, multiply pi's, and wait as long as a server
-/// asks them to.
+/// Builds the settings: few retries, and only pi's own. Those of its model clients are silent, multiply pi's,
+/// and wait as long as a server requests.
 fn settings() -> Value {
     json!({ "retry": {
         "enabled": true, "maxRetries": 2, "baseDelayMs": 1000, "provider": { "maxRetries": 0 }

@@ -1,7 +1,7 @@
-//! Reads the events that the player of scripts prints on standard output.
+//! Parser of the events that the player of scripts prints on standard output.
 //!
-//! The commands of a script write to the same stdout, so anything may stand between the events, and
-//! a command may even print lines that look like them. A report is what the agent said, no more.
+//! The commands of a script write to the same stdout, so anything may stand between the events, and a command
+//! may even print lines that look like them. A report is only a claim.
 
 use guest::script::PlayerEvent;
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl ScriptedEvents {
         EventKind::Known
     }
 
-    /// The script tells its own status, so that of the process adds nothing.
+    /// Judges the outcome by the script's own status, to which that of the process adds nothing.
     pub(crate) fn judge(&self) -> AgentOutcome {
         match (self.status, &self.question) {
             (Some(0), Some(question)) => {

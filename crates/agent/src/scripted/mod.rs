@@ -1,7 +1,7 @@
 //! The scripted agent: a list of steps, played in the box by the guest program.
 //!
-//! It asks no model, so it shows what a box does, the same every time. People write scripts in TOML;
-//! `SCRIPTED.md` beside this crate's manifest is the reference.
+//! It calls no model, so it is deterministic. Users write scripts in TOML; `SCRIPTED.md` beside this crate's
+//! manifest is the reference.
 
 mod event;
 mod parse;
@@ -18,7 +18,7 @@ pub use parse::{ScriptError, parse_script};
 /// The script in the read-only folder of the box.
 const SCRIPT_FILE: &str = "script.json";
 
-/// What starts the player with this script.
+/// Builds the command that starts the player with this script.
 pub fn command(script: &Script) -> AgentCommand {
     let bytes = serde_json::to_vec(script)
         .expect("a script holds strings, numbers and paths that were read from UTF-8");

@@ -1,10 +1,10 @@
-//! Reads a script that a person wrote, and says which line is wrong.
+//! Parser of scripts that users write, with the line of an error.
 
 use guest::script::{Script, ScriptStep};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-/// A text that is no script.
+/// A text that is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// A step of a kind that does not exist.
@@ -15,7 +15,7 @@ pub enum ScriptError {
     UnknownStep {
         /// The line, counted from 1.
         line: usize,
-        /// The key that names no step.
+        /// The unknown key.
         kind: String,
     },
     /// Anything else: not TOML, a value of the wrong type, two kinds in one step.
@@ -29,7 +29,7 @@ pub enum ScriptError {
 }
 
 impl ScriptError {
-    /// The line, counted from 1.
+    /// Returns the line, counted from 1.
     pub fn line(&self) -> usize {
         match self {
             Self::UnknownStep { line, .. } | Self::Malformed { line, .. } => *line,
@@ -37,7 +37,7 @@ impl ScriptError {
     }
 }
 
-/// Reads a script in TOML. An empty text is an agent that does nothing and succeeds.
+/// Parses a script in TOML. An empty text is an agent that does nothing and succeeds.
 pub fn parse_script(toml_text: &str) -> Result<Script, ScriptError> {
     toml::from_str(toml_text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_at(toml_text, span.start));
@@ -49,8 +49,8 @@ pub fn parse_script(toml_text: &str) -> Result<Script, ScriptError> {
     })
 }
 
-/// The line on which the first step begins that is none. What is wrong with a step as a whole is
-/// reported by serde for the list of steps, which would point everybody at the first.
+/// Finds the line of the first invalid step. Serde reports an error of a step as a whole for the list of
+/// steps, which would always point at the first.
 fn first_bad_step(toml_text: &str) -> Option<usize> {
     let outline: Outline = toml::from_str(toml_text).ok()?;
     let bad = outline
@@ -60,7 +60,7 @@ fn first_bad_step(toml_text: &str) -> Option<usize> {
     Some(line_at(toml_text, bad.span().start))
 }
 
-/// The steps and where they stand, whatever is in them.
+/// The steps and their positions, whatever their content.
 #[derive(Deserialize)]
 struct Outline {
     step: Vec<Spanned<Value>>,
@@ -71,8 +71,8 @@ fn line_at(text: &str, offset: usize) -> usize {
     before.iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
-/// The key that serde did not know, where it names the steps as what it expected; an unknown key
-/// further down, as in `write`, keeps serde's own words.
+/// Extracts the key that serde did not know, if it expected a step; an unknown key further down, as in
+/// `write`, keeps serde's own message.
 fn unknown_step(message: &str) -> Option<&str> {
     let (key, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
     expected.starts_with(", expected one of `run`").then_some(key)

@@ -1,5 +1,5 @@
-//! Files of a folder forge: one for each thread, one for each comment, written whole and under a lock. People write
-//! issues and comments by hand, so everything but the text has a default.
+//! Files of a folder forge: one for each thread, one for each comment, written whole and under a lock. Users
+//! write issues and comments by hand, so everything but the text has a default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +20,7 @@ const THREADS: &str = "threads";
 const COMMENTS: &str = "comments";
 const ORGS_FILE: &str = "organisations.json";
 
-/// The holder of the lock writes one small file.
+/// Time to wait for the lock, whose holder writes one small file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Folder with the threads of one repository.
@@ -53,7 +53,7 @@ pub(super) struct ThreadFile {
 pub(super) struct PullFields {
     pub(super) head: String,
     pub(super) base: String,
-    /// Commit of the branch at first, for the day it is deleted.
+    /// Initial commit of the branch, kept in case the branch is deleted.
     pub(super) head_sha: String,
 }
 
@@ -76,14 +76,14 @@ fn default_open() -> bool {
 }
 
 impl ForgeFiles {
-    /// The files are beside the repository, so that git never sees them.
+    /// Returns the files of a repository, which are beside it so that git never sees them.
     pub(super) fn beside(repository: &Path) -> Self {
         let mut name = repository.file_name().unwrap_or_default().to_os_string();
         name.push(".forge");
         Self { dir: repository.with_file_name(name) }
     }
 
-    /// Makes the folders if need be, and keeps others from writing as long as the lock lives.
+    /// Creates the folders if need be, and locks out other writers until the lock is dropped.
     pub(super) async fn lock(&self) -> Result<FileLock, ForgeError> {
         for folder in [THREADS, COMMENTS] {
             fs::create_dir_all(self.dir.join(folder)).map_err(self.failed("make folders"))?;
@@ -145,7 +145,7 @@ impl ForgeFiles {
         self.save(&self.dir.join(ORGS_FILE), &orgs)
     }
 
-    /// The files of a folder that begin like this, in the order of their numbers.
+    /// Lists the files of a folder with this prefix, in the order of their numbers.
     fn list(&self, folder: &str, prefix: &str) -> Result<Vec<PathBuf>, ForgeError> {
         let entries = match fs::read_dir(self.dir.join(folder)) {
             Ok(entries) => entries,
@@ -157,7 +157,7 @@ impl ForgeFiles {
             let entry = entry.map_err(self.failed("list the files"))?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            // A file has another name until it is whole.
+            // A file has another name until it is complete.
             if name.starts_with(prefix) && name.ends_with(".json") && !name.starts_with('.') {
                 paths.push(entry.path());
             }

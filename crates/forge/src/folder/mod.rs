@@ -31,7 +31,7 @@ pub struct FolderForge {
 }
 
 impl FolderForge {
-    /// Opens a repository that is there. Nothing is written yet.
+    /// Opens an existing repository. Nothing is written yet.
     pub(crate) async fn open(repository: &Path, login: &str) -> Result<Self, ForgeError> {
         UserRepo::discover(repository)
             .await
@@ -44,7 +44,7 @@ impl FolderForge {
         })
     }
 
-    /// Opens an issue: here there is no web page to do it on. Returns its number.
+    /// Creates an issue, since a folder has no web page for it. Returns its number.
     pub async fn add_issue(
         &self,
         title: &str,
@@ -75,7 +75,7 @@ impl FolderForge {
         })
     }
 
-    /// The folder, in place of a server's name.
+    /// Returns the folder, in place of a server's name.
     fn host(&self) -> String {
         self.repository.display().to_string()
     }

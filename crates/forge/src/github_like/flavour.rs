@@ -56,8 +56,8 @@ impl Flavour {
         }
     }
 
-    /// The front page of the server that a remote names. GitHub's server for SSH on the port of the web has another name
-    /// than the web.
+    /// Returns the front page of the server that a remote names. GitHub's server for SSH on the port of the
+    /// web has another name than the web.
     pub(super) fn front_page(self, web: WebBase) -> WebBase {
         match self {
             Self::GitHub if web.host().ends_with(".github.com") => web.with_host("github.com"),
@@ -65,7 +65,7 @@ impl Flavour {
         }
     }
 
-    /// The root of the API. GitHub's cloud has a host for it; elsewhere it is below the front page.
+    /// Returns the root of the API. GitHub's cloud has a host for it; elsewhere it is below the front page.
     pub(super) fn api_base(self, web: &WebBase) -> WebBase {
         match self {
             Self::Gitea => web.below(&["api", "v1"]),
@@ -77,8 +77,8 @@ impl Flavour {
         }
     }
 
-    /// Gitea's filter by label gives everything for an unknown name, and nothing for a name that two labels have, so
-    /// labels are matched here alone.
+    /// Builds the query. Gitea's filter by label returns everything for an unknown name, and nothing for a
+    /// name that two labels have, so labels are matched only by the client.
     pub(super) fn open_issues_query(self, labels: &[String]) -> String {
         match self {
             Self::Gitea => "state=open&type=issues".to_owned(),
@@ -92,7 +92,8 @@ impl Flavour {
         }
     }
 
-    /// By age: an order that changes with every comment would move entries between pages.
+    /// Builds the query, ordered by age: an order that changes with every comment would move entries between
+    /// pages.
     pub(super) fn open_pulls_query(self, owner: &str, head: Option<&BranchName>) -> String {
         match self {
             Self::Gitea => "state=open&sort=oldest".to_owned(),
@@ -103,13 +104,13 @@ impl Flavour {
         }
     }
 
-    /// The body is sent as JSON: a form would be signed otherwise than it is sent.
+    /// Builds the fields. The body is sent as JSON: a form is signed in another encoding than it is sent.
     pub(super) fn webhook_fields(self, hook: &NewWebhook) -> Value {
         let config = json!({
             "url": hook.url, "content_type": "json", "secret": hook.secret.expose(), "insecure_ssl": "0",
         });
         match self {
-            // Each word stands for a family: `issues` also for labels and assignments, `pull_request` also for comments
+            // Each event covers a family: `issues` also labels and assignments, `pull_request` also comments
             // and reviews.
             Self::Gitea => json!({
                 "type": "gitea", "active": true, "config": config,

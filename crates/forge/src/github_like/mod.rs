@@ -1,10 +1,10 @@
 //! GitHub, and Gitea and Forgejo, whose REST API has the same shape.
 //!
-//! Pull requests are among the issues there. Filters that a server does not know are ignored and not refused, so
-//! everything is matched again. Edits send the fields that change and no others: an empty list in an edit would take
-//! everybody's assignment away. Where the two differ, [`Flavour`] has the data.
+//! The API lists pull requests among the issues. Servers ignore unknown filters instead of refusing them, so
+//! everything is matched again. Edits send only the fields that change: an empty list in an edit would remove
+//! all assignees. [`Flavour`] has the data in which the two differ.
 //!
-//! - `flavour` what differs
+//! - `flavour` the differences
 //! - `wire` the bodies of responses
 
 mod flavour;
@@ -66,7 +66,7 @@ impl GithubLike {
         self.flavour.kind()
     }
 
-    /// Login of the token's account. A token may lack the scope for this and serve well all the same.
+    /// Returns the login of the token's account. A valid token may lack the scope for this.
     async fn login(&self) -> ForgeResult<Option<String>> {
         let user = HttpRequest::get(self.api.url(&["user"]), "read the account");
         if let Some(user) = self.client.json_if_allowed::<WireUser>(&user).await? {
@@ -120,13 +120,14 @@ impl GithubLike {
         pull.into_pull(page)
     }
 
-    /// `None` if it is a pull request.
+    /// Converts an issue; `None` if it is a pull request.
     fn show_issue(&self, issue: WireIssue) -> Option<Issue> {
         let page = format!("{}{}", self.page, self.kind().issue_page(issue.number));
         issue.into_issue(page)
     }
 
-    /// Some versions of Gitea answer 500 for a thread that is not there. Reading the thread itself shows what is wrong.
+    /// Finds the real error for a missing thread, for which some versions of Gitea answer 500, by reading the
+    /// thread itself.
     async fn find_missing(&self, thread: Thread) -> Option<ForgeError> {
         let action = format!("read the comments on #{}", thread.number());
         let request = HttpRequest::get(self.thread_url(thread, &[]), action);
@@ -138,7 +139,7 @@ impl GithubLike {
         self.api.url(&[&["repos", &self.owner, &self.repo], segments].concat())
     }
 
-    /// The paths of issues serve for pull requests too.
+    /// Returns a URL of a thread. The paths of issues work for pull requests too.
     fn thread_url(&self, thread: Thread, segments: &[&str]) -> String {
         self.repo_url(&[&["issues", thread.number().to_string().as_str()], segments].concat())
     }
@@ -154,14 +155,14 @@ impl ForgeProvider for GithubLike {
     }
 
     async fn whoami(&self) -> ForgeResult<Account> {
-        // The repository first: publishing needs it, while a good token may well hide whose it is.
+        // The repository comes first: publishing needs it, while a valid token may hide its account.
         let request = HttpRequest::get(self.repo_url(&[]), "read the repository");
         let repository: WireRepository = self.client.json(&request).await?;
         Ok(Account { login: self.login().await?, may_push: repository.may_push() })
     }
 
-    /// A redirect leads to the list of those who show themselves, on which real members are missing: it means that this
-    /// account may not know, and is never followed.
+    /// Returns whether an account is a member. A redirect leads to the list of public members, which lacks
+    /// private ones: it means that this account may not see the members, and is never followed.
     async fn is_org_member(&self, org: &str, user: &str) -> ForgeResult<bool> {
         let url = self.api.url(&["orgs", org, "members", user]);
         let request = HttpRequest::get(url, format!("say whether {user} is a member of {org}"));
@@ -216,7 +217,8 @@ impl ForgeProvider for GithubLike {
         });
         let request = HttpRequest::post(self.repo_url(&["pulls"]), body, "open the pull request");
         match self.pull(&request).await {
-            // GitHub has one status for bad values and for a pull request that is there: only a look shows which it is.
+            // GitHub has one status for bad values and for an existing pull request: only a lookup
+            // distinguishes them.
             Err(ForgeError::Invalid { host, action, message })
                 if self.flavour == Flavour::GitHub =>
             {
@@ -242,7 +244,7 @@ impl ForgeProvider for GithubLike {
         self.pull(&HttpRequest::set(Method::PATCH, url, fields, action)).await
     }
 
-    /// Gitea sends all comments at once, whatever page is asked for.
+    /// Reads the comments. Gitea sends all of them at once, whatever the requested page.
     async fn plain_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
         let action = format!("read the comments on #{}", thread.number());
         let url = self.thread_url(thread, &["comments"]);
@@ -301,7 +303,7 @@ impl ForgeProvider for GithubLike {
 
     async fn edit_webhook(&self, id: u64, hook: &NewWebhook) -> ForgeResult<Option<Webhook>> {
         match self.flavour {
-            // Not every version takes a new secret for an old webhook, and none says so.
+            // Some versions ignore a new secret for an existing webhook, without an error.
             Flavour::Gitea => Ok(None),
             Flavour::GitHub => {
                 let url = self.repo_url(&["hooks", &id.to_string()]);

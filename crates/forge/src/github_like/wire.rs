@@ -1,4 +1,5 @@
-//! Bodies of responses. What is used is read and nothing else, and what is missing or null on some server is optional.
+//! Bodies of responses. Only fields that are used are parsed, and those missing or null on some server are
+//! optional.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use crate::pull::PullRequest;
 use crate::thread::{Comment, CommentKind, Issue, ThreadState};
 use crate::webhook::Webhook;
 
-/// What takes the place of a branch that was deleted.
+/// Prefix of the ref that replaces a deleted branch.
 const GONE_BRANCH_PREFIX: &str = "refs/pull/";
 
 #[derive(Debug, Deserialize)]
@@ -22,7 +23,7 @@ pub(super) struct WirePull {
     /// Missing in GitHub's lists.
     merged: Option<bool>,
     merged_at: Option<IgnoredAny>,
-    /// Null while GitHub works it out.
+    /// Null while GitHub computes it.
     mergeable: Option<bool>,
     user: Option<WireUser>,
     labels: Option<Vec<WireLabel>>,
@@ -123,7 +124,7 @@ pub(super) struct WireToken {
 }
 
 impl WirePull {
-    /// `page` is for a server that names none.
+    /// Converts the pull request; `page` is for a server that names none.
     pub(super) fn into_pull(self, page: String) -> PullRequest {
         PullRequest {
             number: self.number,
@@ -145,7 +146,7 @@ impl WirePull {
 }
 
 impl WireIssue {
-    /// `None` if it is a pull request. `page` is for a server that names none.
+    /// Converts the issue; `None` if it is a pull request. `page` is for a server that names none.
     pub(super) fn into_issue(self, page: String) -> Option<Issue> {
         self.pull_request.is_none().then(|| Issue {
             number: self.number,
@@ -165,7 +166,7 @@ impl WireEnd {
         self.repo_id.or(self.repo.as_ref().map(|repo| repo.id))
     }
 
-    /// The label keeps the name of a branch that was deleted, after the owner if that is another one.
+    /// Returns the branch. The label keeps the name of a deleted one, after the owner if that is another one.
     fn branch(self) -> String {
         match self.label {
             Some(label) if self.name.starts_with(GONE_BRANCH_PREFIX) => {
@@ -195,7 +196,7 @@ impl WireReview {
         self.comments_count != Some(0)
     }
 
-    /// `None` if the review says nothing as a whole.
+    /// Converts the review; `None` if it has no text as a whole.
     pub(super) fn into_comment(self) -> Option<Comment> {
         let body = self.body.filter(|body| !body.is_empty())?;
         Some(Comment {
@@ -232,7 +233,7 @@ impl WireToken {
     }
 }
 
-/// An account that was deleted is known by this name there.
+/// Returns the login, with the server's placeholder for a deleted account.
 fn login(user: Option<WireUser>) -> String {
     user.map_or_else(|| "ghost".to_owned(), |user| user.login)
 }
@@ -269,7 +270,7 @@ impl WireHook {
     }
 }
 
-/// Reads a body as each kind of response, for the fuzz target.
+/// Parses a body as each kind of response, for the fuzz target.
 pub(crate) fn read_any(body: &[u8]) {
     use serde_json::from_slice;
     drop(from_slice(body).map(|it: WirePull| it.into_pull(String::new())));

@@ -1,7 +1,7 @@
 //! GitLab, over its REST API.
 //!
-//! A project is one segment of every path, however many groups it lies in. Issues and merge requests are numbered apart.
-//! Comments are notes, and the system's own notes are among them.
+//! A project is one segment of every path, however many groups it lies in. Issues and merge requests are
+//! numbered separately. Comments are notes, and the system's own notes are among them.
 //!
 //! - `wire` the bodies of responses
 
@@ -98,7 +98,7 @@ impl Gitlab {
         self.project_url(&[&[list, thread.number().to_string().as_str()], segments].concat())
     }
 
-    /// A thread's page, for people.
+    /// Returns a thread's page, for display.
     fn page_of(&self, thread: Thread) -> String {
         let below = match thread {
             Thread::Issue(number) => ForgeKind::GitLab.issue_page(number),
@@ -126,7 +126,7 @@ impl ForgeProvider for Gitlab {
     }
 
     async fn is_org_member(&self, org: &str, user: &str) -> ForgeResult<bool> {
-        // A group that this account may not see is not found, and that must not pass for "not a member".
+        // A group hidden from this account is not found, and that must not pass for "not a member".
         let request =
             HttpRequest::get(self.api.url(&["groups", org]), format!("look for the group {org}"));
         if !self.client.is_there(&request).await? {
@@ -195,7 +195,7 @@ impl ForgeProvider for Gitlab {
             .await
     }
 
-    /// Remarks on lines are among the notes, so they are here already.
+    /// Reads the comments. Remarks on lines are among the notes, so they are included.
     async fn plain_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
         let url = self.thread_url(thread, &["notes"]);
         let action = format!("read the notes on {}", name_of(thread));

@@ -1,4 +1,4 @@
-//! Bodies of responses. What is used is read and nothing else.
+//! Bodies of responses. Only fields that are used are parsed.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use crate::pull::PullRequest;
 use crate::thread::{Comment, CommentKind, Issue, ThreadState};
 use crate::webhook::Webhook;
 
-/// From this level on ("developer") an account may push.
+/// Access level ("developer") from which an account may push.
 const PUSH_LEVEL: u64 = 30;
 
 #[derive(Debug, Deserialize)]
@@ -128,7 +128,7 @@ impl GitlabIssue {
 }
 
 impl WireNote {
-    /// `None` if it is a note of the system.
+    /// Converts the note; `None` if it is the system's.
     pub(super) fn into_comment(self, page: &str) -> Option<Comment> {
         if self.system {
             return None;
@@ -160,7 +160,7 @@ impl WireProject {
     }
 }
 
-/// `None` while the server works it out.
+/// Parses the merge status; `None` while the server computes it.
 fn read_mergeable(status: &str) -> Option<bool> {
     match status {
         "mergeable" => Some(true),
@@ -183,7 +183,7 @@ pub(super) struct GitlabHook {
     pub(super) id: u64,
     #[serde(default)]
     url: String,
-    /// One that failed too often is disabled for a while, or for good.
+    /// Status of deliveries. A webhook that failed too often is disabled, for a while or permanently.
     alert_status: Option<String>,
     #[serde(default)]
     issues_events: bool,
@@ -206,7 +206,7 @@ impl GitlabHook {
     }
 }
 
-/// Reads a body as each kind of response, for the fuzz target.
+/// Parses a body as each kind of response, for the fuzz target.
 pub(crate) fn read_any(body: &[u8]) {
     use serde_json::from_slice;
     drop(from_slice(body).map(|it: WireMergeRequest| it.into_pull(String::new())));

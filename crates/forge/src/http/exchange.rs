@@ -1,4 +1,4 @@
-//! One request and its whole response, or how far it came.
+//! One request and its whole response, or the point at which it failed.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -11,21 +11,21 @@ use tokio::time::timeout;
 use super::pool::ConnectError;
 use super::{Client, HttpRequest, HttpResponse};
 
-/// A page of fifty pull requests with long texts is a few megabytes.
+/// Size limit of a response. A page of fifty pull requests with long texts is a few megabytes.
 const BODY_MAX: usize = 32 * 1024 * 1024;
 const AGENT: &str = concat!("bottleworks/", env!("CARGO_PKG_VERSION"));
 
 const SILENT: &str = "did not answer in time";
 const BROKE_OFF: &str = "broke off before it had answered";
 
-/// How far a request came that got no response. The texts are the end of a sentence about the forge.
+/// Failure of a request without a response. The texts are the end of a sentence about the forge.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
-    /// Nothing left, so nothing was done.
+    /// Nothing was sent, so there is no effect.
     NotSent(&'static str),
-    /// The request left, and its effect is unknown.
+    /// The request was sent, and its effect is unknown.
     BrokenOff(&'static str),
-    /// The response is larger than anything sensible.
+    /// The response exceeds the size limit.
     TooLarge,
 }
 
@@ -59,7 +59,7 @@ impl Client {
             }
         };
         let response = timeout(self.retry.answer, response).await;
-        // Lets the connection go back to the pool before the next request looks for one there.
+        // Returns the connection to the pool before the next request looks for one there.
         tokio::task::yield_now().await;
         response.unwrap_or(Err(ExchangeError::BrokenOff(SILENT)))
     }
@@ -83,7 +83,7 @@ impl Client {
                 Full::from(value.to_string())
             }
         };
-        // Every part was made here, so this does not happen; if it did, nothing has left.
+        // Every part was built here, so this does not happen; if it did, nothing was sent.
         let odd = ExchangeError::NotSent("has an address that no request can hold");
         builder.body(body).or(Err(odd))
     }

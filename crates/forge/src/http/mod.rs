@@ -1,10 +1,10 @@
-//! HTTP towards one forge: kept connections, limits on everything, retries only where they do no harm.
+//! HTTP client of one forge: kept connections, limits on everything, retries only where they are safe.
 //!
-//! - `exchange` one request and its response, or how far it came
-//! - `page` lists to their end
+//! - `exchange` one request and its response, or the point at which it failed
+//! - `page` complete lists
 //! - `pool` the connections
-//! - `retry` whether and when to send a request again
-//! - `status` what a status means
+//! - `retry` the decision to send a request again
+//! - `status` the meaning of a status
 
 mod exchange;
 mod page;
@@ -59,17 +59,17 @@ pub(crate) struct HttpRequest {
     /// With the query.
     pub(crate) url: String,
     pub(crate) body: Option<Value>,
-    /// What is being done, as an error says it after "could not".
+    /// Action for an error message, after "could not".
     pub(crate) action: String,
     pub(crate) repeat: Repeat,
 }
 
-/// Whether a request may be sent again when the effect of the first is unknown.
+/// Safety of sending a request again when the effect of the first is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// Twice does the same as once.
+    /// Idempotent.
     Harmless,
-    /// Twice would make two.
+    /// A repetition would create a second object.
     Never,
 }
 
@@ -81,8 +81,8 @@ pub(crate) struct HttpResponse {
 }
 
 impl Client {
-    /// Prepares a client of the server at `base`; nothing is sent yet. Refuses to show a token to another machine
-    /// without TLS.
+    /// Creates a client of the server at `base`; nothing is sent yet. Refuses to send a token to another
+    /// machine without TLS.
     pub(crate) async fn open(
         base: &WebBase,
         protocol: &'static Protocol,
@@ -105,7 +105,7 @@ impl Client {
         Ok(Self { host, protocol, pool, authorization, redactor, retry: options.retry.clone() })
     }
 
-    /// The server's name.
+    /// Returns the server's name.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
@@ -114,8 +114,7 @@ impl Client {
         &self.retry
     }
 
-    /// Sends a request, again where that does no harm, until there is a response that means success or an error worth
-    /// showing.
+    /// Sends a request, with retries where they are safe, until there is a success or a final error.
     pub(crate) async fn call(&self, request: &HttpRequest) -> Result<HttpResponse, ForgeError> {
         let response = self.send(request).await?;
         match self.read_status(request, &response) {
@@ -124,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Sends a request like [`Self::call`], and leaves it to the caller what the status means.
+    /// Sends a request like [`Self::call`], and leaves the meaning of the status to the caller.
     pub(crate) async fn send(&self, request: &HttpRequest) -> Result<HttpResponse, ForgeError> {
         let mut number = 1;
         loop {
@@ -163,7 +162,7 @@ impl Client {
         Ok(self.call_json(request).await?.0)
     }
 
-    /// Reads what the token may not be allowed to see.
+    /// Reads a resource that may be hidden from the token.
     pub(crate) async fn json_if_allowed<T: DeserializeOwned>(
         &self,
         request: &HttpRequest,
@@ -175,7 +174,7 @@ impl Client {
         }
     }
 
-    /// Returns whether something is there, where the status alone says so.
+    /// Returns whether a resource exists, where the status alone tells.
     pub(crate) async fn is_there(&self, request: &HttpRequest) -> Result<bool, ForgeError> {
         match self.call(request).await {
             Ok(_) => Ok(true),
@@ -217,12 +216,12 @@ impl HttpRequest {
         Self::new(Method::GET, url, None, action)
     }
 
-    /// Creates something: twice would make two.
+    /// Builds a request that creates an object, which is not idempotent.
     pub(crate) fn post(url: String, body: Value, action: impl Into<String>) -> Self {
         Self { repeat: Repeat::Never, ..Self::new(Method::POST, url, Some(body), action) }
     }
 
-    /// Sets or removes something, so doing it twice is doing it once.
+    /// Builds a request that sets or removes something, which is idempotent.
     pub(crate) fn set(
         method: Method,
         url: String,
@@ -261,7 +260,7 @@ fn result_of(outcome: &Result<HttpResponse, ExchangeError>) -> AttemptResult {
     }
 }
 
-/// Keeps the address of a page that people can open, and nothing else.
+/// Returns the address of a page that users can open, and nothing else.
 pub(crate) fn read_page(url: Option<String>) -> Option<String> {
     let is_page = |url: &String| {
         let is_web = url.starts_with("https://") || url.starts_with("http://");

@@ -1,4 +1,5 @@
-//! Lists to their end. The server caps pages below what is asked for, so a short page is not the last one.
+//! Complete lists. Servers cap pages below the requested size, so a short page is not necessarily the last
+//! one.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::{Client, HttpRequest};
 use crate::error::ForgeError;
 
-/// How a kind of forge pages its lists.
+/// Paging of lists by a kind of forge.
 #[derive(Debug)]
 pub(crate) struct Paging {
     /// Query field with the size of a page.
@@ -28,21 +29,21 @@ pub(crate) enum MissingLink {
     LastPage,
 }
 
-/// Beyond this many pages something is wrong with the server.
+/// Limit on pages, beyond which the server is faulty.
 const PAGES_MAX: usize = 1000;
-/// How often a list is read when it changes meanwhile.
+/// Number of times a list is read when it changes meanwhile.
 const READS_MAX: usize = 3;
 
-/// What a page says about the rest of its list.
+/// Information of a page about the rest of its list.
 #[derive(Debug, Clone, Copy)]
 struct PageFacts {
-    /// How many of its entries were new.
+    /// Number of new entries.
     fresh: usize,
-    /// How many different entries were read so far.
+    /// Number of distinct entries so far.
     seen: usize,
-    /// How many there are, as the server counts.
+    /// Number of all entries, as the server counts.
     total: Option<usize>,
-    /// What the `Link` header says, if there is one.
+    /// Next page of the `Link` header, if there is one.
     linked: Option<NextLink>,
 }
 
@@ -53,8 +54,8 @@ enum NextLink {
 }
 
 impl Client {
-    /// Reads all entries of a list, each once. An entry that leaves the list while it is read moves later ones to a page
-    /// that was read already; a list whose count has changed is therefore read again.
+    /// Reads all entries of a list, each once. An entry that leaves the list while it is read moves later
+    /// ones to a page that was already read; a list whose count has changed is therefore read again.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -93,7 +94,7 @@ impl Client {
 }
 
 fn has_more(page: &PageFacts) -> bool {
-    // A server that ignores the number of the page would page without end.
+    // A server that ignores the page number would page without end.
     if page.fresh == 0 {
         return false;
     }
@@ -105,7 +106,7 @@ fn has_more(page: &PageFacts) -> bool {
     }
 }
 
-/// Returns whether the server named one count on every page, and that many entries came.
+/// Returns whether the server reported the same count on every page, and that many entries arrived.
 fn is_whole(totals: &BTreeSet<Option<usize>>, seen: usize) -> bool {
     totals.len() == 1 && totals.iter().flatten().all(|total| seen >= *total)
 }

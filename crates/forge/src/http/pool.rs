@@ -1,4 +1,4 @@
-//! Connections that are kept: a server is connected to once and asked many times.
+//! Pool of connections to servers.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-/// Shorter than servers keep an idle connection, so that few requests meet one that is being closed.
+/// Idle limit, shorter than that of servers, so that few requests meet a connection that is being closed.
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
 const IDLE_MAX_PER_SERVER: usize = 4;
 
-/// Connections to all servers that one caller speaks to. Clones share them. They belong to the runtime that they were
-/// made on, so a pool is not handed to another one.
+/// Connections to all servers of one caller. Clones share them. They belong to the runtime that created them,
+/// so a pool must not move to another one.
 #[derive(Debug, Clone)]
 pub struct HttpPool {
     client: HyperClient<ServerConnector, Full<Bytes>>,
@@ -36,8 +36,8 @@ pub struct HttpPool {
 }
 
 impl HttpPool {
-    /// Prepares a pool; nothing is read or connected yet. `ca_file` has certificates to trust beyond the system's, and
-    /// `connect_limit` counts for a connection and again for its TLS handshake.
+    /// Creates a pool; nothing is read or connected yet. `ca_file` has certificates to trust beyond the
+    /// system's, and `connect_limit` applies to a connection and again to its TLS handshake.
     pub fn new(ca_file: Option<&Path>, connect_limit: Duration) -> Self {
         let tls = Arc::default();
         let ca_file = ca_file.map(Path::to_path_buf);
@@ -50,7 +50,7 @@ impl HttpPool {
         Self { client, connector }
     }
 
-    /// Reads the certificates, once, so that what is wrong with them is known before anything is sent.
+    /// Loads the certificates, once, so that their errors are known before anything is sent.
     pub(super) async fn prepare_tls(&self) -> Result<(), TlsError> {
         self.connector.tls().await.map(|_config| ())
     }
@@ -60,7 +60,7 @@ impl HttpPool {
     }
 }
 
-/// Makes connections, with TLS where the address asks for it.
+/// Opens connections, with TLS where the address requires it.
 #[derive(Debug, Clone)]
 pub(super) struct ServerConnector {
     tls: Arc<OnceCell<Arc<ClientConfig>>>,
@@ -134,7 +134,7 @@ impl ServerConnector {
             return Err(ConnectError("could not be resolved"));
         };
         let addresses: Vec<SocketAddr> = addresses.collect();
-        // Each address gets a share, so that one that swallows everything leaves time for the next.
+        // Each address gets a share, so that an unresponsive one leaves time for the next.
         let share = self.connect_limit / u32::try_from(addresses.len().clamp(1, 4)).unwrap_or(4);
         for address in addresses {
             if let Ok(Ok(stream)) = timeout(share, TcpStream::connect(address)).await {

@@ -1,4 +1,4 @@
-//! Whether and when to send a request again.
+//! Retries: the decision to send a request again, and the delay.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::Repeat;
 
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
-/// Headers with the number of requests left, and with the time when there will be more (seconds since 1970).
+/// Headers with the number of requests left, and with the time of the reset (seconds since 1970).
 const REMAINING: [&str; 2] = ["x-ratelimit-remaining", "ratelimit-remaining"];
 const RESET: [&str; 2] = ["x-ratelimit-reset", "ratelimit-reset"];
 
-/// Limits on one request, and how often it is sent.
+/// Limits and retries of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Time for a connection, and again for its TLS handshake.
@@ -26,7 +26,7 @@ pub struct RetryPolicy {
     pub attempts: u32,
     /// Pause before the second attempt; twice that before each further one.
     pub backoff: Duration,
-    /// Longest wait that a forge may ask for; a longer one is an error.
+    /// Longest wait that a forge may request; a longer one is an error.
     pub retry_after_max: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// One attempt that is over.
+/// Result of one attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attempt {
     /// From 1.
@@ -56,7 +56,7 @@ pub(super) struct Attempt {
 pub(super) enum AttemptResult {
     /// A response that will not change.
     Final,
-    /// Turned away before anything was done.
+    /// Rejected before it had any effect.
     Busy,
     /// The forge failed.
     ServerError,
@@ -75,7 +75,7 @@ impl RetryPolicy {
         self.next_step_at(attempt, random())
     }
 
-    /// Sleeps as long as before another attempt.
+    /// Sleeps for the delay before another attempt.
     pub(crate) async fn pause(&self, attempt: u32) {
         tokio::time::sleep(self.backoff_after(attempt, random())).await;
     }
@@ -99,7 +99,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Between half and all of a time that doubles with each attempt.
+    /// Returns a delay between half and all of a time that doubles with each attempt.
     fn backoff_after(&self, attempt: u32, random: u64) -> Duration {
         let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
         let whole = self.backoff.saturating_mul(doubled).min(BACKOFF_MAX);
@@ -108,7 +108,7 @@ impl RetryPolicy {
     }
 }
 
-/// Returns whether a client was turned away because of its rate. Some forges say it with 403, and then only the headers
+/// Returns whether the rate limit rejected a request. Some forges use 403, and then only the headers
 /// distinguish it from a missing permission.
 pub(super) fn is_busy(status: StatusCode, headers: &HeaderMap) -> bool {
     match status {
@@ -118,7 +118,7 @@ pub(super) fn is_busy(status: StatusCode, headers: &HeaderMap) -> bool {
     }
 }
 
-/// Time that a forge asks to be left alone for.
+/// Returns the wait that a forge requests.
 pub(super) fn read_wait(headers: &HeaderMap) -> Option<Duration> {
     read_wait_at(headers, host::clock::now())
 }
@@ -126,7 +126,7 @@ pub(super) fn read_wait(headers: &HeaderMap) -> Option<Duration> {
 fn read_wait_at(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     after.and_then(|text| parse_retry_after(text, now)).or_else(|| {
-        // The time of the reset is on every answer, and means something only when nothing is left.
+        // Every response has the time of the reset, which matters only when no request is left.
         let secs: i64 = read_number(headers, &RESET).filter(|_| is_used_up(headers))?;
         let wait = Timestamp::from_second(secs).ok()?.duration_since(now);
         Some(Duration::try_from(wait).unwrap_or_default())
@@ -142,12 +142,12 @@ fn read_number(headers: &HeaderMap, names: &[&str]) -> Option<i64> {
     value.to_str().ok()?.trim().parse().ok()
 }
 
-/// Enough chance to keep two clients from asking in step; nothing depends on it being hard to guess.
+/// Returns enough randomness to keep two clients out of step; it need not be unpredictable.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Reads `Retry-After`: seconds, or a date. A date in the past means no wait.
+/// Parses `Retry-After`: seconds, or a date. A date in the past means no wait.
 fn parse_retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(secs) = text.parse::<u32>() {

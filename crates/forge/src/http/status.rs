@@ -11,22 +11,22 @@ use super::retry::{is_busy, read_wait};
 use super::{Client, HttpRequest, HttpResponse};
 use crate::error::{ForgeError, ServerMessage};
 
-/// As much of a forge's text as a sentence can carry.
+/// Length limit of a forge's text within a sentence.
 const MESSAGE_MAX_CHARS: usize = 200;
 
 /// Body of an error: a sentence, or a list, or a list for each field.
 #[derive(Deserialize)]
 struct ErrorBody {
     message: Option<Value>,
-    /// Where there is no message.
+    /// Used without a message.
     error_description: Option<Value>,
     error: Option<Value>,
-    /// What is wrong in detail.
+    /// Details.
     errors: Option<Value>,
 }
 
 impl Client {
-    /// The error that a response stands for; `None` if it means success.
+    /// Returns the error of a response; `None` if it means success.
     pub(crate) fn read_status(
         &self,
         request: &HttpRequest,
@@ -43,7 +43,7 @@ impl Client {
                 let until = wait.and_then(|wait| clock::now().checked_add(wait).ok());
                 ForgeError::RateLimited { host, until }
             }
-            // Never followed: most ways of following turn a write into a read, or carry the token elsewhere.
+            // Never followed: most ways of following turn a write into a read, or send the token elsewhere.
             300..=399 => {
                 let to = response.headers.get(LOCATION).and_then(|to| to.to_str().ok());
                 ForgeError::Moved { host, to: to.map(|to| self.show(to)) }
@@ -58,7 +58,7 @@ impl Client {
         })
     }
 
-    /// Makes text from a forge fit for a sentence.
+    /// Prepares text from a forge for a sentence.
     pub(super) fn show(&self, words: &str) -> String {
         // Redacted while it is whole: half a token would not be recognised.
         let redacted = self.redactor.redact(words);
@@ -68,7 +68,7 @@ impl Client {
     }
 }
 
-/// The message of a JSON body, or a plain text. A page of HTML is not shown.
+/// Returns the message of a JSON body, or a plain text. A page of HTML is not shown.
 fn text_of(body: &[u8]) -> String {
     if let Ok(error_body) = serde_json::from_slice::<ErrorBody>(body) {
         return text_of_error(&error_body);
@@ -89,7 +89,7 @@ fn text_of_error(error_body: &ErrorBody) -> String {
     parts.join(": ")
 }
 
-/// All texts in a value; of objects with a message only that, since the rest are codes.
+/// Collects all texts in a value; of objects with a message only that, since the rest are codes.
 fn gather_texts(value: &Value, parts: &mut Vec<String>) {
     match value {
         Value::String(text) => parts.push(text.clone()),

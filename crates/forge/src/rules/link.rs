@@ -1,8 +1,8 @@
-//! Words that close an issue on a forge, and the pull request that belongs to an issue.
+//! Keywords that close an issue on a forge, and the pull request that belongs to an issue.
 
 use crate::pull::PullRequest;
 
-/// Words that forges understand as "closes", in lower case.
+/// Keywords that forges understand as "closes", in lower case.
 const CLOSING: [&str; 13] = [
     "close",
     "closes",
@@ -19,12 +19,12 @@ const CLOSING: [&str; 13] = [
     "implements",
 ];
 
-/// Reference that closes something: where its mark stands, and what it names.
+/// Reference that closes something: the position of its mark, and its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClosingReference<'a> {
-    /// Where in the text the reference begins: after the closing word.
+    /// Offset of the reference in the text, after the keyword.
     pub(crate) at: usize,
-    /// As it is written: `#3`, `!3`, `owner/repo#3` or an address.
+    /// As written: `#3`, `!3`, `owner/repo#3` or an address.
     pub(crate) reference: &'a str,
 }
 
@@ -35,7 +35,7 @@ impl ClosingReference<'_> {
     }
 }
 
-/// Every reference in a text that stands behind a closing word, in order.
+/// Finds every reference after a closing keyword, in order.
 pub(crate) fn find_closings(text: &str) -> Vec<ClosingReference<'_>> {
     let mut found = Vec::new();
     let mut closes = false;
@@ -43,7 +43,7 @@ pub(crate) fn find_closings(text: &str) -> Vec<ClosingReference<'_>> {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         if let Some((at, reference)) = reference_in(at, word).filter(|_| closes) {
             found.push(ClosingReference { at, reference });
-            // A list goes on: "closes #1, #2 and #3".
+            // A list continues: "closes #1, #2 and #3".
             continue;
         }
         let goes_on = closes && matches!(bare.as_str(), "and" | "" | "issue" | "issues");
@@ -52,13 +52,13 @@ pub(crate) fn find_closings(text: &str) -> Vec<ClosingReference<'_>> {
     found
 }
 
-/// Returns whether a text says that it closes this issue of the repository itself.
+/// Returns whether a text closes this issue of the repository itself.
 pub fn closes_issue(text: &str, number: u64) -> bool {
     find_closings(text).iter().any(|found| found.is_own_issue(number))
 }
 
-/// The open pull request of `login` that says it closes the issue, the newest of several. Without a login there is
-/// none.
+/// Chooses the open pull request of `login` that closes the issue, the newest of several. Without a login
+/// there is none.
 pub(crate) fn choose_pull_for_issue(
     pulls: &[PullRequest],
     issue: u64,
@@ -72,7 +72,7 @@ pub(crate) fn choose_pull_for_issue(
     pulls.iter().filter(fits).map(|pull| pull.number).max()
 }
 
-/// The words of a text and where they begin. A colon or a comma may stand between two without a blank.
+/// Splits a text into words with their offsets. A colon or a comma may separate two without a blank.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_gap = |c: char| c.is_whitespace() || c == ',';
     let mut rest = 0;
@@ -90,7 +90,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The reference that a word is, without the marks around it.
+/// Returns the reference in a word, without surrounding punctuation.
 fn reference_in(at: usize, word: &str) -> Option<(usize, &str)> {
     let start = word.find(|c: char| c.is_alphanumeric() || "#!".contains(c))?;
     let body = &word[start..];

@@ -1,5 +1,5 @@
-//! What is decided without asking anybody: what may be written where, which words do what on a forge, and which pull
-//! request belongs to an issue. Pure.
+//! Pure decisions: the scope of writes, the keywords of forges, and the pull request that belongs to an
+//! issue.
 
 pub(crate) mod link;
 pub(crate) mod neutral;

@@ -1,20 +1,21 @@
-//! Words of an agent made harmless: they may say anything, and do nothing but be read.
+//! Neutralisation of an agent's text: it stays readable and triggers nothing.
 //!
-//! Forges act on some words wherever they stand: "closes #3" closes an issue, `@all` calls everybody, a line with
-//! `/close` is a command to GitLab. An invisible mark in the middle takes their power and leaves them readable.
+//! Forges act on some words anywhere in a text: "closes #3" closes an issue, `@all` notifies everyone, a line
+//! with `/close` is a command to GitLab. An invisible character in the middle disables them and leaves them
+//! readable.
 
 use super::link::find_closings;
 
-/// Nothing to see, and no part of a reference, a mention or a command.
+/// Invisible, and not part of a reference, a mention or a command.
 const BREAK: char = '\u{200b}';
 
-/// More mentions than this in one text are a way to shout, and none of them is passed on.
+/// Limit on mentions in one text; above it all of them are disabled.
 const MENTIONS_MAX: usize = 8;
 
-/// Names that stand for many people on some forge or bridge.
+/// Names that notify many users on some forge or bridge.
 const CROWDS: [&str; 6] = ["all", "everyone", "here", "channel", "team", "group"];
 
-/// Takes the power from closing words (but for the run's own issue), from calls to many people, and from commands.
+/// Disables closing keywords (except for the run's own issue), mentions of groups, and commands.
 pub fn neutralise(text: &str, own_issue: u64) -> String {
     let text = text.replace('\0', "\u{fffd}");
     let text = break_closings(&text, own_issue);
@@ -26,7 +27,7 @@ fn break_closings(text: &str, own_issue: u64) -> String {
     let mut broken = String::with_capacity(text.len());
     let mut done = 0;
     for found in find_closings(text).iter().filter(|found| !found.is_own_issue(own_issue)) {
-        // Behind the mark, or behind the scheme of an address.
+        // After the mark, or after the scheme of an address.
         let cut = found.reference.find(['#', '!', ':']).map_or(0, |mark| mark + 1);
         broken.push_str(&text[done..found.at + cut]);
         broken.push(BREAK);
@@ -62,7 +63,7 @@ fn name_after(text: &str) -> &str {
     text[..end.unwrap_or(text.len())].trim_end_matches(['.', '/', '-'])
 }
 
-/// A command is a line that begins with a slash and one word; a path has more slashes.
+/// Disables a command: a line that begins with a slash and one word; a path has more slashes.
 fn break_command(line: &str) -> String {
     let Some(rest) = line.trim_start().strip_prefix('/') else { return line.to_owned() };
     let word = rest.split_whitespace().next().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::fmt;
 use super::neutral::neutralise;
 use crate::thread::{Numbering, Thread};
 
-/// Below the limit of every forge, and more than people read.
+/// Length limit of a text, below the limit of every forge.
 pub const BODY_MAX_BYTES: usize = 60_000;
 
 /// Threads that a run was assigned.
@@ -45,9 +45,9 @@ pub enum RefusalReason {
     OutOfScope,
     /// The text is empty.
     Empty,
-    /// The text is longer than people read.
+    /// The text exceeds the length limit.
     TooLong {
-        /// How long it is.
+        /// Its length.
         bytes: usize,
     },
 }
@@ -71,7 +71,8 @@ impl fmt::Display for WriteRefusal {
 }
 
 impl Scope {
-    /// Thread that a number means to this run. Where the two are numbered apart, the run's own come first and then issues.
+    /// Chooses the thread that a number means to this run. Where the two are numbered separately, the run's
+    /// own come first and then issues.
     pub(crate) fn choose_thread(
         &self,
         number: u64,
@@ -100,7 +101,7 @@ impl Scope {
     }
 }
 
-/// The text as it may be written, or why it may not.
+/// Returns the text as it may be written, or the reason of the refusal.
 pub(crate) fn judge_text(text: &str, own_issue: u64) -> Result<String, RefusalReason> {
     match text.len() {
         _ if text.trim().is_empty() => Err(RefusalReason::Empty),

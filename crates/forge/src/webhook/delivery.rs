@@ -1,7 +1,7 @@
-//! Deliveries of webhooks: whether one is genuine, and which thread it is about. Pure.
+//! Deliveries of webhooks: verification, and the thread that one is about. Pure.
 //!
-//! The signature is checked over the bytes as they came, and only then are they read. Nothing else of a delivery is
-//! believed: what is true about the thread is read from the forge.
+//! The signature is checked over the raw bytes, and only then are they parsed. Nothing else of a delivery is
+//! trusted: the state of the thread is read from the forge.
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Deserialize;
@@ -15,21 +15,21 @@ use crate::thread::Thread;
 const ID_MAX_CHARS: usize = 128;
 const EVENT_MAX_CHARS: usize = 64;
 
-/// Webhook delivery that was read.
+/// Parsed webhook delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookDelivery {
     /// The sender's id of the delivery.
     pub id: String,
-    /// The event, in the sender's words.
+    /// The sender's name of the event.
     pub event: String,
-    /// The thread that changed; nothing for pings, pushes and the like.
+    /// The thread that changed; `None` for pings, pushes and the like.
     pub subject: Option<DeliverySubject>,
 }
 
 /// Thread that a delivery is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliverySubject {
-    /// The owner of the repository, groups within groups included.
+    /// The owner of the repository, nested groups included.
     pub owner: String,
     /// The repository.
     pub repo: String,
@@ -37,30 +37,31 @@ pub struct DeliverySubject {
     pub thread: Thread,
 }
 
-/// Reason why a genuine delivery cannot be read.
+/// Reason why a genuine delivery cannot be parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
-    /// A header is missing, or is not what such a header holds.
+    /// A header is missing or malformed.
     #[error("the header {0} is missing or odd")]
     Header(&'static str),
-    /// The body is not what the event has.
+    /// The body does not match the event.
     #[error("the body is not the JSON that this event has")]
     Body,
 }
 
-/// How a kind of forge delivers.
+/// Delivery format of a kind of forge.
 struct DeliveryFormat {
     signature: Signature,
-    /// Headers with the id; the first that is there counts.
+    /// Headers with the id; the first present one counts.
     id: &'static [&'static str],
     missing_id: MissingId,
-    /// Headers with the event; the first that is there counts.
+    /// Headers with the event; the first present one counts.
     event: &'static [&'static str],
     body: fn(&[u8]) -> Result<Option<DeliverySubject>, DeliveryError>,
 }
 
 enum Signature {
-    /// HMAC-SHA-256 of the body in hexadecimal digits behind a prefix, in the first of these headers that is there.
+    /// HMAC-SHA-256 of the body in hexadecimal digits after a prefix, in the first present one of these
+    /// headers.
     Hmac { headers: &'static [&'static str], prefix: &'static str },
     /// The secret itself.
     Secret { header: &'static str },
@@ -114,8 +115,8 @@ impl ForgeKind {
         self.delivery_format().is_some()
     }
 
-    /// Returns whether a delivery was signed with this secret. `header` finds a header by its name in lower case. A missing or
-    /// empty signature never counts.
+    /// Returns whether a delivery was signed with this secret. `header` finds a header by its name in lower
+    /// case. A missing or empty signature never counts.
     pub fn verify_delivery<'a>(
         self,
         header: impl Fn(&str) -> Option<&'a str>,
@@ -134,7 +135,7 @@ impl ForgeKind {
                 };
                 signature.is_some_and(matches)
             }
-            // Comparing what both hash to takes equally long for every guess.
+            // Comparing the hashes takes equally long for every guess.
             Signature::Secret { header: name } => {
                 let given = header(name).filter(|given| !given.is_empty());
                 let own = mac(secret, secret.as_bytes()).map(|mac| mac.finalize().into_bytes());
@@ -145,7 +146,7 @@ impl ForgeKind {
         }
     }
 
-    /// Reads a delivery that is genuine.
+    /// Parses a genuine delivery.
     pub fn parse_delivery<'a>(
         self,
         header: impl Fn(&str) -> Option<&'a str>,

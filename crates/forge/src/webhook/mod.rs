@@ -1,6 +1,6 @@
-//! Webhooks of a repository, by which a forge reports what happens to its issues and pull requests.
+//! Webhooks of a repository, by which a forge reports changes to its issues and pull requests.
 //!
-//! - `delivery` what a forge posts, verified and read
+//! - `delivery` deliveries, verified and parsed
 
 mod delivery;
 
@@ -26,6 +26,6 @@ pub struct Webhook {
     pub url: String,
     /// True if the forge delivers.
     pub active: bool,
-    /// Events that it reports, in the forge's own words.
+    /// Names of the events that it reports, as the forge spells them.
     pub events: Vec<String>,
 }
