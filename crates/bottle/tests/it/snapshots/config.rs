@@ -20,82 +20,162 @@ fn the_explained_file_is_a_good_one() {
     let Some(person) = Person::new() else { return };
     let shown = person.run(&["config", "show"]);
     assert_eq!(shown.status, Some(0), "{}", shown.snapshot());
-    insta::assert_snapshot!(check(&shown.stdout), @"");
+    insta::assert_snapshot!(check(&shown.stdout), @"
+    status: 0
+    --- stdout
+    good        0 repositories are served
+    --- stderr
+    ");
 }
 
 #[test]
 fn an_empty_file() {
-    insta::assert_snapshot!(check(""), @"");
+    insta::assert_snapshot!(check(""), @"
+    status: 0
+    --- stdout
+    good        0 repositories are served
+    --- stderr
+    ");
 }
 
 #[test]
 fn one_forge_with_two_repositories() {
-    insta::assert_snapshot!(check(&forge("repos = [\"acme/widget\", \"acme/group/gadget\"]")), @"");
+    insta::assert_snapshot!(check(&forge("repos = [\"acme/widget\", \"acme/group/gadget\"]")), @"
+    status: 0
+    --- stdout
+    good        2 repositories are served
+    --- stderr
+    ");
 }
 
 #[test]
 fn a_file_that_is_not_toml() {
-    insta::assert_snapshot!(check("listen = \n"), @"");
+    insta::assert_snapshot!(check("listen = \n"), @r"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: TOML parse error at line 1, column 10\n  |\n1 | listen = \n  |          ^\nstring values must be quoted, expected literal string
+    ");
 }
 
 #[test]
 fn a_misspelt_key() {
-    insta::assert_snapshot!(check("max_bottels = 3\n"), @"");
+    insta::assert_snapshot!(check("max_bottels = 3\n"), @r"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: TOML parse error at line 1, column 1\n  |\n1 | max_bottels = 3\n  | ^^^^^^^^^^^\nunknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `forge`
+    ");
 }
 
 #[test]
 fn a_number_in_quotes() {
-    insta::assert_snapshot!(check("max_bottles = \"three\"\n"), @"");
+    insta::assert_snapshot!(check("max_bottles = \"three\"\n"), @r#"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: TOML parse error at line 1, column 15\n  |\n1 | max_bottles = "three"\n  |               ^^^^^^^\ninvalid type: string "three", expected usize
+    "#);
 }
 
 #[test]
 fn no_bottles_at_all() {
-    insta::assert_snapshot!(check("max_bottles = 0\n"), @"");
+    insta::assert_snapshot!(check("max_bottles = 0\n"), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: max_bottles cannot be 0
+    ");
 }
 
 #[test]
 fn no_time_between_sweeps() {
-    insta::assert_snapshot!(check("sweep_secs = 0\n"), @"");
+    insta::assert_snapshot!(check("sweep_secs = 0\n"), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: sweep_secs cannot be 0
+    ");
 }
 
 #[test]
 fn an_address_without_a_port() {
-    insta::assert_snapshot!(check("listen = \"127.0.0.1\"\n"), @"");
+    insta::assert_snapshot!(check("listen = \"127.0.0.1\"\n"), @r#"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: TOML parse error at line 1, column 10\n  |\n1 | listen = "127.0.0.1"\n  |          ^^^^^^^^^^^\ninvalid socket address syntax
+    "#);
 }
 
 #[test]
 fn an_unknown_log_format() {
-    insta::assert_snapshot!(check("log = \"xml\"\n"), @"");
+    insta::assert_snapshot!(check("log = \"xml\"\n"), @r#"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: TOML parse error at line 1, column 7\n  |\n1 | log = "xml"\n  |       ^^^^^\nunknown variant `xml`, expected `text` or `json`
+    "#);
 }
 
 #[test]
 fn a_forge_without_repositories() {
-    insta::assert_snapshot!(check(&forge("")), @"");
+    insta::assert_snapshot!(check(&forge("")), @r"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: TOML parse error at line 1, column 1\n  |\n1 | [[forge]]\n  | ^^^^^^^^^\nmissing field `repos`
+    ");
 }
 
 #[test]
 fn a_forge_of_an_unknown_kind() {
     let text = "[[forge]]\nkind = \"svn\"\nurl = \"https://git.example\"\nrepos = []\n";
-    insta::assert_snapshot!(check(text), @"");
+    insta::assert_snapshot!(check(text), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: kind cannot be 'svn': use gitea, github, gitlab or folder
+    ");
 }
 
 #[test]
 fn a_forge_with_credentials_in_its_address() {
     let text = "[[forge]]\nkind = \"gitea\"\nurl = \"https://u:p@git.example\"\nrepos = []\n";
-    insta::assert_snapshot!(check(text), @"");
+    insta::assert_snapshot!(check(text), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: url cannot be 'https://u:***@git.example': give http(s)://host[:port][/path], or file:///path for a folder
+    ");
 }
 
 #[test]
 fn a_repository_without_an_owner() {
-    insta::assert_snapshot!(check(&forge("repos = [\"widget\"]")), @"");
+    insta::assert_snapshot!(check(&forge("repos = [\"widget\"]")), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: 'widget' is not owner/name
+    ");
 }
 
 #[test]
 fn a_repository_that_is_named_twice() {
-    insta::assert_snapshot!(check(&forge("repos = [\"a/b\", \"a/b\"]")), @"");
+    insta::assert_snapshot!(check(&forge("repos = [\"a/b\", \"a/b\"]")), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: 'a/b' is named twice
+    ");
 }
 
 #[test]
 fn a_negative_retention() {
-    insta::assert_snapshot!(check("retention_days = -1\n"), @"");
+    insta::assert_snapshot!(check("retention_days = -1\n"), @r"
+    status: 2
+    --- stdout
+    --- stderr
+    error: serve.toml: TOML parse error at line 1, column 18\n  |\n1 | retention_days = -1\n  |                  ^^\ninvalid value: integer `-1`, expected u32
+    ");
 }

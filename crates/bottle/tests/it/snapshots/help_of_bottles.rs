@@ -4,50 +4,302 @@ use super::snapshot;
 
 #[test]
 fn help_of_bot_bottle() {
-    insta::assert_snapshot!(snapshot(&["--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["--help"]), @"
+    status: 0
+    --- stdout
+    Run a coding agent in a bottle: sealed while it works, frozen while people review
+
+    A bottle is a workspace of its own and the agent's own files, kept between runs. The agent gets a
+    copy of the repository with no remotes, no credentials and no network but its model; what it commits
+    is taken out and judged by the host. With a forge (`orchestrate`) the result becomes a pull request.
+
+    Usage: bot-bottle [OPTIONS] <COMMAND>
+
+    Commands:
+      start        Start a new bottle: at your terminal, or headless with one prompt
+      resume       Resume a frozen bottle: at your terminal, or headless with one more prompt
+      freeze       End the agent of a bottle and keep everything, to resume later
+      stop         End the agent of a bottle for good; its work is kept and not published
+      destroy      Remove a bottle's workspace and the agent's files; the records of its runs stay
+      list         List bottles
+      logs         Show what the agent of the newest run printed
+      exec         Run a command on a bottle's workspace, in a sealed box of its own; returns its status
+      doctor       Show what this machine offers, which backend would be used and why, and whether forge
+                   and models answer
+      agent        Agents: who works, with which model, within which limits
+      bottle       Bottles: what a box is made of
+      orchestrate  Start and resume on behalf of a forge, from variables
+      serve        Serve webhooks, the page and the API: issues become pull requests without a person
+                   beside them
+      config       Show or check the configuration of `serve`
+      hook         Webhooks: how a forge reports to `bot-bottle serve`
+      key          The key that signs statements about runs
+      provenance   What a run was: agent, timing, operations, scans, commits; and whether that is true
+      completions  Print completions for a shell
+      man          Print the manual page
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Exit status:
+      0    done
+      1    general error
+      2    wrong configuration or usage
+      3    no such bottle, or it is in the wrong state
+      8    waiting for a person
+      9    internal error; please report it
+      125  start or resume failed before the agent had a status of its own
+
+    Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or
+    frozen.
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_start() {
-    insta::assert_snapshot!(snapshot(&["start", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["start", "--help"]), @"
+    status: 0
+    --- stdout
+    Start a new bottle: at your terminal, or headless with one prompt
+
+    Without --headless the agent shows its own interface on this terminal and gets the keys; --prompt is
+    then its first message, and may be left out. With --headless it works on --prompt by itself. Either
+    way it works in a sealed copy of the checkout, and what it commits is taken out and judged when it
+    ends. Returns the agent's status, or 125 if the failure is not the agent's.
+
+    Usage: bot-bottle start [OPTIONS] <AGENT>
+
+    Arguments:
+      <AGENT>
+              The agent's manifest
+
+    Options:
+          --bottle <NAME>
+              A bottle's manifest, in the place of the agent's own (repeatable)
+
+          --headless
+              Run without a terminal; needs --prompt
+
+          --prompt <TEXT>
+              What is to be done: a text, @file, or - for standard input
+
+          --label <LABEL>
+              What the bottle's name is made from [default: the agent's name]
+
+          --backend <NAME>
+              Where the box comes from: docker or bwrap
+
+          --repo <DIR>
+              The checkout to work on [default: the one around the current folder]
+
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      bot-bottle agent new worker                             write a manifest to begin with
+      bot-bottle start worker                                 sit at the agent's own interface
+      bot-bottle start worker --headless --prompt @task.md    let it work by itself
+      git diff | bot-bottle start worker --headless --prompt - --label review
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_resume() {
-    insta::assert_snapshot!(snapshot(&["resume", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["resume", "--help"]), @"
+    status: 0
+    --- stdout
+    Resume a frozen bottle: at your terminal, or headless with one more prompt
+
+    The workspace, the agent's files and, where the agent can, its conversation are those of the last
+    run; what is new at origin is brought in first. Returns the agent's status, or 125 if the failure is
+    not the agent's.
+
+    Usage: bot-bottle resume [OPTIONS] <SLUG>
+
+    Arguments:
+      <SLUG>
+              The bottle
+
+    Options:
+          --headless
+              Run without a terminal; needs --prompt
+
+          --prompt <TEXT>
+              What is to be done: a text, @file, or - for standard input
+
+          --backend <NAME>
+              Where the box comes from this time: docker or bwrap
+
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      bot-bottle list                                         find the bottle's name
+      bot-bottle resume worker                                sit at it again
+      bot-bottle resume worker --headless --prompt 'Add tests.'
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_freeze() {
-    insta::assert_snapshot!(snapshot(&["freeze", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["freeze", "--help"]), @"
+    status: 0
+    --- stdout
+    End the agent of a bottle and keep everything, to resume later
+
+    Usage: bot-bottle freeze [OPTIONS] <SLUG>
+
+    Arguments:
+      <SLUG>  The bottle
+
+    Options:
+          --json   Print events and results as JSON
+      -q, --quiet  Print only errors, warnings and the result
+      -h, --help   Print help
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_stop() {
-    insta::assert_snapshot!(snapshot(&["stop", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["stop", "--help"]), @"
+    status: 0
+    --- stdout
+    End the agent of a bottle for good; its work is kept and not published
+
+    Usage: bot-bottle stop [OPTIONS] <SLUG>
+
+    Arguments:
+      <SLUG>  The bottle
+
+    Options:
+          --json   Print events and results as JSON
+      -q, --quiet  Print only errors, warnings and the result
+      -h, --help   Print help
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_destroy() {
-    insta::assert_snapshot!(snapshot(&["destroy", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["destroy", "--help"]), @"
+    status: 0
+    --- stdout
+    Remove a bottle's workspace and the agent's files; the records of its runs stay
+
+    Usage: bot-bottle destroy [OPTIONS] <SLUG>
+
+    Arguments:
+      <SLUG>  The bottle
+
+    Options:
+          --force  Remove them even if work is lost
+          --json   Print events and results as JSON
+      -q, --quiet  Print only errors, warnings and the result
+      -h, --help   Print help
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_list() {
-    insta::assert_snapshot!(snapshot(&["list", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["list", "--help"]), @"
+    status: 0
+    --- stdout
+    List bottles
+
+    Usage: bot-bottle list [OPTIONS]
+
+    Options:
+          --json   Print events and results as JSON
+      -q, --quiet  Print only errors, warnings and the result
+      -h, --help   Print help
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_logs() {
-    insta::assert_snapshot!(snapshot(&["logs", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["logs", "--help"]), @"
+    status: 0
+    --- stdout
+    Show what the agent of the newest run printed
+
+    Usage: bot-bottle logs [OPTIONS] <SLUG>
+
+    Arguments:
+      <SLUG>  The bottle
+
+    Options:
+      -f, --follow  Follow the log until the agent has ended
+          --json    Print events and results as JSON
+      -q, --quiet   Print only errors, warnings and the result
+      -h, --help    Print help
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_exec() {
-    insta::assert_snapshot!(snapshot(&["exec", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["exec", "--help"]), @"
+    status: 0
+    --- stdout
+    Run a command on a bottle's workspace, in a sealed box of its own; returns its status
+
+    Usage: bot-bottle exec [OPTIONS] <SLUG> <COMMAND>...
+
+    Arguments:
+      <SLUG>        The bottle
+      <COMMAND>...  The command and its arguments
+
+    Options:
+          --json   Print events and results as JSON
+      -q, --quiet  Print only errors, warnings and the result
+      -h, --help   Print help
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_doctor() {
-    insta::assert_snapshot!(snapshot(&["doctor", "--help"]), @"");
+    insta::assert_snapshot!(snapshot(&["doctor", "--help"]), @"
+    status: 0
+    --- stdout
+    Show what this machine offers, which backend would be used and why, and whether forge and models
+    answer
+
+    Usage: bot-bottle doctor [OPTIONS]
+
+    Options:
+          --json   Print events and results as JSON
+      -q, --quiet  Print only errors, warnings and the result
+      -h, --help   Print help
+    --- stderr
+    ");
 }

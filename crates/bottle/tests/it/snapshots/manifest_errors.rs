@@ -30,7 +30,44 @@ fn agents_that_cannot_be_read() {
         "provider = \"pi\"\n[spend]\nmax_usd = \"3\"",
     ];
     let Some(shown) = check_all("agent", &texts) else { return };
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: missing field `provider`
+
+    provider
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: key with no value, expected `=`
+
+    provider = "claude"
+    modle = "x"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 2: unknown field `modle`, expected one of `provider`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `server`, `egress`, `limits`, `spend`
+
+    provider = 3
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: invalid type: integer `3`, expected a string
+
+    provider = "claude"
+    provider = "pi"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 2: duplicate key
+
+    provider = "pi"
+    [limits]
+    timeout = 3
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 3: unknown field `timeout`, expected one of `timeout_secs`, `silence_secs`, `memory_mb`, `disk_mb`, `processes`, `cpu_percent`
+
+    provider = "pi"
+    [limits]
+    memory_mb = -1
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 3: invalid value: integer `-1`, expected u64
+
+    provider = "pi"
+    [egress]
+    permit_private = ["localhost"]
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 3: invalid socket address syntax
+
+    provider = "pi"
+    [spend]
+    max_usd = "3"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 3: invalid type: string "3", expected f64
+    "#);
 }
 
 #[test]
@@ -47,7 +84,44 @@ fn agents_with_a_value_that_cannot_be() {
         "provider = \"pi\"\n[limits]\ntimeout_secs = 86401",
     ];
     let Some(shown) = check_all("agent", &texts) else { return };
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    provider = "clod"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: provider: there is no agent "clod"; choose one of: opencode, codex, claude, pi, command, scripted
+
+    provider = "scripted"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: script: the provider 'scripted' needs a script
+
+    provider = "command"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: command: the provider 'command' needs a command
+
+    provider = "command"
+    command = []
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: command: the provider 'command' needs a command
+
+    provider = "pi"
+    bottle = "../x"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: bottle: "../x" is not a valid agent name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
+
+    provider = "pi"
+    protect = ["a["]
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: protect: 'a[' is not a path pattern: unclosed character class; missing ']'
+
+    provider = "pi"
+    [server]
+    key_env = "A"
+    key_command = "b"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: server: give one of key_env, key_file and key_command
+
+    provider = "pi"
+    [limits]
+    timeout_secs = 0
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: limits.timeout_secs: give 1 to 86400 seconds
+
+    provider = "pi"
+    [limits]
+    timeout_secs = 86401
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: limits.timeout_secs: give 1 to 86400 seconds
+    "#);
 }
 
 #[test]
@@ -61,7 +135,39 @@ fn agents_that_may_reach_or_spend_what_cannot_be() {
         "provider = \"pi\"\n[spend]\nmax_usd = nan\ninput_price = 1.0\noutput_price = 1.0",
     ];
     let Some(shown) = check_all("agent", &texts) else { return };
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    provider = "pi"
+    [egress]
+    profile = "all"
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: egress.profile: no egress profile is called "all"; choose none, model-only, packages or open
+
+    provider = "pi"
+    [egress]
+    allow = ["*"]
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: egress.allow: "*" would allow every host; choose the profile open if that is meant
+
+    provider = "pi"
+    [egress]
+    allow = ["https://x.example/"]
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: egress.allow: "https://x.example/" has no valid port after the colon
+
+    provider = "pi"
+    [spend]
+    max_usd = 3.0
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: spend.max_usd: dollars are counted with input_price and output_price
+
+    provider = "pi"
+    [spend]
+    input_price = -1.0
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: spend: give amounts from 0
+
+    provider = "pi"
+    [spend]
+    max_usd = nan
+    input_price = 1.0
+    output_price = 1.0
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: spend: give amounts from 0
+    "#);
 }
 
 #[test]
@@ -81,5 +187,51 @@ fn bottles_with_a_mistake() {
         "[[mount]]\nhost = \"/srv\"\ninside = \"/opt/forklift/x\"",
     ];
     let Some(shown) = check_all("bottle", &texts) else { return };
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    imgae = "x"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: line 1: unknown field `imgae`, expected one of `image`, `root`, `packages`, `setup`, `setup_timeout_secs`, `mount`
+
+    image = "x"
+    root = "/r"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: image: give an image or a root, not both
+
+    root = "r"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: root: give an absolute path
+
+    packages = ["a;b"]
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: packages: 'a;b' is not the name of a program
+
+    packages = [""]
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: packages: '' is not the name of a program
+
+    packages = ["-rf"]
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: packages: '-rf' is not the name of a program
+
+    setup_timeout_secs = "long"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: line 1: invalid type: string "long", expected u64
+
+    [[mount]]
+    host = "/srv"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: line 1: missing field `inside`
+
+    [[mount]]
+    host = "srv"
+    inside = "/opt/x"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: mount.host: srv is not an absolute path
+
+    [[mount]]
+    host = "/srv"
+    inside = "/etc/x"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: mount.inside: '/etc/x' cannot be; choose a path below /opt
+
+    [[mount]]
+    host = "/srv"
+    inside = "/opt/../etc"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: mount.inside: '/opt/../etc' cannot be; choose a path below /opt
+
+    [[mount]]
+    host = "/srv"
+    inside = "/opt/forklift/x"
+      error: [ROOT]/home/.bot-bottle/bottles/odd.toml: mount.inside: '/opt/forklift/x' cannot be; choose a path below /opt
+    "#);
 }

@@ -5,6 +5,7 @@ mod errors;
 mod forge;
 mod help_of_bottles;
 mod help_of_groups;
+mod help_of_records;
 mod hooks;
 mod json;
 mod keys;
@@ -36,10 +37,32 @@ fn transcript(person: &Person, lines: &[&[&str]]) -> String {
     let shown = |args: &&[&str]| {
         format!("$ bot-bottle {}\n{}", args.join(" "), person.run(args).snapshot())
     };
-    person.hermetic.redact(&lines.iter().map(shown).collect::<Vec<_>>().join("\n"))
+    let text = lines.iter().map(shown).collect::<Vec<_>>().join("\n");
+    without_times(&person.hermetic.redact(&text))
 }
 
-/// Entries below a folder with their modes, sorted; what git keeps for itself is left out.
+/// Takes the milliseconds of steps out of a log, and the number that a second run within one second gets.
+fn without_times(text: &str) -> String {
+    let line = |line: &str| match line.split_once("\"ms\":") {
+        Some((before, _)) => format!("{before}\"ms\":…"),
+        None => line.to_owned(),
+    };
+    let text = text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n";
+    text.replace("[STAMP]_2", "[STAMP]")
+}
+
+/// Makes the columns of tables as narrow as can be: their width depends on the forge's port.
+fn without_padding(text: &str) -> String {
+    let narrow = |line: &str| {
+        let indent = line.len() - line.trim_start().len();
+        let cells = line[indent..].split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+        format!("{}{}", &line[..indent], cells.collect::<Vec<_>>().join("  "))
+    };
+    text.lines().map(narrow).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// Entries below a folder, sorted: which are private to their owner, and which cannot be written. What git keeps for
+/// itself is left out, and so are modes that depend on the umask.
 fn tree(person: &Person, folder: &Path) -> String {
     let mut lines: Vec<String> = entries(folder)
         .into_iter()
@@ -47,7 +70,12 @@ fn tree(person: &Person, folder: &Path) -> String {
             let name = path.strip_prefix(folder).ok()?.display().to_string();
             let mode = std::fs::symlink_metadata(&path).ok()?.permissions().mode();
             let hidden = name.contains(".git/") || name.contains("repo.git/");
-            (!hidden).then(|| format!("{name} {mode:o}"))
+            let note = match mode & 0o777 {
+                bits if bits & 0o077 == 0 => " (private)",
+                bits if bits & 0o222 == 0 => " (read-only)",
+                _ => "",
+            };
+            (!hidden).then(|| format!("{name}{note}"))
         })
         .collect();
     lines.sort();

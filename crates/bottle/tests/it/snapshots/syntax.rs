@@ -4,80 +4,262 @@ use super::snapshot;
 
 #[test]
 fn no_command_at_all() {
-    insta::assert_snapshot!(snapshot(&[]), @"");
+    insta::assert_snapshot!(snapshot(&[]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    Turns a forge issue into a pull request: an agent in a bottle that freezes while people review
+
+    Usage: bot-bottle [OPTIONS] <COMMAND>
+
+    Commands:
+      start        Start a new bottle: at your terminal, or headless with one prompt
+      resume       Resume a frozen bottle: at your terminal, or headless with one more prompt
+      freeze       End the agent of a bottle and keep everything, to resume later
+      stop         End the agent of a bottle for good; its work is kept and not published
+      destroy      Remove a bottle's workspace and the agent's files; the records of its runs stay
+      list         List bottles
+      logs         Show what the agent of the newest run printed
+      exec         Run a command on a bottle's workspace, in a sealed box of its own; returns its status
+      doctor       Show what this machine offers, which backend would be used and why, and whether forge
+                   and models answer
+      agent        Agents: who works, with which model, within which limits
+      bottle       Bottles: what a box is made of
+      orchestrate  Start and resume on behalf of a forge, from variables
+      serve        Serve webhooks, the page and the API: issues become pull requests without a person
+                   beside them
+      config       Show or check the configuration of `serve`
+      hook         Webhooks: how a forge reports to `bot-bottle serve`
+      key          The key that signs statements about runs
+      provenance   What a run was: agent, timing, operations, scans, commits; and whether that is true
+      completions  Print completions for a shell
+      man          Print the manual page
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -h, --help     Print help (see more with '--help')
+      -V, --version  Print version
+
+    Exit status:
+      0    done
+      1    general error
+      2    wrong configuration or usage
+      3    no such bottle, or it is in the wrong state
+      8    waiting for a person
+      9    internal error; please report it
+      125  start or resume failed before the agent had a status of its own
+
+    Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or
+    frozen.
+    ");
 }
 
 #[test]
 fn a_command_that_does_not_exist() {
-    insta::assert_snapshot!(snapshot(&["strat"]), @"");
+    insta::assert_snapshot!(snapshot(&["strat"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'strat'
+
+      tip: a similar subcommand exists: 'start'
+
+    Usage: bot-bottle [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn an_option_that_does_not_exist() {
-    insta::assert_snapshot!(snapshot(&["list", "--colour"]), @"");
+    insta::assert_snapshot!(snapshot(&["list", "--colour"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: unexpected argument '--colour' found
+
+    Usage: bot-bottle list [OPTIONS]
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn an_option_of_another_command() {
-    insta::assert_snapshot!(snapshot(&["freeze", "worker", "--force"]), @"");
+    insta::assert_snapshot!(snapshot(&["freeze", "worker", "--force"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: unexpected argument '--force' found
+
+      tip: to pass '--force' as a value, use '-- --force'
+
+    Usage: bot-bottle freeze <SLUG>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn a_second_bottle_where_one_is_meant() {
-    insta::assert_snapshot!(snapshot(&["destroy", "one", "two"]), @"");
+    insta::assert_snapshot!(snapshot(&["destroy", "one", "two"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: unexpected argument 'two' found
+
+    Usage: bot-bottle destroy [OPTIONS] <SLUG>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn an_agent_command_that_does_not_exist() {
-    insta::assert_snapshot!(snapshot(&["agent", "delete", "worker"]), @"");
+    insta::assert_snapshot!(snapshot(&["agent", "delete", "worker"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'delete'
+
+    Usage: bot-bottle agent [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn an_orchestrated_start_without_a_prompt() {
-    insta::assert_snapshot!(snapshot(&["orchestrate", "start", "--agent", "worker"]), @"");
+    insta::assert_snapshot!(snapshot(&["orchestrate", "start", "--agent", "worker"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      --prompt <PROMPT>
+
+    Usage: bot-bottle orchestrate start --agent <AGENT> --prompt <PROMPT>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn an_orchestrated_resume_without_a_slug() {
-    insta::assert_snapshot!(snapshot(&["orchestrate", "resume", "--prompt", "x"]), @"");
+    insta::assert_snapshot!(snapshot(&["orchestrate", "resume", "--prompt", "x"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      --slug <SLUG>
+
+    Usage: bot-bottle orchestrate resume --slug <SLUG> --prompt <PROMPT>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn a_hook_without_an_address() {
-    insta::assert_snapshot!(snapshot(&["hook", "install", "acme/widget"]), @"");
+    insta::assert_snapshot!(snapshot(&["hook", "install", "acme/widget"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      --url <URL>
+
+    Usage: bot-bottle hook install --url <URL> <REPO>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn serve_without_a_configuration() {
-    insta::assert_snapshot!(snapshot(&["serve"]), @"");
+    insta::assert_snapshot!(snapshot(&["serve"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      --config <CONFIG>
+
+    Usage: bot-bottle serve --config <CONFIG>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn a_configuration_check_without_a_file() {
-    insta::assert_snapshot!(snapshot(&["config", "check"]), @"");
+    insta::assert_snapshot!(snapshot(&["config", "check"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      <FILE>
+
+    Usage: bot-bottle config check <FILE>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn completions_for_no_shell() {
-    insta::assert_snapshot!(snapshot(&["completions"]), @"");
+    insta::assert_snapshot!(snapshot(&["completions"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      <SHELL>
+
+    Usage: bot-bottle completions <SHELL>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
 fn completions_for_an_unknown_shell() {
-    insta::assert_snapshot!(snapshot(&["completions", "tcsh"]), @"");
+    insta::assert_snapshot!(snapshot(&["completions", "tcsh"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: the shell 'tcsh' is not one of bash, elvish, fish, powershell, zsh
+    ");
 }
 
 #[test]
-fn quiet_and_verbose_together() {
-    insta::assert_snapshot!(snapshot(&["list", "--quiet", "--json"]), @"");
+fn quiet_does_not_silence_a_document() {
+    insta::assert_snapshot!(snapshot(&["list", "--quiet", "--json"]), @"
+    status: 0
+    --- stdout
+    []
+    --- stderr
+    ");
 }
 
 #[test]
 fn the_version() {
-    insta::assert_snapshot!(snapshot(&["--version"]), @"");
+    insta::assert_snapshot!(snapshot(&["--version"]), @"
+    status: 0
+    --- stdout
+    bot-bottle 0.1.0
+    --- stderr
+    ");
 }
 
 #[test]
 fn help_of_a_command_that_does_not_exist() {
-    insta::assert_snapshot!(snapshot(&["help", "strat"]), @"");
+    insta::assert_snapshot!(snapshot(&["help", "strat"]), @"
+    status: 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'strat'
+
+    Usage: bot-bottle [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
 }

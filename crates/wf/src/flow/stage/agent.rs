@@ -197,7 +197,7 @@ impl StageRunner {
             state: job.state,
             deadline_secs: job.timeout.as_secs(),
         };
-        let agent_run = AgentRun { site: self.box_layout(context, options).await?, plan: &plan };
+        let agent_run = AgentRun { layout: self.box_layout(context, options).await?, plan: &plan };
         agent_run.start(&launcher).map_err(StageRunError::failed)?;
         host::failpoint::hit(&format!("wf-{}-box", job.name));
         let report = |event| self.report(event);
