@@ -32,7 +32,6 @@ use super::resolve::{box_limits, root_of};
 use super::run_record::{BottleRunPart, SidecarEnd};
 use super::show::show_end;
 use super::sidecar::SidecarPlace;
-use super::sidecar_main::open_log;
 use super::standing;
 use crate::exit::{Failure, OrExit};
 use crate::rules::judge::{AgentWork, Verdict, headless_status, judge};
