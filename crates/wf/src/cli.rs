@@ -95,7 +95,7 @@ enum WfCommand {
     Prune(prune::PruneCopiesArgs),
     /// Watch all workstreams; answer, approve and reject on one screen
     Watch,
-    /// Show what this machine offers and whether the project is in order
+    /// Check the machine and the project
     Doctor,
     Completions(CompletionsArgs),
     /// Print the manual page

@@ -51,10 +51,10 @@ pub(crate) enum ClarifyCommand {
         #[command(flatten)]
         which: Which,
         /// The question
-        #[arg(long, value_name = "WORDS")]
+        #[arg(long, value_name = "TEXT")]
         question: String,
         /// An answer to choose from (repeatable)
-        #[arg(long = "option", value_name = "WORDS")]
+        #[arg(long = "option", value_name = "TEXT")]
         options: Vec<String>,
         /// Urgency of the question
         #[arg(long, value_enum, default_value_t)]

@@ -50,7 +50,8 @@ pub(crate) async fn cmd_refresh(app: &App, args: &RefreshArgs) -> Outcome {
         let dirty =
             product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
         if !dirty.is_empty() {
-            app.ui.warn(&format!("{} has {} uncommitted changes", workstream.meta.id, dirty.len()));
+            let (id, count) = (&workstream.meta.id, dirty.len());
+            app.ui.warn(&format!("{id} has uncommitted changes: {count} files"));
         }
     }
     match id {

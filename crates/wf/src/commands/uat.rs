@@ -39,7 +39,7 @@ pub(crate) enum UatCommand {
         #[command(flatten)]
         which: UatArg,
         /// What is wrong (repeatable)
-        #[arg(long, value_name = "WORDS", required = true)]
+        #[arg(long, value_name = "TEXT", required = true)]
         issues: Vec<String>,
     },
 }

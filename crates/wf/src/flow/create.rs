@@ -69,10 +69,12 @@ async fn check(
 ) -> Result<WorkstreamSpec, Failure> {
     let id = WorkstreamId::parse(request.id).or_exit(WfExit::Config)?;
     let length = request.title.chars().count();
-    if length == 0 || length > TITLE_MAX || request.title.trim().is_empty() {
-        return Err(Failure::usage(format!(
-            "the title must have 1 to {TITLE_MAX} characters, not {length}"
-        )));
+    if request.title.trim().is_empty() {
+        return Err(Failure::usage("the title is empty; it must have 1 to 100 characters"));
+    }
+    if length > TITLE_MAX {
+        let message = format!("the title must have 1 to {TITLE_MAX} characters, not {length}");
+        return Err(Failure::usage(message));
     }
     let expected = parse_expected(request.expected).or_exit(WfExit::Config)?;
     let prefix = request.prefix.unwrap_or(&dirs.project.branch_prefix);

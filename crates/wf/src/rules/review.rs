@@ -99,8 +99,10 @@ impl Review {
     /// Warning about an approval that still names blockers.
     pub(crate) fn warning(&self) -> Option<String> {
         let count = self.blockers.len();
-        (self.decision == ReviewDecision::Approve && count > 0)
-            .then(|| format!("the reviewer approved and yet named {count} blockers"))
+        (self.decision == ReviewDecision::Approve && count > 0).then(|| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("the reviewer approved but named {count} blocker{plural}")
+        })
     }
 }
 
@@ -141,7 +143,7 @@ mod tests {
             r#"{"version":1,"decision":"approve","blockers":[{"file":"a","issue":"x"}]}"#,
         )
         .unwrap();
-        assert!(review.warning().unwrap().contains("1 blockers"));
+        assert!(review.warning().unwrap().contains("1 blocker"));
         assert_eq!(
             extract_review(r#"{"version":1,"decision":"approve"}"#).unwrap().warning(),
             None

@@ -60,7 +60,7 @@ fn every_bound_is_checked_by_git() {
         "11 files",
     );
     refused(&person, &commit("seq 1 201 > long"), "201 lines");
-    refused(&person, &commit("ln -s /etc/passwd link"), "links out of the repository");
+    refused(&person, &commit("ln -s /etc/passwd link"), "is a link out of the repository");
     refused(
         &person,
         "git checkout -q --orphan other && git commit -qm 'COMMIT-TF-001: x'",

@@ -16,7 +16,7 @@ fn an_invalid_review_leaves_its_words_and_no_file_and_the_work_is_not_done_again
     person.cast("[[step]]\nexit = 9\n", APPROVE);
     person.run_once(0);
     assert_eq!(person.subjects().iter().filter(|line| line.contains("TF-001")).count(), 1);
-    assert!(result(&person.last_run())["notes"].as_str().expect("notes").contains("took up"));
+    assert!(result(&person.last_run())["notes"].as_str().expect("notes").contains("resumed "));
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn an_approval_with_blockers_goes_on_with_a_warning() {
     let Some(person) = person_with_one() else { return };
     person.cast(GOOD, &REJECT.replace("request_changes", "approve"));
     person.run_once(0);
-    assert!(result(&person.last_run())["notes"].as_str().expect("notes").contains("1 blockers"));
+    assert!(result(&person.last_run())["notes"].as_str().expect("notes").contains("1 blocker"));
 }
 
 #[test]

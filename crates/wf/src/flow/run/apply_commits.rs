@@ -65,8 +65,8 @@ async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<ObservedCha
     let found = evidence::gather(repo, &pins, tip, AGENT_IDENTITY, EvidenceBounds::default()).await;
     let found = found.or_exit(WfExit::General)?;
     let strange = [
-        ("links out of the repository", found.links_leaving),
-        ("links another repository", found.gitlinks_made),
+        ("is a link out of the repository", found.links_leaving),
+        ("is a link to another repository", found.gitlinks_made),
         ("is too large", found.oversize),
     ];
     Ok(ObservedChange {
@@ -125,7 +125,7 @@ pub(super) async fn resume_implemented(
     let Some(implemented) = file(context)?.load()? else { return Ok(None) };
     let head = context.head_before()?.clone();
     let note = format!(
-        "took up {} of the run {}, which came to no verdict",
+        "resumed {} from the run {}, which ended without a verdict",
         implemented.tip, implemented.run
     );
     if implemented.micro_commit != context.selected()?.id {

@@ -79,9 +79,7 @@ async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
     if let Some(run) = run {
         write_result(context, &left, &ending, &run)?;
     }
-    context
-        .notes
-        .push(format!("finished what the run {name} left when its process died in {}", left.stage));
+    context.notes.push(format!("recovered the run {name}, whose process died in {}", left.stage));
     Ok(context.journal.close()?)
 }
 

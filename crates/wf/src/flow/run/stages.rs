@@ -233,6 +233,9 @@ pub(super) async fn review(
         return Ok(StageOutcome::Passed);
     }
     apply_commits::clear_implemented(context)?;
-    let message = format!("the reviewer requested changes: {}", demands.join("; "));
+    let message = match demands.is_empty() {
+        true => "the reviewer requested changes and named no reason".to_owned(),
+        false => format!("the reviewer requested changes: {}", demands.join("; ")),
+    };
     Ok(StageOutcome::ChangesRequested { message })
 }

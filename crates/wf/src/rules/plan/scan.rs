@@ -121,7 +121,7 @@ impl<'a> MarkdownPage<'a> {
 
     /// Headings of another level that name a micro-commit.
     pub(super) fn stray_headings(&self) -> Vec<String> {
-        let words = "this heading names a micro-commit but is not of level 3, and so it is none";
+        let words = "this heading names a micro-commit but is not of level 3, so it is ignored";
         self.strays.iter().map(|&at| format!("line {}: {words}", self.line_of(at))).collect()
     }
 }
