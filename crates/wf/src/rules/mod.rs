@@ -29,6 +29,8 @@ pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod suggest;
 pub(crate) mod test_env;
+#[cfg(test)]
+mod tests;
 pub(crate) mod touched;
 pub(crate) mod uat;
 pub(crate) mod watch;

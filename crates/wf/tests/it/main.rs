@@ -11,6 +11,7 @@ mod older_version;
 mod play;
 mod readme;
 mod shell;
+mod snap;
 mod support;
 mod terminal;
 mod test_archive;

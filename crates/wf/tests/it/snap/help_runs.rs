@@ -1,0 +1,267 @@
+//! Help texts of the commands about runs and plans.
+
+use crate::support::Person;
+
+/// What `--help` prints, without the exit statuses that every help text ends with.
+fn help(words: &[&str]) -> String {
+    let person = Person::unregistered();
+    let text = person.ok(&[words, &["--help"]].concat());
+    text.split("\nExit status:").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn run() {
+    insta::assert_snapshot!(help(&["run"]), @"
+    Take the next micro-commit through all stages
+
+    Usage: wf run [OPTIONS] [ID]
+
+    Arguments:
+      [ID]  The workstream [default: that of the current worktree, or of `wf use`]
+
+    Options:
+          --once            Run one cycle (the default)
+          --loop            Run cycles until something needs you
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
+
+#[test]
+fn plan() {
+    insta::assert_snapshot!(help(&["plan"]), @"
+    Draft micro-commits for a story with an agent, review and accept them
+
+    Usage: wf plan [OPTIONS] [ID]
+
+    Arguments:
+      [ID]  The workstream [default: that of the current worktree, or of `wf use`]
+
+    Options:
+          --from <TEXT|FILE>  The story: a file, - for standard input, or the words themselves
+          --accept            Make the draft the plan
+          --edit              Open the draft in VISUAL or EDITOR first
+          --project <NAME>    The project [default: AOS_PROJECT, or that of the current directory, or
+                              the only one]
+          --json              Print events and results as JSON
+      -q, --quiet             Print only errors, warnings and the result
+      -h, --help              Print help
+    ");
+}
+
+#[test]
+fn approve() {
+    insta::assert_snapshot!(help(&["approve"]), @"
+    Record that you approve the last micro-commit
+
+    Usage: wf approve [OPTIONS] [ID]
+
+    Arguments:
+      [ID]  The workstream [default: that of the current worktree, or of `wf use`]
+
+    Options:
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
+
+#[test]
+fn reject() {
+    insta::assert_snapshot!(help(&["reject"]), @"
+    Reject the last micro-commit, with a reason for the agent
+
+    Usage: wf reject [OPTIONS] --message <TEXT> [ID]
+
+    Arguments:
+      [ID]  The workstream [default: that of the current worktree, or of `wf use`]
+
+    Options:
+      -m, --message <TEXT>  Reason, for the agent
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
+
+#[test]
+fn skip() {
+    insta::assert_snapshot!(help(&["skip"]), @"
+    Mark the next micro-commit as done without doing it
+
+    Usage: wf skip [OPTIONS] [ID]
+
+    Arguments:
+      [ID]  The workstream [default: that of the current worktree, or of `wf use`]
+
+    Options:
+          --commit <COMMIT>  The micro-commit, instead of the next one
+      -m, --message <TEXT>   Reason for the notes
+          --project <NAME>   The project [default: AOS_PROJECT, or that of the current directory, or the
+                             only one]
+          --json             Print events and results as JSON
+      -q, --quiet            Print only errors, warnings and the result
+      -h, --help             Print help
+    ");
+}
+
+#[test]
+fn show() {
+    insta::assert_snapshot!(help(&["show"]), @"
+    Show a run
+
+    Usage: wf show [OPTIONS] [RUN]
+
+    Arguments:
+      [RUN]  The run's name, or the start of it [default: the last one of the current workstream]
+
+    Options:
+      -w, --workstream <ID>  The workstream whose last run is meant
+          --project <NAME>   The project [default: AOS_PROJECT, or that of the current directory, or the
+                             only one]
+          --json             Print events and results as JSON
+      -q, --quiet            Print only errors, warnings and the result
+      -h, --help             Print help
+    ");
+}
+
+#[test]
+fn log() {
+    insta::assert_snapshot!(help(&["log"]), @"
+    List the runs of a workstream, newest first
+
+    Usage: wf log [OPTIONS] [ID]
+
+    Arguments:
+      [ID]  The workstream [default: that of the current worktree, or of `wf use`]
+
+    Options:
+      -n, --limit <N>       The most runs to show [default: 20]
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
+
+#[test]
+fn diff() {
+    insta::assert_snapshot!(help(&["diff"]), @"
+    Show what a run changed
+
+    Usage: wf diff [OPTIONS] [RUN]
+
+    Arguments:
+      [RUN]  The run's name, or the start of it [default: the last one of the current workstream]
+
+    Options:
+      -w, --workstream <ID>  The workstream whose last run is meant
+          --project <NAME>   The project [default: AOS_PROJECT, or that of the current directory, or the
+                             only one]
+          --json             Print events and results as JSON
+      -q, --quiet            Print only errors, warnings and the result
+      -h, --help             Print help
+    ");
+}
+
+#[test]
+fn prune() {
+    insta::assert_snapshot!(help(&["prune"]), @"
+    Remove the copies that failed runs left, once their micro-commit is accepted; without --apply only
+    name them
+
+    Usage: wf prune [OPTIONS]
+
+    Options:
+          --apply           Really remove them
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
+
+#[test]
+fn watch() {
+    insta::assert_snapshot!(help(&["watch"]), @"
+    Watch all workstreams; answer, approve and reject on one screen
+
+    Usage: wf watch [OPTIONS]
+
+    Options:
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
+
+#[test]
+fn doctor() {
+    insta::assert_snapshot!(help(&["doctor"]), @"
+    Check the machine and the project
+
+    Usage: wf doctor [OPTIONS]
+
+    Options:
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
+
+#[test]
+fn completions() {
+    insta::assert_snapshot!(help(&["completions"]), @"
+    Print completions for a shell
+
+    Add `source <(PROGRAM completions bash)` to the shell's start-up file.
+
+    Usage: wf completions [OPTIONS] <SHELL>
+
+    Arguments:
+      <SHELL>
+              The shell: bash, zsh, fish, elvish or powershell
+
+    Options:
+          --project <NAME>
+              The project [default: AOS_PROJECT, or that of the current directory, or the only one]
+
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
+    ");
+}
+
+#[test]
+fn man() {
+    insta::assert_snapshot!(help(&["man"]), @"
+    Print the manual page
+
+    Usage: wf man [OPTIONS]
+
+    Options:
+          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
+                            only one]
+          --json            Print events and results as JSON
+      -q, --quiet           Print only errors, warnings and the result
+      -h, --help            Print help
+    ");
+}
