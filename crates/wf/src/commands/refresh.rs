@@ -49,9 +49,9 @@ pub(crate) async fn cmd_refresh(app: &App, args: &RefreshArgs) -> Outcome {
     {
         let dirty =
             product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
-        if !dirty.is_empty() {
-            let (id, count) = (&workstream.meta.id, dirty.len());
-            app.ui.warn(&format!("{id} has uncommitted changes: {count} files"));
+        if let Some(first) = dirty.first() {
+            let (id, path) = (&workstream.meta.id, String::from_utf8_lossy(&first.path));
+            app.ui.warn(&format!("{id} has uncommitted changes, such as {path}"));
         }
     }
     match id {

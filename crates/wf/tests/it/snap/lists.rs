@@ -151,7 +151,7 @@ fn uncommitted_changes_are_named_for_one_workstream() {
     insta::assert_snapshot!(person.transcript(&[&["refresh", "manual"], &["refresh"]]), @"
     $ wf refresh manual
     Refreshed 1 workstreams, 0 changed
-    ! warning: manual has uncommitted changes: 1 files
+    ! warning: manual has uncommitted changes, such as draft.md
     [0]
     $ wf refresh
     Refreshed 3 workstreams, 2 changed
