@@ -1,10 +1,11 @@
 //! Verdicts and statuses over every end of an agent and every report of its own.
 
 use engine::evidence::Evidence;
+use engine::run::ImportOutcome;
 use model::verdict::Ended;
 use sidecar::DoneStatus;
 
-use super::super::judge::{Aftermath, Import, headless_status, judge};
+use super::super::judge::{AgentWork, headless_status, judge};
 use super::super::leak::{ScanOutcome, ScanReport};
 
 fn ends() -> [Ended; 10] {
@@ -29,8 +30,12 @@ const REPORTS: [(&str, Option<DoneStatus>); 4] = [
     ("blocked", Some(DoneStatus::Blocked)),
 ];
 
-fn aftermath(ended: Ended, report: Option<DoneStatus>, import: Import) -> Aftermath<'static> {
-    Aftermath { ended, report, import, scans: &[], protected: &[], changed: &[] }
+fn aftermath(
+    ended: Ended,
+    report: Option<DoneStatus>,
+    import: ImportOutcome,
+) -> AgentWork<'static> {
+    AgentWork { ended, report, import, scans: &[], protected: &[], changed: &[] }
 }
 
 fn good() -> Evidence {
@@ -42,7 +47,7 @@ fn every_end_with_every_report() {
     let mut lines = Vec::new();
     for ended in ends() {
         for (words, report) in REPORTS {
-            let import = Import::Commits(Box::new(good()));
+            let import = ImportOutcome::Commits(Box::new(good()));
             let verdict = judge(&aftermath(ended.clone(), report, import)).words();
             let status = headless_status(&ended, report);
             lines.push(format!("{ended:?}, {words}: {verdict}; status {status}"));
@@ -96,10 +101,10 @@ fn every_end_with_every_report() {
 fn every_import_of_an_agent_that_ended_well() {
     let of = |import| judge(&aftermath(Ended::Exited { code: 0 }, None, import)).words();
     let all = [
-        of(Import::Nothing),
-        of(Import::Refused("the bundle is longer than 1 GiB".to_owned())),
-        of(Import::Commits(Box::new(good()))),
-        of(Import::Commits(Box::default())),
+        of(ImportOutcome::Nothing),
+        of(ImportOutcome::Refused("the bundle is longer than 1 GiB".to_owned())),
+        of(ImportOutcome::Commits(Box::new(good()))),
+        of(ImportOutcome::Commits(Box::default())),
     ];
     insta::assert_snapshot!(all.join("\n"), @"
     no new commits
@@ -113,7 +118,8 @@ fn every_import_of_an_agent_that_ended_well() {
 fn faulty(change: impl FnOnce(&mut Evidence)) -> String {
     let mut evidence = good();
     change(&mut evidence);
-    judge(&aftermath(Ended::Exited { code: 0 }, None, Import::Commits(Box::new(evidence)))).words()
+    judge(&aftermath(Ended::Exited { code: 0 }, None, ImportOutcome::Commits(Box::new(evidence))))
+        .words()
 }
 
 #[test]
@@ -146,8 +152,9 @@ fn every_fault_of_commits() {
 fn touched(path: &[u8], protected: &[&str]) -> String {
     let protected: Vec<String> = protected.iter().map(|it| (*it).to_owned()).collect();
     let changed = [path.to_vec()];
-    let after = aftermath(Ended::Exited { code: 0 }, None, Import::Commits(Box::new(good())));
-    judge(&Aftermath { protected: &protected, changed: &changed, ..after }).words()
+    let after =
+        aftermath(Ended::Exited { code: 0 }, None, ImportOutcome::Commits(Box::new(good())));
+    judge(&AgentWork { protected: &protected, changed: &changed, ..after }).words()
 }
 
 #[test]
@@ -181,8 +188,9 @@ fn protected_paths() {
 fn scanned(engine: &str, status: ScanOutcome) -> String {
     let report =
         ScanReport { engine: engine.to_owned(), version: None, program_sha256: None, status };
-    let after = aftermath(Ended::Exited { code: 0 }, None, Import::Commits(Box::new(good())));
-    judge(&Aftermath { scans: &[report], ..after }).words()
+    let after =
+        aftermath(Ended::Exited { code: 0 }, None, ImportOutcome::Commits(Box::new(good())));
+    judge(&AgentWork { scans: &[report], ..after }).words()
 }
 
 #[test]

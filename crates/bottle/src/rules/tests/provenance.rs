@@ -124,7 +124,7 @@ fn how_it_was_kept_in() {
 #[test]
 fn before_the_agent_was_started() {
     let change = |meta: &mut Value| {
-        without(meta, &["box", "said", "evidence", "done", "publication", "exit_status"]);
+        without(meta, &["box", "agent_result", "evidence", "done", "publication", "exit_status"]);
         meta["verdict"] = json!({ "kind": "setup-failed", "how": "status 4" });
     };
     let keys = ["timing", "exit", "isolation", "verdict", "agent_says", "commits"];
@@ -318,7 +318,7 @@ fn chains_in_each_state() {
 #[test]
 fn a_run_that_is_not_over() {
     let change = |meta: &mut Value| {
-        without(meta, &["finished_at", "box", "said", "evidence", "done", "verdict"]);
+        without(meta, &["finished_at", "box", "agent_result", "evidence", "done", "verdict"]);
         meta["phase"] = json!("launched");
     };
     let keys = ["timing", "verdict", "operations_chain", "complete"];

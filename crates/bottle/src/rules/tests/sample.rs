@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::flow::metadata::Metadata;
+use crate::flow::run_record::BottleRunRecord;
 
 /// A commit of one letter.
 pub(super) fn sha(letter: &str) -> String {
@@ -10,7 +10,7 @@ pub(super) fn sha(letter: &str) -> String {
 }
 
 /// The metadata with a change.
-pub(super) fn metadata(change: impl FnOnce(&mut Value)) -> Metadata {
+pub(super) fn metadata(change: impl FnOnce(&mut Value)) -> BottleRunRecord {
     let mut value = whole();
     change(&mut value);
     serde_json::from_value(value).expect("metadata")
@@ -24,7 +24,7 @@ pub(super) fn without(value: &mut Value, keys: &[&str]) {
 
 fn whole() -> Value {
     json!({
-        "version": 1, "run": "widget_20260101_100000_1", "slug": "worker-issue-3", "phase": "closed",
+        "version": 2, "run": "widget_20260101_100000_1", "slug": "worker-issue-3", "phase": "closed",
         "started_at": "2026-01-01T10:00:00Z", "finished_at": "2026-01-01T10:30:00Z",
         "agent": "worker",
         "manifest": { "provider": "claude", "model": "anthropic/claude-sonnet" },
@@ -55,7 +55,7 @@ fn whole() -> Value {
             "wall_ms": 1_767_000, "output_bytes": 200, "dropped_bytes": 0,
             "peak_memory_bytes": 412_000_000_u64,
         },
-        "said": {
+        "agent_result": {
             "claim": { "kind": "finished" }, "answer": "Done.", "session": "s1", "tool_calls": 58,
             "input_tokens": 12_000, "output_tokens": 8_400, "cost_usd": 1.3,
         },
