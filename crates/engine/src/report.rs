@@ -22,7 +22,7 @@ pub trait Reporter {
 }
 
 /// Reports what an agent does.
-pub fn report_agent_event(reporter: &dyn Reporter, event: AgentEvent) {
+pub(crate) fn report_agent_event(reporter: &dyn Reporter, event: AgentEvent) {
     let (kind, message) = match event {
         AgentEvent::Stopping(reason) => {
             return reporter.note(&format!("{reason}: stopping the agent"));
@@ -45,7 +45,7 @@ pub fn report_agent_event(reporter: &dyn Reporter, event: AgentEvent) {
 }
 
 /// Reports what a box reached and what it was refused.
-pub fn report_egress(reporter: &dyn Reporter, record: &ExitRecord) {
+pub(crate) fn report_egress(reporter: &dyn Reporter, record: &ExitRecord) {
     let Some(report) = &record.egress else { return };
     for line in egress::render_summary(&report.summary) {
         reporter.note(&line);
@@ -54,7 +54,7 @@ pub fn report_egress(reporter: &dyn Reporter, record: &ExitRecord) {
 }
 
 /// Reports what of the repository is not in the workspace.
-pub fn report_workspace_notes(reporter: &dyn Reporter, notes: &WorkspaceNotes) {
+pub(crate) fn report_workspace_notes(reporter: &dyn Reporter, notes: &WorkspaceNotes) {
     for message in notes.messages() {
         reporter.note(&message);
     }

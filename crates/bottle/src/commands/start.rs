@@ -79,7 +79,7 @@ pub(crate) struct ResumeBottleArgs {
 
 /// Starts a bottle.
 pub(crate) fn cmd_start(ui: &Ui, args: StartArgs) -> Outcome {
-    let asked = Asked::check(ui, args.headless, args.prompt.as_deref())?;
+    let asked = PromptRequest::check(ui, args.headless, args.prompt.as_deref())?;
     let wish = StartRequest {
         agent: args.agent,
         bottles: args.bottles,
@@ -100,7 +100,7 @@ fn run_start(ui: &Ui, wish: StartRequest) -> Outcome {
 
 /// Resumes a frozen bottle.
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeBottleArgs) -> Outcome {
-    let asked = Asked::check(ui, args.headless, args.prompt.as_deref())?;
+    let asked = PromptRequest::check(ui, args.headless, args.prompt.as_deref())?;
     let wish = ResumeRequest {
         slug: args.slug,
         prompt: asked.prompt,
@@ -116,12 +116,12 @@ pub(crate) fn cmd_resume(ui: &Ui, args: ResumeBottleArgs) -> Outcome {
 }
 
 /// What the agent is asked, and where it shows itself.
-struct Asked {
+struct PromptRequest {
     prompt: String,
     terminal: Option<TerminalPlan>,
 }
 
-impl Asked {
+impl PromptRequest {
     fn check(ui: &Ui, headless: bool, prompt: Option<&str>) -> Result<Self, Failure> {
         match (headless, prompt) {
             (true, Some(prompt)) => Ok(Self { prompt: read_prompt(prompt)?, terminal: None }),

@@ -1,4 +1,4 @@
-//! Finishing what a killed context left, so that a bottle can always be gone on with.
+//! Recovery: finishes the open run of a bottle whose process was killed, so that the bottle can always be resumed.
 
 use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
@@ -17,7 +17,7 @@ use super::run::BottleRun;
 use super::standing;
 use crate::exit::{Failure, OrExit};
 
-/// Finishes the last run of a bottle whose context was killed. The caller holds the bottle's lock.
+/// Finishes the last run of a bottle whose process was killed. The caller holds the bottle's lock.
 pub(crate) async fn recover(
     context: RunContext<'_>,
     bottle: &Bottle,
@@ -37,7 +37,7 @@ pub(crate) async fn recover(
     advance(run).await.map(drop)
 }
 
-/// A bottle in which nothing runs is frozen, whatever was written down before somebody failed or was killed. The caller
+/// Freezes a bottle in which nothing runs, whatever its record says after a failure or a kill. The caller
 /// holds its lock.
 pub(crate) fn freeze_if_idle(home: &Home, slug: &str) -> Result<(), Failure> {
     let (bottle, mut record) = Bottle::open(home, slug)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use agent::{Provider, Usage};
 use engine::agent_run::AgentExit;
+use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
 use engine::report::Reporter;
 use engine::run::{
@@ -173,7 +174,8 @@ impl Product for BottleRun<'_> {
         Some(SetupCommand { line, timeout_secs: bottle.setup_secs() })
     }
 
-    fn setup_failed(&self, how: String) -> Verdict {
+    fn setup_failed(&self, setup: &BoxCommandSummary) -> Verdict {
+        let how = format!("{}: {}", setup.ended.class(), setup.last_line());
         Verdict::SetupFailed { how }
     }
 

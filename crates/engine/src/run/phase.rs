@@ -59,7 +59,7 @@ async fn set_up<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
         let summary = run.run_line(layout, &command.line).await.or_fail::<P>()?;
         let event = json!({"name": "setup", "ended": summary.ended});
         product.reporter().event("box_command", &event);
-        let failed = (!summary.passed()).then(|| product.setup_failed(summary.how()));
+        let failed = (!summary.passed()).then(|| product.setup_failed(&summary));
         let record = &mut product.run_mut().record;
         record.setup = Some(summary);
         if let Some(verdict) = failed {

@@ -8,6 +8,7 @@ use model::verdict::Ended;
 
 use super::{Phase, ProductRecord, Run, RunError};
 use crate::agent_run::AgentExit;
+use crate::box_command::BoxCommandSummary;
 use crate::evidence::Pins;
 use crate::report::Reporter;
 
@@ -43,7 +44,7 @@ pub trait Product: Sized {
     fn setup_command(&self) -> Option<SetupCommand>;
 
     /// The verdict on a run whose set-up failed.
-    fn setup_failed(&self, how: String) -> <Self::Record as ProductRecord>::Verdict;
+    fn setup_failed(&self, setup: &BoxCommandSummary) -> <Self::Record as ProductRecord>::Verdict;
 
     /// The set-up has passed, or there is none.
     async fn after_setup(&mut self) -> Result<(), Self::Failure> {

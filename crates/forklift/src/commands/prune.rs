@@ -18,7 +18,9 @@ use crate::flow::fork_lock::try_fork_lock;
 use crate::flow::observe::find_repo;
 use crate::flow::record::ForkRunRecord;
 use crate::rules::judge::Verdict;
-use crate::rules::prune::{Fate, OldRun, PruneWish, RunState, Unpublished, judge_runs, parse_age};
+use crate::rules::prune::{
+    Fate, OldRun, PruneOptions, RunState, Unpublished, judge_runs, parse_age,
+};
 use crate::rules::words::counted;
 use crate::ui::Ui;
 
@@ -62,8 +64,8 @@ pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
             runs.push(observe_run(dir, &mut turns).await?);
         }
         let unpublished = if args.unpublished { Unpublished::Remove } else { Unpublished::Keep };
-        let wish = PruneWish { older_than: args.older_than, keep: args.keep, unpublished };
-        let fates = judge_runs(&runs, wish);
+        let options = PruneOptions { older_than: args.older_than, keep: args.keep, unpublished };
+        let fates = judge_runs(&runs, options);
         let doing = if args.dry_run { Doing::Telling } else { Doing::Removing };
         let removed = remove(ui, &places.runs, &dirs, &fates, doing)?;
         tell(ui, &dirs, &fates, &removed, doing);

@@ -15,7 +15,7 @@ use super::{ForkliftDirs, block_on, unless_stopped};
 use crate::cli::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
-use crate::flow::observe::{Observation, Sight, find_repo, observe};
+use crate::flow::observe::{Observation, ObserveOptions, find_repo, observe};
 use crate::flow::pull::ForgePlan;
 use crate::flow::record::{ForkRecord, ForkRunRecord, Settings};
 use crate::flow::resume::{EarlierRun, save_args};
@@ -70,13 +70,13 @@ pub(super) async fn begin<'a>(
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
             None => {
-                let sight = Sight {
+                let options = ObserveOptions {
                     branch: &request.branch,
                     target: args.target.as_ref(),
                     forge: args.forge_url.as_deref(),
                     cache: &places.cache,
                 };
-                observe(ui, repo, sight).await?
+                observe(ui, repo, options).await?
             }
         };
         Ok((fork_lock, seen))

@@ -50,15 +50,15 @@ impl ForkRun<'_> {
         );
         let name = import_ref(self.run.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;
         let when = self.run.record.started_at;
-        let wish = MergeOptions { message: &message, identity: &identity, when, name: &name };
+        let options = MergeOptions { message: &message, identity: &identity, when, name: &name };
         let done = match strategy {
             Strategy::Merge => {
-                let attempt = try_merge(&repo, &pins.base, &pins.upstream, wish).await;
+                let attempt = try_merge(&repo, &pins.base, &pins.upstream, options).await;
                 match attempt.or_exit(ForkliftExit::Machine)? {
                     MergeAttempt::Clean { commit, .. } => Some(commit),
                     MergeAttempt::Conflicts(conflicts) => {
                         self.note_conflicts(&conflicts);
-                        return self.settle(&repo, wish).await;
+                        return self.merge_with_resolver(&repo, options).await;
                     }
                     MergeAttempt::Unrelated => {
                         self.ui.note("the histories have nothing in common");
@@ -67,7 +67,7 @@ impl ForkRun<'_> {
                 }
             }
             Strategy::Rebase => {
-                let attempt = try_rebase(&repo, &pins.base, &pins.upstream, wish).await;
+                let attempt = try_rebase(&repo, &pins.base, &pins.upstream, options).await;
                 self.read_rebase(attempt.or_exit(ForkliftExit::Machine)?)
             }
         };
@@ -78,18 +78,18 @@ impl ForkRun<'_> {
         Ok(Integration::Done)
     }
 
-    /// Settles conflicts as far as that is trusted. A merge that is all settled needs no agent, unless work of the fork
+    /// Settles conflicts as far as that is trusted. A merge that is all resolved needs no agent, unless work of the fork
     /// would be lost by it: then somebody has to look at all of it.
-    async fn settle(
+    async fn merge_with_resolver(
         &mut self,
         repo: &SealedRepo,
-        wish: MergeOptions<'_>,
+        options: MergeOptions<'_>,
     ) -> Result<Integration, Failure> {
         if self.run.record.settings.trust() == TrustThreshold::NEVER {
             return Ok(Integration::Rest(None));
         }
         let resolved = self.resolve_conflicts(repo).await?;
-        let MergeOptions { identity, message, when, name } = wish;
+        let MergeOptions { identity, message, when, name } = options;
         if !resolved.rest.is_empty() {
             let handover = self.hand_over(repo, &resolved, identity, message).await?;
             return Ok(Integration::Rest(Some(handover)));

@@ -42,7 +42,7 @@ pub(crate) struct Observation {
 
 /// What is to be looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sight<'a> {
+pub(crate) struct ObserveOptions<'a> {
     pub(crate) branch: &'a BranchName,
     /// What is wanted of upstream, if the person says it.
     pub(crate) target: Option<&'a Target>,
@@ -55,9 +55,9 @@ pub(crate) struct Sight<'a> {
 pub(crate) async fn observe(
     ui: &Ui,
     repo: UserRepo,
-    sight: Sight<'_>,
+    options: ObserveOptions<'_>,
 ) -> Result<Observation, Failure> {
-    let Sight { branch, forge, cache, .. } = sight;
+    let ObserveOptions { branch, forge, cache, .. } = options;
     let origin = remote(&repo, "origin", "your fork")?;
     let upstream = remote(&repo, "upstream", "the project it was forked from")?;
     // Also a merge that needs no workspace has to be proved by the whole history.
@@ -81,7 +81,7 @@ pub(crate) async fn observe(
         tokio::join!(read_fork_file(&repo, &base), contains(&repo, &base, tip.as_ref()));
     let fork_file = fork_file?;
     let ruled = fork_file.as_ref().and_then(|file| file.rules.target.as_ref());
-    let target = sight.target.or(ruled).cloned().unwrap_or_default();
+    let target = options.target.or(ruled).cloned().unwrap_or_default();
     let ResolvedTarget { commit, name } =
         resolve_target(&repo, &upstream, branch, &target, tip.as_ref()).await?;
     let up_to_date = if tip.as_ref() == Some(&commit) {

@@ -8,7 +8,7 @@ use model::exit::ForkliftExit;
 use model::id::BranchName;
 use tempfile::TempDir;
 
-use super::observe::{Observation, Sight, find_repo, fork_key, observe};
+use super::observe::{Observation, ObserveOptions, find_repo, fork_key, observe};
 use crate::cli::LookArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkRules;
@@ -31,8 +31,9 @@ impl Preview {
         };
         let branch = BranchName::parse(&look.main_branch).or_exit(ForkliftExit::Usage)?;
         let repo = find_repo(&directory).await?;
-        let sight = Sight { branch: &branch, target: look.target.as_ref(), forge: None, cache };
-        let seen = observe(ui, repo, sight).await?;
+        let options =
+            ObserveOptions { branch: &branch, target: look.target.as_ref(), forge: None, cache };
+        let seen = observe(ui, repo, options).await?;
         let folder = cache.join("previews");
         std::fs::create_dir_all(&folder).or_exit(ForkliftExit::Machine)?;
         let folder = TempDir::new_in(&folder).or_exit(ForkliftExit::Machine)?;

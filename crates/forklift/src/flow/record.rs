@@ -100,8 +100,8 @@ pub(crate) struct Settings {
 impl Settings {
     /// How sure an answer to a conflict must be: what the person says, else what the fork rules, else the usual.
     pub(crate) fn trust(&self) -> TrustThreshold {
-        let said =
-            self.trust.or(self.rules.trust).and_then(|share| TrustThreshold::new(share).ok());
-        said.unwrap_or(TrustThreshold::DEFAULT)
+        let given = self.trust.or(self.rules.trust);
+        let given = given.and_then(|share| TrustThreshold::new(share).ok());
+        given.unwrap_or(TrustThreshold::DEFAULT)
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use agent::Usage;
 use engine::agent_result::AgentClaim;
+use engine::box_command::BoxCommandSummary;
 use engine::publish::Push;
 use engine::report::Reporter;
 use engine::run::{
@@ -233,8 +234,8 @@ impl Product for ForkRun<'_> {
         Some(SetupCommand { line: setup.line, timeout_secs: setup.timeout_secs })
     }
 
-    fn setup_failed(&self, how: String) -> Verdict {
-        Verdict::SetupFailed { how }
+    fn setup_failed(&self, setup: &BoxCommandSummary) -> Verdict {
+        Verdict::SetupFailed { how: setup.how() }
     }
 
     async fn after_box(&mut self) -> Result<(), Failure> {

@@ -39,7 +39,7 @@ pub(crate) enum RunState {
 
 /// What the person wants removed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PruneWish {
+pub(crate) struct PruneOptions {
     pub(crate) older_than: SignedDuration,
     /// So many of the newest of each fork stay.
     pub(crate) keep: usize,
@@ -85,21 +85,21 @@ impl Fate {
     }
 }
 
-/// Decides about every run; they must come newest first. What must never be removed outranks every wish, and a run is
+/// Decides about every run; they must come newest first. What must never be removed outranks every option, and a run is
 /// removed only if its age and its place among the newest both allow it.
-pub(crate) fn judge_runs(runs: &[OldRun], wish: PruneWish) -> Vec<Fate> {
+pub(crate) fn judge_runs(runs: &[OldRun], options: PruneOptions) -> Vec<Fate> {
     let mut newer: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     let mut fates = Vec::new();
     for run in runs {
         let before = newer.entry(run.fork.as_deref()).or_default();
-        let is_newest = *before < wish.keep;
+        let is_newest = *before < options.keep;
         *before += 1;
-        let spared = wish.unpublished == Unpublished::Keep && !is_carried_on(run, runs);
+        let spared = options.unpublished == Unpublished::Keep && !is_carried_on(run, runs);
         fates.push(match run.state {
             RunState::Alive => Fate::Alive,
             RunState::Unfinished => Fate::Unfinished,
             RunState::Unreadable => Fate::Unreadable,
-            _ if run.age <= wish.older_than => Fate::Young,
+            _ if run.age <= options.older_than => Fate::Young,
             _ if is_newest => Fate::Newest,
             RunState::UnpublishedWork if spared => Fate::UnpublishedWork,
             RunState::UnpublishedCommit if spared => Fate::UnpublishedCommit,
@@ -159,8 +159,8 @@ mod tests {
         RunId::parse(&format!("fork_202501{:02}_120000", 31 - day)).expect("a name")
     }
 
-    fn wish(days: i32, keep: usize, unpublished: Unpublished) -> PruneWish {
-        PruneWish { older_than: DAY * days, keep, unpublished }
+    fn options(days: i32, keep: usize, unpublished: Unpublished) -> PruneOptions {
+        PruneOptions { older_than: DAY * days, keep, unpublished }
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
             (RunState::Published, Keep, Fate::Remove),
             (RunState::Empty, Keep, Fate::Remove),
         ] {
-            let fates = judge_runs(&[run(20, state)], wish(10, 0, unpublished));
+            let fates = judge_runs(&[run(20, state)], options(10, 0, unpublished));
             assert_eq!(fates, [expected], "{state:?} {unpublished:?}");
         }
     }
@@ -192,7 +192,7 @@ mod tests {
             (30, 0, [Fate::Young, Fate::Young, Fate::Young, Fate::Young]),
             (0, 10, [Fate::Newest, Fate::Newest, Fate::Newest, Fate::Newest]),
         ] {
-            let fates = judge_runs(&runs, wish(days, keep, Unpublished::Keep));
+            let fates = judge_runs(&runs, options(days, keep, Unpublished::Keep));
             assert_eq!(fates, expected, "{days} days, keep {keep}");
         }
     }
@@ -201,7 +201,7 @@ mod tests {
     fn the_newest_are_counted_for_each_fork() {
         let other = OldRun { fork: Some("/other".to_owned()), ..run(25, RunState::Empty) };
         let runs = [run(20, RunState::Empty), run(22, RunState::Empty), other];
-        let fates = judge_runs(&runs, wish(10, 1, Unpublished::Keep));
+        let fates = judge_runs(&runs, options(10, 1, Unpublished::Keep));
         assert_eq!(fates, [Fate::Newest, Fate::Remove, Fate::Newest]);
     }
 
@@ -211,9 +211,9 @@ mod tests {
         let again = OldRun { resumed_from: Some(id(25)), ..run(22, RunState::UnpublishedWork) };
         let done = OldRun { resumed_from: Some(id(22)), ..run(20, RunState::Published) };
         let fates =
-            judge_runs(&[done, again.clone(), stuck.clone()], wish(10, 0, Unpublished::Keep));
+            judge_runs(&[done, again.clone(), stuck.clone()], options(10, 0, Unpublished::Keep));
         assert_eq!(fates, [Fate::Remove, Fate::Remove, Fate::Remove]);
-        let fates = judge_runs(&[again, stuck], wish(10, 0, Unpublished::Keep));
+        let fates = judge_runs(&[again, stuck], options(10, 0, Unpublished::Keep));
         assert_eq!(fates, [Fate::UnpublishedWork, Fate::UnpublishedWork]);
     }
 
@@ -221,7 +221,7 @@ mod tests {
     fn runs_that_claim_to_go_on_from_each_other_hang_nobody() {
         let one = OldRun { resumed_from: Some(id(22)), ..run(20, RunState::UnpublishedWork) };
         let two = OldRun { resumed_from: Some(id(20)), ..run(22, RunState::UnpublishedWork) };
-        let fates = judge_runs(&[one, two], wish(10, 0, Unpublished::Keep));
+        let fates = judge_runs(&[one, two], options(10, 0, Unpublished::Keep));
         assert_eq!(fates, [Fate::UnpublishedWork, Fate::UnpublishedWork]);
     }
 

@@ -148,7 +148,7 @@ pub(crate) fn resolves_the_conflict_of(scene: &Scene, agent: &Agent, more: &[&st
     let search = search.unwrap_or_else(|| panic!("the search was not made: {said:?}"));
     assert!(search.contains("real key absent") && search.contains("dummy key found"), "{search}");
     key_is_nowhere(scene);
-    let summary = scene.person.metadata("/agent");
+    let summary = scene.person.metadata("/agent_result");
     assert_eq!(summary["claim"]["kind"], "finished", "{summary}");
     assert!(summary["tool_calls"].as_u64() >= Some(3), "{summary}");
     assert!(summary["input_tokens"].as_u64() > Some(0), "{summary}");

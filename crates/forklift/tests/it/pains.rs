@@ -195,7 +195,7 @@ fn p12_the_set_up_has_a_clock_of_its_own_and_a_late_run_has_its_figures() {
     let output = person.run("[[step]]\nsleep = 60\n", &["--timeout", "1"]);
     assert_eq!(output.status, Some(5), "{}", output.snapshot());
     assert!(person.metadata("/box/wall_ms").as_u64() >= Some(1000));
-    assert!(person.metadata("/agent").is_object(), "what the agent used is not told");
+    assert!(person.metadata("/agent_result").is_object(), "what the agent used is not told");
 }
 
 /// P13: the base was the local branch, so what only origin had was missing from the result.

@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use crate::source::{item_of, load};
 
 /// Type names that may be defined in more than one place.
-const DUPLICATED_MAX: usize = 80;
+const DUPLICATED_MAX: usize = 40;
 
-/// Types that may still have a word of [`RETIRED`] in their name.
-const RETIRED_MAX: usize = 37;
-
-/// Pointers to decisions by number that may still be in comments.
-const POINTERS_MAX: usize = 6;
+/// Lines that look like pointers to decisions: the examples in this file.
+const POINTERS_MAX: usize = 3;
 
 /// Words that no type has in its name any more: readers had to look them up.
 const RETIRED: &[&str] = &[
@@ -40,8 +37,7 @@ fn retired_words_are_in_no_type_name() {
             found.push(format!("{path}: {name}"));
         }
     }
-    let count = found.len();
-    assert!(count <= RETIRED_MAX, "{count} names, {RETIRED_MAX} may be: {found:#?}");
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 /// A reader has the repository and nothing else: `(D12)` says nothing there.
