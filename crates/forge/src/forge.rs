@@ -28,7 +28,7 @@ use crate::webhook::{NewWebhook, Webhook};
 pub const ALLOW_HTTP_VARIABLE: &str = "FORGE_ALLOW_HTTP";
 
 /// Default account that acts in a folder.
-pub const FOLDER_LOGIN: &str = "bot-bottle";
+const FOLDER_LOGIN: &str = "bot-bottle";
 
 /// Repository on a forge, and a token to act on it.
 #[derive(Debug)]

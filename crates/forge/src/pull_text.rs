@@ -8,7 +8,7 @@ use model::escape::escape_line;
 use crate::pull::NewPull;
 
 /// Name of the file.
-pub const PULL_TEXT_FILE: &str = "PULL_REQUEST.md";
+const PULL_TEXT_FILE: &str = "PULL_REQUEST.md";
 
 /// Writes a pull request as Markdown into `folder`, in the place of an earlier one. Returns the file.
 pub fn write_pull_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, FileError> {
@@ -18,7 +18,7 @@ pub fn write_pull_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, FileErr
 }
 
 /// A pull request as a Markdown page. The body is not escaped.
-pub fn render_pull_text(pull: &NewPull) -> String {
+fn render_pull_text(pull: &NewPull) -> String {
     let NewPull { title, body, head, base } = pull;
     let mut text = format!("# {}\n\nMerge `{head}` into `{base}`.\n", escape_line(title));
     let body = body.trim_end();

@@ -87,7 +87,7 @@ pub(crate) struct LookArgs {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> ExitCode {
-    shell::start::run(&PROGRAM, |cli: &ForkliftCli| cli.output, |ui, cli| dispatch(ui, cli))
+    shell::start::run(&PROGRAM, |cli: &ForkliftCli| cli.output, dispatch)
 }
 
 fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {

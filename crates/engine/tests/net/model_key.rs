@@ -57,9 +57,9 @@ const SEARCH: &str = r#"
         push @found, $path if index($text, $key) >= 0;
         $shims++ if $path =~ /comm$/ && $text =~ /^bottle-shim/;
     }
-    for my $process (@processes) { box_status("$process/$_") for "environ", "cmdline", "comm" }
+    for my $process (@processes) { look("$process/$_") for "environ", "cmdline", "comm" }
     my @folders = grep { -d } map { "/$_" } qw(harness-state workspace tmp dev/shm run etc var home root opt);
-    find({ no_chdir => 1, wanted => sub { box_status($_) if -f && -s _ < 10_000_000 } }, @folders);
+    find({ no_chdir => 1, wanted => sub { look($_) if -f && -s _ < 10_000_000 } }, @folders);
     print "200 found: @found\n";
     print "200 ", ($read > 10 ? "looked" : "looked at $read only"), "\n";
     print "200 shims: $shims\n";

@@ -116,7 +116,7 @@ async fn a_log_that_was_tampered_with_stops_the_box(rig: &Rig) {
         let forged = text.replacen(old, new, 1);
         fs::write(&log, &forged).expect("our own file");
         let outing = leaving_a_mark(rig).log(log.clone());
-        check_never_ran(rig, outing, "does not follow from the line before it").await;
+        check_never_ran(rig, outing, "does not follow the line before it").await;
         assert_eq!(fs::read_to_string(&log).expect("a log"), forged, "it is evidence");
     }
 }

@@ -1,11 +1,8 @@
-//! What is public in a library is there for somebody: it is named in another file of the workspace, or goes.
+//! Every public item of a library is named in another file of the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{Source, item_of, load};
-
-/// Items that may still be public for nobody.
-const EXCEPTIONS: &[&str] = &[];
 
 /// Crates that are programs: what they call `pub` is for themselves, and the compiler finds what is unused.
 const PROGRAMS: [&str; 3] = ["forklift", "bottle", "testkit"];
@@ -24,7 +21,7 @@ fn what_is_public_is_used_elsewhere() {
         for (kind, name) in public_items(source.production()) {
             let is_used = files_with.get(name).is_some_and(|files| *files > 1)
                 || (kind != "fn" && kind != "const" && kind != "static" && is_part(source, name));
-            if !is_used && !EXCEPTIONS.contains(&name) {
+            if !is_used {
                 unused.push(format!("{}: {kind} {name}", source.path));
             }
         }

@@ -22,7 +22,7 @@ fn workstreams_are_listed_and_shown() {
     let shown = person.ok(&["status", "tf"]);
     assert!(shown.contains("COMMIT-TF-002"), "{shown}");
     let document = person.json(&["status", "tf"]);
-    assert_eq!(document["id"], "tf", "{document:#}");
+    assert_eq!(document["last_run"]["microcommit"], "COMMIT-TF-001", "{document:#}");
 }
 
 #[test]
@@ -40,7 +40,10 @@ fn a_run_that_was_killed_is_finished() {
 #[test]
 fn a_workstream_goes_on_with_its_next_micro_commit() {
     let Some(person) = person() else { return };
-    person.ok(&["uat", "pass", "tf"]);
+    let pending = person.workstream_dir("tf").join("uat/pending");
+    let uat = std::fs::read_dir(pending).expect("a folder").flatten().next().expect("one waits");
+    let id = uat.path().file_stem().expect("a name").to_string_lossy().into_owned();
+    person.ok(&["uat", "pass", &id]);
     let output = person.wf(&["run", "tf", "--once"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
 }

@@ -185,12 +185,13 @@ fn what_came_out() {
       "publication": {
         "branch": "bot-bottle/worker-issue-3",
         "commit": "cccccccccccccccccccccccccccccccccccccccc",
+        "note": null,
         "problem": null,
         "pull": {
           "number": 4,
-          "title": "",
           "url": "https://git.example/acme/widget/pulls/4"
         },
+        "pull_text": null,
         "pushed": true
       }
     }

@@ -237,8 +237,9 @@ fn an_issue_becomes_a_pull_request() {
       alice/hooks#1, organisation 'bot-bottle'
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     > pushing the branch and opening the pull request
     ");
 }
@@ -328,8 +329,9 @@ fn a_bottle_of_an_issue_is_resumed() {
     --- stderr
       alice/hooks#1, organisation 'bot-bottle'
     > fetching origin
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     > pushing the branch and opening the pull request
     ");
 }
@@ -367,8 +369,9 @@ fn an_agent_that_is_blocked() {
       alice/hooks#1, organisation 'bot-bottle'
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -388,8 +391,9 @@ fn an_agent_that_does_not_report() {
       alice/hooks#1, organisation 'bot-bottle'
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     > pushing the branch and opening the pull request
     ");
 }

@@ -145,8 +145,9 @@ fn a_bottle_is_resumed() {
     commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/plain/runs/plain_[STAMP]/repo.git refs/bottle/plain_[STAMP]/bot-bottle/plain
     --- stderr
     > fetching origin
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -276,8 +277,9 @@ fn a_second_bottle_of_the_same_name() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
 
     $ bot-bottle list
     status: 0

@@ -43,8 +43,8 @@ fn transcript(person: &Person, lines: &[&[&str]]) -> String {
 
 /// Takes the milliseconds of steps out of a log, and the number that a second run within one second gets.
 fn without_times(text: &str) -> String {
-    let line = |line: &str| match line.split_once("\"ms\":") {
-        Some((before, _)) => format!("{before}\"ms\":…"),
+    let line = |line: &str| match line.split_once("ms\":") {
+        Some((before, _)) => format!("{before}ms\":…"),
         None => line.to_owned(),
     };
     let text = text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n";

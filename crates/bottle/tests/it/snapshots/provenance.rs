@@ -220,12 +220,14 @@ fn what_a_forge_run_published() {
       "publication": {
         "branch": "bot-bottle/worker-issue-1",
         "commit": "[SHA]",
+        "note": null,
         "problem": null,
         "pull": {
           "number": 2,
           "title": "Do it",
           "url": "[FORGE]/alice/hooks/pulls/2"
         },
+        "pull_text": null,
         "pushed": true
       },
       "sidecar": {

@@ -1,6 +1,6 @@
 //! Headless runs, by how they end: status and words of `start`.
 
-use super::transcript;
+use super::{transcript, without_times};
 use crate::support::{COMMIT, Person};
 
 /// Output of a headless start that plays `script`.
@@ -14,7 +14,7 @@ fn check_json(script: &str) -> Option<String> {
     let shown = check(script, &["--json"])?;
     // Whether gitleaks is installed depends on the machine.
     let lines: Vec<&str> = shown.lines().filter(|line| !line.contains("gitleaks")).collect();
-    Some(lines.join("\n") + "\n")
+    Some(without_times(&(lines.join("\n") + "\n")))
 }
 
 #[test]
@@ -30,8 +30,9 @@ fn one_commit() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -43,9 +44,11 @@ fn one_commit_as_events() {
     --- stdout
     {"event":"phase","phase":"observe","text":"fetching origin"}
     {"event":"phase","phase":"prepare","text":"copying the repository into a workspace of its own"}
-    {"event":"phase","phase":"launch","text":"starting worker in a sealed bwrap box, 1800 s"}
+    {"event":"phase","phase":"launch","text":"starting scripted in a sealed bwrap box, 1800 s"}
     {"event":"progress","kind":"tool","text":"run: echo work >> work.txt && git add -A && git commit -qm 'do the work'"}
-    {"event":"phase","phase":"import","text":"taking the agent's commits out of the box"}
+    {"ended":{"code":0,"kind":"exited"},"event":"box","ready_ms":…
+    {"event":"phase","phase":"import","text":"importing the agent's commits from the box"}
+    {"event":"phase","phase":"judge","text":"verifying against the pinned commits"}
     {"engine":"built-in","event":"scan","program_sha256":null,"status":"clean","version":"0.1.0"}
     {"done":null,"event":"end","path":"[ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]","publication":null,"run":"run_[STAMP]","slug":"run","status":0,"verdict":{"kind":"publish"},"watchdog_fired":false}
     --- stderr
@@ -64,8 +67,9 @@ fn no_commits() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -81,8 +85,9 @@ fn an_agent_that_fails() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -94,9 +99,11 @@ fn an_agent_that_fails_as_events() {
     --- stdout
     {"event":"phase","phase":"observe","text":"fetching origin"}
     {"event":"phase","phase":"prepare","text":"copying the repository into a workspace of its own"}
-    {"event":"phase","phase":"launch","text":"starting worker in a sealed bwrap box, 1800 s"}
+    {"event":"phase","phase":"launch","text":"starting scripted in a sealed bwrap box, 1800 s"}
     {"event":"progress","kind":"tool","text":"run: exit 7"}
-    {"event":"phase","phase":"import","text":"taking the agent's commits out of the box"}
+    {"ended":{"code":7,"kind":"exited"},"event":"box","ready_ms":…
+    {"event":"phase","phase":"import","text":"importing the agent's commits from the box"}
+    {"event":"phase","phase":"judge","text":"verifying against the pinned commits"}
     {"done":null,"event":"end","path":"[ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]","publication":null,"run":"run_[STAMP]","slug":"run","status":7,"verdict":{"how":"status 7","kind":"unfinished"},"watchdog_fired":false}
     --- stderr
     "#);
@@ -116,8 +123,9 @@ fn a_commit_in_another_name() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -135,8 +143,9 @@ fn a_commit_to_a_protected_path() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -158,8 +167,9 @@ fn a_commit_with_a_secret() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -178,8 +188,9 @@ fn a_link_that_leads_out() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 1800 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 1800 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -197,8 +208,9 @@ fn an_agent_that_runs_out_of_time() {
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > starting worker in a sealed bwrap box, 2 s
-    > taking the agent's commits out of the box
+    > starting scripted in a sealed bwrap box, 2 s
+    > importing the agent's commits from the box
+    > verifying against the pinned commits
     ");
 }
 
@@ -212,11 +224,11 @@ fn a_set_up_that_fails() {
     --- stdout
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
-    verdict     the bottle's set-up failed: exited: no such tool
+    verdict     the bottle's set-up failed: status 4
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > running the bottle's set-up in a box
+    > running the set-up in a box
     ");
 }
 
@@ -230,11 +242,11 @@ fn a_program_that_the_box_lacks() {
     --- stdout
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
-    verdict     the bottle's set-up failed: exited: missing in the box: no-such-program
+    verdict     the bottle's set-up failed: status 66
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
-    > running the bottle's set-up in a box
+    > running the set-up in a box
     ");
 }
 

@@ -162,25 +162,25 @@ fn the_folder_of_a_bottle_whose_start_failed() {
     runs (private)
     runs/plain_[STAMP] (private)
     runs/plain_[STAMP]/boxes
-    runs/plain_[STAMP]/boxes/setup-1
-    runs/plain_[STAMP]/boxes/setup-1/etc
-    runs/plain_[STAMP]/boxes/setup-1/etc/group
-    runs/plain_[STAMP]/boxes/setup-1/etc/hosts
-    runs/plain_[STAMP]/boxes/setup-1/etc/nsswitch.conf
-    runs/plain_[STAMP]/boxes/setup-1/etc/passwd
-    runs/plain_[STAMP]/boxes/setup-1/etc/resolv.conf
-    runs/plain_[STAMP]/boxes/setup-1/exit.json (private)
-    runs/plain_[STAMP]/boxes/setup-1/guest
-    runs/plain_[STAMP]/boxes/setup-1/guest/bottle-guest
-    runs/plain_[STAMP]/boxes/setup-1/guest/config.json
-    runs/plain_[STAMP]/boxes/setup-1/lock (private)
-    runs/plain_[STAMP]/boxes/setup-1/order.json (private)
-    runs/plain_[STAMP]/boxes/setup-1/seccomp-0.bpf
-    runs/plain_[STAMP]/boxes/setup-1/seccomp-1.bpf
-    runs/plain_[STAMP]/boxes/setup-1/shim.json (private)
-    runs/plain_[STAMP]/boxes/setup-1/shim.log
-    runs/plain_[STAMP]/boxes/setup-1/stderr.log
-    runs/plain_[STAMP]/boxes/setup-1/stdout.log
+    runs/plain_[STAMP]/boxes/setup
+    runs/plain_[STAMP]/boxes/setup/etc
+    runs/plain_[STAMP]/boxes/setup/etc/group
+    runs/plain_[STAMP]/boxes/setup/etc/hosts
+    runs/plain_[STAMP]/boxes/setup/etc/nsswitch.conf
+    runs/plain_[STAMP]/boxes/setup/etc/passwd
+    runs/plain_[STAMP]/boxes/setup/etc/resolv.conf
+    runs/plain_[STAMP]/boxes/setup/exit.json (private)
+    runs/plain_[STAMP]/boxes/setup/guest
+    runs/plain_[STAMP]/boxes/setup/guest/bottle-guest
+    runs/plain_[STAMP]/boxes/setup/guest/config.json
+    runs/plain_[STAMP]/boxes/setup/lock (private)
+    runs/plain_[STAMP]/boxes/setup/order.json (private)
+    runs/plain_[STAMP]/boxes/setup/seccomp-0.bpf
+    runs/plain_[STAMP]/boxes/setup/seccomp-1.bpf
+    runs/plain_[STAMP]/boxes/setup/shim.json (private)
+    runs/plain_[STAMP]/boxes/setup/shim.log
+    runs/plain_[STAMP]/boxes/setup/stderr.log
+    runs/plain_[STAMP]/boxes/setup/stdout.log
     runs/plain_[STAMP]/commands.log (read-only)
     runs/plain_[STAMP]/env_snapshot.txt (read-only)
     runs/plain_[STAMP]/metadata.json (read-only)
@@ -213,7 +213,7 @@ fn the_run_directory_of_a_forge_run() {
     boxes/agent/guest
     boxes/agent/guest/bottle-guest
     boxes/agent/guest/config.json
-    boxes/agent/guest/forge.sock 140666
+    boxes/agent/guest/forge.sock
     boxes/agent/guest/harness
     boxes/agent/guest/harness/agent.argv
     boxes/agent/guest/harness/instructions.txt
@@ -254,7 +254,7 @@ fn the_run_directory_of_a_forge_run() {
     plan.json (private)
     provenance.json (read-only)
     queue (private)
-    queue/01794801648720660-worker-issue-1_[STAMP]-done.json (private)
+    queue/01794802400674535-worker-issue-1_[STAMP]-done.json (private)
     repo.git (private)
     sidecar (private)
     sidecar/command

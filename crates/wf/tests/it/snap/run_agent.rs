@@ -180,7 +180,7 @@ LAST_RUN_ID=[STAMP]_app_tf_COMMIT-TF-001
 LAST_COMMIT_SHA=
 branch: tests | start
 "#);
-refused!(an_exit_status, "[[step]]\nexit = 3\n".to_owned(), @"
+refused!(an_exit_status, "[[step]]\nexit = 3\n", @"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: the agent failed: the script ended with status 3
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001

@@ -135,7 +135,9 @@ impl Stage {
         self.run(&bottle, |meta| {
             meta["issue_title"] = json!(title);
             if running {
-                for name in ["finished_at", "verdict", "box", "said", "evidence", "exit_status"] {
+                for name in
+                    ["finished_at", "verdict", "box", "agent_result", "evidence", "exit_status"]
+                {
                     meta.as_object_mut().expect("an object").remove(name);
                 }
                 meta["phase"] = json!("launched");
@@ -317,7 +319,7 @@ fn metadata(slug: &str, run: &str, now: Timestamp) -> Value {
     let sha = |letter: &str| letter.repeat(40);
     let started = now - SignedDuration::from_mins(34);
     json!({
-        "version": 1, "run": run, "slug": slug, "phase": "closed",
+        "version": 2, "run": run, "slug": slug, "phase": "closed",
         "started_at": started, "finished_at": now,
         "agent": "worker",
         "manifest": { "provider": "claude", "model": "anthropic/claude-sonnet" },
@@ -350,7 +352,7 @@ fn metadata(slug: &str, run: &str, now: Timestamp) -> Value {
                 },
             },
         },
-        "said": {
+        "agent_result": {
             "claim": { "kind": "finished" }, "answer": format!("Done: colons are kept now.\n{HOSTILE}"),
             "session": null, "tool_calls": 58, "input_tokens": 1, "output_tokens": 1, "cost_usd": 1.3,
         },
