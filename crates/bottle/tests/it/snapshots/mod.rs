@@ -75,6 +75,11 @@ fn tree(person: &Person, folder: &Path) -> String {
                 bits if bits & 0o222 == 0 => " (read-only)",
                 _ => "",
             };
+            // Events of the queue begin with the time.
+            let name = match name.split_once("queue/0").and_then(|(_, rest)| rest.split_once('-')) {
+                Some((_, event)) => format!("queue/[TIME]-{event}"),
+                None => name,
+            };
             (!hidden).then(|| format!("{name}{note}"))
         })
         .collect();

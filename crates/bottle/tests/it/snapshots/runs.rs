@@ -224,7 +224,7 @@ fn a_set_up_that_fails() {
     --- stdout
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
-    verdict     the bottle's set-up failed: status 4
+    verdict     the bottle's set-up failed: exited: no such tool
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own
@@ -242,7 +242,7 @@ fn a_program_that_the_box_lacks() {
     --- stdout
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
-    verdict     the bottle's set-up failed: status 66
+    verdict     the bottle's set-up failed: exited: missing in the box: no-such-program
     --- stderr
     > fetching origin
     > copying the repository into a workspace of its own

@@ -254,7 +254,7 @@ fn the_run_directory_of_a_forge_run() {
     plan.json (private)
     provenance.json (read-only)
     queue (private)
-    queue/01794802400674535-worker-issue-1_[STAMP]-done.json (private)
+    queue/[TIME]-worker-issue-1_[STAMP]-done.json (private)
     repo.git (private)
     sidecar (private)
     sidecar/command
