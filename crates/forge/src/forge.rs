@@ -56,7 +56,7 @@ pub struct ForgeOptions {
     pub plain_http: PlainHttp,
     /// Connections to share with other forges of the same runtime; by default the forge keeps its own.
     pub pool: Option<HttpPool>,
-    /// Account that acts in a folder; by default [`FOLDER_LOGIN`].
+    /// Account that acts in a folder; by default `bot-bottle`.
     pub login: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The API lists pull requests among the issues. Servers ignore unknown filters instead of refusing them, so
 //! everything is matched again. Edits send only the fields that change: an empty list in an edit would remove
-//! all assignees. [`Flavour`] has the data in which the two differ.
+//! all assignees. `Flavour` has the data in which the two differ.
 //!
 //! - `flavour` the differences
 //! - `wire` the bodies of responses

@@ -85,7 +85,7 @@ const MERGES_CAP: usize = 30;
 const FILES_CAP: usize = 10;
 
 impl ThreeVersions {
-    /// The versions of a conflict, if both sides have a text of at most [`FILE_CAP`] bytes.
+    /// The versions of a conflict, if both sides have a text of at most `FILE_CAP` bytes.
     #[must_use]
     pub fn about(conflict: &FileConflict) -> Option<Self> {
         let [base, ours, theirs] = conflict.texts().filter(|_| is_resolvable(conflict))?;

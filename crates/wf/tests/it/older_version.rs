@@ -4,6 +4,7 @@ use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
 use testkit::repo::Repo;
 
+use crate::play::{APPROVE, GOOD};
 use crate::support::Person;
 
 /// A workstream with one accepted micro-commit, and one whose run was killed before its tests.
@@ -40,10 +41,10 @@ fn a_run_that_was_killed_is_finished() {
 #[test]
 fn a_workstream_goes_on_with_its_next_micro_commit() {
     let Some(person) = person() else { return };
-    let pending = person.workstream_dir("tf").join("uat/pending");
-    let uat = std::fs::read_dir(pending).expect("a folder").flatten().next().expect("one waits");
-    let id = uat.path().file_stem().expect("a name").to_string_lossy().into_owned();
-    person.ok(&["uat", "pass", &id]);
+    person.cast(&GOOD.replace("TF-001", "TF-002"), APPROVE);
     let output = person.wf(&["run", "tf", "--once"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let plan = person.workstream_dir("tf").join("plan.md");
+    let plan = std::fs::read_to_string(plan).expect("a plan");
+    assert_eq!(plan.matches("Done: [x]").count(), 2, "{plan}");
 }
