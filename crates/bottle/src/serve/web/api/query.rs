@@ -64,8 +64,9 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for StrictJso
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "send JSON: Content-Type: application/json",
             )),
-            false => Json::<T>::from_bytes(&body)
-                .map(|Json(sent)| Self(sent))
+            // The document calls the body optional, which includes `null`.
+            false => Json::<Option<T>>::from_bytes(&body)
+                .map(|Json(sent)| Self(sent.unwrap_or_default()))
                 .map_err(|error| Problem::wrong(error.body_text())),
         }
     }
