@@ -43,10 +43,13 @@ fn volatile(text: &str) -> Option<(&'static str, usize)> {
         .or_else(|| sha(text).map(|length| ("[SHA]", length)))
 }
 
-/// `20250115_120000`, as in run ids.
+/// `20250115_120000`, as in run ids, with the number that a second run within one second gets.
 fn stamp(text: &str) -> Option<usize> {
-    let length = shape(text, "dddddddd_dddddd")?;
-    (!text[length..].starts_with(|next: char| next.is_alphanumeric())).then_some(length)
+    let numbered = ["dddddddd_dddddd-d", "dddddddd_dddddd_d", "dddddddd_dddddd"];
+    let mut lengths = numbered.iter().filter_map(|form| shape(text, form));
+    let is_whole =
+        |length: &usize| !text[*length..].starts_with(|next: char| next.is_alphanumeric());
+    lengths.find(is_whole)
 }
 
 /// RFC 3339 with either separator, fraction and zone optional; git's default date; `1735689600 +0000`.
@@ -116,7 +119,8 @@ mod tests {
         check("2025-01-15 12:00:00 +0100 x", "[TIME] x");
         check("Date: Wed Jan 1 00:00:00 2025 +0000", "Date: [TIME]");
         check("1735689600 +0000", "[TIME]");
-        check("runs/my-fork_20250115_120000_2/log", "runs/my-fork_[STAMP]_2/log");
+        check("runs/my-fork_20250115_120000_2/log", "runs/my-fork_[STAMP]/log");
+        check("runs/my-fork_20250115_120000-2/log", "runs/my-fork_[STAMP]/log");
         let temp = std::env::temp_dir().join(".tmpAb3xYz/work/a b");
         check(&format!("cd {}", temp.display()), "cd [TMP]/work/a b");
     }

@@ -41,14 +41,13 @@ fn transcript(person: &Person, lines: &[&[&str]]) -> String {
     without_times(&person.hermetic.redact(&text))
 }
 
-/// Takes the milliseconds of steps out of a log, and the number that a second run within one second gets.
+/// Takes the milliseconds of steps out of a log.
 fn without_times(text: &str) -> String {
     let line = |line: &str| match line.split_once("ms\":") {
         Some((before, _)) => format!("{before}ms\":…"),
         None => line.to_owned(),
     };
-    let text = text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n";
-    text.replace("[STAMP]_2", "[STAMP]")
+    text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// Makes the columns of tables as narrow as can be: their width depends on the forge's port.
