@@ -97,20 +97,22 @@ impl Person {
         self.home().join("cellar").join(slug)
     }
 
-    /// The directory of the newest run.
-    pub(crate) fn last_run(&self, slug: &str) -> PathBuf {
-        let mut runs: Vec<PathBuf> = std::fs::read_dir(self.bottle(slug).join("runs"))
-            .expect("runs")
-            .flatten()
-            .map(|entry| entry.path())
-            .collect();
-        runs.sort_by_key(|path| std::fs::metadata(path).and_then(|it| it.created()).ok());
-        runs.pop().expect("a run")
+    /// The directory of the newest run, once there is one.
+    pub(crate) fn newest_run(&self, slug: &str) -> Option<PathBuf> {
+        let runs = std::fs::read_dir(self.bottle(slug).join("runs")).ok()?;
+        let created = |path: &PathBuf| std::fs::metadata(path).and_then(|it| it.created()).ok();
+        runs.flatten().map(|entry| entry.path()).max_by_key(created)
     }
 
-    /// The agent's log of the newest run.
+    /// The directory of the newest run, which must exist.
+    pub(crate) fn last_run(&self, slug: &str) -> PathBuf {
+        self.newest_run(slug).expect("a run")
+    }
+
+    /// The agent's log of the newest run; empty before the first run begins.
     pub(crate) fn log(&self, slug: &str) -> String {
-        let place = self.last_run(slug).join("boxes/agent");
+        let Some(run) = self.newest_run(slug) else { return String::new() };
+        let place = run.join("boxes/agent");
         let read = |name: &str| std::fs::read_to_string(place.join(name)).unwrap_or_default();
         read("stdout.log") + &read("stderr.log")
     }

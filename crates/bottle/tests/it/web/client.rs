@@ -24,7 +24,6 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// A header of the answer.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let is_it = |line: &&str| line.to_lowercase().starts_with(&format!("{name}:"));
         self.head.lines().find(is_it).and_then(|line| line.split_once(": ")).map(|(_, value)| value)
@@ -64,7 +63,6 @@ pub(super) struct Events {
     lines: std::io::Lines<BufReader<TcpStream>>,
 }
 
-/// One of them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) name: String,
