@@ -12,16 +12,13 @@ pub const AGENTS_DIR: &str = "/opt/agents";
 pub struct Program {
     /// The name of its folder, and of the program on a PATH.
     pub name: &'static str,
-    /// The npm package.
     pub package: &'static str,
     /// The version that this crate supports.
     pub version: &'static str,
-    /// Runtime of the program.
     pub runtime: Runtime,
     pub(crate) entries: Entries,
 }
 
-/// Runtime of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
     /// Native, with the GNU C library.

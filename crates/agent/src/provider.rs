@@ -48,13 +48,10 @@ pub struct HomeFile {
 /// The supported agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// OpenCode.
     OpenCode,
-    /// Codex.
     Codex,
     /// Claude Code.
     Claude,
-    /// pi.
     Pi,
     /// A custom program, started by a template.
     Command,
@@ -82,7 +79,6 @@ pub enum RequiredSetting {
     Script,
 }
 
-/// A name that is not an agent's.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no agent \"{name}\"; choose one of: {known}", known = known_names())]
 pub struct UnknownProvider {

@@ -21,13 +21,9 @@ const FIRST_SIGNAL_STATUS: i32 = 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// The session has an id.
-    SessionStarted {
-        /// The id.
-        id: String,
-    },
+    SessionStarted { id: String },
     /// A tool is used.
     ToolCall {
-        /// The tool.
         name: String,
         /// Summary of its input, in one short line.
         summary: String,
@@ -37,10 +33,7 @@ pub enum Progress {
     /// The tokens of this run so far.
     Tokens(Usage),
     /// The model returned an error, and the agent retries.
-    Retrying {
-        /// The error.
-        reason: String,
-    },
+    Retrying { reason: String },
 }
 
 /// Reads the lines of one run of one agent.

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// Report parsed from an agent's event lines. All of it is claims.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentReport {
-    /// Outcome.
     pub outcome: AgentOutcome,
     /// The last message to the user.
     pub answer: Option<String>,
@@ -70,7 +69,6 @@ pub struct Usage {
     pub input: u64,
     /// Written, excluding reasoning that is counted separately.
     pub output: u64,
-    /// Read from the cache.
     pub cache_read: u64,
     /// Read, and written to the cache.
     pub cache_write: u64,
@@ -126,20 +124,15 @@ pub enum AgentOutcome {
     /// It ended by itself.
     Finished,
     /// It gave up.
-    Failed {
-        /// The cause.
-        reason: String,
-    },
+    Failed { reason: String },
     /// The model did not respond, or responded with an error.
     ModelRefused {
         /// The HTTP status; absent without a response, or if the agent does not print it.
         status: Option<u16>,
-        /// Message of the agent.
         message: String,
     },
     /// The quota of the model is exhausted for now.
     QuotaExhausted {
-        /// Message of the agent.
         message: String,
         /// Time of the reset, if known.
         until: Option<QuotaReset>,
@@ -147,10 +140,7 @@ pub enum AgentOutcome {
     /// A tool call was denied; [`AgentReport::denials`] has the details.
     PermissionDenied,
     /// It asks the user.
-    NeedsClarification {
-        /// The question.
-        question: String,
-    },
+    NeedsClarification { question: String },
     /// Its output ends before a final event.
     Interrupted,
 }
@@ -173,7 +163,6 @@ pub enum QuotaReset {
     Words(String),
 }
 
-/// One tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
     /// The tool, as the agent names it.
@@ -187,7 +176,6 @@ pub struct ToolCall {
 /// A tool call that was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedTool {
-    /// The tool.
     pub tool: String,
     /// Summary of its input, in one short line.
     pub detail: String,

@@ -31,13 +31,11 @@ pub struct AgentRequest {
     pub agent: Option<String>,
     /// A new session or a resumed one.
     pub session: SessionRequest,
-    /// Endpoint of the model.
     pub model_route: ModelEndpoint,
     /// Tool servers for the agent.
     pub mcp: Vec<McpServer>,
     /// The folder to work in, as the box sees it; the command is started there.
     pub workspace: String,
-    /// Title of the session.
     pub run_title: String,
     /// Price of the model, for agents that compute costs.
     pub price: Option<Price>,
@@ -74,7 +72,6 @@ pub enum SessionRequest {
 pub struct ModelEndpoint {
     /// Such as `http://127.0.0.1:3128/-/model`: without `/v1`.
     pub base_url: String,
-    /// Wire API.
     pub wire: WireApi,
     /// Placeholder of the key in the box. The real one is added outside.
     pub dummy_key: String,
@@ -97,7 +94,6 @@ impl ModelEndpoint {
 pub struct McpServer {
     /// Its name, part of the names of its tools: letters, digits, `-` and `_`.
     pub name: String,
-    /// Transport to the server.
     pub transport: Transport,
 }
 
@@ -105,80 +101,36 @@ pub struct McpServer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// Streamable HTTP.
-    Http {
-        /// Its address.
-        url: String,
-    },
+    Http { url: String },
     /// A program in the box, started by the agent.
-    Stdio {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-    },
+    Stdio { command: String, args: Vec<String> },
 }
 
 /// A request that the agent does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// The agent does not support this wire API.
     #[error("{provider} does not talk to models by `{wire}`; it takes: {known}", provider = provider.name(),
         wire = wire.name(), known = wire_names(*provider))]
-    WrongWire {
-        /// The agent.
-        provider: Provider,
-        /// The requested wire API.
-        wire: WireApi,
-    },
-    /// The agent has no default model.
+    WrongWire { provider: Provider, wire: WireApi },
     #[error("{provider} needs the name of a model", provider = provider.name())]
-    NoModel {
-        /// The agent.
-        provider: Provider,
-    },
-    /// The agent does not support an option.
+    NoModel { provider: Provider },
     #[error("{provider} cannot be given {what}", provider = provider.name())]
-    Unsupported {
-        /// The agent.
-        provider: Provider,
-        /// The option.
-        what: &'static str,
-    },
-    /// A value that would be parsed as something else.
+    Unsupported { provider: Provider, what: &'static str },
     #[error("\"{value}\" cannot be {what}: {rule}", value = value.escape_debug())]
-    BadValue {
-        /// The option.
-        what: &'static str,
-        /// The value.
-        value: String,
-        /// The cause.
-        rule: &'static str,
-    },
-    /// A prompt that does not fit into an argument.
+    BadValue { what: &'static str, value: String, rule: &'static str },
     #[error("the prompt has {bytes} bytes; an agent takes at most {PROMPT_LIMIT}")]
-    PromptTooLong {
-        /// Its length.
-        bytes: usize,
-    },
-    /// An empty prompt.
+    PromptTooLong { bytes: usize },
     #[error("the prompt is empty")]
     NoPrompt,
-    /// A zero byte, which no argument can hold.
     #[error("the prompt has a zero byte in it")]
     ZeroInPrompt,
-    /// The scripted agent has no script.
     #[error("the scripted agent needs a script")]
     NoScript,
-    /// The program is missing.
     #[error("the agent `command` needs a program to start")]
     NoTemplate,
-    /// A placeholder that does not exist.
     #[error("there is no placeholder {{{name}}}; choose one of: {{prompt}}, {{prompt_file}}, {{workspace}}, {{model}}",
         name = name.escape_debug())]
-    UnknownPlaceholder {
-        /// The text between the braces.
-        name: String,
-    },
+    UnknownPlaceholder { name: String },
 }
 
 const NO_OPTION: &str = "it is empty, begins with a dash or has control characters";

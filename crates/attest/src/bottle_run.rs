@@ -12,9 +12,7 @@ use crate::statement::Predicate;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BottleRun {
-    /// Run id.
     pub run: String,
-    /// Bottle id.
     pub bottle: String,
     /// Exit of the agent.
     pub exit: Exit,
@@ -22,13 +20,11 @@ pub struct BottleRun {
     pub verdict: Option<String>,
     /// True if the agent did not signal its end itself.
     pub watchdog_fired: bool,
-    /// Reason of the watchdog.
     pub watchdog_reason: Option<String>,
     /// The agent's own completion signal.
     pub signal_done: Option<SignalDone>,
     /// Hosts reached and denied.
     pub egress_summary: Option<Value>,
-    /// Usage of the model.
     pub model_usage: Option<Value>,
     /// Result of gitleaks.
     pub gitleaks: Scan,
@@ -62,7 +58,6 @@ impl Predicate for BottleRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exit {
-    /// Class of the exit.
     pub class: ExitClass,
     /// Its own status, if it had one.
     pub code: Option<i32>,
@@ -74,7 +69,6 @@ pub struct Exit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExitClass {
-    /// It exited by itself.
     Done,
     /// It reported that it is stuck.
     Stuck,
@@ -108,9 +102,7 @@ pub struct SignalDone {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scan {
-    /// The scanner.
     pub engine: String,
-    /// Its version.
     pub version: Option<String>,
     /// SHA-256 of its rules, where they are a file.
     pub rules_sha256: Option<String>,
@@ -122,7 +114,6 @@ pub struct Scan {
     pub count: Option<u64>,
 }
 
-/// Status of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScanStatus {
@@ -158,7 +149,6 @@ pub struct ForgeOp {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
-    /// The backend.
     pub backend: String,
     /// Results of the checks inside the box before the agent started.
     pub preflight: Option<Value>,
@@ -198,7 +188,6 @@ pub struct EventLog {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostPlace {
-    /// The host.
     pub host: String,
     /// The number of the run on it.
     pub seq: u64,

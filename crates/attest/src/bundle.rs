@@ -36,36 +36,26 @@ pub struct Bundle {
 /// A bundle that does not verify.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleFault {
-    /// It was written by another version of this program.
     #[error("its version is {found}; this program knows {VERSION}")]
     Version {
         /// Version in the file.
         found: u32,
     },
-    /// The statements are not signed yet.
     #[error("it is not signed yet: {reason}")]
-    Pending {
-        /// The reason.
-        reason: String,
-    },
-    /// One of the envelopes does not verify.
+    Pending { reason: String },
     #[error("the {which} statement: {fault}")]
     Envelope {
         /// Name of the envelope.
         which: &'static str,
-        /// The cause.
         fault: EnvelopeFault,
     },
-    /// The statements have different subjects.
     #[error("its two statements are not about the same {what}")]
     Apart {
         /// The differing field.
         what: &'static str,
     },
-    /// The key had been replaced before the run ended.
     #[error("key {keyid} was replaced at {retired}, before this run ended")]
     Retired {
-        /// The key.
         keyid: KeyId,
         /// Time of its replacement.
         retired: jiff::Timestamp,
@@ -79,7 +69,6 @@ pub struct VerifiedBundle {
     pub provenance: Statement<Provenance>,
     /// Facts about the run.
     pub run: Statement<BottleRun>,
-    /// The signing key.
     pub keyid: KeyId,
     /// SHA-256 of both payloads.
     pub payloads: Vec<String>,

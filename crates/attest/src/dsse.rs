@@ -23,11 +23,9 @@ pub struct Envelope {
     pub signatures: Vec<SignatureLine>,
 }
 
-/// One signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignatureLine {
-    /// The claimed key.
     pub keyid: KeyId,
     /// The signature in Base64.
     pub sig: String,
@@ -36,12 +34,8 @@ pub struct SignatureLine {
 /// An envelope that does not verify.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeFault {
-    /// The payload has another type than expected.
     #[error("its payload is '{found}', not '{IN_TOTO}'")]
-    Type {
-        /// Type in the envelope.
-        found: String,
-    },
+    Type { found: String },
     /// Payload or signature is not Base64.
     #[error("its {what} is not Base64: {why}")]
     Base64 {
@@ -50,21 +44,13 @@ pub enum EnvelopeFault {
         /// Error of the decoder.
         why: base64ct::Error,
     },
-    /// It has no signature.
     #[error("it is not signed")]
     Unsigned,
-    /// None of the signatures is by a trusted key.
     #[error("it is signed by {keyids}, which is no key that counts here")]
-    UnknownKey {
-        /// The keys that it names.
-        keyids: String,
-    },
+    UnknownKey { keyids: String },
     /// It names a trusted key that did not sign these bytes.
     #[error("the signature of key {keyid} does not fit: the payload or its type was changed")]
-    Broken {
-        /// The key.
-        keyid: KeyId,
-    },
+    Broken { keyid: KeyId },
     /// The verified bytes are not a statement of the expected kind.
     #[error("its payload cannot be read: {0}")]
     Payload(String),
@@ -143,7 +129,6 @@ impl Verified {
         &self.keyid
     }
 
-    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

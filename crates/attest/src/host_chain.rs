@@ -33,7 +33,6 @@ pub struct HostChain {
 /// A verified chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunChain {
-    /// The host.
     pub host: String,
     /// Its runs, in order.
     pub links: Vec<RunLink>,
@@ -41,7 +40,6 @@ pub struct RunChain {
     pub head: String,
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunLink {
@@ -51,9 +49,7 @@ pub struct RunLink {
     pub prev: String,
     /// Time of the link.
     pub ts: Timestamp,
-    /// The bottle.
     pub bottle: String,
-    /// The run.
     pub run: String,
     /// The end of its operation log.
     pub events: EventLog,
@@ -72,33 +68,25 @@ struct ChainHeader {
 /// The chain could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostChainError {
-    /// The file could not be opened, verified or written.
     #[error(transparent)]
     Log(#[from] ChainFileError),
-    /// The file could not be read.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
         /// The action, as a verb.
         doing: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
-    /// A line was changed, or is of another version.
     #[error("{path}: line {line}: {what}", path = path.display())]
     Broken {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// The defect.
         what: String,
     },
     /// The random name of the host could not be generated.
     #[error(transparent)]
     Random(#[from] RandomError),
-    /// A line is not JSON.
     #[error("a line could not be written: {0}")]
     Json(#[from] serde_json::Error),
 }

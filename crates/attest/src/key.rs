@@ -35,15 +35,12 @@ impl fmt::Display for KeyId {
 /// A key that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFault {
-    /// The text is not a known form of key.
     #[error("it is no ed25519 {what} in PEM: {why}")]
     Malformed {
         /// Expected half of the pair.
         what: &'static str,
-        /// Error of the decoder.
         why: String,
     },
-    /// The key could not be generated.
     #[error(transparent)]
     Random(#[from] RandomError),
 }
@@ -58,7 +55,6 @@ impl fmt::Debug for SecretKey {
 }
 
 impl SecretKey {
-    /// Generates a key.
     pub fn generate() -> Result<Self, KeyFault> {
         Ok(Self(SigningKey::from_bytes(&host::random::bytes()?)))
     }
@@ -81,7 +77,6 @@ impl SecretKey {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs bytes.
     pub fn sign(&self, bytes: &[u8]) -> [u8; 64] {
         self.0.sign(bytes).to_bytes()
     }

@@ -30,49 +30,28 @@ pub struct Keyring {
 /// A key could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
-    /// There is no key, and there never was.
     #[error("there is no signing key ({path}); make one with: bot-bottle key create", path = path.display())]
-    None {
-        /// Path where it would be.
-        path: PathBuf,
-    },
-    /// The key existed and is missing.
+    None { path: PathBuf },
     #[error(
         "the signing key {path} is gone; put it back, or begin with a new one: bot-bottle key create",
         path = path.display()
     )]
-    Gone {
-        /// Its former path.
-        path: PathBuf,
-    },
-    /// A key exists already.
+    Gone { path: PathBuf },
     #[error("there is a signing key already ({path}); replace it with: bot-bottle key rotate", path = path.display())]
-    Exists {
-        /// Its path.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// It cannot be read, or others can read it too.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The file does not contain a key.
     #[error("{path}: {fault}", path = path.display())]
-    Key {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        fault: KeyFault,
-    },
-    /// The rotation failed.
+    Key { path: PathBuf, fault: KeyFault },
     #[error("the rotation could not be signed")]
     Rotation(#[from] RotationFault),
-    /// An operation on the folder failed.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
         /// Action being attempted.
         doing: &'static str,
         /// Path of the file or folder.
         path: PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
 }

@@ -30,13 +30,10 @@ impl Predicate for Rotation {
 /// A rotation that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RotationFault {
-    /// One of the keys is invalid.
     #[error(transparent)]
     Key(#[from] KeyFault),
-    /// The envelope is invalid.
     #[error(transparent)]
     Envelope(#[from] EnvelopeFault),
-    /// The statement is not JSON.
     #[error("the statement could not be written: {0}")]
     Json(#[from] serde_json::Error),
 }

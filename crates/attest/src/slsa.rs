@@ -38,7 +38,6 @@ pub struct BuildDefinition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunDetails {
-    /// The builder.
     pub builder: Builder,
     /// Identity and times of the run.
     pub metadata: Invocation,
@@ -60,7 +59,6 @@ pub struct Builder {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Invocation {
-    /// The run.
     pub invocation_id: String,
     /// Start time.
     pub started_on: Timestamp,

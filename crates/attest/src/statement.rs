@@ -26,10 +26,8 @@ pub struct Statement<P> {
     pub kind: String,
     /// The subjects, each with a digest.
     pub subject: Vec<Resource>,
-    /// Type of the predicate.
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
-    /// The predicate.
     pub predicate: P,
 }
 

@@ -15,14 +15,11 @@ use crate::record::EgressSummary;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EgressConfig {
-    /// Run id.
     pub run: String,
     /// Allowed hosts, ports and limits.
     pub policy: EgressPolicy,
-    /// Route to the model, if there is one.
     #[serde(default)]
     pub model: Option<ModelRouteSpec>,
-    /// Path of the log.
     pub log_path: PathBuf,
 }
 
@@ -31,7 +28,6 @@ pub struct EgressConfig {
 pub struct EgressReport {
     /// Traffic by host, denials and byte counts.
     pub summary: EgressSummary,
-    /// Usage of the model.
     pub usage: ModelUsage,
 }
 
@@ -39,13 +35,10 @@ pub struct EgressReport {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EgressError {
-    /// The log cannot be written.
     #[error("the egress log cannot be written")]
     Log(#[from] ChainFileError),
-    /// The model route contradicts itself.
     #[error("the model route cannot work")]
     Model(#[from] SpecError),
-    /// TLS towards the model cannot be set up.
     #[error("the model route has no TLS")]
     Tls(#[from] TlsError),
 }

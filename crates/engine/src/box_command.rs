@@ -23,9 +23,7 @@ const TAIL_CAP: usize = 4 * 1024;
 /// A command and where it runs.
 #[derive(Debug, Clone)]
 pub struct BoxCommand {
-    /// Where.
     pub layout: BoxLayout,
-    /// The command.
     pub argv: Vec<String>,
     /// Variables beside those that every box has.
     pub env: BTreeMap<String, String>,
@@ -47,7 +45,6 @@ pub struct BoxCommandResult {
 }
 
 impl BoxCommand {
-    /// A line for the shell.
     pub fn shell(layout: BoxLayout, line: &str) -> Self {
         Self::new(layout, ["/bin/bash", "-c", line].map(str::to_owned).to_vec())
     }
@@ -103,10 +100,8 @@ async fn wait(box_dir: &BoxDir, cancel: &Cancel) -> Result<ExitRecord, LaunchErr
 /// How a command in a box went, for a run's record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BoxCommandSummary {
-    /// The command.
     #[serde(default)]
     pub command: String,
-    /// How it ended.
     pub ended: Ended,
     /// Milliseconds that it took.
     pub wall_ms: u64,

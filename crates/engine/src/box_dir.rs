@@ -36,9 +36,7 @@ pub struct BoxDir(PathBuf);
 /// What the shim is told to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShimConfig {
-    /// The box.
     pub spec: BoxSpec,
-    /// Which backend builds it.
     pub backend: BackendKind,
     /// Its way out, if it has one. Names where keys are found and holds none.
     pub egress: Option<EgressConfig>,
@@ -59,7 +57,6 @@ impl BoxDir {
         Self(path.into())
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }

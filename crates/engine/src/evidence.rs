@@ -29,9 +29,7 @@ pub struct Pins {
 /// What may not be exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of one file.
     pub file_bytes: u64,
-    /// Bytes of one path.
     pub path_bytes: usize,
     /// Files changed.
     pub files: usize,
@@ -73,7 +71,6 @@ pub struct Evidence {
 /// A commit that was made in the box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewCommit {
-    /// Its id.
     pub sha: Sha,
     /// Its first line.
     pub subject: String,

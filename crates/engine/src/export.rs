@@ -35,14 +35,11 @@ for known in "$@"; do set -- "$@" "^$known"; shift; done
 exec git -c pack.threads=2 bundle create --quiet - "refs/heads/$branch" "$@"
 "#;
 
-/// What is exported from where.
 #[derive(Debug, Clone)]
 pub struct ExportRequest<'a> {
-    /// The run.
     pub run: &'a RunId,
     /// The box in which the agent ran; the export uses the same root, user and folders.
     pub agent_box: &'a BoxSpec,
-    /// The branch to take.
     pub branch: &'a BranchName,
     /// Commits that we have already, pinned in the repository. The first is where the branch stood before.
     pub known: &'a [Sha],
@@ -64,24 +61,16 @@ pub enum Exported {
 /// The export could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The box.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// The host's repository.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The host's copy of the fork's history.
     #[error(transparent)]
     Mirror(#[from] MirrorError),
-    /// A name.
     #[error(transparent)]
     Name(#[from] IdError),
-    /// The export box did not do its work.
     #[error("could not export the workspace: {reason}")]
-    Box {
-        /// How the box ended.
-        reason: String,
-    },
+    Box { reason: String },
 }
 
 /// Makes the host's repository of a run, anew if there was one, with exactly what the pinned commits reach and nothing

@@ -28,39 +28,25 @@ pub struct Installed {
 /// An agent's program could not be put in place.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// There is no npm.
     #[error("npm was not found; install Node.js with npm to install agents")]
     NoNpm,
-    /// npm could not be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// npm said no.
     #[error("npm could not install {spec}: {said}")]
-    Npm {
-        /// The package and its version.
-        spec: String,
-        /// Its last words.
-        said: String,
-    },
-    /// What npm installed has not what we start.
+    Npm { spec: String, said: String },
     #[error("{spec} has no {entry} for this machine")]
     NoEntry {
-        /// The package and its version.
         spec: String,
         /// The file that should be there.
         entry: &'static str,
     },
-    /// The folder could not be made or moved.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
         /// What was being done.
         doing: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Why it failed.
         source: std::io::Error,
     },
-    /// An old folder could not be removed.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -70,7 +56,6 @@ pub fn folder_of(agents: &Path, program: &Program) -> PathBuf {
     agents.join(program.name).join(program.version)
 }
 
-/// Finds an installed program.
 pub fn find(agents: &Path, program: &Program) -> Option<Installed> {
     let folder = folder_of(agents, program);
     let cpu = this_cpu();

@@ -28,13 +28,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A box could not be launched or found again.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// A file of the box's folder.
     #[error(transparent)]
     BoxDir(#[from] BoxDirError),
-    /// Somebody else is at work on this box.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The shim could not be started or reached.
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// The program that runs now cannot be told, so it cannot be started as a shim.
@@ -42,26 +39,11 @@ pub enum LaunchError {
     Program(#[from] EnvError),
     /// The container of a shim that was killed could not be removed.
     #[error("could not end the box in {path}, whose shim was killed", path = path.display())]
-    Orphan {
-        /// The folder.
-        path: PathBuf,
-        /// Why not.
-        source: Box<SandboxError>,
-    },
-    /// There was a box in this folder before.
+    Orphan { path: PathBuf, source: Box<SandboxError> },
     #[error("the box in {path} was started before; a box is never run twice", path = path.display())]
-    NotNew {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder of the box could not be made.
+    NotNew { path: PathBuf },
     #[error("could not create {path}", path = path.display())]
-    Create {
-        /// The folder or file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
+    Create { path: PathBuf, source: std::io::Error },
 }
 
 /// How to start shims.
@@ -94,7 +76,6 @@ pub enum BoxStatus {
     NeverStarted,
     /// A shim watches over it.
     Running,
-    /// It has ended.
     Ended(Box<ExitRecord>),
     /// Its shim died without leaving a record. On a container engine the container may still run; [`attach`] and
     /// [`end`] remove it.

@@ -24,23 +24,17 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The mirror could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
-    /// Git said no.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// Another run did not let go of it.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A file could not be used.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
         /// What was being done.
         doing: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Why it failed.
         source: io::Error,
     },
-    /// An old mirror could not be removed.
     #[error(transparent)]
     File(#[from] FileError),
 }

@@ -16,7 +16,6 @@ const PUSH_LIMIT: Duration = Duration::from_secs(300);
 /// What a run published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// The branch at origin.
     pub branch: BranchName,
     /// The commit that it points to.
     pub commit: Sha,
@@ -39,9 +38,7 @@ pub struct Publication {
 /// A pull request on a forge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullReference {
-    /// Its number.
     pub number: u64,
-    /// Its page.
     pub url: String,
     /// The title that this run would give it; people may have chosen another.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -57,7 +54,6 @@ pub struct Push<'a> {
     pub url: &'a str,
     /// The branch to create or move forward.
     pub branch: BranchName,
-    /// The commit.
     pub commit: &'a Sha,
     /// The environment of the person whose credentials are used.
     pub env: UserEnv,

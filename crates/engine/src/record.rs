@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 /// Who watches over a box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimRecord {
-    /// The shim.
     pub process: ProcessHandle,
     /// When it took over.
     pub started_at: Timestamp,
@@ -22,7 +21,6 @@ pub struct ShimRecord {
 pub struct ExitRecord {
     /// The verdict of the clock, the watchdogs and the backend.
     pub ended: Ended,
-    /// Which backend ran it.
     pub backend: BackendKind,
     /// When the shim began to build the box.
     pub started_at: Timestamp,

@@ -21,7 +21,6 @@ pub trait Reporter {
     fn release_terminal(&self);
 }
 
-/// Reports what an agent does.
 pub(crate) fn report_agent_event(reporter: &dyn Reporter, event: AgentEvent) {
     let (kind, message) = match event {
         AgentEvent::Stopping(reason) => {

@@ -28,13 +28,11 @@ const COPY_LIMIT: Duration = Duration::from_secs(1800);
 pub struct WorkspaceOptions {
     /// The branch that is checked out.
     pub branch: BranchName,
-    /// Where it stands.
     pub base: Sha,
     /// Other commits under the names by which the agent finds them, as in `upstream/main`.
     pub others: Vec<(String, Sha)>,
     /// Who owns the files afterwards.
     pub owner: BoxUser,
-    /// A merge that has been begun, if one has.
     pub merge: Option<MergeBegun>,
 }
 
@@ -46,7 +44,6 @@ pub struct MergeBegun {
     pub repo: PathBuf,
     /// A commit of the files as they shall be found; nothing in the workspace names it.
     pub prepared: Sha,
-    /// What is merged in.
     pub theirs: Sha,
     /// The versions of what is left.
     pub stages: Vec<ConflictStage>,
@@ -82,47 +79,24 @@ impl WorkspaceNotes {
 pub enum WorkspaceError {
     /// History is missing, so nothing can be proved about it.
     #[error("{path} is a shallow clone; run 'git fetch --unshallow' in it first", path = path.display())]
-    Shallow {
-        /// The repository.
-        path: PathBuf,
-    },
+    Shallow { path: PathBuf },
     /// Objects are missing and would have to be fetched one by one.
     #[error("{path} is a partial clone; run 'git fetch --refetch --no-filter' in it first", path = path.display())]
-    Partial {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// The mirror.
+    Partial { path: PathBuf },
     #[error(transparent)]
     Mirror(#[from] MirrorError),
-    /// Git.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The files.
     #[error(transparent)]
     File(#[from] FileError),
-    /// An earlier run's folder could not be copied.
     #[error("could not copy {from}: {reason}", from = from.display())]
-    Copy {
-        /// The folder.
-        from: PathBuf,
-        /// What was said.
-        reason: String,
-    },
-    /// A program could not be run.
+    Copy { from: PathBuf, reason: String },
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// A name that git would not take.
     #[error(transparent)]
     Name(#[from] IdError),
-    /// The copy is not what was wished for.
     #[error("the copy of {commit} in {path} is not complete", path = path.display())]
-    Incomplete {
-        /// The commit.
-        commit: Sha,
-        /// The workspace.
-        path: PathBuf,
-    },
+    Incomplete { commit: Sha, path: PathBuf },
 }
 
 /// Makes the workspace at `path`, by way of the mirror at `mirror`.

@@ -15,64 +15,30 @@ use crate::forge::ALLOW_HTTP_VARIABLE;
 pub enum ForgeError {
     /// 401: the token is wrong, expired or missing.
     #[error("{host} does not accept the token{message}; make a new one and store it in its place")]
-    Unauthorized {
-        /// The forge.
-        host: String,
-        /// Text of the forge.
-        message: ServerMessage,
-    },
+    Unauthorized { host: String, message: ServerMessage },
     /// 403: the token or its account may not do this.
     #[error(
         "{host} does not let the token {action}{message}; give the token the missing scope, or its account write access"
     )]
-    Forbidden {
-        /// The forge.
-        host: String,
-        /// The operation.
-        action: String,
-        /// Text of the forge.
-        message: ServerMessage,
-    },
+    Forbidden { host: String, action: String, message: ServerMessage },
     /// 404: it does not exist, or the token cannot see it.
     #[error(
         "{host} could not {action}, because it finds no such thing{message}; check the names of repository and branch, and that the token can see them"
     )]
-    NotFound {
-        /// The forge.
-        host: String,
-        /// The operation.
-        action: String,
-        /// Text of the forge.
-        message: ServerMessage,
-    },
+    NotFound { host: String, action: String, message: ServerMessage },
     /// 409 and similar: an existing object conflicts.
     #[error(
         "{host} could not {action}, because what is there stands in the way{message}; look at it on the forge, then try again"
     )]
-    Conflict {
-        /// The forge.
-        host: String,
-        /// The operation.
-        action: String,
-        /// Text of the forge.
-        message: ServerMessage,
-    },
+    Conflict { host: String, action: String, message: ServerMessage },
     /// 422 and similar: the forge rejects these values.
     #[error(
         "{host} refused the values it was given to {action}{message}; change what it names and try again"
     )]
-    Invalid {
-        /// The forge.
-        host: String,
-        /// The operation.
-        action: String,
-        /// Text of the forge.
-        message: ServerMessage,
-    },
+    Invalid { host: String, action: String, message: ServerMessage },
     /// 429: the rate limit is reached, and the wait would be too long.
     #[error("{host} wants fewer requests; try again {}", render_until(.until.as_ref()))]
     RateLimited {
-        /// The forge.
         host: String,
         /// End of the wait, if the forge names it.
         until: Option<Timestamp>,
@@ -81,118 +47,61 @@ pub enum ForgeError {
     #[error(
         "{host} failed to {action} with status {status}{message}; try again later, or ask whoever runs it"
     )]
-    Server {
-        /// The forge.
-        host: String,
-        /// The operation.
-        action: String,
-        /// The status.
-        status: u16,
-        /// Text of the forge.
-        message: ServerMessage,
-    },
-    /// No connection, or no response.
+    Server { host: String, action: String, status: u16, message: ServerMessage },
     #[error(
         "{host} could not be reached to {action}: it {reason}; check the network and the address"
     )]
     Unreachable {
-        /// The forge.
         host: String,
-        /// The operation.
         action: String,
         /// Cause, as the end of a sentence.
         reason: &'static str,
     },
     /// A write was sent without a response, and its effect is unknown.
     #[error("{host} did not say whether it could {action}; look there before you try again")]
-    Lost {
-        /// The forge.
-        host: String,
-        /// The operation.
-        action: String,
-    },
-    /// The repository has another name now.
+    Lost { host: String, action: String },
     #[error("{host} says that the repository has moved{}; point the remote at its new address", render_to(.to.as_deref()))]
     Moved {
-        /// The forge.
         host: String,
         /// New address, if the forge names it.
         to: Option<String>,
     },
-    /// A response that no forge of this kind sends.
     #[error(
         "{host} gave a response that its kind of forge does not give when asked to {action} ({reason}); check its address"
     )]
-    Unreadable {
-        /// The forge.
-        host: String,
-        /// The operation.
-        action: String,
-        /// Defect of the response.
-        reason: String,
-    },
+    Unreadable { host: String, action: String, reason: String },
     /// The forge shows the members of an organisation only to its members.
     #[error(
         "{host} does not say who is a member of {org}, because the token's account is not in it; make it a member"
     )]
-    MembersHidden {
-        /// The forge.
-        host: String,
-        /// The organisation.
-        org: String,
-    },
-    /// The kind of forge cannot be determined.
+    MembersHidden { host: String, org: String },
     #[error("{host} does not say which kind of forge it is; name the kind in the configuration")]
-    UnknownForge {
-        /// The server.
-        host: String,
-    },
+    UnknownForge { host: String },
     /// 401 or 403 to a request that needs no login: the kind of forge is shown to accounts only, and no token is sent
     /// to a server of unknown kind.
     #[error(
         "{host} answers only to those who are logged in (status {status}), so that it cannot be asked which kind of forge it is; name the kind in the configuration"
     )]
     LoginWanted {
-        /// The server.
         host: String,
         /// Status of the response.
         status: u16,
     },
-    /// A token that cannot be sent in a header.
     #[error(
         "the token for {host} has characters that no token has; store it again without blanks and line ends"
     )]
-    BadToken {
-        /// The forge.
-        host: String,
-    },
-    /// The token would travel unencrypted.
+    BadToken { host: String },
     #[error(
         "the token for {host} would travel unencrypted; use https, or set {ALLOW_HTTP_VARIABLE}=1 to allow plain http"
     )]
-    PlainHttp {
-        /// The forge.
-        host: String,
-    },
-    /// TLS cannot be used at all.
+    PlainHttp { host: String },
     #[error("could not prepare TLS; check the certificates of this machine")]
     Tls(#[from] TlsError),
-    /// A folder does not deliver webhooks.
     #[error("the folder {} delivers no webhooks; bot-bottle serve looks at it regularly without one", .path.display())]
-    NoWebhooks {
-        /// The path.
-        path: PathBuf,
-    },
+    NoWebhooks { path: PathBuf },
     /// The repository of a folder, or the files beside it, cannot be used.
     #[error("could not {action} in the folder {}; check that it is there and that you may write to it", .path.display())]
-    Folder {
-        /// The path.
-        path: PathBuf,
-        /// The operation.
-        action: String,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Folder { path: PathBuf, action: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
 impl ForgeError {

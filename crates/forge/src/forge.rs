@@ -35,7 +35,6 @@ const FOLDER_LOGIN: &str = "bot-bottle";
 pub enum Forge {
     /// Gitea, Forgejo or GitHub.
     GithubLike(GithubLike),
-    /// GitLab.
     GitLab(Gitlab),
     /// A bare repository on this machine, with files beside it.
     Folder(FolderForge),
@@ -182,7 +181,6 @@ impl Forge {
         Ok(issues)
     }
 
-    /// Reads a pull request.
     pub async fn read_pr(&self, number: u64) -> Result<PullRequest, ForgeError> {
         each!(self, forge => forge.read_pr(number).await)
     }

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::address::{ForgeAddress, WebBase};
 use crate::gh_login;
 
-/// Kind of forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ForgeKind {
@@ -20,7 +19,6 @@ pub enum ForgeKind {
     Gitea,
     /// GitHub and GitHub Enterprise Server.
     GitHub,
-    /// GitLab.
     GitLab,
     /// Bare repositories in a folder, with issues and pull requests in files beside them.
     Folder,

@@ -32,7 +32,6 @@ pub struct PullRequest {
     pub base_branch: String,
     /// Login of the account that opened it.
     pub author: String,
-    /// Labels by name.
     pub labels: Vec<String>,
     /// Logins of the assignees.
     pub assignees: Vec<String>,
@@ -49,7 +48,6 @@ pub(crate) struct PullEdit<'a> {
 /// Pull request to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPull {
-    /// One line.
     pub title: String,
     /// Markdown.
     pub body: String,

@@ -7,7 +7,6 @@ use model::escape::escape_line;
 
 use crate::pull::NewPull;
 
-/// Name of the file.
 const PULL_TEXT_FILE: &str = "PULL_REQUEST.md";
 
 /// Writes a pull request as Markdown into `folder`, in the place of an earlier one. Returns the file.

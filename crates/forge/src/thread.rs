@@ -18,7 +18,6 @@ pub struct Issue {
     pub state: ThreadState,
     /// Login of the account that opened it.
     pub author: String,
-    /// Labels by name.
     pub labels: Vec<String>,
     /// Logins of the assignees.
     pub assignees: Vec<String>,
@@ -29,7 +28,6 @@ pub struct Issue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thread {
-    /// An issue.
     Issue(u64),
     /// A pull request.
     Pull(u64),
@@ -44,7 +42,6 @@ pub enum Numbering {
     Separate,
 }
 
-/// State of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadState {
@@ -62,7 +59,6 @@ pub enum ThreadState {
 pub struct Comment {
     /// Number on the forge; reviews and remarks may be numbered separately.
     pub id: u64,
-    /// Place of the comment.
     #[serde(flatten)]
     pub kind: CommentKind,
     /// Page for people; never requested.
@@ -85,7 +81,6 @@ pub enum CommentKind {
     Review,
     /// On a line of a file.
     Remark {
-        /// The file.
         path: String,
         /// The line, where the forge reports it.
         line: Option<u64>,

@@ -3,7 +3,6 @@
 use guest::config::RlimitSpec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// A limit that could not be set.
 #[derive(Debug, thiserror::Error)]
 #[error("could not limit {name} to {value}: {errno}")]
 pub(crate) struct LimitError {

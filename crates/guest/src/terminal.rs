@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalSize {

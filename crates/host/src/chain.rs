@@ -18,32 +18,20 @@ const MODE: u32 = 0o600;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ChainFileError {
-    /// A system call failed.
     #[error("could not {action} {path}", path = path.display())]
     Io {
         /// The action, as a verb.
         action: &'static str,
-        /// The log.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
-    /// The log to create exists.
     #[error("{path} exists already; open it to continue it", path = path.display())]
-    Exists {
-        /// The log.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// Another process writes to the log. Two writers would each continue the same line.
     #[error("{path} is being written by another process; try again when that process has ended", path = path.display())]
-    Busy {
-        /// The log.
-        path: PathBuf,
-    },
-    /// The log was changed after it was written.
+    Busy { path: PathBuf },
     #[error("{path} cannot be continued because its chain is broken; keep it as evidence", path = path.display())]
     Broken {
-        /// The log.
         path: PathBuf,
         /// Position and kind of the fault.
         source: ChainFault,

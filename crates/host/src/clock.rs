@@ -17,7 +17,6 @@ use tokio::io::unix::AsyncFd;
 
 use crate::async_fd::watch_readable;
 
-/// A timer could not be made or waited for.
 #[derive(Debug, Error)]
 #[error("could not {action} a boot-time timer")]
 pub struct ClockError {

@@ -12,18 +12,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EnvError {
-    /// The working directory is gone or unreadable.
     #[error("could not read the current directory")]
-    CurrentDir {
-        /// Underlying I/O error.
-        source: std::io::Error,
-    },
-    /// The path of this program is not known.
+    CurrentDir { source: std::io::Error },
     #[error("could not find the path of this program")]
-    CurrentExe {
-        /// Underlying I/O error.
-        source: std::io::Error,
-    },
+    CurrentExe { source: std::io::Error },
 }
 
 /// Reads a variable; one that is not UTF-8 counts as absent.

@@ -58,28 +58,19 @@ impl fmt::Display for Holder {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Another process holds it.
     #[error("{path} is locked by {who}", path = path.display(), who = name_of(holder.as_ref()))]
     Held {
-        /// The lock file.
         path: PathBuf,
         /// The holder, if the file names one.
         holder: Option<Holder>,
     },
-    /// The inherited descriptor is not the lock file.
     #[error("the inherited descriptor is not {path}", path = path.display())]
-    NotTheFile {
-        /// The lock file.
-        path: PathBuf,
-    },
-    /// A system call failed.
+    NotTheFile { path: PathBuf },
     #[error("could not {action} the lock file {path}", path = path.display())]
     Io {
         /// Action being attempted, as a verb.
         action: &'static str,
-        /// The lock file.
         path: PathBuf,
-        /// Underlying I/O error.
         source: io::Error,
     },
 }

@@ -13,7 +13,6 @@ use nix::sched::{CloneFlags, unshare};
 /// Mount point of the folders. It has content only inside the private namespace.
 const STAGE: &str = "/run/bottleworks";
 
-/// The private mounts could not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {doing} {path}", path = path.display())]
 pub struct MountError {

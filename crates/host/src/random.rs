@@ -3,7 +3,6 @@
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// The kernel gave no random bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the kernel gave no random bytes")]
 pub struct RandomError(#[from] Errno);

@@ -28,50 +28,22 @@ pub struct SafeFile {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SafeReadError {
-    /// A component of the path is a symbolic link.
     #[error("refused to read {relative} in {root}: a symbolic link is on the way", root = root.display())]
-    Symlink {
-        /// The tree.
-        root: PathBuf,
-        /// The path asked for.
-        relative: String,
-    },
+    Symlink { root: PathBuf, relative: String },
     /// The path leaves the tree, or enters another file system.
     #[error("refused to read {relative} in {root}: it leads out of the tree", root = root.display())]
-    Outside {
-        /// The tree.
-        root: PathBuf,
-        /// The path asked for.
-        relative: String,
-    },
-    /// The path is a directory, FIFO, socket or device.
+    Outside { root: PathBuf, relative: String },
     #[error("refused to read {relative} in {root}: it is a {kind}, not a regular file", root = root.display())]
     NotRegular {
-        /// The tree.
         root: PathBuf,
-        /// The path asked for.
         relative: String,
         /// Its actual type.
         kind: &'static str,
     },
-    /// The path is empty or invalid.
     #[error("refused to read {relative:?} in {root}: not a usable path", root = root.display())]
-    BadPath {
-        /// The tree.
-        root: PathBuf,
-        /// The path asked for.
-        relative: String,
-    },
-    /// A system call failed.
+    BadPath { root: PathBuf, relative: String },
     #[error("could not read {relative} in {root}", root = root.display())]
-    Io {
-        /// The tree.
-        root: PathBuf,
-        /// The path asked for.
-        relative: String,
-        /// Underlying I/O error.
-        source: io::Error,
-    },
+    Io { root: PathBuf, relative: String, source: io::Error },
 }
 
 /// Reads the first `cap` bytes of `relative` beneath `root`. A missing file is `None`, not an error; anything

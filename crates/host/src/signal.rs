@@ -94,7 +94,6 @@ impl Cancel {
     }
 }
 
-/// The signal handlers could not be installed.
 #[derive(Debug, Error)]
 #[error("could not listen for signals")]
 pub struct SignalError {

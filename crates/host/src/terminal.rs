@@ -45,7 +45,6 @@ pub struct RawMode {
 }
 
 impl RawMode {
-    /// Enters raw mode.
     pub fn enter() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();

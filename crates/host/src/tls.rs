@@ -12,26 +12,12 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// The extra certificates cannot be read.
     #[error("could not read certificates from {path}", path = path.display())]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: rustls::pki_types::pem::Error,
-    },
-    /// One of them is not a certificate authority.
+    CaFile { path: PathBuf, source: rustls::pki_types::pem::Error },
     #[error("{path} holds something that is no certificate", path = path.display())]
-    Certificate {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: rustls::Error,
-    },
-    /// The library rejects its own defaults.
+    Certificate { path: PathBuf, source: rustls::Error },
     #[error("could not set up TLS")]
     Setup(#[from] rustls::Error),
-    /// The program ended while certificates were read.
     #[error("stopped while reading certificates")]
     GaveUp,
 }

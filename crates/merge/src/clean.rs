@@ -31,7 +31,6 @@ pub enum MergeAttempt {
     Clean {
         /// The merge commit; its parents are the fork's commit and upstream's.
         commit: Sha,
-        /// Its tree.
         tree: Sha,
     },
     /// Git could not merge these paths.
@@ -43,9 +42,7 @@ pub enum MergeAttempt {
 /// A path that git could not merge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
-    /// The path.
     pub path: TreePath,
-    /// Kind of conflict.
     pub kind: ConflictKind,
     /// Other paths of the same conflict, such as the new names of a file that both sides renamed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

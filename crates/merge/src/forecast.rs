@@ -30,20 +30,16 @@ pub struct UpstreamForecast {
 /// A commit of upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComingCommit {
-    /// Its id.
     pub sha: Sha,
     /// The first line of its message.
     pub subject: String,
-    /// Name of the author.
     pub author: String,
-    /// Date of the author.
     pub authored_at: Option<Timestamp>,
 }
 
 /// A path that upstream changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComingFile {
-    /// The path.
     pub path: TreePath,
     /// Added lines; 0 for binary files.
     pub insertions: u64,

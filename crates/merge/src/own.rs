@@ -18,7 +18,6 @@ pub struct OwnFile {
     /// Old path, if the fork renamed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<TreePath>,
-    /// Change of the fork.
     pub fork: OwnChange,
     /// Change of upstream to the same file.
     pub upstream: TheirChange,
@@ -35,7 +34,6 @@ pub enum OwnChange {
     Added,
     /// Other content or mode.
     Changed,
-    /// Deleted file.
     Deleted,
     /// Renamed, perhaps with other content.
     Renamed,
@@ -45,7 +43,6 @@ pub enum OwnChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TheirChange {
-    /// No change.
     Untouched,
     /// The same change as in the fork.
     Same,

@@ -16,7 +16,6 @@ impl TreePath {
         Self(bytes.into())
     }
 
-    /// The bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

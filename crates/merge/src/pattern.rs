@@ -17,7 +17,6 @@ pub struct PathPatterns {
     selects: Vec<bool>,
 }
 
-/// A pattern that cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{pattern}' is not a path pattern: {reason}")]
 pub struct PatternError {

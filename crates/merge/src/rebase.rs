@@ -21,12 +21,7 @@ pub enum RebaseAttempt {
         dropped: Vec<Sha>,
     },
     /// A commit conflicts.
-    Conflicts {
-        /// The commit.
-        at: Sha,
-        /// Its conflicts.
-        conflicts: Vec<Conflict>,
-    },
+    Conflicts { at: Sha, conflicts: Vec<Conflict> },
     /// The two have no common ancestor.
     Unrelated,
     /// The fork has too many commits of its own.

@@ -39,19 +39,16 @@ pub struct BareLine {
 pub struct VerifiedChain<T> {
     /// Its lines, in order.
     pub lines: Vec<T>,
-    /// Its end.
     pub head: ChainHead,
     /// Length of all complete lines. Bytes after them are a line torn by a crash.
     pub whole_bytes: usize,
 }
 
-/// Where a chain is broken, and how.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ChainFault {
     /// Line number, counted from 1; zero when the log could not be read at all.
     pub line: u64,
-    /// The defect.
     pub what: ChainDefect,
 }
 
@@ -59,16 +56,12 @@ pub struct ChainFault {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainDefect {
-    /// The log is missing or cannot be read.
     #[error("the log cannot be read: {0}")]
     Unreadable(std::io::Error),
-    /// The line has no line break.
     #[error("it has no end; the log was cut or a crash tore it")]
     Torn,
-    /// The line is not JSON of the expected shape.
     #[error("it is not an entry of this log: {0}")]
     NotAnEntry(serde_json::Error),
-    /// The number is out of order.
     #[error("it has number {found}; lines were removed, added or moved")]
     Number {
         /// The number in the line.
@@ -77,7 +70,6 @@ pub enum ChainDefect {
     /// The digest in the line is not that of the line before it.
     #[error("it does not follow the line before it, which was changed, removed or moved")]
     Link,
-    /// The first line belongs to another log.
     #[error("it was not written as the first line of this log")]
     Genesis,
 }

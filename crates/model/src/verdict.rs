@@ -5,15 +5,9 @@
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Ended {
     /// The agent ended by itself.
-    Exited {
-        /// Its exit code.
-        code: i32,
-    },
+    Exited { code: i32 },
     /// The agent was ended by a signal that we did not send.
-    Signalled {
-        /// The signal.
-        signal: i32,
-    },
+    Signalled { signal: i32 },
     /// The clock ran out.
     OutOfTime,
     /// The box used all its memory.
@@ -25,10 +19,7 @@ pub enum Ended {
     /// It was frozen, to be rehydrated later.
     Frozen,
     /// It did not end: what it runs on failed.
-    Infra {
-        /// What failed.
-        reason: String,
-    },
+    Infra { reason: String },
 }
 
 impl Ended {

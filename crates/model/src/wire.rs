@@ -22,7 +22,6 @@ pub struct Price {
     pub input: f64,
     /// Written by the model.
     pub output: f64,
-    /// Read from its cache.
     #[serde(default)]
     pub cache_read: f64,
     /// Put into its cache.
@@ -31,7 +30,6 @@ pub struct Price {
 }
 
 impl WireApi {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Messages, Self::Chat, Self::Responses];
 
     /// The name in settings.

@@ -13,7 +13,6 @@ pub struct NewDelivery {
     pub event: String,
     /// The repository's owner.
     pub owner: String,
-    /// The repository.
     pub repo: String,
     /// The thread to reconcile.
     pub about: About,
@@ -24,7 +23,6 @@ pub struct NewDelivery {
 /// The thread that a delivery names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum About {
-    /// An issue.
     Issue(u64),
     /// A pull request.
     Pull(u64),
@@ -43,13 +41,10 @@ pub struct Delivery {
     pub event: String,
     /// The repository's owner.
     pub owner: String,
-    /// The repository.
     pub repo: String,
     /// The thread to reconcile.
     pub about: About,
-    /// When it was stored.
     pub received_at: Timestamp,
-    /// When it was handled.
     pub handled_at: Option<Timestamp>,
 }
 

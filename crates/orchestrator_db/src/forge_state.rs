@@ -9,20 +9,16 @@ use crate::rules::status::BottleState;
 pub struct IssueKey {
     /// The repository's owner.
     pub owner: String,
-    /// The repository.
     pub repo: String,
-    /// The issue.
     pub issue_number: u64,
 }
 
 /// The bottle that works on an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeState {
-    /// The issue.
     pub key: IssueKey,
     /// The bottle's name.
     pub slug: String,
-    /// The agent in it.
     pub agent_name: String,
     /// The bottle manifests that it was made from.
     pub bottle_names: Vec<String>,
@@ -32,7 +28,6 @@ pub struct ForgeState {
     pub agent_git_user: String,
     /// Its pull request, once there is one.
     pub pr_number: Option<u64>,
-    /// Its state.
     pub status: BottleState,
     /// Time of its last sign of life.
     pub last_checkin_at: Timestamp,

@@ -8,9 +8,7 @@ use crate::rules::lifecycle::WorkState;
 /// The work on one issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkItem {
-    /// The issue.
     pub key: IssueKey,
-    /// Its state.
     pub state: WorkState,
     /// The request of its next run.
     pub request: WorkRequest,
@@ -64,7 +62,6 @@ pub enum WorkRequest {
 pub struct WorkNote {
     /// Reason for the step, for people.
     pub reason: String,
-    /// The bottle.
     pub slug: Option<String>,
     /// The request of the next run.
     pub request: Option<WorkRequest>,
@@ -88,9 +85,7 @@ impl WorkNote {
 pub struct WorkEvent {
     /// Its place in the order of all events.
     pub seq: u64,
-    /// The issue.
     pub key: IssueKey,
-    /// When it happened.
     pub at: Timestamp,
     /// The state after the step.
     pub state: WorkState,

@@ -33,7 +33,6 @@ pub struct Started<C> {
     pub control: C,
     /// Completes when the box has ended.
     pub exit: Pin<Box<dyn Future<Output = BoxExit>>>,
-    /// What it prints.
     pub output: OutputStream,
 }
 

@@ -11,7 +11,6 @@ use crate::docker::{Engine, EngineFacts};
 pub struct BackendFacts {
     /// Bubblewrap, where it is.
     pub bwrap: Option<PathBuf>,
-    /// The engine that answered.
     pub engine: Option<EngineFacts>,
     /// True if that engine holds the wanted image.
     pub has_image: bool,
@@ -20,13 +19,10 @@ pub struct BackendFacts {
 /// The decision, with its reason in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendChoice {
-    /// Which backend.
     pub kind: BackendKind,
-    /// Why this one.
     pub reason: String,
 }
 
-/// No backend can serve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoBackend(String);

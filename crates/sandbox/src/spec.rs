@@ -42,7 +42,6 @@ pub struct BoxSpec {
     pub probe_addresses: Vec<SocketAddr>,
     /// Who the box runs as on the host.
     pub user: BoxUser,
-    /// What it may use.
     pub limits: BoxLimits,
     /// What happens to its standard output.
     pub output: BoxOutput,

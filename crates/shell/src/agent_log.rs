@@ -22,9 +22,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// When printing a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogEnd {
-    /// With what is there now.
     Now,
-    /// When the agent has ended.
     AgentEnd,
 }
 

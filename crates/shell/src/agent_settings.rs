@@ -27,22 +27,10 @@ pub fn parse_price(text: &str) -> Option<Price> {
 /// A script of the scripted agent that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptFileError {
-    /// It could not be read.
     #[error("could not read the script {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// It is not a script.
+    Read { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: ScriptError,
-    },
+    Parse { path: PathBuf, source: ScriptError },
 }
 
 /// Loads a script of the scripted agent.

@@ -11,12 +11,9 @@ use crate::ui::Ui;
 /// One finding of `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
     pub name: String,
-    /// What was found.
     #[serde(rename = "words")]
     pub text: String,
-    /// What it means.
     pub state: FindingState,
 }
 
@@ -53,9 +50,7 @@ impl Finding {
 /// What this machine offers for boxes with one image.
 #[derive(Debug)]
 pub struct MachineReport {
-    /// Its git.
     pub git: Result<GitVersion, GitError>,
-    /// Its backends.
     pub found: BackendFacts,
     /// The backend that a run would use.
     pub chosen: Result<BackendChoice, NoBackend>,

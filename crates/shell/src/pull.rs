@@ -49,9 +49,7 @@ pub async fn logged<T, S>(
 /// Title and body for a pull request that is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRenewal {
-    /// The title.
     pub title: String,
-    /// The body.
     pub body: String,
 }
 

@@ -22,7 +22,6 @@ use crate::ui::{Ui, wants_colour};
 /// What differs between the programs in how they are started and how they print.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The name of the program.
     pub name: &'static str,
     /// Columns for the labels of results.
     pub label_width: usize,
@@ -35,14 +34,12 @@ pub struct Program {
 pub enum JsonOutput {
     /// One object for each event, one event a line.
     Events,
-    /// One document.
     Documents,
 }
 
 /// A part that the program plays in another process of its own, under a hidden word.
 #[derive(Debug, Clone, Copy)]
 pub struct Role {
-    /// The word.
     pub word: &'static str,
     /// The part, given the path that follows the word.
     pub run: fn(&Path) -> Result<(), String>,

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 /// The methods, by the names that agents know them by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForgeMethod {
-    /// Reads an issue.
     ReadIssue,
     /// Reads a pull request.
     ReadPr,
@@ -28,7 +27,6 @@ pub enum ForgeMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DoneStatus {
-    /// It is done.
     Success,
     /// It could not be done.
     Failure,

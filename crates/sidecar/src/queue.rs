@@ -19,33 +19,22 @@ const SUFFIX: &str = "-done.json";
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QueueError {
-    /// The folder cannot be read.
     #[error("could not {action} {path}", path = path.display())]
     Io {
         /// Action being attempted, as a verb.
         action: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Underlying I/O error.
         source: io::Error,
     },
-    /// An event cannot be written.
     #[error(transparent)]
     Write(#[from] FileError),
-    /// Something else lies in the folder.
     #[error("{path} is no event of a queue; remove it", path = path.display())]
-    NotAnEvent {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: serde_json::Error,
-    },
+    NotAnEvent { path: PathBuf, source: serde_json::Error },
 }
 
 /// Signal of an agent that its work is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoneEvent {
-    /// The run.
     pub run: String,
     /// How it ended, in the agent's judgement.
     pub status: DoneStatus,

@@ -37,7 +37,6 @@ const HEAD_MAX_BYTES: usize = 16 * 1024;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The socket cannot be used.
     #[error("the sidecar's socket cannot be served")]
     Listen(#[source] io::Error),
 }

@@ -27,7 +27,6 @@ const BRIDGE_FILE: &str = "bridge.ts";
 /// pi's name of our model route.
 const PROVIDER: &str = "local";
 
-/// Variable of the key.
 const KEY_VARIABLE: &str = "LOCAL_KEY";
 
 const THINKING: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];

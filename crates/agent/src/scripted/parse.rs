@@ -7,7 +7,6 @@ use toml::{Spanned, Value};
 /// A text that is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// A step of a kind that does not exist.
     #[error(
         "line {line}: there is no step `{kind}`; a step has one of run, write, sleep, print, stuck, \
          ask, exit and daemon, and a run may have cwd and expect"
@@ -15,7 +14,6 @@ pub enum ScriptError {
     UnknownStep {
         /// The line, counted from 1.
         line: usize,
-        /// The unknown key.
         kind: String,
     },
     /// Anything else: not TOML, a value of the wrong type, two kinds in one step.
@@ -23,7 +21,6 @@ pub enum ScriptError {
     Malformed {
         /// The line, counted from 1.
         line: usize,
-        /// The cause.
         what: String,
     },
 }

@@ -49,7 +49,6 @@ pub(crate) struct Record {
     pub(crate) base: Sha,
     /// The newest commit of the base branch that the workspace has.
     pub(crate) known_base: Sha,
-    /// What was published last.
     pub(crate) published: Option<Sha>,
     pub(crate) pull: Option<u64>,
     /// The title that the pull request was given last by us.

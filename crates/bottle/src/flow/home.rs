@@ -30,7 +30,6 @@ pub(crate) struct Home {
     pub(crate) programs: PathBuf,
 }
 
-/// Kind of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ManifestKind {
     Agents,
@@ -38,7 +37,6 @@ pub(crate) enum ManifestKind {
 }
 
 impl ManifestKind {
-    /// The folder.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Agents => "agents",
@@ -46,7 +44,6 @@ impl ManifestKind {
         }
     }
 
-    /// One of them.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Agents => "agent",
@@ -138,7 +135,6 @@ impl Home {
         Ok(self.manifest_dir(kind).join(format!("{name}.toml")))
     }
 
-    /// The names of all manifests of a kind.
     pub(crate) fn names(&self, kind: ManifestKind) -> Result<Vec<String>, Failure> {
         let entries = match std::fs::read_dir(self.manifest_dir(kind)) {
             Ok(entries) => entries,

@@ -47,7 +47,6 @@ pub(crate) struct StartRequest {
 /// What the orchestrator has a run for.
 #[derive(Debug, Clone)]
 pub(crate) struct RunClaim {
-    /// Which of its claims.
     pub(crate) number: u64,
     /// The delivery that set it off.
     pub(crate) trigger: Option<String>,

@@ -43,7 +43,6 @@ pub(crate) struct BottleRun<'a> {
     pub(crate) run: Run<BottleRunPart>,
     pub(crate) context: RunContext<'a>,
     pub(crate) bottle: Bottle,
-    /// The record of the bottle.
     pub(crate) record: Record,
     pub(crate) source: Source,
     /// The forge, for forge runs; without a token there is none.

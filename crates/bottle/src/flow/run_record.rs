@@ -13,7 +13,6 @@ use crate::rules::forge_env::ForgeEnv;
 use crate::rules::judge::Verdict;
 use crate::rules::leak::ScanReport;
 
-/// Record of one run of a bottle.
 pub(crate) type BottleRunRecord = RunRecord<BottleRunPart>;
 
 /// Bot-bottle's own part of a run's record.
@@ -94,7 +93,6 @@ pub(crate) struct Seal {
     pub(crate) program: Option<ProgramSeal>,
 }
 
-/// An image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImageSeal {
     pub(crate) name: String,
@@ -110,7 +108,6 @@ pub(crate) struct ProgramSeal {
     pub(crate) lock_sha256: Option<String>,
 }
 
-/// How the sidecar ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum SidecarEnd {

@@ -6,7 +6,6 @@ use serde_json::json;
 use super::run_record::BottleRunRecord;
 use crate::ui::Ui;
 
-/// Shows it.
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
     ui.result("bottle", meta.slug.as_str());
     ui.result("run", &dir.path().display().to_string());

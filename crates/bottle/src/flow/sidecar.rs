@@ -47,7 +47,6 @@ pub(crate) struct SidecarPlace {
 }
 
 impl SidecarPlace {
-    /// Of this run.
     pub(crate) fn of(dir: &RunDir) -> Result<Self, Failure> {
         let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
         Ok(Self {

@@ -9,7 +9,6 @@ use super::home::Home;
 use crate::exit::{Failure, OrExit};
 use crate::rules::forge_env::ForgeEnv;
 
-/// Opens the state.
 pub(crate) fn open_state(home: &Home) -> Result<SqliteForgeStateStore, Failure> {
     SqliteForgeStateStore::open(&home.database()).or_general()
 }

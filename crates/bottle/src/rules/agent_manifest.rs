@@ -183,7 +183,6 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
 }
 
 impl AgentManifest {
-    /// The agent.
     pub(crate) fn provider(&self) -> Result<Provider, ManifestFault> {
         Provider::parse(&self.provider).map_err(|error| fault("provider", &error))
     }

@@ -11,7 +11,6 @@ pub(crate) struct ClosedRun<'a> {
     pub(crate) verdict: Option<&'a Verdict>,
     /// Why a good result was not published.
     pub(crate) problem: Option<&'a str>,
-    /// The pull request.
     pub(crate) pull: Option<u64>,
     /// The agent's own report.
     pub(crate) report: Option<DoneStatus>,

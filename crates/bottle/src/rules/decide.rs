@@ -17,7 +17,6 @@ pub(crate) struct IssueState {
     pub(crate) pull: Option<PullState>,
     /// Comments for the agent that it has not seen.
     pub(crate) new_comments: usize,
-    /// The work on it.
     pub(crate) work: Option<WorkFacts>,
 }
 
@@ -69,7 +68,6 @@ pub(crate) enum Action {
     Forget,
 }
 
-/// Decides what to do.
 pub(crate) fn decide(issue: &IssueState) -> Action {
     let is_targeted = issue.has_member && !issue.agents.is_empty();
     let Some(work) = issue.work else {

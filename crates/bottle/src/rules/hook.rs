@@ -74,7 +74,6 @@ impl HookPlace {
 /// Repository that the user means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RepositoryChoice {
-    /// Its address.
     pub(crate) remote: String,
     /// Kind and front page of its forge, where that is the one of the variables.
     pub(crate) forge: Option<(ForgeKind, String)>,

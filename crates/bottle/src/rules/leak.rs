@@ -14,7 +14,6 @@ const SHOWN_CHARS: usize = 120;
 /// What one scanner found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ScanReport {
-    /// The scanner.
     pub(crate) engine: String,
     /// Its version; nothing where it is not here.
     pub(crate) version: Option<String>,

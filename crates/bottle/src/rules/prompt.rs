@@ -118,7 +118,6 @@ fn render_left_out(count: usize) -> Option<String> {
     })
 }
 
-/// The forge overlay.
 fn render_overlay(forge: &ForgePart<'_>) -> String {
     let pull = forge
         .pull

@@ -89,7 +89,6 @@ pub(crate) fn judge_signature(
     }
 }
 
-/// There is no key to check with.
 pub(crate) fn no_key(why: &str) -> VerificationCheck {
     failed(SIGNATURE, format!("there is no key to check with: {why}; or name one with --key"))
 }
@@ -160,7 +159,6 @@ pub(crate) enum LinkedRun {
 
 /// All that the home knows about its runs.
 pub(crate) struct HomeFacts {
-    /// For each link, what is there of it.
     pub(crate) kept: Vec<LinkedRun>,
     /// Runs that bottles name and whose directories are gone.
     pub(crate) missing: Vec<String>,

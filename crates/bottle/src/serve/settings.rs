@@ -15,7 +15,6 @@ use crate::rules::forge_env::parse_web;
 /// The default file: all keys with their explanations.
 pub(crate) const EXPLAINED: &str = include_str!("settings.toml");
 
-/// All settings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServeSettings {
@@ -38,7 +37,6 @@ pub(crate) struct ServeSettings {
     pub(crate) forges: Vec<ForgeSettings>,
 }
 
-/// Format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {

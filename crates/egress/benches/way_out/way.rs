@@ -146,7 +146,6 @@ impl Connection {
         self.0.write_all(bytes).expect("sent");
     }
 
-    /// Reads on until what was seen is enough.
     pub(crate) fn read_until(&mut self, seen: &mut Vec<u8>, is_enough: impl Fn(&[u8]) -> bool) {
         let mut buffer = [0; 16 << 10];
         while !is_enough(seen) {

@@ -34,16 +34,12 @@ pub enum KeySource {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The variable is not set.
     #[error("the variable {0} with the model key is not set")]
     Unset(String),
-    /// The file is missing, or others can read it.
     #[error("could not read the model key")]
     File(#[from] host::file::FileError),
-    /// The program did not start.
     #[error("could not ask {program} for the model key")]
     Start {
-        /// The program.
         program: String,
         /// Underlying I/O error.
         source: host::process::ProcessError,
@@ -51,15 +47,12 @@ pub enum KeyError {
     /// The program failed. Its output may hold secrets and is not shown.
     #[error("{program} gave no model key: it ended with {exit:?}")]
     Command {
-        /// The program.
         program: String,
         /// Exit status.
         exit: CommandExit,
     },
-    /// The source has content that is not a key.
     #[error("the model key is empty or holds characters that no header can carry")]
     Malformed,
-    /// The runtime ended meanwhile.
     #[error("stopped while reading the model key")]
     Stopped,
 }

@@ -6,7 +6,6 @@ use model::wire::WireApi;
 /// One call that is forwarded.
 #[derive(Clone, Debug)]
 pub struct AllowedPath {
-    /// Its method.
     pub method: Method,
     /// Its path below the route, without the version prefix.
     pub path: &'static str,

@@ -63,7 +63,6 @@ pub enum AuthStyle {
 pub struct Caps {
     /// Cost in dollars; needs prices.
     pub max_usd: Option<f64>,
-    /// Tokens of all kinds.
     pub max_tokens: Option<u64>,
     /// Calls.
     pub max_requests: Option<u64>,
@@ -80,17 +79,10 @@ fn default_body_bytes() -> u64 {
 /// A contradiction in a route specification.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// The base URL is invalid.
     #[error("{0:?} is not the base address of a model server, such as https://api.example.com")]
     Upstream(String),
-    /// The base URL has no usable host.
     #[error("{text:?} has no usable host: {fault}")]
-    Host {
-        /// Text as given.
-        text: String,
-        /// The cause.
-        fault: HostFault,
-    },
+    Host { text: String, fault: HostFault },
     /// A cap in money without any price would never be reached.
     #[error("a cap in dollars needs prices")]
     Prices,

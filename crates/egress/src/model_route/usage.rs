@@ -14,7 +14,6 @@ pub struct TokenCount {
     pub input: u64,
     /// Written by the model.
     pub output: u64,
-    /// Read from its cache.
     pub cache_read: u64,
     /// Put into its cache.
     pub cache_write: u64,
@@ -31,7 +30,6 @@ impl TokenCount {
 /// Usage of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spend {
-    /// Its tokens.
     #[serde(flatten)]
     pub tokens: TokenCount,
     /// Its cost in dollars, as far as prices are known.

@@ -15,16 +15,13 @@ pub struct HostName(String);
 /// A text that is not a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HostFault {
-    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// It is an address, in any notation.
     #[error("it is an address, not a name")]
     Address,
     /// It, or one of its labels, is longer than DNS can carry.
     #[error("it is too long for a name")]
     TooLong,
-    /// It contains characters that no name contains.
     #[error("it is not a valid name")]
     Malformed,
 }

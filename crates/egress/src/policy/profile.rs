@@ -20,7 +20,6 @@ pub enum EgressProfile {
     Open,
 }
 
-/// Text that is not the name of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no egress profile is called {0:?}; choose none, model-only, packages or open")]
 pub struct UnknownProfile(String);

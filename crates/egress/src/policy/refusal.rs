@@ -17,15 +17,9 @@ pub enum DenyReason {
     /// The profile denies everything.
     ProfileNone,
     /// A rule of the deny-list covers it.
-    DenyRule {
-        /// The rule.
-        rule: String,
-    },
+    DenyRule { rule: String },
     /// No rule allows it.
-    NotAllowed {
-        /// The profile in force.
-        profile: EgressProfile,
-    },
+    NotAllowed { profile: EgressProfile },
     /// The port is not allowed.
     Port,
     /// An address in the place of a name.
@@ -46,20 +40,11 @@ pub enum DenyReason {
     /// A request inside a tunnel names another host than the tunnel's.
     HostMismatch,
     /// The run has reached its upload limit.
-    UploadCap {
-        /// The limit in bytes.
-        limit: u64,
-    },
+    UploadCap { limit: u64 },
     /// The run has reached its download limit.
-    DownloadCap {
-        /// The limit in bytes.
-        limit: u64,
-    },
+    DownloadCap { limit: u64 },
     /// The run has reached its limit on requests.
-    RequestCap {
-        /// The limit.
-        limit: u64,
-    },
+    RequestCap { limit: u64 },
     /// The run has no model route.
     NoModel,
     /// The model route does not have this method and path.
@@ -72,10 +57,7 @@ pub enum DenyReason {
         what: String,
     },
     /// A request body to the model is too large.
-    ModelBody {
-        /// The limit in bytes.
-        limit: u64,
-    },
+    ModelBody { limit: u64 },
     /// The proxy has no page at this path.
     NoSuchPage,
 }

@@ -28,27 +28,18 @@ pub enum RuleError {
     /// A bare star equals the profile `open`, which must be chosen by name.
     #[error("{0:?} would allow every host; choose the profile open if that is meant")]
     Everything(String),
-    /// A star inside a name.
     #[error("in {0:?} the star must stand for whole labels in front, as in *.example.org")]
     Star(String),
-    /// The port is not a valid port number.
     #[error("{0:?} has no valid port after the colon")]
     Port(String),
     /// An address: addresses change owners, and a certificate proves names.
     #[error("{0:?} is an address; name the host instead")]
     Address(String),
-    /// The host is invalid.
     #[error("{text:?} is not a host rule: {fault}")]
-    Host {
-        /// Text as given.
-        text: String,
-        /// The cause.
-        fault: HostFault,
-    },
+    Host { text: String, fault: HostFault },
 }
 
 impl AllowRule {
-    /// Parses a rule.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         if text.starts_with('[') || text.parse::<std::net::IpAddr>().is_ok() {

@@ -22,13 +22,11 @@ use crate::model_route::Spend;
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EgressEntry {
-    /// The run.
     pub run: String,
     /// The number of the line, from 1.
     pub seq: u64,
     /// End time of the connection or request.
     pub ts: Timestamp,
-    /// Kind of traffic.
     pub kind: TrafficKind,
     /// Host as requested; empty if it could not be parsed.
     pub host: String,
@@ -56,7 +54,6 @@ pub struct EgressEntry {
     pub prev: String,
 }
 
-/// Kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {

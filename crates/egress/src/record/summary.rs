@@ -27,10 +27,8 @@ pub struct EgressSummary {
     pub complete: bool,
 }
 
-/// Traffic with one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTraffic {
-    /// The host.
     pub host: String,
     /// Connections and requests that succeeded.
     pub allowed: u64,
@@ -47,7 +45,6 @@ pub struct HostTraffic {
 /// One kind of refusal of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeniedHost {
-    /// The host.
     pub host: String,
     /// The reason, as one word.
     pub reason: String,

@@ -76,26 +76,15 @@ pub struct ModelChoice {
 /// Why no server could be chosen.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoModel {
-    /// The name says nothing about a server.
     #[error(
         "the model '{model}' names no server that is known (anthropic/, openai/, openrouter/, opencode/); give the server's address as well"
     )]
-    Unknown {
-        /// The name.
-        model: String,
-    },
-    /// The agent has no model of its own.
+    Unknown { model: String },
     #[error("{provider} needs the name of a model")]
-    Missing {
-        /// The agent.
-        provider: &'static str,
-    },
+    Missing { provider: &'static str },
     /// There is no such way to talk to a model.
     #[error("unknown way to talk to a model '{wire}'; use messages, chat or responses")]
-    Wire {
-        /// What was asked for.
-        wire: String,
-    },
+    Wire { wire: String },
 }
 
 /// Chooses. Codex and Claude Code have a server of their own; for the others the model's name says which, or the person

@@ -29,7 +29,6 @@ pub use plan::{AgentPlan, PROXY};
 /// Who is wanted, as far as it was said.
 #[derive(Debug, Clone)]
 pub struct AgentOptions {
-    /// The agent.
     pub provider: Provider,
     /// Its model, with or without its server's name before a slash.
     pub model: Option<String>,
@@ -43,7 +42,6 @@ pub struct AgentOptions {
     pub wire: Option<String>,
     /// Where the key is; the variable that is usual for the server if nothing is said.
     pub key: Option<KeyLocation>,
-    /// What it may use.
     pub caps: Caps,
     /// What the model costs.
     pub price: Option<Price>,
@@ -81,47 +79,26 @@ impl AgentOptions {
 /// Why an agent cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveAgentError {
-    /// No model server could be chosen.
     #[error(transparent)]
     Model(#[from] NoModel),
     /// The model server's address or caps cannot be used.
     #[error(transparent)]
     Route(#[from] SpecError),
-    /// The agent cannot be asked for this.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The agent's program is not here.
     #[error("{name} is not installed; run: {hint} {name}", hint = INSTALL_HINT)]
-    NotInstalled {
-        /// The agent.
-        name: &'static str,
-    },
-    /// What runs the agent's program is not here.
+    NotInstalled { name: &'static str },
     #[error("{0}")]
     NoRuntime(String),
-    /// The key is in no variable.
     #[error("the model's key is not there: set {name}, or name a file that holds it")]
-    NoKey {
-        /// The variable.
-        name: String,
-    },
-    /// The file with the key cannot be used.
+    NoKey { name: String },
     #[error("{path}: {reason}", path = path.display())]
-    Settings {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
-    /// A file that must be its owner's alone.
+    Settings { path: PathBuf, reason: String },
     #[error(transparent)]
     File(#[from] FileError),
     /// The program of the agent `command`.
     #[error("the program '{program}' was not found; name it by its path")]
-    NoProgram {
-        /// As it was given.
-        program: String,
-    },
+    NoProgram { program: String },
 }
 
 /// The command that installs agents, as people type it.
@@ -148,9 +125,7 @@ struct Model {
 /// What one run asks of the agent.
 #[derive(Debug, Clone)]
 pub struct AgentTask<'a> {
-    /// The run.
     pub run: &'a RunId,
-    /// What to do.
     pub prompt: String,
     /// What the repository's people say about it, shown beside the instructions.
     pub context: Option<String>,

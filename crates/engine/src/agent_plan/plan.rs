@@ -24,9 +24,7 @@ pub(crate) const PROGRAM_DIR: &str = "/opt/bottleworks/command";
 /// Everything about the agent's box that does not follow from the run itself. Holds no secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AgentPlan {
-    /// The agent, by name.
     pub provider: String,
-    /// How it is started.
     pub argv: Vec<String>,
     /// Variables of its own.
     pub env: BTreeMap<String, String>,

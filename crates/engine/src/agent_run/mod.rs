@@ -52,7 +52,6 @@ pub struct BoxLayout {
     pub harness_state: PathBuf,
     /// Who is behind it.
     pub user: BoxUser,
-    /// What it may use.
     pub limits: BoxLimits,
     /// Seconds that it has.
     pub deadline_secs: u64,
@@ -61,9 +60,7 @@ pub struct BoxLayout {
 /// An errand that was planned.
 #[derive(Debug, Clone)]
 pub struct AgentRun<'a> {
-    /// Where.
     pub layout: BoxLayout,
-    /// Who, and with what.
     pub plan: &'a AgentPlan,
 }
 
@@ -81,30 +78,23 @@ pub enum AgentEvent {
 pub struct AgentExit {
     /// What the clock, the watchdogs and the backend say.
     pub record: ExitRecord,
-    /// What the agent says.
     pub report: AgentReport,
 }
 
 /// The errand could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentRunError {
-    /// The box.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// The key is gone.
     #[error(transparent)]
     Hire(#[from] ResolveAgentError),
-    /// A file of the box's folder.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A folder beside the box.
     #[error("could not {doing} {path}", path = path.display())]
     Io {
         /// What was being done.
         doing: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Why it failed.
         source: io::Error,
     },
     /// The plan names an agent that this version does not know.

@@ -52,44 +52,31 @@ const PLAN_FILE: &str = "plan.json";
 /// A run cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A record of the run.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file of the run directory.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The agent's box.
     #[error(transparent)]
     Agent(#[from] AgentRunError),
-    /// Another box.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// The container engine.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The workspace.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The import of the agent's commits.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// Git.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The name of a box.
     #[error(transparent)]
     Name(#[from] IdError),
-    /// The agent's terminal.
     #[error("could not open the terminal of the box")]
     Terminal(#[source] std::io::Error),
-    /// The plan.
     #[error("could not {doing} {path}", path = path.display())]
     Plan {
         /// What was being done.
         doing: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why it failed.
         source: std::io::Error,
     },
 }
@@ -97,16 +84,13 @@ pub enum RunError {
 /// A run, as it is on disk.
 #[derive(Debug)]
 pub struct SavedRun<R: ProductRecord> {
-    /// Its directory.
     pub dir: RunDir,
-    /// Its record.
     pub record: RunRecord<R>,
     /// What is started in its box.
     pub plan: AgentPlan,
 }
 
 impl<R: ProductRecord> SavedRun<R> {
-    /// Loads a run.
     pub fn load(dir: RunDir) -> Result<Self, RunError> {
         Ok(Self { record: RunRecord::load(&dir)?, plan: load_plan(&dir)?, dir })
     }
@@ -142,7 +126,6 @@ fn save<P: Product>(
     save(dir, redactor, record)
 }
 
-/// Loads the plan of a run.
 pub fn load_plan(dir: &RunDir) -> Result<AgentPlan, RunError> {
     let path = dir.path().join(PLAN_FILE);
     std::fs::read(&path)
@@ -153,7 +136,6 @@ pub fn load_plan(dir: &RunDir) -> Result<AgentPlan, RunError> {
 /// What the boxes of a run have in common.
 #[derive(Debug, Clone)]
 pub struct BoxSettings {
-    /// What builds them.
     pub backend: BackendKind,
     /// The file system that they see.
     pub root: Root,
@@ -161,7 +143,6 @@ pub struct BoxSettings {
     pub workspace: PathBuf,
     /// The agent's own files.
     pub harness_state: PathBuf,
-    /// What they may use.
     pub limits: BoxLimits,
     /// Seconds that the agent has.
     pub agent_secs: u64,
@@ -170,15 +151,12 @@ pub struct BoxSettings {
 /// A run under way.
 #[derive(Debug)]
 pub struct Run<R: ProductRecord> {
-    /// Its directory.
     pub dir: RunDir,
-    /// Its record.
     pub record: RunRecord<R>,
     /// What is started in the agent's box.
     pub plan: AgentPlan,
     /// What its boxes have in common.
     pub boxes: BoxSettings,
-    /// What stops it.
     pub cancel: Cancel,
     /// Strikes secrets out of everything that is written.
     pub redactor: Arc<Redactor>,
@@ -201,7 +179,6 @@ pub struct RunOptions {
     pub secrets: Vec<Secret>,
     /// What the conversation had used before this run.
     pub earlier_usage: Usage,
-    /// What stops it.
     pub cancel: Cancel,
 }
 
@@ -242,7 +219,6 @@ impl<R: ProductRecord> Run<R> {
         open(&self.dir, Arc::clone(&self.redactor))
     }
 
-    /// Layout of a box of this run.
     pub fn layout(&self, name: &str, deadline_secs: u64) -> Result<BoxLayout, RunError> {
         let name = BoxName::parse(name)?;
         Ok(BoxLayout {

@@ -25,7 +25,6 @@ pub trait Product: Sized {
     /// From this phase on the record waits for the disk. Before it, a power failure can take nothing away but a start.
     const DURABLE_FROM: Phase;
 
-    /// The run.
     fn run(&self) -> &Run<Self::Record>;
 
     /// The run, to be changed.

@@ -58,13 +58,11 @@ pub enum Phase {
     Closed,
 }
 
-/// Record of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound = "R: ProductRecord")]
 pub struct RunRecord<R: ProductRecord> {
     /// The version of the record's shape.
     pub version: u32,
-    /// The run.
     pub run: RunId,
     /// The last step that was done.
     pub phase: Phase,
@@ -87,9 +85,7 @@ pub struct RunRecord<R: ProductRecord> {
     pub evidence: Option<Evidence>,
     /// Why nothing could be imported, if so.
     pub import_refused: Option<String>,
-    /// How the run ends.
     pub verdict: Option<R::Verdict>,
-    /// What was published.
     pub publication: Option<Publication>,
     /// The status of the command.
     pub exit_status: Option<u8>,

@@ -34,24 +34,18 @@ pub(crate) const REDACT_VARIABLE: &str = "BOTTLEWORKS_REDACT";
 /// The shim could not do its own work.
 #[derive(Debug, thiserror::Error)]
 pub enum ShimError {
-    /// A file of the box's folder.
     #[error(transparent)]
     BoxDir(#[from] BoxDirError),
-    /// The lock that the launcher should have handed over.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// This process itself.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The runtime or its signals.
     #[error("could not {doing}")]
     Io {
         /// What was being done.
         doing: &'static str,
-        /// Why it failed.
         source: io::Error,
     },
-    /// The box has been run before.
     #[error("the box in {0} has ended already; a box is never run twice")]
     Ended(String),
 }

@@ -240,7 +240,6 @@ impl Back {
         self.stdout.lines().map(parse).collect()
     }
 
-    /// The only answer.
     pub(crate) fn answer(&self) -> (u16, &str) {
         let answers = self.answers();
         assert_eq!(answers.len(), 1, "{self:#?}");

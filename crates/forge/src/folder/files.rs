@@ -57,7 +57,6 @@ pub(super) struct PullFields {
     pub(super) head_sha: String,
 }
 
-/// Comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CommentFile {
     pub(super) id: u64,

@@ -25,7 +25,6 @@ pub(crate) struct Paging {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingLink {
     Unknown,
-    /// It is the only page.
     LastPage,
 }
 

@@ -12,7 +12,6 @@ pub const BODY_MAX_BYTES: usize = 60_000;
 /// Threads that a run was assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// The issue.
     pub issue: u64,
     /// The pull requests that earlier runs for it have opened.
     pub pulls: BTreeSet<u64>,
@@ -21,7 +20,6 @@ pub struct Scope {
 /// Kind of thread that a number means, where the caller says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadKind {
-    /// An issue.
     Issue,
     /// A pull request.
     Pull,
@@ -34,7 +32,6 @@ pub struct WriteRefusal {
     pub operation: &'static str,
     /// Thread that would have been written to.
     pub target: Thread,
-    /// Reason.
     pub reason: RefusalReason,
 }
 
@@ -43,11 +40,9 @@ pub struct WriteRefusal {
 pub enum RefusalReason {
     /// It is neither the assigned issue nor one of its pull requests.
     OutOfScope,
-    /// The text is empty.
     Empty,
     /// The text exceeds the length limit.
     TooLong {
-        /// Its length.
         bytes: usize,
     },
 }

@@ -31,19 +31,15 @@ pub struct WebhookDelivery {
 pub struct DeliverySubject {
     /// The owner of the repository, nested groups included.
     pub owner: String,
-    /// The repository.
     pub repo: String,
-    /// The thread.
     pub thread: Thread,
 }
 
 /// Reason why a genuine delivery cannot be parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
-    /// A header is missing or malformed.
     #[error("the header {0} is missing or odd")]
     Header(&'static str),
-    /// The body does not match the event.
     #[error("the body is not the JSON that this event has")]
     Body,
 }
@@ -62,9 +58,13 @@ struct DeliveryFormat {
 enum Signature {
     /// HMAC-SHA-256 of the body in hexadecimal digits after a prefix, in the first present one of these
     /// headers.
-    Hmac { headers: &'static [&'static str], prefix: &'static str },
-    /// The secret itself.
-    Secret { header: &'static str },
+    Hmac {
+        headers: &'static [&'static str],
+        prefix: &'static str,
+    },
+    Secret {
+        header: &'static str,
+    },
 }
 
 enum MissingId {

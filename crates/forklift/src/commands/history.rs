@@ -46,7 +46,6 @@ impl ForkHistory {
         Ok(Self { sealed, tip, upstream, key: fork_key(&repo), _scratch: scratch })
     }
 
-    /// Range of its history.
     pub(super) fn range(&self) -> HistoryRange<'_> {
         HistoryRange { tip: &self.tip, upstream: &self.upstream }
     }

@@ -12,7 +12,6 @@ use crate::ui::Ui;
 use engine::publish::Publication;
 use engine::run::Phase;
 
-/// Lists the runs.
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
     let runs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_exit(ForkliftExit::Machine)?;
     if ui.is_json() {

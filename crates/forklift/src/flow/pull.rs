@@ -31,7 +31,6 @@ const BRANCHES: &str = "forklift/";
 pub(crate) struct ForgePlan {
     /// The repository's address there: origin's, or the one that the person gave.
     pub(crate) url: String,
-    /// The token, if there is one.
     pub(crate) token: Option<Secret>,
     /// The kind, if the person named it.
     pub(crate) kind: Option<ForgeKind>,

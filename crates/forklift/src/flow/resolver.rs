@@ -38,7 +38,6 @@ pub(crate) struct ResolverSummary {
     pub(crate) outside: Vec<TreePath>,
 }
 
-/// A resolved file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ResolvedPath {
     pub(crate) path: TreePath,
@@ -209,7 +208,6 @@ pub(crate) async fn learn_kept(
     Ok(learned)
 }
 
-/// Saves what was learned.
 pub(crate) fn save_learned(file: &Path, learned: &Learned) -> Result<(), Failure> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).or_exit(ForkliftExit::Machine)?;

@@ -77,7 +77,6 @@ impl EarlierRun {
         })
     }
 
-    /// Id of the run.
     pub(crate) fn run(&self) -> &RunId {
         &self.meta.run
     }

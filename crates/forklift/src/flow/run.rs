@@ -326,7 +326,6 @@ pub(crate) fn final_verdict(record: &ForkRunRecord) -> Verdict {
     record.verdict.clone().unwrap_or(Verdict::UpToDate)
 }
 
-/// The branch of a run.
 pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
     BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftExit::Internal)
 }

@@ -135,7 +135,6 @@ impl StructuralMerger for Mergiraf<'_> {
     }
 }
 
-/// File with the record of a fork.
 pub(crate) fn record_file(cache: &Path, fork: &str) -> PathBuf {
     cache.join("forks").join(format!("{fork}.structure.json"))
 }

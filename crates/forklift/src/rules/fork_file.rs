@@ -23,7 +23,6 @@ const CHECK_SECS: u64 = 600;
 /// Longest time limit, the same as for an agent.
 const MOST_SECS: u64 = 86_400;
 
-/// The rules of a fork.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct ForkRules {
     /// Command that runs in the workspace before the agent starts.

@@ -22,10 +22,7 @@ pub(crate) enum Verdict {
     /// The agent asks for help.
     Stuck,
     /// The agent ended with a failure.
-    AgentFailed {
-        /// How it ended.
-        how: String,
-    },
+    AgentFailed { how: String },
     /// The model has no more to give for now; trying again later will help.
     Waiting {
         /// Until when, as far as it was told.
@@ -38,15 +35,9 @@ pub(crate) enum Verdict {
     /// Something that the fork had is in the result no longer, and upstream does not have it either.
     WorkLost,
     /// The fork's own check does not pass on the result.
-    CheckFailed {
-        /// How it ended.
-        how: String,
-    },
+    CheckFailed { how: String },
     /// The fork's own set-up failed, so the agent was not started.
-    SetupFailed {
-        /// How it ended.
-        how: String,
-    },
+    SetupFailed { how: String },
     /// The result holds something that must not be published.
     Refused {
         /// What, item by item.
@@ -55,10 +46,7 @@ pub(crate) enum Verdict {
     /// Somebody stopped the run.
     Stopped,
     /// What the run stands on failed.
-    Infra {
-        /// What failed.
-        reason: String,
-    },
+    Infra { reason: String },
 }
 
 /// What is known when the box has ended and its commits were imported.

@@ -26,11 +26,9 @@ pub(crate) struct Briefing<'a> {
 /// What an earlier run left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EarlierAttempt<'a> {
-    /// How it ended.
     pub(crate) ended: &'a str,
     /// The agent's own note.
     pub(crate) note: Option<&'a str>,
-    /// What the person answers.
     pub(crate) answer: Option<&'a str>,
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct OldRun {
     pub(crate) resumed_from: Option<RunId>,
 }
 
-/// What is in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunState {
     /// A box of it runs, or a forklift is at work on its fork.

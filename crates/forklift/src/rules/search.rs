@@ -6,7 +6,6 @@
 /// Longest list that is tried one by one.
 pub(crate) const MOST_ONE_BY_ONE: usize = 500;
 
-/// Search method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchMethod {
     /// Every commit in order.
@@ -21,7 +20,6 @@ pub(crate) struct Search {
     method: SearchMethod,
     /// Commits before this one do not conflict, as far as the method can tell.
     clean: usize,
-    /// This one conflicts.
     conflicting: usize,
 }
 

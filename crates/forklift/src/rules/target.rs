@@ -19,7 +19,6 @@ pub(crate) enum Target {
     Named(String),
 }
 
-/// What cannot be a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' cannot be the name of a tag, a branch or a commit")]
 pub(crate) struct BadTarget {

@@ -90,7 +90,6 @@ impl Person {
         rows.iter().rev().map(path).collect()
     }
 
-    /// The only run.
     pub(crate) fn only_run(&self) -> PathBuf {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");

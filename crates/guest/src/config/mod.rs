@@ -109,10 +109,8 @@ impl GuestConfig {
 /// A configuration that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not the expected JSON.
     #[error("the configuration does not parse: {0}")]
     Json(serde_json::Error),
-    /// The command is empty.
     #[error("the configuration names no command")]
     NoCommand,
     /// A relay must listen on loopback, so that only this box reaches it.

@@ -28,7 +28,6 @@ pub struct GuestReport {
 /// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreflightItem {
-    /// The check.
     pub name: PreflightCheck,
     /// True if the attempt failed, as it must.
     pub blocked: bool,
@@ -77,7 +76,6 @@ impl GuestReport {
         Self { bottle: VERSION, ready, preflight, limits, uid, problem }
     }
 
-    /// Parses the line.
     pub fn parse_line(line: &str) -> Result<Self, ReportError> {
         let report: Self = serde_json::from_str(line.trim_end()).map_err(ReportError::Json)?;
         if report.bottle != VERSION {
@@ -146,10 +144,8 @@ impl PreflightCheck {
 /// A line that is not a valid report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// Not the JSON of a report.
     #[error("this is not a report of the guest: {0}")]
     Json(serde_json::Error),
-    /// Another version of the guest.
     #[error("the guest reports in version {found}, not {VERSION}")]
     Version {
         /// The version in the line.

@@ -16,7 +16,6 @@ const ANSWER_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// JSON-RPC error code of a refusal.
 const REFUSED: i64 = -32001;
 
-/// Address of the sidecar.
 #[derive(Debug)]
 pub(super) enum SidecarAddress {
     Socket(PathBuf),
@@ -33,7 +32,6 @@ pub(super) enum Failed {
     Other(String),
 }
 
-/// Calls the sidecar.
 pub(super) fn call(way: &SidecarAddress, method: &str, params: &Value) -> Result<Value, Failed> {
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let answer = match way {

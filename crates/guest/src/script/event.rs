@@ -19,24 +19,19 @@ pub enum PlayerEvent {
     StepDone {
         /// Position in the script, from 0.
         index: usize,
-        /// Its status.
         status: i32,
         /// Duration in milliseconds.
         ms: u64,
     },
     /// The agent asks the user.
     Clarification {
-        /// The question.
         question: String,
         /// Answers to choose from, if any.
         #[serde(default)]
         options: Vec<String>,
     },
     /// The script has ended. Always the last line.
-    Result {
-        /// The status of the player.
-        status: i32,
-    },
+    Result { status: i32 },
 }
 
 impl PlayerEvent {

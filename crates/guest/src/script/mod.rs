@@ -33,7 +33,6 @@ pub struct Script {
 pub enum ScriptStep {
     /// Runs a command; the script ends with its status unless that was expected.
     Run {
-        /// The command.
         command: ScriptCommand,
         /// Working directory, by default the workspace root.
         cwd: Option<PathBuf>,
@@ -70,13 +69,10 @@ pub enum ScriptCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ExpectValue", into = "ExpectValue")]
 pub enum ExpectedStatus {
-    /// This one.
     Status(i32),
-    /// Any status.
     Any,
 }
 
-/// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteFile {
@@ -96,7 +92,6 @@ pub struct WriteFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptQuestion {
-    /// The question.
     pub question: String,
     /// Answers to choose from, if any.
     #[serde(default)]
@@ -122,38 +117,20 @@ impl ScriptStep {
 /// A table that is not a step.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
-    /// No key names a kind.
     #[error("a step needs one of {KINDS}")]
     NoKind,
-    /// Several do.
     #[error("a step does one thing, but this one has {found}; make them steps of their own")]
-    ManyKinds {
-        /// The keys, joined with "and".
-        found: String,
-    },
+    ManyKinds { found: String },
     /// A key that belongs to `run`.
     #[error("`{key}` goes with `run`, not with `{kind}`")]
-    NotARun {
-        /// The key.
-        key: &'static str,
-        /// Kind of the step.
-        kind: &'static str,
-    },
-    /// An empty command.
+    NotARun { key: &'static str, kind: &'static str },
     #[error("`run` needs a command")]
     NoCommand,
-    /// A duration that is not valid.
     #[error("`sleep` needs a number of seconds from 0, not {secs}")]
-    Sleep {
-        /// The number.
-        secs: String,
-    },
+    Sleep { secs: String },
     /// Neither a status nor "any".
     #[error("`expect` is a status or \"any\", not \"{found}\"")]
-    Expect {
-        /// The text.
-        found: String,
-    },
+    Expect { found: String },
 }
 
 const KINDS: &str = "run, write, sleep, print, stuck, ask, exit, daemon";

@@ -19,40 +19,27 @@ pub use write::{append_line, create_dir_exclusive, write_atomic, write_transient
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// A system call failed.
     #[error("could not {action} {path}", path = path.display())]
     Io {
         /// Action being attempted, as a verb.
         action: &'static str,
-        /// Path of the file.
         path: PathBuf,
-        /// Underlying I/O error.
         source: io::Error,
     },
-    /// A directory that must be new is there already.
     #[error("{path} exists already and is never reused", path = path.display())]
-    Exists {
-        /// The directory.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// A file with secrets is a FIFO, a socket, a directory or a device.
     #[error("{path} is not a regular file", path = path.display())]
-    NotRegular {
-        /// The file to be read.
-        path: PathBuf,
-    },
+    NotRegular { path: PathBuf },
     /// A file with secrets can be read by other users.
     #[error("{path} can be read by others (mode {mode:03o}); run: chmod 600 {path}", path = path.display())]
     TooOpen {
-        /// The file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// A file that is read whole exceeds the limit.
     #[error("{path} is larger than {limit} bytes", path = path.display())]
     TooLarge {
-        /// The file.
         path: PathBuf,
         /// Most bytes that would have been read.
         limit: u64,

@@ -10,7 +10,6 @@ use super::call::{Git, GitCall, GitOutput, args};
 /// Bytes cut at a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capped {
-    /// The first bytes.
     pub bytes: Vec<u8>,
     /// True if there were more.
     pub truncated: bool,
@@ -19,9 +18,7 @@ pub struct Capped {
 /// The content of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// Its first bytes.
     pub bytes: Vec<u8>,
-    /// Its whole size.
     pub size: u64,
 }
 

@@ -20,7 +20,6 @@ pub struct ChangedEntry {
     pub old: Option<Sha>,
     /// The object after.
     pub new: Option<Sha>,
-    /// Kind of change.
     pub status: EntryStatus,
     /// Path from the root of the tree, in raw bytes.
     pub path: Vec<u8>,

@@ -14,7 +14,6 @@ use super::{GitError, SealedRepo};
 pub struct TreeEntry {
     /// Its mode, such as `0o100644`.
     pub mode: u32,
-    /// Its object.
     pub id: Sha,
 }
 

@@ -11,7 +11,6 @@ use super::{GitError, SealedRepo};
 /// A commit with its date, for a list of upcoming changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatedCommit {
-    /// Its id.
     pub sha: Sha,
     /// Author name, as the commit claims.
     pub author: String,
@@ -24,7 +23,6 @@ pub struct DatedCommit {
 /// Line counts of a path that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileNumbers {
-    /// The path.
     pub path: Vec<u8>,
     /// Added lines; binary files have none.
     pub insertions: u64,
@@ -39,7 +37,6 @@ pub struct Rename {
     pub from: Vec<u8>,
     /// The name after.
     pub to: Vec<u8>,
-    /// The mode after.
     pub mode: u32,
     /// The object after.
     pub id: Sha,

@@ -10,7 +10,6 @@ use super::call::{Git, GitCall, GitOutput, args};
 /// Metadata of a commit. None of it is proven: names and addresses are claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitFacts {
-    /// Its id.
     pub sha: Sha,
     /// Its parents, in order; a merge has several and a root none.
     pub parents: Vec<Sha>,
@@ -25,9 +24,7 @@ pub struct CommitFacts {
 /// A name and an address as recorded in a commit; bytes that are not UTF-8 are replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitIdentity {
-    /// The name.
     pub name: String,
-    /// The address.
     pub email: String,
 }
 

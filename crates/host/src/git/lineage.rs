@@ -12,7 +12,6 @@ use super::{GitError, SealedRepo};
 /// A merge of upstream into the fork, as people made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastMerge {
-    /// The merge.
     pub sha: Sha,
     /// The fork's commit, its first parent.
     pub ours: Sha,

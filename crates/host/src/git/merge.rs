@@ -33,18 +33,15 @@ pub struct MergedTree {
 pub struct ConflictStage {
     /// The mode, such as `0o100644`.
     pub mode: u32,
-    /// The object.
     pub id: Sha,
     /// 1 is the common ancestor's version, 2 the first commit's, 3 the second's.
     pub stage: u8,
-    /// The path.
     pub path: Vec<u8>,
 }
 
 /// One message of git about a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeNote {
-    /// The paths concerned.
     pub paths: Vec<Vec<u8>>,
     /// Git's fixed name for the kind of message, such as `CONFLICT (contents)`.
     pub kind: String,
@@ -55,7 +52,6 @@ pub struct MergeNote {
 /// A commit to be made of a tree that exists.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitDraft<'a> {
-    /// Its tree.
     pub tree: &'a Sha,
     /// Its parents, in order.
     pub parents: &'a [Sha],
@@ -63,7 +59,6 @@ pub struct CommitDraft<'a> {
     pub identity: &'a GitIdentity,
     /// The date of both.
     pub when: Timestamp,
-    /// The whole message.
     pub message: &'a str,
 }
 

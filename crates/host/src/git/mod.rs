@@ -80,28 +80,21 @@ pub enum GitError {
     Start {
         /// Arguments of the command, for display.
         args: String,
-        /// The cause.
         source: ProcessError,
     },
-    /// Git exited with a failure.
     #[error("git {args} failed ({status}): {stderr}", status = shown_exit(*status))]
     Failed {
         /// Arguments of the command, for display.
         args: String,
-        /// Exit status.
         status: CommandExit,
-        /// The end of its stderr.
         stderr: String,
     },
-    /// Git exceeded its time limit and was killed.
     #[error("git {args} did not end within {limit_secs} s and was ended")]
     TimedOut {
         /// Arguments of the command, for display.
         args: String,
-        /// The time limit.
         limit_secs: u64,
     },
-    /// The run was cancelled while git ran.
     #[error("git {args} was stopped: {reason}")]
     Cancelled {
         /// Arguments of the command, for display.
@@ -109,15 +102,12 @@ pub enum GitError {
         /// Reason of the cancellation.
         reason: CancelReason,
     },
-    /// Git's output does not have the expected form.
     #[error("could not understand the answer to git {args}: {problem}")]
     Parse {
         /// Arguments of the command, for display.
         args: String,
-        /// The fault in the output.
         problem: String,
     },
-    /// Git's output exceeds the size limit.
     #[error("the answer to git {args} is larger than {limit} bytes")]
     TooMuch {
         /// Arguments of the command, for display.
@@ -127,19 +117,9 @@ pub enum GitError {
     },
     /// A file is not a bundle, or not one that is accepted.
     #[error("could not read the bundle {path}", path = path.display())]
-    Bundle {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The directory is not inside a repository.
+    Bundle { path: PathBuf, source: std::io::Error },
     #[error("{dir} is not in a git repository", dir = dir.display())]
-    NotARepository {
-        /// Directory of the search.
-        dir: PathBuf,
-    },
-    /// The installed git lacks required features.
+    NotARepository { dir: PathBuf },
     #[error("git {found} is too old: {needed} or newer is needed")]
     TooOld {
         /// Installed version.
@@ -149,12 +129,7 @@ pub enum GitError {
     },
     /// A file of a sealed repository could not be written.
     #[error("could not prepare the repository {path}", path = path.display())]
-    Prepare {
-        /// The repository.
-        path: PathBuf,
-        /// The cause.
-        source: FileError,
-    },
+    Prepare { path: PathBuf, source: FileError },
 }
 
 fn shown_exit(exit: CommandExit) -> String {

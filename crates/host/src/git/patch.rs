@@ -16,7 +16,6 @@ const PATCH_LIMIT: Duration = Duration::from_secs(300);
 /// The paths that a commit touched; a rename touches two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitPaths {
-    /// The commit.
     pub sha: Sha,
     /// Its paths, sorted by their bytes.
     pub paths: Vec<Vec<u8>>,
@@ -25,7 +24,6 @@ pub struct CommitPaths {
 /// The change that a commit made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitPatch {
-    /// The commit.
     pub sha: Sha,
     /// Patch id. `None` for a change that is not all text: such changes have the same id whatever they
     /// contain.

@@ -11,7 +11,6 @@ use super::seal::{ObjectFormat, push_env, push_flags};
 use super::settings::GitSettings;
 use super::{GitError, UserEnv, user_git};
 
-/// Outcome of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushOutcome {
     /// The branch is new.

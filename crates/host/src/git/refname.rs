@@ -23,7 +23,6 @@ impl RefName {
         Self(branch.full_ref())
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -8,7 +8,6 @@ use model::id::{BranchName, RemoteName, Sha};
 use super::GitError;
 use super::call::{Git, GitCall, GitOutput, args};
 
-/// A ref of a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteRef {
     /// Its whole name, such as `refs/tags/v1.0`.

@@ -15,7 +15,6 @@ const OBJECT_LIMIT: Duration = Duration::from_secs(30);
 /// Parts of a commit. Headers that belong to one commit only, such as signatures, are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitParts {
-    /// Its tree.
     pub tree: Sha,
     /// Its parents, in order.
     pub parents: Vec<Sha>,
@@ -23,7 +22,6 @@ pub struct CommitParts {
     pub author: Vec<u8>,
     /// The encoding of the message, if it is not UTF-8.
     pub encoding: Option<Vec<u8>>,
-    /// The whole message.
     pub message: Vec<u8>,
 }
 

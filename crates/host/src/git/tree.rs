@@ -19,18 +19,15 @@ pub struct TreeEdit {
 /// New entry at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewEntry {
-    /// A new content.
     Content {
         /// Its mode, such as `0o100644`.
         mode: u32,
-        /// The bytes.
         bytes: Vec<u8>,
     },
     /// An existing object.
     Object {
         /// Its mode, such as `0o100644`.
         mode: u32,
-        /// The object.
         id: Sha,
     },
     /// No entry: the path is removed.

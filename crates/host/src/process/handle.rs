@@ -11,7 +11,6 @@ use super::ProcessError;
 /// A process, distinguished by its start time from others that had the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessHandle {
-    /// Process id.
     pub pid: i32,
     /// Start time, in clock ticks since boot.
     pub start_ticks: u64,

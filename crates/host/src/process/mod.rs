@@ -38,31 +38,23 @@ pub enum ProcessError {
     /// It did not start: not found, not executable, or its directory is gone.
     #[error("could not start {program} in {dir}", dir = dir.display())]
     Start {
-        /// The program.
         program: String,
         /// The directory it was to run in.
         dir: PathBuf,
-        /// Underlying I/O error.
         source: io::Error,
     },
-    /// It ran, and an operation on our side failed.
     #[error("could not {action} {program}")]
     Io {
         /// Action being attempted, as a verb.
         action: &'static str,
-        /// The program.
         program: String,
-        /// Underlying I/O error.
         source: io::Error,
     },
-    /// A process could not be reached.
     #[error("could not {action} process {pid}")]
     Reach {
         /// Action being attempted, as a verb.
         action: &'static str,
-        /// The process.
         pid: i32,
-        /// Underlying I/O error.
         source: io::Error,
     },
 }

@@ -24,7 +24,6 @@ use crate::signal::{Cancel, CancelReason};
 /// ever.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Limits of a program.
 #[derive(Clone, Debug)]
 pub struct RunLimits {
     /// Time limit, on a clock that keeps counting while the machine sleeps.
@@ -42,7 +41,6 @@ pub struct RunLimits {
 /// Handling of processes of the group that outlive its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftovers {
-    /// They are killed.
     Kill,
     /// They keep running, as git's credential cache must.
     Leave,

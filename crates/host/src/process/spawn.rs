@@ -35,9 +35,7 @@ pub struct ChildOptions<'a> {
 /// A user and a group by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunAs {
-    /// The user.
     pub uid: u32,
-    /// Its only group.
     pub gid: u32,
 }
 

@@ -242,7 +242,6 @@ mod tests {
         Some(PathEntry { mode, id: Sha::parse(&digit.to_string().repeat(40)).unwrap() })
     }
 
-    /// Ancestor, fork, upstream, result.
     fn path(name: &str, [ancestor, fork, upstream, result]: [&str; 4]) -> PathFacts {
         PathFacts {
             path: TreePath::new(name),

@@ -34,11 +34,9 @@ impl LineId {
 pub struct Versions<'a> {
     /// The merge base's.
     pub ancestor: &'a [u8],
-    /// The fork's.
     pub fork: &'a [u8],
     /// Upstream's.
     pub upstream: &'a [u8],
-    /// The result's.
     pub result: &'a [u8],
 }
 

@@ -64,11 +64,9 @@ pub struct Contract {
 /// Status of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitAccount {
-    /// Its id.
     pub sha: Sha,
     /// The first line of its message.
     pub subject: String,
-    /// Its status.
     pub state: ContractStatus,
     /// A commit with the same change: upstream's, or its replacement in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,11 +76,8 @@ pub struct CommitAccount {
 /// Status of the fork's changes to a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathAccount {
-    /// Path in the fork.
     pub path: TreePath,
-    /// Its status.
     pub state: ContractStatus,
-    /// Reason.
     pub detail: String,
 }
 
@@ -97,16 +92,13 @@ pub struct ContractFacts {
     pub paths: Vec<PathFacts>,
 }
 
-/// A commit that only the fork has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkCommit {
-    /// Its id.
     pub sha: Sha,
     /// The first line of its message.
     pub subject: String,
     /// The paths that it touched.
     pub paths: BTreeSet<TreePath>,
-    /// The lines that it added.
     pub added: BTreeSet<LineId>,
     /// Upstream's commit with the same change.
     pub upstream_twin: Option<Sha>,
@@ -119,18 +111,15 @@ pub struct ForkCommit {
 pub struct PathEntry {
     /// Its mode, such as `0o100644`.
     pub mode: u32,
-    /// Its object.
     pub id: Sha,
 }
 
 /// A path that the fork changed, with its entry in each of four trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFacts {
-    /// Path in the fork.
     pub path: TreePath,
     /// Entry in the merge base, under its name there.
     pub ancestor: Option<PathEntry>,
-    /// Entry in the fork.
     pub fork: Option<PathEntry>,
     /// Entry in upstream, under its name there.
     pub upstream: Option<PathEntry>,
@@ -147,13 +136,10 @@ pub struct PathFacts {
 /// Comparison of the lines of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LineEvidence {
-    /// Not needed.
     #[default]
     NotNeeded,
     /// No lines: a binary file, a link or a submodule.
     NoLines,
-    /// Too large.
     TooLarge,
-    /// Counted.
     Counted(LineFacts),
 }

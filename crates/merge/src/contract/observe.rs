@@ -24,7 +24,6 @@ pub struct ContractEnds {
     pub base: Sha,
     /// Upstream's commit.
     pub upstream: Sha,
-    /// The result.
     pub tip: Sha,
 }
 

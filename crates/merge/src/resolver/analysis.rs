@@ -35,7 +35,6 @@ pub struct HunkAnalysis {
 pub struct Contained {
     /// Side that made it.
     pub of: Side,
-    /// The text.
     pub text: Vec<u8>,
 }
 

@@ -23,7 +23,6 @@ pub enum ResolveStrategy {
 }
 
 impl ResolveStrategy {
-    /// All strategies.
     pub const ALL: [Self; 6] =
         [Self::Policy, Self::Memory, Self::Same, Self::Token, Self::Structure, Self::Regenerate];
 

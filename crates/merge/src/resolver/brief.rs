@@ -18,9 +18,7 @@ use crate::path::TreePath;
 /// An open conflict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Brief {
-    /// The path.
     pub path: TreePath,
-    /// Kind of conflict.
     pub kind: ConflictKind,
     /// Other paths of the same conflict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,9 +57,7 @@ pub struct HunkBrief {
 /// An answer below the trust threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// The text.
     pub text: String,
-    /// Class of the answer.
     #[serde(alias = "grade")]
     pub answer_class: String,
     /// Measured precision of this class in this fork.

@@ -10,12 +10,9 @@ use crate::clean::{ConflictKind, conflicts_of};
 use crate::path::TreePath;
 use crate::three::text::is_text;
 
-/// A path in conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileConflict {
-    /// The path.
     pub path: TreePath,
-    /// Kind of conflict.
     pub kind: ConflictKind,
     /// The common ancestor's version.
     pub base: Option<FileVersion>,
@@ -32,7 +29,6 @@ pub struct FileConflict {
 pub struct FileVersion {
     /// Its mode, such as `0o100644`.
     pub mode: u32,
-    /// Its object.
     pub id: Sha,
     /// Content; `None` if it is not a regular file or larger than [`FILE_CAP`].
     pub bytes: Option<Vec<u8>>,

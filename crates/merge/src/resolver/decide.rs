@@ -13,7 +13,6 @@ use super::scorer::{ScoredConflict, WholeFileAnswer};
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct TrustThreshold(f64);
 
-/// Text or number that is not a threshold.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{0} is not a trust threshold: it must be a number from 0 to 1")]
 pub struct TrustError(String);

@@ -8,17 +8,10 @@ use crate::three::text::{bare, lines};
 /// Reason why a result is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateRefusal {
-    /// The result has conflict markers that neither side has.
     #[error("conflict markers are left")]
     Markers,
-    /// Both sides could be parsed and the result cannot.
     #[error("it was valid {format} on both sides and is not any more: {problem}")]
-    Broken {
-        /// Format.
-        format: &'static str,
-        /// The parser's message.
-        problem: String,
-    },
+    Broken { format: &'static str, problem: String },
 }
 
 /// Checks a text that is to resolve a conflict.

@@ -28,25 +28,20 @@ pub struct Learned {
     /// Merges whose result is one side, without even the changes that git could merge. Such a merge decides about all
     /// conflicts at once, so nothing is learned from it.
     pub one_sided: usize,
-    /// Values learned from them.
     pub knowledge: Knowledge,
 }
 
 /// A merge that could not be learned from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// The merge.
     pub merge: Sha,
-    /// Reason.
     pub why: String,
 }
 
 /// Result of replaying a past merge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayedMerge {
-    /// The merge.
     pub merge: Sha,
-    /// Number of conflicts.
     pub conflicts: usize,
     /// How many of them the resolver would have resolved, and how many in the same way as people. Zero where the merge has
     /// too many conflicts to replay.

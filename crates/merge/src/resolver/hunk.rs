@@ -15,10 +15,8 @@ pub enum Side {
     Theirs,
 }
 
-/// A piece of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilePiece {
-    /// Merged text.
     Merged(Vec<u8>),
     /// Conflicting text.
     Hunk(Hunk),

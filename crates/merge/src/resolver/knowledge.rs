@@ -36,7 +36,6 @@ pub struct Knowledge {
 /// A past conflict: how people resolved it, and the resolver's answers from before it learned that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayedConflict {
-    /// The conflict.
     pub conflict: FileConflict,
     /// How people resolved it.
     pub human: HumanResolution,

@@ -25,7 +25,6 @@ type HunkKey = String;
 /// Text that replaced a hunk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownText {
-    /// The text.
     #[serde(with = "lossless")]
     pub text: Vec<u8>,
     /// Times in a row.
@@ -37,7 +36,6 @@ pub struct KnownText {
 /// Resolution of similar hunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownChoice {
-    /// The resolution.
     pub choice: Resolution,
     /// Times in a row.
     pub times: u32,

@@ -11,9 +11,7 @@ use crate::path::TreePath;
 /// Resolution of a file in an earlier merge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierResolution {
-    /// The merge.
     pub merge: Sha,
-    /// The file.
     pub path: TreePath,
     /// Resolution of the whole file.
     pub choice: Resolution,

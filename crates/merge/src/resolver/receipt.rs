@@ -16,9 +16,7 @@ use crate::path::TreePath;
 /// Record of one resolved conflict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The path.
     pub path: TreePath,
-    /// Kind of conflict.
     pub kind: ConflictKind,
     /// How a conflict was resolved.
     #[serde(alias = "deed")]
@@ -78,12 +76,10 @@ pub struct Inputs {
 /// Answer that was applied to a hunk or file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReceiptStep {
-    /// The strategy.
     #[serde(alias = "rung")]
     pub strategy: ResolveStrategy,
     /// Version of the strategy.
     pub version: u32,
-    /// Class of the answer.
     #[serde(alias = "grade")]
     pub answer_class: String,
     /// Measured precision of this class in this fork.

@@ -17,7 +17,6 @@ pub struct PrecisionRecord {
 /// How often answers were right. Old cases fade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PrecisionTally {
-    /// Number of cases.
     pub cases: f64,
     /// Cases in which people committed the same.
     pub agreed: f64,
@@ -28,9 +27,7 @@ pub struct PrecisionTally {
 /// An answer of a past merge that was right or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lesson {
-    /// Class of the answer.
     pub answer_class: AnswerClass,
-    /// The file.
     pub path: String,
     /// Whether people committed the same.
     pub agreed: bool,

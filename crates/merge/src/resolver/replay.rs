@@ -20,7 +20,6 @@ pub const CONFLICTS_CAP: usize = 80;
 /// Conflicts of a past merge and how people resolved them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeFacts {
-    /// The conflicts and their resolutions.
     pub conflicts: Vec<(FileConflict, HumanResolution)>,
     /// Number of conflicts. With more than [`CONFLICTS_CAP`] none of them is read.
     pub conflict_count: usize,
@@ -132,7 +131,6 @@ pub struct ReplayScore {
     pub merges_agreed: usize,
     /// Files in conflict.
     pub files: usize,
-    /// Files that were resolved.
     #[serde(alias = "files_settled")]
     pub files_resolved: usize,
     /// Files that were resolved as people did.

@@ -35,7 +35,6 @@ pub struct ResolveRules {
 }
 
 impl ResolveRules {
-    /// No rules.
     #[must_use]
     pub const fn new() -> Self {
         Self { rules: Vec::new() }
@@ -48,7 +47,6 @@ impl ResolveRules {
         self
     }
 
-    /// Trust threshold at a path.
     #[must_use]
     pub fn trust_at(&self, path: &[u8], usual: TrustThreshold) -> TrustThreshold {
         let trust = self.matching(path).find_map(|rule| match rule {

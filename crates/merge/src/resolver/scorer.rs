@@ -19,7 +19,6 @@ use crate::three::text::{bare, is_blank};
 /// A conflict with its answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScoredConflict {
-    /// Answer for the whole file.
     pub whole: Option<WholeFileAnswer>,
     /// Answers for each hunk, in order.
     pub hunks: Vec<ScoredHunk>,
@@ -30,15 +29,12 @@ pub struct ScoredConflict {
 /// One side for the whole file, or its deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WholeFileAnswer {
-    /// The resolution.
     pub choice: Resolution,
-    /// Class of the answer.
     pub answer_class: AnswerClass,
     /// Measured precision of the class in this fork.
     pub precision: f64,
     /// Inputs of the confidence.
     pub features: [f64; WHOLE_FEATURES],
-    /// Confidence of the answer.
     pub confidence: f64,
 }
 
@@ -47,7 +43,6 @@ pub struct WholeFileAnswer {
 pub struct ScoredHunk {
     /// Answers and measures that do not depend on history.
     pub analysis: HunkAnalysis,
-    /// All answers.
     pub candidates: Vec<CandidateAnswer>,
     /// Index of the best answer.
     pub best: Option<usize>,
@@ -56,9 +51,7 @@ pub struct ScoredHunk {
 /// An answer for a hunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateAnswer {
-    /// Class of the answer.
     pub answer_class: AnswerClass,
-    /// The text.
     pub text: Vec<u8>,
     /// Measured precision of the class in this fork.
     pub precision: f64,
@@ -71,7 +64,6 @@ pub struct CandidateAnswer {
 pub struct HunkwiseAnswer {
     /// Inputs of the confidence.
     pub features: [f64; HUNK_FEATURES],
-    /// Confidence of the answer.
     pub confidence: f64,
 }
 
@@ -415,7 +407,6 @@ pub fn sides_of(hunk: &Hunk) -> &'static str {
     }
 }
 
-/// Scopes of a hunk.
 #[must_use]
 pub fn hunk_scope_keys(hunk: &Hunk, path: &str) -> ScopeKeys {
     scope_keys(sides_of(hunk), path)
@@ -455,7 +446,6 @@ fn ln(count: usize) -> f64 {
     (count.max(1) as f64).ln()
 }
 
-/// First of the best.
 fn first_best<T>(found: impl Iterator<Item = (f64, T)>) -> Option<(f64, T)> {
     found.reduce(|best, next| if next.0 > best.0 { next } else { best })
 }

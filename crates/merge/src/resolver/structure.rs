@@ -37,7 +37,6 @@ pub type Answers<'a> = Pin<Box<dyn Future<Output = Vec<Option<Vec<u8>>>> + 'a>>;
 /// A file in three versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreeVersions {
-    /// The path.
     pub path: TreePath,
     /// The common ancestor's text; empty if there is none.
     pub base: Vec<u8>,
@@ -50,7 +49,6 @@ pub struct ThreeVersions {
 /// A structural merger with its measured precision.
 #[derive(Clone, Copy)]
 pub struct RatedMerger<'a> {
-    /// The program.
     pub program: &'a dyn StructuralMerger,
     /// Its precision in this fork.
     pub record: &'a StructureRecord,
@@ -63,16 +61,13 @@ pub struct StructureRecord {
     pub program: String,
     /// Merges that it was tried on.
     pub seen: Vec<Sha>,
-    /// Its measured precision.
     pub record: PrecisionRecord,
 }
 
 /// An answer that passed the gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StructuralAnswer {
-    /// The text.
     pub text: Vec<u8>,
-    /// Class of the answer.
     pub answer_class: AnswerClass,
     /// Measured precision of the class in this fork.
     pub confidence: f64,

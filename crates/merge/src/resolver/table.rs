@@ -56,7 +56,6 @@ static SHIPPED: LazyLock<Table> =
     LazyLock::new(|| serde_json::from_str(include_str!("table.json")).unwrap_or_default());
 
 impl Table {
-    /// The shipped table.
     #[must_use]
     pub fn shipped() -> &'static Self {
         &SHIPPED

@@ -14,7 +14,6 @@ use super::resolve::MergeHeads;
 /// A commit that touched a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touch {
-    /// The commit.
     pub sha: Sha,
     /// The first line of its message.
     pub subject: String,

@@ -27,9 +27,7 @@ pub struct Region {
 pub enum Change {
     /// Neither side.
     None,
-    /// Only ours.
     Ours,
-    /// Only theirs.
     Theirs,
     /// Both sides, in the same way.
     Same,

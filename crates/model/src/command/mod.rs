@@ -21,7 +21,6 @@ pub struct CommandSpec {
     pub program: PathBuf,
     /// Its arguments, without the program.
     pub args: Vec<OsString>,
-    /// Where it runs.
     pub cwd: PathBuf,
     /// Its whole environment: nothing is inherited.
     pub env: Vec<(OsString, OsString)>,

@@ -18,13 +18,10 @@ use std::path::PathBuf;
 /// A command that was run, or that could not be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandRecord {
-    /// When it was started.
     pub started_at: Timestamp,
-    /// Where it ran.
     pub cwd: PathBuf,
     /// The command as [`render_command`](super::render_command) shows it.
     pub command: String,
-    /// How it ended.
     pub exit: CommandExit,
     /// How long it took.
     pub duration_ms: u64,

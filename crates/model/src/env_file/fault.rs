@@ -3,13 +3,11 @@
 //! No message shows a value, for it may be a secret. A key is shown only once it is known to be one:
 //! the text before the first `=` of a broken line may be the tail of a token.
 
-/// A line that breaks the grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct EnvFileError {
     /// The line, counted from 1.
     pub line: usize,
-    /// The cause.
     pub reason: EnvFault,
 }
 
@@ -19,78 +17,44 @@ pub enum EnvFault {
     /// The file is not UTF-8.
     #[error("the line is not UTF-8; save the file as UTF-8")]
     NotUtf8,
-    /// The file starts with U+FEFF.
     #[error("the file starts with a byte order mark; save it without one")]
     ByteOrderMark,
-    /// Neither blank, nor a comment, nor an assignment.
     #[error("expected KEY=value; if this is a comment, start it with #")]
     NoEquals,
     /// The part before `=` is not a key.
     #[error("the key must be capital letters, digits and _, starting with a letter")]
     BadKey,
-    /// A key that is there already.
     #[error("{key} was already set on line {first_line}; keep one of the two")]
     Duplicate {
-        /// The key.
         key: String,
         /// Where it was set first, counted from 1.
         first_line: usize,
     },
-    /// A bare value of several words.
     #[error("the value of {key} has a blank; put the value in double quotes")]
-    Blank {
-        /// The key.
-        key: String,
-    },
-    /// A quote within a bare value.
+    Blank { key: String },
     #[error("the value of {key} has a quote inside; put the whole value in quotes")]
-    QuoteInside {
-        /// The key.
-        key: String,
-    },
+    QuoteInside { key: String },
     /// An `&` within a bare value.
     #[error("the value of {key} has a single '&'; put the value in double quotes")]
-    BareAmpersand {
-        /// The key.
-        key: String,
-    },
-    /// A quote that is opened and not closed.
+    BareAmpersand { key: String },
     #[error("the value of {key} lacks its closing {quote}")]
     Unclosed {
-        /// The key.
         key: String,
         /// The quote that was opened.
         quote: char,
     },
-    /// Text behind the closing quote that is no comment.
     #[error("the value of {key} goes on after its closing quote; remove what follows")]
-    AfterQuote {
-        /// The key.
-        key: String,
-    },
-    /// Something that a shell would act on.
+    AfterQuote { key: String },
     #[error("the value of {key} has '{what}', which is not allowed; remove it")]
-    Forbidden {
-        /// The key.
-        key: String,
-        /// What was found.
-        what: &'static str,
-    },
+    Forbidden { key: String, what: &'static str },
     /// A control character; line ends and tabs are such.
     #[error("the value of {key} has a control character; remove it")]
-    Control {
-        /// The key.
-        key: String,
-    },
+    Control { key: String },
     /// A value to be written that holds a double quote, for which the grammar has no escape.
     #[error("the value of {key} has a double quote, which cannot be written; remove it")]
-    DoubleQuote {
-        /// The key.
-        key: String,
-    },
+    DoubleQuote { key: String },
 }
 
-/// Required keys that are absent or empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("missing or empty: {}", keys.join(", "))]
 pub struct MissingKeys {

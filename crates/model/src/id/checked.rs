@@ -67,7 +67,6 @@ macro_rules! checked_id {
 }
 pub(super) use checked_id;
 
-/// A set of bytes.
 pub(super) type Bytes = fn(u8) -> bool;
 
 /// Returns whether a text has `first`, then only `rest`, and 1 to `max` bytes in all.

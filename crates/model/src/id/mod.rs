@@ -18,7 +18,6 @@ pub use work::{ClarificationId, MicroCommitId, UatId, WorkstreamId};
 use crate::escape::escape_line;
 use std::borrow::Cow;
 
-/// A text that was refused as an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{value}\" is not a valid {kind}: {rule}")]
 pub struct IdError {

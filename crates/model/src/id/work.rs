@@ -26,24 +26,20 @@ const WORKSTREAM_MAX: usize = 64;
 const MICRO_COMMIT_MAX: usize = 64;
 
 impl ClarificationId {
-    /// The one with this number.
     pub fn numbered(number: u32) -> Self {
         Self(format!("CLQ-{number:03}"))
     }
 
-    /// Its number.
     pub fn number(&self) -> u32 {
         number_in(&self.0)
     }
 }
 
 impl UatId {
-    /// The one with this number.
     pub fn numbered(number: u32) -> Self {
         Self(format!("UAT-{number:03}"))
     }
 
-    /// Its number.
     pub fn number(&self) -> u32 {
         number_in(&self.0)
     }

@@ -45,14 +45,11 @@ pub enum WorkStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("work that is {from} cannot {step}")]
 pub struct WrongWorkStep {
-    /// The state.
     pub from: WorkState,
-    /// The refused step.
     pub step: WorkStep,
 }
 
 impl WorkState {
-    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Queued,
         Self::Claimed,

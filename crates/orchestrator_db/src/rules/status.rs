@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// State of a bottle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BottleState {
@@ -29,18 +28,14 @@ pub enum BottleStep {
     Destroy,
 }
 
-/// Step that the bottle's state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a bottle that is {from} cannot {step}")]
 pub struct WrongBottleStep {
-    /// The state.
     pub from: BottleState,
-    /// The refused step.
     pub step: BottleStep,
 }
 
 impl BottleState {
-    /// All states.
     pub const ALL: [Self; 3] = [Self::Running, Self::Frozen, Self::Destroyed];
 
     /// The stored name.

@@ -23,7 +23,6 @@ impl SqliteForgeStateStore {
         self.read_works("ORDER BY owner, repo, issue_number", params![])
     }
 
-    /// The work item of an issue.
     pub fn work(&self, key: &IssueKey) -> Result<Option<WorkItem>, DbError> {
         let IssueKey { owner, repo, issue_number } = key;
         let which = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
@@ -154,7 +153,6 @@ impl SqliteForgeStateStore {
         others.iter().map(reload).collect()
     }
 
-    /// Renews every lease of a holder.
     pub fn renew_leases(&self, holder: &str, lease: Duration) -> Result<usize, DbError> {
         let sql = format!("UPDATE work SET lease_until = {NOW} + ?2 WHERE holder = ?1");
         let renewed = self.lock().execute(&sql, params![holder, lease.as_secs()]);

@@ -32,13 +32,11 @@ const NOT_FOUND: &str = "not found";
 /// What was found on the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvFacts {
-    /// When.
     pub generated: Timestamp,
     /// The system and its release, such as `Linux 5.15.0`.
     pub os: String,
     /// The person's shell.
     pub shell: Option<String>,
-    /// Which git is used.
     pub git_program: Option<PathBuf>,
     /// By program, the first line of what it says about its version. A program that is missing or
     /// does not answer in time has no entry.

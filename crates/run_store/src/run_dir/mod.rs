@@ -98,7 +98,6 @@ impl RunDir {
         &self.id
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

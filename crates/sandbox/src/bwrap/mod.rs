@@ -35,7 +35,6 @@ pub struct Bwrap {
 }
 
 impl Bwrap {
-    /// Finds the program.
     pub fn find() -> Result<Self, SandboxError> {
         host::tool::which("bwrap")
             .map(|program| Self { program })

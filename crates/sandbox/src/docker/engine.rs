@@ -23,9 +23,7 @@ pub struct Engine {
 /// What an engine said about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineFacts {
-    /// Where it listens.
     pub address: String,
-    /// Its name and version.
     pub version: String,
     /// Which of the two dialects it speaks.
     pub flavour: EngineFlavour,

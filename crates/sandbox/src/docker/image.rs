@@ -16,7 +16,6 @@ pub struct ContextFile<'a> {
     pub path: &'a str,
     /// Such as `0o755`.
     pub mode: u32,
-    /// What is in it.
     pub bytes: &'a [u8],
 }
 
@@ -29,7 +28,6 @@ pub struct ImageBuild<'a> {
     pub files: &'a [ContextFile<'a>],
     /// Values for the recipe's arguments.
     pub args: &'a [(&'a str, &'a str)],
-    /// Labels of the image.
     pub labels: &'a [(&'a str, &'a str)],
 }
 

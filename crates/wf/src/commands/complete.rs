@@ -10,7 +10,6 @@ use crate::disk::question::PENDING;
 use crate::disk::run_dir::list_runs;
 use crate::disk::workflow::Workflow;
 
-/// Projects, for completion.
 pub(crate) fn project_names() -> Vec<CompletionCandidate> {
     let names = || -> Option<Vec<String>> {
         let here = host::env::current_dir().ok()?;
@@ -19,12 +18,10 @@ pub(crate) fn project_names() -> Vec<CompletionCandidate> {
     candidates(names())
 }
 
-/// Workstreams, for completion.
 pub(crate) fn workstream_ids() -> Vec<CompletionCandidate> {
     candidates(dirs().and_then(|dirs| dirs.workstream_names().ok()))
 }
 
-/// Runs, for completion.
 pub(crate) fn run_names() -> Vec<CompletionCandidate> {
     candidates(dirs().and_then(|dirs| list_runs(&dirs.runs_dir()).ok()))
 }

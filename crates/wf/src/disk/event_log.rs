@@ -20,7 +20,6 @@ pub(crate) struct EventLog {
     head: ChainHead,
 }
 
-/// One event.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct StageEvent<'a> {
     pub(crate) stage: &'a str,

@@ -63,7 +63,6 @@ impl DiskError {
         Self::Invalid { path: path.to_path_buf(), problem: problem.to_string() }
     }
 
-    /// Exit status of the error.
     pub(crate) fn status(&self) -> WfExit {
         match self {
             Self::Invalid { .. } | Self::Unknown { .. } | Self::Setting(_) => WfExit::Config,

@@ -18,7 +18,6 @@ pub(crate) const OPS_VARIABLE: &str = "AOS_OPS_DIR";
 /// The variable that names the project.
 pub(crate) const PROJECT_VARIABLE: &str = "AOS_PROJECT";
 const TIMEOUT_VARIABLE: &str = "AOS_LOCK_TIMEOUT";
-/// The variable with the log level.
 pub(crate) const LOG_VARIABLE: &str = "AOS_LOG_LEVEL";
 const DEFAULT_TIMEOUT_SECS: u64 = 600;
 /// A project's profile.
@@ -62,7 +61,6 @@ impl ProjectDirs {
         Self::open(&workflow, &name)
     }
 
-    /// Opens a project by its name.
     pub(crate) fn open(workflow: &Workflow, name: &str) -> Result<Self, DiskError> {
         let (project, warnings) = workflow.load_project(name)?;
         let ops = ops_of(workflow, &project)?;

@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use super::{DiskError, make_dir, names_in, read_optional, remove_optional, save};
 use crate::rules::schema::{Schema, render_json};
 
-/// An entry of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum QueueEntry<T> {
     Good(T),

@@ -28,7 +28,6 @@ pub(crate) fn pick_secrets(
     names.iter().map(find).collect()
 }
 
-/// Finds one secret by its name.
 pub(crate) fn find_secret(dirs: &ProjectDirs, name: &str) -> Result<Option<Secret>, Failure> {
     let mut known = load_named(dirs)?;
     known.retain(|(known, _)| known == name);

@@ -69,7 +69,6 @@ impl Workflow {
         Ok(Some(path))
     }
 
-    /// Where it is.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

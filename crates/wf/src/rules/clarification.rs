@@ -150,7 +150,6 @@ impl Clarification {
     }
 }
 
-/// Error of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AnswerError {
     #[error("the answer is empty; nothing was changed")]

@@ -147,7 +147,6 @@ pub(crate) fn count_shared(all_paths: &[WorkstreamPaths<'_>], files: usize) -> V
     shared
 }
 
-/// Error of an expected path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the expected path '{path}' must be relative to the repository and without '..'")]
 pub(crate) struct BadExpectedPath {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::meta::stamp;
 
-/// The manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TestManifest {
     pub(crate) version: u32,

@@ -80,27 +80,38 @@ impl RunStage {
     }
 }
 
-/// Outcome of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StageOutcome {
-    /// The stage passed.
     Passed,
     /// SELECT: every micro-commit is done.
     AllDone,
     /// SELECT: merge-ready or done, so there is nothing to do.
     Nothing,
     /// A person is needed first: the ids of questions or acceptance tests.
-    Blocked { by: Vec<String> },
+    Blocked {
+        by: Vec<String>,
+    },
     /// UAT_GATE: a person did not accept it.
-    NotAccepted { by: Vec<String> },
+    NotAccepted {
+        by: Vec<String>,
+    },
     /// CLARIFICATION_CHECK: the last micro-commit is neither approved nor rejected.
-    Unapproved { message: String },
+    Unapproved {
+        message: String,
+    },
     /// REVIEW: changes are requested.
-    ChangesRequested { message: String },
+    ChangesRequested {
+        message: String,
+    },
     /// It failed; the status may differ from the stage's usual one.
-    Failed { status: WfExit, message: String },
+    Failed {
+        status: WfExit,
+        message: String,
+    },
     /// The run was cancelled.
-    Stopped { message: String },
+    Stopped {
+        message: String,
+    },
 }
 
 /// Blocker of a loop that waits for an approval.
@@ -148,14 +159,12 @@ pub(crate) struct Ending {
     pub(crate) kind: EndingKind,
 }
 
-/// Kind of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndingKind {
     /// A micro-commit was made.
     MicroCommit,
     /// The gate in front of the merge opened.
     Accepted,
-    /// There was nothing to do.
     Nothing,
     /// It did not pass.
     NotPassed,
@@ -171,7 +180,6 @@ pub(crate) enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// The word in files.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Passed => "passed",

@@ -141,7 +141,6 @@ pub(crate) enum MergeMode {
     Forge(ForgeKind),
 }
 
-/// Error of a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} must be {rule}")]
 pub(crate) struct ProfileError {

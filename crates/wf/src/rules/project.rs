@@ -68,7 +68,6 @@ pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, Pro
     })
 }
 
-/// Lists unknown keys.
 pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
     file.unknown(&KNOWN)
 }

@@ -38,7 +38,6 @@ impl CopyVerdict {
     }
 }
 
-/// Judges a run by all results that there are.
 pub(crate) fn judge_copy(left: &RunCopy, results: &[RunResult]) -> CopyVerdict {
     let Some(own) = left.result.as_ref().filter(|_| !left.is_awaited) else {
         return CopyVerdict::InUse;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::meta::stamp;
 use super::pipeline::{Ending, RunOutcome, RunStage};
 
-/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunResult {
     pub(crate) version: u32,

@@ -44,7 +44,6 @@ pub(crate) struct Documentation {
     pub(crate) present: bool,
 }
 
-/// Error of a review.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReviewError {
     #[error("the reviewer gave no JSON object with a decision")]
@@ -70,7 +69,6 @@ pub(crate) fn extract_review(text: &str) -> Result<Review, ReviewError> {
     read_review(found.ok_or(ReviewError::Absent)?)
 }
 
-/// Reads a review from its document.
 pub(crate) fn read_review(document: Value) -> Result<Review, ReviewError> {
     Schema::Review.check(&document)?;
     let parts =

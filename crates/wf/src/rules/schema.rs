@@ -27,19 +27,10 @@ pub(crate) enum Schema {
 /// Error of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SchemaError {
-    /// It does not parse.
     #[error("not valid JSON: {0}")]
     Syntax(String),
-    /// It breaks the schema.
     #[error("{title} at {place}: {problem}")]
-    Shape {
-        /// Which schema.
-        title: &'static str,
-        /// Where in the document.
-        place: String,
-        /// What is wrong there.
-        problem: String,
-    },
+    Shape { title: &'static str, place: String, problem: String },
 }
 
 impl Schema {

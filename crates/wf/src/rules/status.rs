@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Status of a workstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WorkstreamStatus {
     Planning,
@@ -19,7 +18,6 @@ pub(crate) enum WorkstreamStatus {
     Done,
 }
 
-/// Error of an unknown status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("STATUS is not one of {}", WorkstreamStatus::ALL.map(WorkstreamStatus::word).join(", "))]
 pub(crate) struct UnknownStatus;

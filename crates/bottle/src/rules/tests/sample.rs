@@ -9,7 +9,6 @@ pub(super) fn sha(letter: &str) -> String {
     letter.repeat(40)
 }
 
-/// The metadata with a change.
 pub(super) fn metadata(change: impl FnOnce(&mut Value)) -> BottleRunRecord {
     let mut value = whole();
     change(&mut value);

@@ -66,7 +66,6 @@ fn kept() -> LinkedRun {
     LinkedRun::Statements(vec!["d1".to_owned()])
 }
 
-/// The check of the chain with a change.
 fn check(change: impl FnOnce(&mut RunChain), home: &HomeFacts) -> String {
     let mut found = chain();
     change(&mut found);

@@ -20,9 +20,7 @@ use crate::serve::PAGE_SOURCE;
 /// Deliveries that one read of the inbox returns.
 const INBOX_PAGE: usize = 500;
 
-/// Progress of a delivery.
 enum DeliveryProgress {
-    /// It is handled.
     Handled,
     /// It is handled once its issue was reconciled.
     Queued,

@@ -61,9 +61,7 @@ pub(super) struct JobResult {
     pub(super) outcome: JobOutcome,
 }
 
-/// Outcome of a job.
 pub(super) enum JobOutcome {
-    /// A run is closed.
     Closed(AfterRun),
     /// The host failed.
     Failed(Failure),
@@ -214,7 +212,6 @@ fn claim_of(work: &WorkItem) -> RunClaim {
     RunClaim { number: work.claims, trigger: work.trigger.clone() }
 }
 
-/// Judges the last run of a bottle.
 fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure> {
     let (bottle, record) =
         bottle.ok_or_else(|| Failure::not_found("the bottle disappeared during its run"))?;

@@ -39,7 +39,6 @@ const SEQ_MAX: u64 = i64::MAX as u64;
 pub(crate) struct FollowParams {
     #[serde(default)]
     after: u64,
-    /// View of the log.
     #[serde(default)]
     log: LogView,
 }

@@ -127,7 +127,6 @@ async fn limit_time(request: Request, next: Next) -> Response {
     }
 }
 
-/// Adds the security headers to every response.
 async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

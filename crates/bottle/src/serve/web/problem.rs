@@ -50,7 +50,6 @@ pub(crate) enum Refusals {
 }
 
 impl Problem {
-    /// A problem with this status.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("problem").to_owned();
         Self { kind: "about:blank", title, status: status.as_u16(), detail: detail.into() }
@@ -73,7 +72,6 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
-    /// Its status.
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }

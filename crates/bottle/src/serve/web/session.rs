@@ -18,7 +18,6 @@ const TRIES_SPAN: Duration = Duration::from_secs(60);
 /// A SHA-256, compared in constant time.
 pub(crate) type Fingerprint = [u8; 32];
 
-/// All sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     list: Mutex<VecDeque<LoginSession>>,
@@ -90,7 +89,6 @@ pub(crate) fn fresh_id() -> Result<String, RandomError> {
     Ok(model::digest::hex(&host::random::bytes::<32>()?))
 }
 
-/// The fingerprint of a text.
 pub(crate) fn fingerprint(text: &str) -> Fingerprint {
     model::digest::sha256_bytes(text.as_bytes())
 }

@@ -93,7 +93,6 @@ impl WorktreeRepo {
         self.push(remote, &refspec, timeout).await
     }
 
-    /// Deletes a branch at a remote.
     pub async fn delete_remote_branch(
         &self,
         remote: &RemoteName,

@@ -31,7 +31,6 @@ use crate::ui::Ui;
 /// Long enough for the runtime to deliver a signal that was sent before.
 const LISTEN: Duration = Duration::from_millis(1);
 
-/// Options of a run.
 pub(crate) struct RunOptions<'a> {
     pub(crate) dirs: &'a ProjectDirs,
     pub(crate) id: &'a model::id::WorkstreamId,

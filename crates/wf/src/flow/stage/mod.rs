@@ -99,7 +99,6 @@ pub(crate) enum CollectedWork {
     Refused(String),
 }
 
-/// Exit of a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SuiteExit {
     /// 124 when it ran out of time.
@@ -110,13 +109,11 @@ pub(crate) struct SuiteExit {
 /// Reason why a stage did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StageRunError {
-    /// The run was cancelled.
     #[error("stopped: {0}")]
     Stopped(String),
     /// The profile is wrong, or asks for something that this machine lacks.
     #[error("{0}")]
     Config(String),
-    /// The agent or its box failed.
     #[error("{0}")]
     Failed(String),
 }

@@ -17,7 +17,6 @@ use crate::rules::profile::Profile;
 const SILENCE_SECS: u64 = 600;
 
 impl StageRunner {
-    /// Resolves the agent of a stage.
     pub(crate) async fn resolve_agent(
         &self,
         profile: &Profile,

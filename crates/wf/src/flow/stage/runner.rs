@@ -56,7 +56,6 @@ struct ChosenBackend {
     reason: String,
 }
 
-/// Options of one box.
 #[derive(Debug)]
 pub(super) struct BoxOptions<'a> {
     pub(super) name: &'a str,

@@ -10,7 +10,6 @@ use super::StageRunError;
 use crate::disk::{make_dir, read_optional};
 use crate::rules::schema::render_json;
 
-/// Memory of one agent.
 #[derive(Debug)]
 pub(super) struct AgentMemory {
     dir: PathBuf,

@@ -39,7 +39,6 @@ pub(crate) struct Plan {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Error of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PlanError {
     #[error("line {line}: a micro-commit heading must read '### COMMIT-XX-001: title'")]

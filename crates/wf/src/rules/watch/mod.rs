@@ -11,7 +11,6 @@ use super::status::WorkstreamStatus;
 pub(crate) use key::{BoardAction, KeyPress, press};
 pub(crate) use page::{BoardLine, BoardPage, Tone, render_page};
 
-/// A pending question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingQuestion {
     pub(crate) id: ClarificationId,

@@ -9,7 +9,6 @@ use super::{Board, BoardMode, WorkstreamView};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
-    /// The chosen one.
     Chosen,
     /// A workstream that needs a person.
     Pressing,

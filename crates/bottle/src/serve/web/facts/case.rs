@@ -129,7 +129,6 @@ pub(crate) fn load_cases(web: &Web) -> Result<Vec<Case>, Problem> {
     Ok(cases)
 }
 
-/// The case of a bottle.
 pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record), Problem> {
     let (bottle, record) = Bottle::open(&web.service.home, slug)?;
     let store = &web.service.store;
@@ -150,7 +149,6 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record
     Ok((case, bottle, record))
 }
 
-/// The case of an issue.
 pub(crate) fn load_issue(web: &Web, key: &IssueKey) -> Result<Case, Problem> {
     let store = &web.service.store;
     let IssueKey { owner, repo, issue_number } = key;

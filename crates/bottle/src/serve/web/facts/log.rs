@@ -6,7 +6,6 @@ use std::path::Path;
 
 use model::redact::Redactor;
 
-/// A slice of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogSlice {
     /// Offset of its first byte.
@@ -17,7 +16,6 @@ pub(crate) struct LogSlice {
     pub(crate) text: String,
 }
 
-/// Where a slice may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SliceEnd {
     /// After a whole line, because the rest of it may still come; a full slice ends anywhere.

@@ -93,7 +93,6 @@ pub(crate) struct ClosedRuns {
 }
 
 impl ClosedRuns {
-    /// The facts of a run.
     pub(crate) fn facts(&self, slug: &str, dir: &RunDir) -> Result<Arc<RunSummary>, Failure> {
         let key = (slug.to_owned(), dir.id().clone());
         if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
@@ -136,7 +135,6 @@ impl FoundRun {
         Ok(Self { dir, meta })
     }
 
-    /// Its summary.
     pub(crate) fn facts(&self) -> RunSummary {
         facts_of(&self.dir, &self.meta)
     }
@@ -168,7 +166,6 @@ impl FoundRun {
     }
 }
 
-/// The summary of a run.
 fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
     let cost = cost_of(dir, meta);
     let pull = meta.publication.as_ref().and_then(|sent| sent.pull.as_ref());

@@ -16,7 +16,6 @@ pub(crate) enum LineKind {
 }
 
 impl LineKind {
-    /// The class of the line.
     pub(crate) fn class(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -28,7 +27,6 @@ impl LineKind {
     }
 }
 
-/// The lines of a patch.
 pub(crate) fn parse_patch(text: &str) -> Vec<(LineKind, &str)> {
     let mut in_hunk = false;
     text.lines()

@@ -111,7 +111,6 @@ async fn a_log_that_grows_is_followed() {
     in_order(&page.text, &["the agent is running", "data-log=\"/runs/busy/", "/live?after="]);
 }
 
-/// The token in the forms of a page.
 fn form_token(page: &str) -> &str {
     let (_, rest) = page.split_once("name=\"token\" value=\"").expect("a form");
     rest.split('"').next().expect("a token")
