@@ -6,6 +6,7 @@
 //! - [`model_server`] a model that plays scripts, for real agents to talk to
 //! - [`fake_forge`] forges of every kind that keep a repository in memory and fail on demand
 //! - [`shell_promises`] what the three programs promise alike on a command line
+//! - [`container`] a real container engine, and what the three programs promise alike on it
 //! - [`screen`] a terminal to look at and to type into
 //! - [`tree`] whole trees, and whether something is hidden in them
 //! - [`part`] tests that need a program or an engine say so by name
@@ -13,6 +14,7 @@
 //! Everything here panics when it fails: a fixture that could not be built is a failed test.
 
 pub mod abuse;
+pub mod container;
 pub mod fake_forge;
 pub mod hermetic;
 mod http;

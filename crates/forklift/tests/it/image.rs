@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
+use testkit::container::ContainerEngine;
 use testkit::fake_forge::FakeGitea;
 use testkit::hermetic::Hermetic;
 use testkit::model_server::Turn;
@@ -127,4 +128,18 @@ fn opencode_in_the_image_that_is_stuck_is_heard() {
     let output = scene.run(&OPENCODE, &[]);
     assert_eq!(output.status, Some(4), "{}", output.snapshot());
     assert!(output.stdout.contains("keep ours or theirs?"), "{}", output.stdout);
+}
+
+/// A shim that is killed leaves its container running; the next run removes it before it starts an agent of its own.
+#[test]
+fn an_orphaned_container_is_gone_before_the_next_agent_starts() {
+    let Some(engine) = ContainerEngine::find() else { return };
+    let Some(person) = Person::new() else { return };
+    let backend = ["--backend", "docker", "--image", &engine.image];
+    let mut first = person.command_on(&backend, "[[step]]\nsleep = 600\n", &[]);
+    let shim = || person.runs().first().map(|run| run.join("boxes/agent/shim.json"));
+    let next = || person.command_on(&backend, MERGE, &[]);
+    let output = engine.removes_the_orphan(&person.hermetic, &mut first, shim, next);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.published().len(), 1);
 }

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use testkit::container::ContainerEngine;
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
-use testkit::part::{Part, require, require_folder, require_setting};
+use testkit::part::{Part, require, require_folder};
 use testkit::tree::holding;
 
 use crate::play;
@@ -167,19 +168,39 @@ fn opencode_implements_as_well() {
     implements("opencode");
 }
 
+/// A person whose boxes are containers.
+fn person_with_containers(engine: &ContainerEngine) -> Option<Person> {
+    let person = play::person_with_one()?;
+    let boxes = format!("BOX_BACKEND=docker\nBOX_IMAGE={}\n", engine.image);
+    person.profile(&play::PROFILE.replace("BOX_BACKEND=bwrap\n", &boxes));
+    Some(person)
+}
+
 #[test]
 fn a_cycle_in_containers() {
-    let Some(socket) = require(Part::Docker) else { return };
-    let remedy = "run scripts/test-engine start";
-    let Some(image) = require_setting("image", "BOTTLEWORKS_TEST_IMAGE", remedy) else { return };
-    let Some(person) = play::person_with_one() else { return };
-    let boxes = format!("BOX_BACKEND=docker\nBOX_IMAGE={image}\n");
-    person.profile(&play::PROFILE.replace("BOX_BACKEND=bwrap\n", &boxes));
+    let Some(engine) = ContainerEngine::find() else { return };
+    let Some(person) = person_with_containers(&engine) else { return };
     let mut command = person.command(&["run", "tf", "--once"]);
-    command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
-    let output = person.hermetic.run(&mut command);
+    let output = person.hermetic.run(command.env("DOCKER_HOST", &engine.host));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(result(&person.last_run())["status"], "passed");
+    assert_eq!(person.meta("tf", "STATUS"), "uat:pending");
+}
+
+/// A shim that is killed leaves its container running; the next run removes it before it starts an agent of its own.
+#[test]
+fn an_orphaned_container_is_gone_before_the_next_agent_starts() {
+    let Some(engine) = ContainerEngine::find() else { return };
+    let Some(person) = person_with_containers(&engine) else { return };
+    person.cast("[[step]]\nsleep = 600\n", play::APPROVE);
+    let mut first = person.command(&["run", "tf", "--once"]);
+    let shim = || person.runs().first().map(|run| run.join("boxes/implement/shim.json"));
+    let next = || {
+        person.cast(play::GOOD, play::APPROVE);
+        person.command(&["run", "tf", "--once"])
+    };
+    let output = engine.removes_the_orphan(&person.hermetic, &mut first, shim, next);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.meta("tf", "STATUS"), "uat:pending");
 }
 
