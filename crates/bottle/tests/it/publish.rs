@@ -284,3 +284,13 @@ fn the_scope_grows_when_the_runs_own_pull_request_was_opened() {
     assert!(said.contains(&format!("posted comment to #{own}")), "{said:?}");
     assert!(said.contains(&format!("refused comment to #{stranger}: out of scope")), "{said:?}");
 }
+
+#[test]
+fn what_the_workspace_lacks_is_named() {
+    let Some(person) = Person::new() else { return };
+    person.fork.checkout.write_lfs_file();
+    person.fork.fork_commit("large files elsewhere");
+    let output = person.start(COMMIT, &[]);
+    let words = "large files (LFS) are in the workspace as pointers";
+    assert!(output.stderr.contains(words), "{}", output.snapshot());
+}

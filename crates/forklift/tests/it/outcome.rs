@@ -176,6 +176,16 @@ fn p21_submodules_and_large_files_do_not_matter() {
 }
 
 #[test]
+fn what_the_workspace_lacks_is_named() {
+    let fork = |hermetic: &Hermetic| Fork::new(hermetic).submodule().lfs().clean_merge();
+    let Some(person) = Person::with(fork) else { return };
+    let output = person.run(MERGE, &[]);
+    for words in ["submodule vendor/lib stays empty", "large files (LFS)"] {
+        assert!(output.stderr.contains(words), "{words}: {}", output.snapshot());
+    }
+}
+
+#[test]
 fn a_branch_that_origin_rejects_keeps_the_work_and_says_so() {
     let Some(person) = Person::new() else { return };
     person.reject_pushes();

@@ -258,8 +258,7 @@ impl Fork {
 
     /// The fork's tree has a file that Git LFS keeps elsewhere: attributes and a pointer.
     pub fn lfs(self) -> Self {
-        self.checkout.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
-        self.checkout.write("model.bin", LFS_POINTER);
+        self.checkout.write_lfs_file();
         self.fork_commit("keep the model in LFS");
         self
     }
@@ -295,9 +294,6 @@ impl Fork {
         self.checkout.git(&["push", "--quiet", "origin", &format!("HEAD:refs/heads/{MAIN}")]);
     }
 }
-
-const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
-    oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
 
 /// A plain path would make git copy objects by itself instead of speaking its protocol.
 fn url(repo: &Repo) -> String {

@@ -21,6 +21,9 @@ use crate::program::{self, SYSTEM_PATH};
 /// The branch that every repository starts with.
 pub const MAIN: &str = "main";
 
+const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
+    oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
 /// A repository on disk, with or without a work tree.
 #[derive(Debug, Clone)]
 pub struct Repo {
@@ -67,6 +70,12 @@ impl Repo {
         fs::create_dir_all(file.parent().expect("a file has a folder")).expect("the folder");
         fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         self
+    }
+
+    /// Writes a file that Git LFS keeps elsewhere: attributes and a pointer.
+    pub fn write_lfs_file(&self) -> &Self {
+        self.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+        self.write("model.bin", LFS_POINTER)
     }
 
     /// Reads a file of the work tree.

@@ -232,3 +232,12 @@ fn two_workstreams_run_side_by_side() {
         );
     }
 }
+
+#[test]
+fn what_the_workspace_lacks_is_noted() {
+    let Some(person) = person_with_one() else { return };
+    person.worktree("tf").write_lfs_file().commit("large files elsewhere");
+    person.run_once(0);
+    let notes = result(&person.last_run())["notes"].to_string();
+    assert!(notes.contains("large files (LFS) are in the workspace as pointers"), "{notes}");
+}
