@@ -1,4 +1,4 @@
-//! What the tests of every crate stand on. A dev-dependency only: nothing here is part of a product.
+//! Shared parts of the tests of every crate. A dev-dependency only: nothing here is part of a product.
 //!
 //! - [`hermetic`] an environment of its own for every test, and output fit for snapshots
 //! - [`repo`] real git repositories whose SHAs repeat, forks in every state, hostile workspaces

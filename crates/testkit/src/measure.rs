@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// What came of it.
+/// Result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     /// The median of ours.
@@ -40,7 +40,7 @@ pub fn in_turns<const N: usize>(
     turns.map(|(_, times)| times)
 }
 
-/// How long one call takes.
+/// Duration of one call.
 pub fn time(act: impl FnOnce()) -> Duration {
     let begun = Instant::now();
     act();

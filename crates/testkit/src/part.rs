@@ -43,7 +43,7 @@ pub enum Part {
     Tmux,
 }
 
-/// Where the part is (a program, or the socket of an engine); `None` after saying that it is missing.
+/// Path of the part (a program, or the socket of an engine); `None` after reporting that it is missing.
 ///
 /// # Panics
 /// When the part is missing and `REQUIRE_<PART>=1` is set.
@@ -67,7 +67,7 @@ pub fn require_folder(name: &str, variable: &str, remedy: &str) -> Option<PathBu
     found
 }
 
-/// What the environment says about a part, such as the name of an image; `None` after saying that it is missing.
+/// Setting of a part in the environment, such as the name of an image; `None` after reporting that it is missing.
 ///
 /// # Panics
 /// When it is missing and `REQUIRE_<NAME>=1` is set.

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the programs of a plain system are.
+/// Folders of the programs of a plain system.
 pub(crate) const SYSTEM_PATH: &str = "/usr/bin:/bin";
 
 /// A command with an empty environment.

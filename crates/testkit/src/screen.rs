@@ -33,7 +33,7 @@ impl<'a> Screen<'a> {
         self.hermetic.run(&mut command).stdout
     }
 
-    /// What is on it.
+    /// The text on the screen.
     pub fn text(&self) -> String {
         self.tmux(&["capture-pane", "-p"])
     }

@@ -15,10 +15,10 @@ use crate::program::{self, SYSTEM_PATH};
 /// Secrets that a test gives to the host side start with this, and the attempts look for it everywhere.
 pub const SECRET_MARK: &str = "canary-";
 
-/// How long the process sleeps, in seconds; odd enough to know it by.
+/// Seconds that the process sleeps; odd enough to know it by.
 const NAP: &str = "8639917";
 
-/// What the attempts look for, alive as long as this value.
+/// A process with a secret that the attempts look for; it lives as long as this value.
 #[derive(Debug)]
 pub struct Canaries {
     file: PathBuf,

@@ -21,7 +21,7 @@ pub mod variable {
     pub const CANARY_PATH: &str = "BOTTLE_CANARY_PATH";
     /// The host's number of a process of the host.
     pub const CANARY_PID: &str = "CANARY_PID";
-    /// The command line of that process, by which it is told from an inner one with the same number.
+    /// The command line of that process, by which it is distinguished from an inner one with the same number.
     pub const CANARY_COMMAND: &str = "CANARY_COMMAND";
     /// Addresses of the host and its gateways, separated by spaces.
     pub const CANARY_HOST_ADDRS: &str = "CANARY_HOST_ADDRS";
@@ -31,7 +31,7 @@ pub mod variable {
     pub const CANARY_ABSTRACT: &str = "CANARY_ABSTRACT";
     /// The name of the host.
     pub const CANARY_HOSTNAME: &str = "CANARY_HOSTNAME";
-    /// Where code of the agent's leaves its marks if the host runs it, as the host sees that folder.
+    /// Folder, as the host sees it, in which the agent's code leaves its marks if the host runs it.
     pub const MARKER_DIR: &str = "BOTTLE_MARKER_DIR";
     /// Processes that the box may have.
     pub const PIDS_LIMIT: &str = "PIDS_LIMIT";
@@ -58,15 +58,14 @@ pub struct Attempt {
     pub number: u8,
     /// Its name; unique, and fit for a file name.
     pub name: &'static str,
-    /// What to run, as in `sh -c`.
+    /// The command line, as for `sh -c`.
     pub script: &'static str,
-    /// What has to come of it.
     pub expect: Expect,
     /// The architecture whose system call numbers it uses, if it uses any. On others it prints `SKIPPED`.
     pub arch: Option<&'static str>,
 }
 
-/// What has to come of an attempt.
+/// Required outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// It prints `BLOCKED`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How an attempt went, with what it said about it.
+/// Outcome of an attempt, with its own message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It did not work.

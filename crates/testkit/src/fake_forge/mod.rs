@@ -50,14 +50,14 @@ pub const STRANGER: &str = "carol";
 
 /// One kind of forge.
 pub trait Flavour: fmt::Debug + Send + Sync + 'static {
-    /// Whether issues and pull requests are numbered in one row.
+    /// True if issues and pull requests share one sequence of numbers.
     const NUMBERING: Numbering;
 
     /// Answers a request below the installation's path.
     fn answer(world: &mut World, path: &str, request: &ForgeRequest) -> FakeResponse;
 }
 
-/// How a forge counts.
+/// Numbering of a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
     /// Issues and pull requests share their numbers.
@@ -133,14 +133,14 @@ pub struct FakeForge<F: Flavour> {
     stage: Arc<Stage<F>>,
 }
 
-/// What the connections share.
+/// State that the connections share.
 #[derive(Debug)]
 struct Stage<F> {
     /// The sub-path it is installed under, empty or with a slash before it.
     under: String,
     world: Mutex<World>,
     requests: Mutex<Vec<ForgeRequest>>,
-    /// What shall go wrong, and with which method; each is used once.
+    /// Planned failures and their methods; each is used once.
     mishaps: Mutex<Vec<(Option<String>, Mishap)>>,
     flavour: PhantomData<fn() -> F>,
 }
@@ -172,7 +172,7 @@ impl<F: Flavour> FakeForge<F> {
         Self { server: Server::start(listener, Arc::clone(&stage)), stage }
     }
 
-    /// Where it listens.
+    /// Address of the server.
     pub fn addr(&self) -> SocketAddr {
         self.server.addr()
     }
@@ -208,7 +208,7 @@ impl<F: Flavour> FakeForge<F> {
         self.world().open_pull(title, "", head, base)
     }
 
-    /// Opens a pull request from a branch of somebody's fork. Returns its number.
+    /// Opens a pull request from a branch of another person's fork. Returns its number.
     pub fn add_pull_from_fork(&self, title: &str, head: &str, base: &str) -> u64 {
         let mut world = self.world();
         let number = world.open_pull(title, "", head, base);
@@ -247,17 +247,17 @@ impl<F: Flavour> FakeForge<F> {
         });
     }
 
-    /// Lets somebody comment.
+    /// Adds a comment of a user.
     pub fn add_comment(&self, room: Room, number: u64, author: &str, body: &str) {
         self.world().comment(room, number, author, body);
     }
 
-    /// Lets somebody review a pull request, with one remark on a line of a file.
+    /// Adds a review of a pull request, with one remark on a line of a file.
     pub fn add_review(&self, review: FakeReview) {
         self.world().reviews.push(review);
     }
 
-    /// Makes somebody a member of an organisation, which is made if need be.
+    /// Makes a user a member of an organisation, which is created if it is missing.
     pub fn add_member(&self, org: &str, user: &str) {
         self.world().orgs.entry(org.to_owned()).or_default().insert(user.to_owned());
     }

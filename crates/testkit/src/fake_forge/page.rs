@@ -6,7 +6,7 @@ use super::{FakeResponse, ForgeRequest, World};
 
 const PAGE_MAX: usize = 100;
 
-/// How a kind of forge pages its lists.
+/// Paging of lists, by kind of forge.
 pub(super) struct PageStyle {
     /// Query field with the size of a page.
     pub(super) size_field: &'static str,

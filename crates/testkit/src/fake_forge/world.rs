@@ -31,7 +31,6 @@ pub struct FakeIssue {
     pub labels: Vec<String>,
     /// Its assignees.
     pub assignees: Vec<String>,
-    /// Who opened it.
     pub author: String,
 }
 
@@ -60,7 +59,6 @@ pub struct FakePull {
     pub merged: bool,
     /// True if its branch is in a fork.
     pub from_fork: bool,
-    /// Who opened it.
     pub author: String,
 }
 
@@ -73,7 +71,6 @@ pub struct FakeComment {
     pub room: Room,
     /// Number of that thread.
     pub on: u64,
-    /// Who wrote it.
     pub author: String,
     /// Its text.
     pub body: String,
@@ -86,9 +83,8 @@ pub struct FakeComment {
 pub struct FakeReview {
     /// The number of the pull request.
     pub pull: u64,
-    /// Who reviewed it.
     pub author: String,
-    /// What the review says as a whole.
+    /// Verdict of the review.
     pub body: String,
     /// The file of the remark.
     pub path: String,
@@ -101,7 +97,6 @@ pub struct FakeReview {
 pub struct FakeHook {
     /// Its id.
     pub id: u64,
-    /// Where it leads.
     pub url: String,
     /// Secret to sign with, or to send along; never shown.
     pub secret: String,
@@ -280,7 +275,7 @@ impl World {
     }
 
     pub(crate) fn sha_of(&self, branch: &str) -> &str {
-        /// Where a branch is that nobody has placed.
+        /// Tip of a branch that no test has set.
         const SOME_SHA: &str = "22ae629398a82910ba5dd962b4238a7a5dc63d62";
         self.branches.get(branch).map_or(SOME_SHA, String::as_str)
     }

@@ -83,7 +83,7 @@ impl Hermetic {
         self.root.path()
     }
 
-    /// Where commands start, unless told otherwise.
+    /// Working directory of commands, by default.
     pub fn work(&self) -> PathBuf {
         self.root().join("work")
     }

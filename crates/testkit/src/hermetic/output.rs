@@ -1,4 +1,4 @@
-//! What a finished command said.
+//! Output of a finished command.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

@@ -35,7 +35,7 @@ pub(super) fn redact_below(root: &Path, text: &str) -> String {
     redact_snapshot(&text.replace(&*root.to_string_lossy(), "[ROOT]"))
 }
 
-/// What the text starts with, if that is something volatile, and its length.
+/// Volatile text at the start of the given one, and its length.
 fn volatile(text: &str) -> Option<(&'static str, usize)> {
     stamp(text)
         .map(|length| ("[STAMP]", length))

@@ -1,6 +1,6 @@
 //! One client's connection: requests in, bytes out, and time that passes in between.
 //!
-//! What is malformed ends the connection; real clients send nothing of the kind.
+//! A malformed request ends the connection; real clients send none.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::message::{Request, find_header};
 
-/// How often a connection that waits looks whether the server stops.
+/// Interval at which a waiting connection checks whether the server stops.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// How long a client may refuse to read.
+/// Time for which a client may refuse to read.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_LIMIT: usize = 256 * 1024;
 const BODY_LIMIT: usize = 64 * 1024 * 1024;
@@ -20,7 +20,7 @@ const BODY_LIMIT: usize = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Connection<'a> {
     stream: TcpStream,
-    /// What was received and not yet read.
+    /// Bytes that were received and not yet read.
     buffer: Vec<u8>,
     stop: &'a AtomicBool,
 }
@@ -181,7 +181,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// What came of looking for bytes for a moment.
+/// Result of a short wait for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Received {
     Bytes,

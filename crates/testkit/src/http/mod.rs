@@ -16,14 +16,14 @@ use std::thread::JoinHandle;
 pub(crate) use connection::Connection;
 pub(crate) use message::{Request, Whole, render_chunk, render_stream_head, render_whole};
 
-/// What a server does with a request.
+/// Handles a request.
 pub(crate) trait Serve: Send + Sync + 'static {
     /// Answers one request. An error means that the client went away or that the server stops; either ends the
     /// connection.
     fn serve(&self, request: &Request, connection: &mut Connection<'_>) -> io::Result<Performed>;
 }
 
-/// Whether the connection may go on.
+/// Decision about the connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Performed {
     Answered,

@@ -13,14 +13,14 @@ use super::wire::{Reply, Say};
 use super::{Stage, Wire};
 use crate::http::{Connection, Performed, Whole, render_chunk, render_stream_head, render_whole};
 
-/// How often a hanging stream gets a comment.
+/// Interval between the comments in a hanging stream.
 const COMMENT_EVERY: Duration = Duration::from_millis(200);
 const COMMENT: &str = ": still thinking\n\n";
 
-/// Where a [`Turn::FailFirst`] stands: its script, the number of its turn, and how deep it is in there.
+/// Position of a [`Turn::FailFirst`]: its script, the number of its turn, and its depth there.
 pub(super) type Place = (String, usize, usize);
 
-/// What a client gets, and after how long.
+/// Response to a client, and the delay before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     delay: Duration,
@@ -40,7 +40,7 @@ enum Act {
     },
 }
 
-/// How it is silent.
+/// Kind of silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Silence {
     NotEvenAHead,

@@ -39,12 +39,12 @@ pub struct ModelServer {
     stage: Arc<Stage>,
 }
 
-/// What the connections share.
+/// State that the connections share.
 #[derive(Debug)]
 struct Stage {
     scripts: BTreeMap<String, ModelScript>,
     requests: Mutex<Vec<RequestLog>>,
-    /// How often each [`Turn::FailFirst`] was asked for.
+    /// Number of requests for each [`Turn::FailFirst`].
     asked: Mutex<BTreeMap<answer::Place, usize>>,
 }
 
@@ -73,7 +73,7 @@ impl ModelServer {
         Self { server: Server::start(listener, Arc::clone(&stage)), stage }
     }
 
-    /// Where the server listens.
+    /// Address of the server.
     pub fn addr(&self) -> SocketAddr {
         self.server.addr()
     }

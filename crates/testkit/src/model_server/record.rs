@@ -1,4 +1,4 @@
-//! What arrived, as tests ask for it.
+//! Recorded requests, as tests query them.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub struct RequestLog {
     pub auth: Option<String>,
     /// The name of that header, in lower case.
     pub auth_header: Option<String>,
-    /// How hard the model shall think: a word, or the number of tokens it may think for.
+    /// Reasoning effort: a word, or the number of tokens for it.
     pub effort: Option<String>,
     /// The text of the last tool result in the conversation. Some agents show a tool's failure nowhere else.
     pub last_tool_result: Option<String>,

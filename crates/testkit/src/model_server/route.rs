@@ -1,11 +1,11 @@
-//! What a path asks for.
+//! Paths of requests.
 
 use super::Wire;
 
-/// What comes before the name of a script.
+/// Prefix of the name of a script.
 pub(super) const SCRIPT_PREFIX: &str = "/s/";
 
-/// What a request wants of the server.
+/// Endpoint of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
     /// The next turn.
@@ -14,7 +14,7 @@ pub(super) enum Route {
     CountTokens,
     /// The list of models.
     Models,
-    /// Whether anybody is there.
+    /// Liveness probe.
     Greeting,
     /// Something else.
     Unknown,

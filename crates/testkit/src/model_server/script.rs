@@ -1,18 +1,18 @@
-//! What the model says, turn by turn.
+//! The script of the model, turn by turn.
 
 use serde_json::Value;
 
-/// What the model says once its script is over.
+/// Text of the model after the end of its script.
 pub const LAST_TEXT: &str = "done";
 
-/// What a model says to one conversation.
+/// Turns of the model in one conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelScript {
     /// Its turns; past the last one it says [`LAST_TEXT`].
     pub turns: Vec<Turn>,
-    /// What it reports to have used in every turn.
+    /// Usage that it reports in every turn.
     pub usage: Usage,
-    /// What it says to requests that offer no tools.
+    /// Answer to requests that offer no tools.
     pub side_call_text: String,
 }
 
@@ -94,18 +94,18 @@ pub enum Turn {
     /// Plays one turn for the first requests and another for the rest. Counts requests for this turn of this script,
     /// whichever conversation they belong to.
     FailFirst {
-        /// How many requests get `with`.
+        /// Number of requests that get `with`.
         n: usize,
-        /// What they get.
+        /// Turn of the first requests.
         with: Box<Self>,
-        /// What the rest get.
+        /// Turn of the others.
         then: Box<Self>,
     },
     /// Answers after a while.
     Delay {
-        /// How long the client waits.
+        /// Delay before the response.
         ms: u64,
-        /// What it gets.
+        /// Turn after the delay.
         then: Box<Self>,
     },
     /// Never answers. A stream opens and then stays without an event; another request gets nothing at all.
@@ -117,7 +117,7 @@ pub enum Turn {
     Drop {
         /// True if it ends with a reset, not with an orderly end.
         rst: bool,
-        /// How much of the response the client gets, head included. With 0 it gets nothing; 300 is amid the events
+        /// Bytes of the response that the client gets, head included. With 0 it gets nothing; 300 is amid the events
         /// of a stream, whichever the API.
         after_bytes: usize,
     },

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What the model says that a command is for, where a shell tool asks.
+/// Description of a command, for shell tools that require one.
 const DESCRIPTION: &str = "Run the scripted command";
 
 /// A tool that a request offers.
@@ -14,7 +14,7 @@ pub(super) struct Offer {
     pub(super) kind: Kind,
 }
 
-/// How a tool is called.
+/// Call of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// With an object.
@@ -75,7 +75,7 @@ pub(super) fn choose_tool(offers: &[Offer], suffix: &str, input: &Value) -> Resu
     Ok(Call { offer: offer.clone(), input: json!({ "query": query }) })
 }
 
-/// What the known shell tools take; `None` for any other tool.
+/// Arguments of the known shell tools; `None` for any other tool.
 fn shell_input(offer: &Offer, command: &str) -> Option<Value> {
     let vector = json!(["bash", "-lc", command]);
     match (offer.kind, offer.name.as_str()) {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::Repo;
 use crate::program::{self, SYSTEM_PATH};
 
-/// How large.
+/// Size of the repository.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     /// Files in the last commit.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{Repo, commit_graph};
 
-/// How to fake the merge.
+/// Way to fake the merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgery {
     /// Upstream's ref points at an older commit, which is merged.

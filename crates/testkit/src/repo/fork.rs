@@ -22,33 +22,33 @@ pub struct Fork {
     pub origin: Repo,
     /// The person's checkout of the fork, with the remotes `origin` and `upstream`.
     pub checkout: Repo,
-    /// Where upstream's authors work.
+    /// Checkout of upstream's authors.
     author: Repo,
 }
 
-/// What has to be decided before the first commit.
+/// Options that must be chosen before the first commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForkPlan<'a> {
     /// The name of the checkout's folder.
     pub folder: &'a str,
     /// Which hash names the objects.
     pub object_format: ObjectFormat,
-    /// How the two histories belong together.
+    /// Relation of the two histories.
     pub history: History,
-    /// How much of it the checkout has.
+    /// Part of the history that the checkout has.
     pub depth: Depth,
 }
 
 /// Which hash names the objects of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectFormat {
-    /// What nearly everyone has.
+    /// The usual case.
     Sha1,
-    /// What some have.
+    /// A rare case.
     Sha256,
 }
 
-/// How the histories of fork and upstream belong together.
+/// Relation of the histories of fork and upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
     /// The fork started from a commit of upstream.
@@ -59,7 +59,7 @@ pub enum History {
     Empty,
 }
 
-/// How much history a checkout has.
+/// Part of the history that a checkout has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// All of it.
@@ -243,7 +243,7 @@ impl Fork {
         self
     }
 
-    /// The fork's tree has a submodule, as a gitlink to a commit that nobody here has.
+    /// The fork's tree has a submodule, as a gitlink to a commit that is missing here.
     pub fn submodule(self) -> Self {
         let module = "[submodule \"vendor/lib\"]\n\tpath = vendor/lib\n\turl = https://example.com/lib.git\n";
         let gitlink = format!("160000,{},vendor/lib", self.checkout.head());

@@ -71,7 +71,7 @@ const PROGRAMS: [(&str, &str, &str, Call, &str); 25] = [
 const FILTER_PROCESS: &str =
     "printf '0016git-filter-server\\n000eversion=2\\n00000000'; cat > /dev/null";
 
-/// How git starts what the configuration names.
+/// Way in which git starts a program that the configuration names.
 #[derive(Debug, Clone, Copy)]
 enum Call {
     /// As a line for the shell.

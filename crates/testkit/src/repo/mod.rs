@@ -54,7 +54,6 @@ impl Repo {
         repo
     }
 
-    /// Where it is.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

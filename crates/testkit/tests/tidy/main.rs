@@ -1,5 +1,5 @@
 //! Rules of the house that a machine can hold: who may import whom, which modules are pure, how files begin, how long they
-//! are, which names they define, and what is public for nobody.
+//! are, which names they define, and which public items are unused.
 
 mod name;
 mod size;
@@ -11,7 +11,7 @@ use std::fs;
 
 use source::{folders, name_of, root, sources};
 
-/// Who may use whom. A crate that is not named here has no place in the house.
+/// Allowed dependencies. A crate that is not named here fails the test.
 const MAP: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("guest", &[]),
@@ -79,7 +79,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("testkit", &[]),
 ];
 
-/// What a `rules/` module may not mention: the machine, time, and whatever reaches them.
+/// Names that a `rules/` module must not contain: the machine, time, and ways to reach them.
 const IMPURE: &[&str] = &[
     "host::",
     "tokio",

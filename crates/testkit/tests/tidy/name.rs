@@ -79,7 +79,7 @@ fn words_of(name: &str) -> Vec<&str> {
     starts.iter().zip(ends).map(|(start, end)| &name[*start..end]).collect()
 }
 
-/// Whether a line has something like `(D12` or `(5.8, D56`.
+/// True if a line contains something like `(D12` or `(5.8, D56`.
 fn points_to_decision(line: &str) -> bool {
     line.match_indices('(').any(|(at, _)| {
         let inside = &line[at + 1..];

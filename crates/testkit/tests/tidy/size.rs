@@ -1,4 +1,4 @@
-//! How long functions and files may be, in products and in tests.
+//! Limits on the length of functions and files, in products and in tests.
 
 use crate::source::{Source, item_of, load};
 

@@ -25,7 +25,7 @@ impl Source {
     }
 }
 
-/// Where `#[cfg(test)] mod … {` begins, or the end of the text.
+/// Position of `#[cfg(test)] mod … {`, or the end of the text.
 fn start_of_tests(text: &str) -> usize {
     let marks = text.match_indices("#[cfg(test)]\n").map(|(at, _)| at);
     let opens_module = |at: &usize| {

@@ -37,7 +37,7 @@ fn public_items(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(item_of).filter(|item| item.2).map(|(kind, name, _)| (kind, name))
 }
 
-/// Whether a type is part of something else in its file, such as what a function returns: then others have it without
+/// True if a type is part of another item in its file, such as a return type: then others have it without
 /// naming it.
 fn is_part(source: &Source, name: &str) -> bool {
     let mut lines = source.production().lines();

@@ -18,7 +18,7 @@ const REMARK: &str = include_str!("samples/remark.json");
 const THEN: &str = "2026-11-15T08:06:07Z";
 
 impl Dialect {
-    /// What a body begins with.
+    /// Start of a body.
     fn template(self, recorded: &str) -> Value {
         match self {
             Self::Gitea => serde_json::from_str(recorded).expect("a recorded answer"),

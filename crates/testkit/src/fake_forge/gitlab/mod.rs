@@ -1,4 +1,4 @@
-//! A GitLab on loopback that keeps its project in memory and fails when it is told to.
+//! A GitLab on loopback that keeps its project in memory and fails on demand.
 //!
 //! It has GitLab's habits: issues and merge requests are numbered apart, a project is one segment of the path, and notes
 //! of the system are among those of people.

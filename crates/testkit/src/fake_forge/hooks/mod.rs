@@ -18,7 +18,7 @@ pub const SECRET: &str = "sample-webhook-secret";
 /// A recorded delivery.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// What it was recorded as.
+    /// Name of the recording.
     pub name: &'static str,
     /// The headers that it came with.
     pub headers: Vec<(&'static str, &'static str)>,
@@ -39,7 +39,7 @@ macro_rules! recorded {
     };
 }
 
-/// What a Gitea 1.27.2 sent.
+/// Recorded deliveries of a Gitea 1.27.2.
 pub fn samples() -> Vec<Sample> {
     recorded![
         "issue_opened_labeled_assigned-opened" => Some((Room::Issue, 2)),
@@ -63,7 +63,7 @@ fn parse_headers(text: &'static str) -> Vec<(&'static str, &'static str)> {
 /// A delivery that is ready to be sent, as often as one likes.
 #[derive(Debug, Clone)]
 pub struct Hook {
-    /// What is sent beside the body.
+    /// Headers of the delivery.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,

@@ -24,7 +24,7 @@ pub enum Wire {
     Other,
 }
 
-/// What the model answers.
+/// Response of the model.
 #[derive(Debug)]
 pub(super) struct Reply {
     /// The number of the turn; `None` for side calls.
@@ -34,7 +34,7 @@ pub(super) struct Reply {
     pub(super) usage: Usage,
 }
 
-/// What an answer consists of.
+/// Part of a response.
 #[derive(Debug)]
 pub(super) enum Say {
     Text(String),
@@ -49,7 +49,7 @@ impl Reply {
 }
 
 impl Wire {
-    /// How many turns the assistant has had in the conversation.
+    /// Number of turns that the assistant has had in the conversation.
     pub(super) fn turns_so_far(self, body: &Value) -> usize {
         match self {
             Self::Messages | Self::Chat => count_runs(entries(&body["messages"]), is_assistant),
@@ -68,7 +68,7 @@ impl Wire {
         }
     }
 
-    /// How hard the model shall think.
+    /// Reasoning effort.
     pub(super) fn effort(self, body: &Value) -> Option<String> {
         let fields: &[&str] = match self {
             Self::Messages => &["/output_config/effort", "/thinking/budget_tokens"],
@@ -140,7 +140,7 @@ fn is_assistant(message: &Value) -> bool {
     message["role"] == "assistant"
 }
 
-/// How many unbroken runs of such items there are. An API may spread one turn over several items.
+/// Number of unbroken runs of such items. An API may spread one turn over several items.
 fn count_runs<'a>(
     items: impl IntoIterator<Item = &'a Value>,
     belongs: impl Fn(&Value) -> bool,

@@ -10,7 +10,7 @@ use crate::model_server::tool::{Call, Kind, Offer};
 const SEARCH: &str = "tool_search_call";
 const FOUND: &str = "tool_search_output";
 
-/// How many turns the assistant has had.
+/// Number of turns that the assistant has had.
 pub(super) fn turns_so_far(body: &Value) -> usize {
     let is_search = |item: &&Value| item["type"] == SEARCH || item["type"] == FOUND;
     count_runs(entries(&body["input"]).iter().filter(|item| !is_search(item)), is_assistant_side)

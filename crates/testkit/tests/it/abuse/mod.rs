@@ -11,7 +11,7 @@ use scene::Scene;
 use testkit::abuse::{ATTEMPTS, Attempt, Expect, Outcome, SECRET_MARK, variable};
 use testkit::part::{Part, require};
 
-/// What works for everyone where there is no box, and harms nobody.
+/// Attempts that succeed for every user without a box, and do no harm.
 const SUCCEED_OUTSIDE: [&str; 14] = [
     "host-files",
     "host-processes",
@@ -29,7 +29,7 @@ const SUCCEED_OUTSIDE: [&str; 14] = [
     "guest-folder",
 ];
 
-/// What a box without a system call filter and an init of ours does not stop, at least on some kernels; and the
+/// Attempts that a box without a system call filter and our init does not stop, at least on some kernels; and the
 /// limits, which have a test of their own.
 const NEED_MORE_THAN_A_PLAIN_BOX: [&str; 23] = [
     "init-environ",

@@ -51,7 +51,7 @@ impl Scene {
         scene
     }
 
-    /// Where code of the agent's leaves its marks if the host runs it.
+    /// Folder in which the agent's code leaves its marks if the host runs it.
     pub(crate) fn markers(&self) -> PathBuf {
         self.hermetic.root().join("markers")
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How long a server that must stay silent is listened to.
+/// Time for which a server that must stay silent is observed.
 const SILENCE: Duration = Duration::from_millis(700);
 
 #[test]
