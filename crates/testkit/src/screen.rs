@@ -1,6 +1,8 @@
 //! A terminal that a test can look at and type into: tmux, of 80 columns and 24 rows at first.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,18 +21,26 @@ pub struct Screen<'a> {
 impl<'a> Screen<'a> {
     /// Starts the words of a command in a folder; `None` if there is no tmux, which is then reported by name.
     pub fn start(hermetic: &'a Hermetic, dir: &Path, words: &[&str]) -> Option<Self> {
+        // A server that is being ended still answers on its socket, so each terminal has a socket of its own.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
         let tmux = require(Part::Tmux)?;
-        let screen = Self { hermetic, tmux, socket: hermetic.work().join("tmux") };
+        let name = format!("tmux-{}", STARTED.fetch_add(1, Ordering::Relaxed));
+        let screen = Self { hermetic, tmux, socket: hermetic.work().join(name) };
         let dir = dir.to_str().expect("UTF-8");
         let new = ["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", dir];
-        screen.tmux(&[&new, &["env", "TERM=screen"][..], words].concat());
+        let args = [&new, &["env", "TERM=screen"][..], words].concat();
+        hermetic.run_ok(&mut screen.command(&args));
         Some(screen)
     }
 
-    fn tmux(&self, args: &[&str]) -> String {
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = self.hermetic.command(&self.tmux);
         command.arg("-u").arg("-S").arg(&self.socket).args(args);
-        self.hermetic.run(&mut command).stdout
+        command
+    }
+
+    fn tmux(&self, args: &[&str]) -> String {
+        self.hermetic.run(&mut self.command(args)).stdout
     }
 
     /// The text on the screen.
