@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use model::id::Sha;
 
 use super::GitError;
-use super::call::{Git, GitCall, GitOutput, args};
+use super::call::{Git, GitCall, GitOutput, argv, argv_with};
+use super::parse::{filled_fields, lines_of};
 
 /// Bytes cut at a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +28,9 @@ const BATCH_BYTES: u64 = 16 << 20;
 const BATCH_COUNT: usize = 5000;
 
 impl Git {
-    /// Reads a regular file. A directory, a link or a submodule has no content of its own.
-    pub(super) async fn read_blob(
+    /// Reads the first `cap` bytes of a regular file in a commit, if it exists. A directory, a link or a
+    /// submodule has no content of its own.
+    pub async fn read_blob(
         &self,
         commit: &Sha,
         path: &str,
@@ -38,14 +40,15 @@ impl Git {
         Ok(found.map(|(_, content)| content))
     }
 
-    /// Reads the first of several paths that is a regular file.
-    pub(super) async fn read_first_blob<'a>(
+    /// Same as [`read_blob`](Self::read_blob) for the first of several paths that is a regular file, with its
+    /// path.
+    pub async fn read_first_blob<'a>(
         &self,
         commit: &Sha,
         paths: &[&'a str],
         cap: usize,
     ) -> Result<Option<(&'a str, Capped)>, GitError> {
-        let answer = self.ask(GitCall::new(argv_find(commit, paths))).await?.success()?;
+        let answer = self.query(argv_find(commit, paths)).await?;
         for path in paths {
             if let Some(blob) = read_regular_file(&answer, path)? {
                 return Ok(Some((path, self.read_start(&blob, cap).await?)));
@@ -54,21 +57,17 @@ impl Git {
         Ok(None)
     }
 
-    /// Returns sizes in the order given; `None` for an object that is missing or not a blob.
-    pub(super) async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
+    /// Returns the sizes of blobs in the order given; `None` for an object that is missing or not a blob.
+    pub async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
         let input = lines_of(ids);
-        let call = GitCall::new(args(["cat-file", "--batch-check"])).reading(input.as_bytes());
-        let answer = self.ask(call).await?.success()?;
-        read_sizes(&answer, ids.len())
+        let call = GitCall::new(argv("cat-file --batch-check")).reading(input.as_bytes());
+        read_sizes(&self.query(call).await?, ids.len())
     }
 
-    /// Reads blobs in the order given. Sizes come first, so that a blob of gigabytes is read alone and no
-    /// further than `cap`, and small ones are batched.
-    pub(super) async fn read_blobs(
-        &self,
-        ids: &[Sha],
-        cap: usize,
-    ) -> Result<Vec<Option<Blob>>, GitError> {
+    /// Reads the first `cap` bytes of each blob in the order given; `None` for an object that is missing or
+    /// not a blob. Sizes come first, so that a blob of gigabytes is read alone and no further than `cap`, and
+    /// small ones are batched.
+    pub async fn read_blobs(&self, ids: &[Sha], cap: usize) -> Result<Vec<Option<Blob>>, GitError> {
         let sizes = self.blob_sizes(ids).await?;
         let mut blobs = Vec::with_capacity(ids.len());
         for step in plan(&sizes, cap) {
@@ -87,17 +86,22 @@ impl Git {
     }
 
     async fn read_start(&self, blob: &Sha, cap: usize) -> Result<Capped, GitError> {
-        let call = GitCall::new(args(["cat-file", "blob", blob.as_str()])).cut_after(cap);
-        let answer = self.ask(call).await?.success()?;
-        Ok(Capped { bytes: answer.stdout, truncated: answer.truncated })
+        let call = GitCall::new(argv_with("cat-file blob", [blob.as_str()])).cut_after(cap);
+        self.query(call).await.map(Capped::from)
     }
 
     async fn read_batch(&self, ids: &[Sha]) -> Result<Vec<Option<Blob>>, GitError> {
         let input = lines_of(ids);
-        let call =
-            GitCall::new(args(["cat-file", "--batch", "--buffer"])).reading(input.as_bytes());
-        let answer = self.ask(call).await?.success()?;
-        read_contents(&answer, ids.len())
+        let call = GitCall::new(argv("cat-file --batch --buffer")).reading(input.as_bytes());
+        let answer = self.query(call).await?;
+        let blobs = answer.parse(parse_contents, "an object that ends too early")?;
+        answer.all_of(blobs, ids.len())
+    }
+}
+
+impl From<GitOutput> for Capped {
+    fn from(answer: GitOutput) -> Self {
+        Self { bytes: answer.stdout, truncated: answer.truncated }
     }
 }
 
@@ -132,20 +136,14 @@ fn plan(sizes: &[Option<u64>], cap: usize) -> Vec<ReadStep> {
     steps
 }
 
-fn lines_of(ids: &[Sha]) -> String {
-    ids.iter().map(|id| format!("{id}\n")).collect()
-}
-
 fn argv_find(commit: &Sha, paths: &[&str]) -> Vec<OsString> {
-    let mut argv = args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--"]);
-    argv.extend(args(paths));
-    argv
+    argv_with("ls-tree -z --full-tree", [commit.as_str(), "--"].iter().chain(paths))
 }
 
 /// Reads entries of the form `mode type id`, tab, path, NUL. For a directory with a trailing slash git lists
 /// its content, so the path is compared.
 fn read_regular_file(answer: &GitOutput, path: &str) -> Result<Option<Sha>, GitError> {
-    for entry in answer.stdout.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()) {
+    for entry in filled_fields(&answer.stdout) {
         let text = String::from_utf8_lossy(entry);
         let Some((header, found)) = text.split_once('\t') else {
             return Err(answer.unreadable("an entry without a path"));
@@ -161,26 +159,12 @@ fn read_regular_file(answer: &GitOutput, path: &str) -> Result<Option<Sha>, GitE
 }
 
 fn read_sizes(answer: &GitOutput, count: usize) -> Result<Vec<Option<u64>>, GitError> {
-    let text = String::from_utf8_lossy(&answer.stdout);
-    let sizes: Option<Vec<_>> =
-        text.lines().map(|line| parse_header(line).map(ObjectHeader::blob)).collect();
-    match sizes {
-        Some(sizes) if sizes.len() == count => Ok(sizes),
-        Some(sizes) => {
-            Err(answer.unreadable(format!("{} answers to {count} questions", sizes.len())))
-        }
-        None => Err(answer.unreadable("an object without a size")),
-    }
-}
-
-fn read_contents(answer: &GitOutput, count: usize) -> Result<Vec<Option<Blob>>, GitError> {
-    match parse_contents(&answer.stdout) {
-        Some(blobs) if blobs.len() == count => Ok(blobs),
-        Some(blobs) => {
-            Err(answer.unreadable(format!("{} answers to {count} questions", blobs.len())))
-        }
-        None => Err(answer.unreadable("an object that ends too early")),
-    }
+    let parse = |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let blob_size = |line| Some(parse_header(line)?.filter(|it| it.is_blob).map(|it| it.size));
+        text.lines().map(blob_size).collect()
+    };
+    answer.all_of(answer.parse(parse, "an object without a size")?, count)
 }
 
 /// Parses objects: each is a header line, as many bytes as it announces, and a newline.
@@ -190,38 +174,29 @@ fn parse_contents(mut bytes: &[u8]) -> Option<Vec<Option<Blob>>> {
         let end = bytes.iter().position(|&byte| byte == b'\n')?;
         let header = parse_header(std::str::from_utf8(&bytes[..end]).ok()?)?;
         bytes = &bytes[end + 1..];
-        if let ObjectHeader::Object { size, is_blob } = header {
-            let content = bytes.get(..usize::try_from(size).ok()?)?;
-            bytes = bytes[content.len()..].strip_prefix(b"\n")?;
-            blobs.push(is_blob.then(|| Blob { bytes: content.to_vec(), size }));
-        } else {
+        let Some(ObjectHeader { size, is_blob }) = header else {
             blobs.push(None);
-        }
+            continue;
+        };
+        let content = bytes.get(..usize::try_from(size).ok()?)?;
+        bytes = bytes[content.len()..].strip_prefix(b"\n")?;
+        blobs.push(is_blob.then(|| Blob { bytes: content.to_vec(), size }));
     }
     Some(blobs)
 }
 
-#[derive(Clone, Copy)]
-enum ObjectHeader {
-    Missing,
-    Object { size: u64, is_blob: bool },
+struct ObjectHeader {
+    size: u64,
+    is_blob: bool,
 }
 
-impl ObjectHeader {
-    fn blob(self) -> Option<u64> {
-        match self {
-            Self::Object { size, is_blob: true } => Some(size),
-            Self::Object { is_blob: false, .. } | Self::Missing => None,
-        }
-    }
-}
-
-fn parse_header(line: &str) -> Option<ObjectHeader> {
+/// Parses `id type size`; the inner `None` is a missing object.
+fn parse_header(line: &str) -> Option<Option<ObjectHeader>> {
     let parts: Vec<&str> = line.split(' ').collect();
     match parts[..] {
-        [_, "missing"] => Some(ObjectHeader::Missing),
+        [_, "missing"] => Some(None),
         [_, kind, size] => {
-            Some(ObjectHeader::Object { size: size.parse().ok()?, is_blob: kind == "blob" })
+            Some(Some(ObjectHeader { size: size.parse().ok()?, is_blob: kind == "blob" }))
         }
         _ => None,
     }
@@ -230,18 +205,9 @@ fn parse_header(line: &str) -> Option<ObjectHeader> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::call::tests::answer;
 
     const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-
-    fn answer(stdout: &[u8]) -> GitOutput {
-        GitOutput {
-            args: "x".to_owned(),
-            status: 0,
-            stdout: stdout.to_vec(),
-            stderr: Vec::new(),
-            truncated: false,
-        }
-    }
 
     #[test]
     fn a_path_is_asked_for_literally() {
@@ -251,7 +217,7 @@ mod tests {
 
     #[test]
     fn only_a_regular_file_has_content() {
-        let find = |text: String| read_regular_file(&answer(text.as_bytes()), "F").unwrap();
+        let find = |text: String| read_regular_file(&answer(0, &text), "F").unwrap();
         assert!(find(format!("100644 blob {A}\tF\0")).is_some());
         assert!(find(format!("100755 blob {A}\tF\0")).is_some());
         assert!(find(format!("120000 blob {A}\tF\0")).is_none());
@@ -263,9 +229,9 @@ mod tests {
     #[test]
     fn sizes_come_in_the_order_asked() {
         let text = format!("{A} blob 12\n{A} missing\n{A} tree 30\n");
-        assert_eq!(read_sizes(&answer(text.as_bytes()), 3).unwrap(), [Some(12), None, None]);
-        assert!(read_sizes(&answer(text.as_bytes()), 4).is_err());
-        assert!(read_sizes(&answer(b"what?\n"), 1).is_err());
+        assert_eq!(read_sizes(&answer(0, &text), 3).unwrap(), [Some(12), None, None]);
+        assert!(read_sizes(&answer(0, &text), 4).is_err());
+        assert!(read_sizes(&answer(0, "what?\n"), 1).is_err());
     }
 
     #[test]

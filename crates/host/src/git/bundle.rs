@@ -10,16 +10,18 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use super::call::{Git, GitCall, args};
-use super::{GitError, RefName};
+use super::call::{GitCall, argv, argv_with};
+use super::{GitError, RefName, SealedRepo};
 
 /// Time limit of the check, which grows with size.
 const LIMIT: Duration = Duration::from_secs(600);
 /// Size limit of the header, which has a line for each ref and each prerequisite commit; ours have a few.
 const HEADER_LIMIT: u64 = 1 << 20;
 
-impl Git {
-    pub(super) async fn fetch_bundle(
+impl SealedRepo {
+    /// Imports `src` from a bundle as `dst`, checking every object. The bundle's prerequisites must be
+    /// reachable from a ref here, so pin them with [`update_ref`](Self::update_ref) first.
+    pub async fn fetch_bundle(
         &self,
         bundle: &Path,
         src: &RefName,
@@ -27,23 +29,16 @@ impl Git {
     ) -> Result<(), GitError> {
         let pack = open_pack(bundle)
             .map_err(|source| GitError::Bundle { path: bundle.to_path_buf(), source })?;
-        let check = GitCall::new(argv_check_pack()).within(LIMIT).reading_file(pack);
-        self.ask(check).await?.success()?;
-        let fetch = GitCall::new(argv_fetch_bundle(bundle, src, dst)).within(LIMIT);
-        self.ask(fetch).await?.success().map(|_| ())
+        let check = GitCall::new(argv("index-pack --stdin --fix-thin --strict"));
+        self.git.run(check.within(LIMIT).reading_file(pack)).await?;
+        self.git.run(GitCall::new(argv_fetch_bundle(bundle, src, dst)).within(LIMIT)).await
     }
 }
 
-fn argv_check_pack() -> Vec<OsString> {
-    args(["index-pack", "--stdin", "--fix-thin", "--strict"])
-}
-
 fn argv_fetch_bundle(bundle: &Path, src: &RefName, dst: &RefName) -> Vec<OsString> {
-    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
-    argv.extend(args(["--no-auto-maintenance", "--no-recurse-submodules", "--end-of-options"]));
-    argv.push(bundle.into());
-    argv.push(format!("+{src}:{dst}").into());
-    argv
+    let words = "fetch --quiet --no-tags --no-write-fetch-head --no-auto-maintenance \
+        --no-recurse-submodules --end-of-options";
+    argv_with(words, [bundle.as_os_str(), format!("+{src}:{dst}").as_ref()])
 }
 
 /// Opens a bundle at the beginning of its pack.

@@ -1,13 +1,16 @@
 //! One call of git: arguments in, bytes out, limits on time and size, and an optional record.
+//!
+//! [`Git`] also has the queries that every repository answers; each is beside its parser.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use model::command::{CommandExit, CommandRecord, CommandSpec, render_command};
+use model::id::Sha;
 
 use super::{GitError, GitLog};
 use crate::process::{Leftovers, ProcessOutput, RunLimits, StdinSource, run_spec};
@@ -24,7 +27,8 @@ const LOCAL_LIMIT: Duration = Duration::from_secs(120);
 
 /// The git program with the environment, directory and flags that all calls of one handle share.
 #[derive(Clone)]
-pub(super) struct Git {
+pub struct Git {
+    /// Absolute path: the environment of a sealed call has its own search path.
     pub(super) program: PathBuf,
     pub(super) cwd: PathBuf,
     pub(super) env: Vec<(OsString, OsString)>,
@@ -60,7 +64,13 @@ pub(super) enum Overflow {
     Cut(usize),
 }
 
-impl GitCall<'_> {
+impl From<Vec<OsString>> for GitCall<'_> {
+    fn from(args: Vec<OsString>) -> Self {
+        Self::new(args)
+    }
+}
+
+impl<'a> GitCall<'a> {
     pub(super) fn new(args: Vec<OsString>) -> Self {
         Self { args, input: StdinSource::Nothing, timeout: LOCAL_LIMIT, overflow: Overflow::Refuse }
     }
@@ -76,9 +86,7 @@ impl GitCall<'_> {
     pub(super) fn cut_after(self, cap: usize) -> Self {
         Self { overflow: Overflow::Cut(cap), ..self }
     }
-}
 
-impl<'a> GitCall<'a> {
     pub(super) fn reading(self, input: &'a [u8]) -> Self {
         Self { input: StdinSource::Bytes(input), ..self }
     }
@@ -96,9 +104,44 @@ pub(super) struct GitOutput {
 }
 
 impl GitOutput {
-    /// Returns the output if git exited with success.
-    pub(super) fn success(self) -> Result<Self, GitError> {
-        if self.status == 0 { Ok(self) } else { Err(self.failure()) }
+    /// Returns the output of a lookup. Status 1 means that git found nothing; any other failure is git's own.
+    pub(super) fn found(&self) -> Result<Option<&Self>, GitError> {
+        match self.status {
+            0 => Ok(Some(self)),
+            1 => Ok(None),
+            _ => Err(self.failure()),
+        }
+    }
+
+    /// Parses the whole of stdout; `problem` says what it is not.
+    pub(super) fn parse<'a, T>(
+        &'a self,
+        parse: impl FnOnce(&'a [u8]) -> Option<T>,
+        problem: &str,
+    ) -> Result<T, GitError> {
+        parse(&self.stdout).ok_or_else(|| self.unreadable(problem))
+    }
+
+    /// Parses an object id from each line.
+    pub(super) fn parse_ids(&self) -> Result<Vec<Sha>, GitError> {
+        let text = String::from_utf8_lossy(&self.stdout);
+        let ids: Result<_, _> = text.lines().map(Sha::parse).collect();
+        ids.map_err(|error| self.unreadable(error))
+    }
+
+    /// Parses the object id in the first line.
+    pub(super) fn parse_id(&self) -> Result<Sha, GitError> {
+        let text = String::from_utf8_lossy(&self.stdout);
+        let line = text.lines().next().unwrap_or_default();
+        Sha::parse(line).map_err(|error| self.unreadable(error))
+    }
+
+    /// Returns the answers if there are as many as questions.
+    pub(super) fn all_of<T>(&self, answers: Vec<T>, count: usize) -> Result<Vec<T>, GitError> {
+        if answers.len() != count {
+            return Err(self.unreadable(format!("{} answers to {count} questions", answers.len())));
+        }
+        Ok(answers)
     }
 
     pub(super) fn failure(&self) -> GitError {
@@ -115,38 +158,39 @@ impl GitOutput {
 }
 
 impl Git {
+    pub(super) fn new(cwd: &Path, env: Vec<(OsString, OsString)>, flags: Vec<OsString>) -> Self {
+        let program = tool::which("git").unwrap_or_else(|| "git".into());
+        Self { program, cwd: cwd.to_path_buf(), env, flags, log: None, cancel: Cancel::new() }
+    }
+
     /// Runs git and returns its output, whatever the exit status.
-    pub(super) async fn ask(&self, call: GitCall<'_>) -> Result<GitOutput, GitError> {
-        let GitCall { args, input, timeout, overflow } = call;
+    pub(super) async fn call(&self, call: impl Into<GitCall<'_>>) -> Result<GitOutput, GitError> {
+        let GitCall { args, input, timeout, overflow } = call.into();
         let shown = shown_args(&args);
-        let spec = self.spec(&args);
+        let spec = CommandSpec {
+            program: self.program.clone(),
+            args: self.flags.iter().chain(&args).cloned().collect(),
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+        };
         let started_at = clock::now();
         let ran = run_spec(&spec, input, &limits_of(timeout, overflow), &self.cancel).await;
-        self.record(&spec, started_at, ran.as_ref().ok());
+        if let Some(log) = &self.log {
+            log(record_of(&spec, started_at, ran.as_ref().ok()));
+        }
         let output = ran.map_err(|source| GitError::Start { args: shown.clone(), source })?;
         read_output(shown, output, timeout, overflow)
     }
 
-    /// Builds the whole command, also for callers that talk to git while it runs.
-    pub(super) fn spec(&self, args: &[OsString]) -> CommandSpec {
-        CommandSpec {
-            program: self.program.clone(),
-            args: self.flags.iter().chain(args).cloned().collect(),
-            cwd: self.cwd.clone(),
-            env: self.env.clone(),
-        }
+    /// Runs git and returns its output if it exited with success.
+    pub(super) async fn query(&self, call: impl Into<GitCall<'_>>) -> Result<GitOutput, GitError> {
+        let output = self.call(call).await?;
+        if output.status == 0 { Ok(output) } else { Err(output.failure()) }
     }
 
-    /// Reports the call to the log.
-    pub(super) fn record(
-        &self,
-        spec: &CommandSpec,
-        started_at: Timestamp,
-        ran: Option<&ProcessOutput>,
-    ) {
-        if let Some(log) = &self.log {
-            log(record_of(spec, started_at, ran));
-        }
+    /// Runs git for its effect.
+    pub(super) async fn run(&self, call: impl Into<GitCall<'_>>) -> Result<(), GitError> {
+        self.query(call).await.map(|_| ())
     }
 
     /// Sets a variable, replacing an existing one.
@@ -156,14 +200,18 @@ impl Git {
     }
 }
 
-/// Returns the absolute path of git: the environment of a sealed call has its own search path.
-pub(super) fn program() -> PathBuf {
-    tool::which("git").unwrap_or_else(|| "git".into())
+/// Splits fixed words at blanks.
+pub(super) fn argv(words: &str) -> Vec<OsString> {
+    words.split(' ').map(OsString::from).collect()
 }
 
-/// Converts strings to arguments.
-pub(super) fn args<S: AsRef<OsStr>>(parts: impl IntoIterator<Item = S>) -> Vec<OsString> {
-    parts.into_iter().map(|part| part.as_ref().to_owned()).collect()
+/// Splits fixed words at blanks and appends values as they are.
+pub(super) fn argv_with<S: AsRef<OsStr>>(
+    words: &str,
+    values: impl IntoIterator<Item = S>,
+) -> Vec<OsString> {
+    let values = values.into_iter().map(|value| value.as_ref().to_owned());
+    argv(words).into_iter().chain(values).collect()
 }
 
 /// Builds the record with the start of git's output: a blob or a patch belongs elsewhere.
@@ -243,7 +291,7 @@ fn tail_of(stderr: &[u8]) -> String {
 }
 
 /// Renders arguments for display, with any password in a URL removed.
-pub(super) fn shown_args(args: &[OsString]) -> String {
+fn shown_args(args: &[OsString]) -> String {
     args.iter().map(|arg| shown_arg(&arg.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
@@ -257,12 +305,23 @@ fn shown_arg(arg: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Builds git's output for tests without git.
+    pub(crate) fn answer(status: i32, stdout: impl AsRef<[u8]>) -> GitOutput {
+        GitOutput {
+            args: "x".to_owned(),
+            status,
+            stdout: stdout.as_ref().to_vec(),
+            stderr: Vec::new(),
+            truncated: false,
+        }
+    }
 
     #[test]
     fn passwords_in_addresses_are_not_shown() {
-        let shown = shown_args(&args(["push", "https://ada:hunter2@forge.example/a@b.git", "x:y"]));
+        let shown = shown_args(&argv("push https://ada:hunter2@forge.example/a@b.git x:y"));
         assert_eq!(shown, "push https://***@forge.example/a@b.git x:y");
         assert_eq!(shown_arg("https://forge.example/a.git"), "https://forge.example/a.git");
     }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use model::id::Sha;
 
-use super::GitError;
-use super::blob::Capped;
-use super::call::{Git, GitCall, GitOutput, args};
+use super::call::{Git, GitCall, argv_with};
+use super::parse::{nul_fields, parse_mode, some_object};
+use super::{Capped, GitError, SealedRepo};
 
 /// One path whose content or kind differs. A rename is a removal and an addition, so that no old name
 /// is hidden.
@@ -16,9 +16,7 @@ pub struct ChangedEntry {
     pub old_mode: u32,
     /// The mode after; zero if the path does not exist. `0o120000` is a link, `0o160000` a submodule.
     pub new_mode: u32,
-    /// The object before.
     pub old: Option<Sha>,
-    /// The object after.
     pub new: Option<Sha>,
     pub status: EntryStatus,
     /// Path from the root of the tree, in raw bytes.
@@ -28,9 +26,7 @@ pub struct ChangedEntry {
 /// Kind of change to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryStatus {
-    /// It is new.
     Added,
-    /// It is gone.
     Deleted,
     /// Its content or its mode changed.
     Modified,
@@ -38,48 +34,42 @@ pub enum EntryStatus {
     TypeChanged,
 }
 
-impl Git {
-    pub(super) async fn changed_entries(
+impl SealedRepo {
+    /// Lists every path that differs between two commits, sorted by its bytes.
+    pub async fn changed_entries(
         &self,
         from: &Sha,
         to: &Sha,
     ) -> Result<Vec<ChangedEntry>, GitError> {
-        let answer = self.ask(GitCall::new(argv_entries(from, to))).await?.success()?;
-        read_entries(&answer)
+        let answer = self.git.query(argv_entries(from, to)).await?;
+        parse_entries(&answer.stdout).map_err(|problem| answer.unreadable(problem))
     }
+}
 
-    pub(super) async fn diff(&self, from: &Sha, to: &Sha, cap: usize) -> Result<Capped, GitError> {
-        let call = GitCall::new(argv_patch(from, to)).cut_after(cap);
-        let answer = self.ask(call).await?.success()?;
-        Ok(Capped { bytes: answer.stdout, truncated: answer.truncated })
+impl Git {
+    /// Returns the first `cap` bytes of the patch from one commit to another. Submodules are not in it;
+    /// [`changed_entries`](SealedRepo::changed_entries) has them.
+    pub async fn diff(&self, from: &Sha, to: &Sha, cap: usize) -> Result<Capped, GitError> {
+        self.query(GitCall::new(argv_patch(from, to)).cut_after(cap)).await.map(Capped::from)
     }
 }
 
 /// Builds the arguments. Submodules must be listed whatever `.gitmodules` says about ignoring them.
 fn argv_entries(from: &Sha, to: &Sha) -> Vec<OsString> {
-    let mut argv = args(["diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff"]);
-    argv.extend(args(["--no-textconv", "--ignore-submodules=none", "--no-abbrev"]));
-    argv.extend(args(["--end-of-options", from.as_str(), to.as_str(), "--"]));
-    argv
+    let words = "diff-tree -r -z --no-renames --no-ext-diff --no-textconv \
+        --ignore-submodules=none --no-abbrev --end-of-options";
+    argv_with(words, [from.as_str(), to.as_str(), "--"])
 }
 
 fn argv_patch(from: &Sha, to: &Sha) -> Vec<OsString> {
-    let mut argv = args(["diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff"]);
-    argv.extend(args(["--no-textconv", "--ignore-submodules=all", "--no-color"]));
-    argv.extend(args(["--end-of-options", from.as_str(), to.as_str(), "--"]));
-    argv
-}
-
-fn read_entries(answer: &GitOutput) -> Result<Vec<ChangedEntry>, GitError> {
-    parse_entries(&answer.stdout).map_err(|problem| answer.unreadable(problem))
+    let words = "diff-tree -r -p --no-renames --no-ext-diff --no-textconv \
+        --ignore-submodules=all --no-color --end-of-options";
+    argv_with(words, [from.as_str(), to.as_str(), "--"])
 }
 
 /// Parses entries of the form `:old-mode new-mode old new status`, NUL, path, NUL.
 fn parse_entries(bytes: &[u8]) -> Result<Vec<ChangedEntry>, String> {
-    let Some(body) = bytes.strip_suffix(b"\0") else {
-        return if bytes.is_empty() { Ok(Vec::new()) } else { Err("it ends too early".to_owned()) };
-    };
-    let mut fields = body.split(|&byte| byte == 0);
+    let mut fields = nul_fields(bytes).ok_or("it ends too early")?.into_iter();
     let mut entries = Vec::new();
     while let Some(header) = fields.next() {
         let shown = || format!("strange entry {:?}", String::from_utf8_lossy(header));
@@ -93,22 +83,14 @@ fn parse_entry(header: &[u8], path: &[u8]) -> Option<ChangedEntry> {
     let text = std::str::from_utf8(header).ok()?.strip_prefix(':')?;
     let parts: Vec<&str> = text.split(' ').collect();
     let &[old_mode, new_mode, old, new, status] = parts.as_slice() else { return None };
-    let mode = |text| u32::from_str_radix(text, 8).ok();
     Some(ChangedEntry {
-        old_mode: mode(old_mode)?,
-        new_mode: mode(new_mode)?,
-        old: parse_side(old)?,
-        new: parse_side(new)?,
+        old_mode: parse_mode(old_mode)?,
+        new_mode: parse_mode(new_mode)?,
+        old: some_object(Sha::parse(old).ok()?),
+        new: some_object(Sha::parse(new).ok()?),
         status: parse_status(status)?,
         path: path.to_vec(),
     })
-}
-
-/// Parses an id; an id of zeros means no object.
-fn parse_side(text: &str) -> Option<Option<Sha>> {
-    let sha = Sha::parse(text).ok()?;
-    let is_nothing = text.bytes().all(|byte| byte == b'0');
-    Some(Some(sha).filter(|_| !is_nothing))
 }
 
 fn parse_status(text: &str) -> Option<EntryStatus> {

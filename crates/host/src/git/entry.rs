@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use model::id::Sha;
 
-use super::call::{GitCall, args};
+use super::call::argv_with;
+use super::parse::{filled_fields, header_and_path, parse_mode};
 use super::{GitError, SealedRepo};
 
 /// Entry of a tree at a path.
@@ -29,20 +30,18 @@ impl SealedRepo {
     ) -> Result<BTreeMap<Vec<u8>, TreeEntry>, GitError> {
         let mut found = BTreeMap::new();
         for some in in_questions(paths) {
-            let answer = self.git.ask(GitCall::new(argv_entries(tree, some))).await?.success()?;
-            let entries = parse_entries(&answer.stdout)
-                .ok_or_else(|| answer.unreadable("it is not a list of entries"))?;
+            let answer = self.git.query(argv_entries(tree, some)).await?;
             // For a directory git returns the entry itself, never its content.
-            found.extend(entries);
+            found.extend(answer.parse(parse_entries, "it is not a list of entries")?);
         }
         Ok(found)
     }
 }
 
 fn argv_entries(tree: &Sha, paths: &[&[u8]]) -> Vec<OsString> {
-    let mut argv = args(["ls-tree", "-z", "--full-tree", tree.as_str(), "--"]);
-    argv.extend(paths.iter().map(|path| OsStr::from_bytes(path).to_owned()));
-    argv
+    let tree = [OsStr::new(tree.as_str()), OsStr::new("--")];
+    let paths = paths.iter().map(|path| OsStr::from_bytes(path));
+    argv_with("ls-tree -z --full-tree", tree.into_iter().chain(paths))
 }
 
 /// Splits the paths into groups that fit a command line.
@@ -64,15 +63,12 @@ fn in_questions<'a, 'b>(paths: &'a [&'b [u8]]) -> impl Iterator<Item = &'a [&'b 
 
 /// Parses entries of the form `mode type id`, tab, path, NUL.
 fn parse_entries(bytes: &[u8]) -> Option<Vec<(Vec<u8>, TreeEntry)>> {
-    let entries = bytes.split(|&byte| byte == 0).filter(|entry| !entry.is_empty());
-    let entry = |entry: &[u8]| {
-        let tab = entry.iter().position(|&byte| byte == b'\t')?;
-        let parts: Vec<&str> = std::str::from_utf8(&entry[..tab]).ok()?.split(' ').collect();
-        let &[mode, _, id] = parts.as_slice() else { return None };
-        let mode = u32::from_str_radix(mode, 8).ok()?;
-        Some((entry[tab + 1..].to_vec(), TreeEntry { mode, id: Sha::parse(id).ok()? }))
+    let entry = |entry| {
+        let (header, path) = header_and_path(entry)?;
+        let &[mode, _, id] = header.as_slice() else { return None };
+        Some((path.to_vec(), TreeEntry { mode: parse_mode(mode)?, id: Sha::parse(id).ok()? }))
     };
-    entries.map(entry).collect()
+    filled_fields(bytes).map(entry).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{Git, GitCall, GitOutput, args};
+use super::call::{Git, argv_with};
+use super::parse::{nul_fields, parse_mode};
 use super::{GitError, SealedRepo};
 
 /// A commit with its date, for a list of upcoming changes.
@@ -26,16 +27,13 @@ pub struct FileNumbers {
     pub path: Vec<u8>,
     /// Added lines; binary files have none.
     pub insertions: u64,
-    /// Removed lines.
     pub deletions: u64,
 }
 
 /// A path that has another name on the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rename {
-    /// The name before.
     pub from: Vec<u8>,
-    /// The name after.
     pub to: Vec<u8>,
     pub mode: u32,
     /// The object after.
@@ -53,86 +51,60 @@ impl SealedRepo {
         exclude: &Sha,
         limit: usize,
     ) -> Result<Vec<DatedCommit>, GitError> {
-        let answer =
-            self.git.ask(GitCall::new(argv_dated(tip, exclude, limit))).await?.success()?;
-        parse_dated(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of commits"))
+        let answer = self.git.query(argv_dated(tip, exclude, limit)).await?;
+        answer.parse(parse_dated, "it is not a list of commits")
     }
 
     /// Counts the commits reachable from `tip` and not from `exclude`.
     pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
-        let answer = self.git.ask(GitCall::new(argv_count(tip, exclude))).await?.success()?;
+        let range = [tip.as_str(), &format!("^{exclude}"), "--"];
+        let answer = self.git.query(argv_with("rev-list --count", range)).await?;
         let text = String::from_utf8_lossy(&answer.stdout);
         text.trim_end().parse().map_err(|error| answer.unreadable(error))
     }
 
     /// Lists the commits from `exclude` to `tip` along first parents, oldest first.
     pub async fn first_parents(&self, tip: &Sha, exclude: &Sha) -> Result<Vec<Sha>, GitError> {
-        let answer =
-            self.git.ask(GitCall::new(argv_first_parents(tip, exclude))).await?.success()?;
-        let text = String::from_utf8_lossy(&answer.stdout);
-        let commits: Result<Vec<Sha>, _> = text.lines().map(Sha::parse).collect();
-        commits.map_err(|error| answer.unreadable(error))
-    }
-
-    /// Returns the line counts between two commits, by path.
-    pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<Vec<FileNumbers>, GitError> {
-        self.git.diff_numbers(from, to).await
+        let range = [tip.as_str(), &format!("^{exclude}"), "--"];
+        self.git.query(argv_with("rev-list --first-parent --reverse", range)).await?.parse_ids()
     }
 
     /// Lists the files that have another name in `to` than in `from`, as detected by git.
     pub async fn renames(&self, from: &Sha, to: &Sha) -> Result<Vec<Rename>, GitError> {
-        let answer = self.git.ask(GitCall::new(argv_renames(from, to))).await?.success()?;
-        parse_renames(&answer.stdout)
-            .ok_or_else(|| answer.unreadable("it is not a list of renames"))
+        let answer = self.git.query(argv_renames(from, to)).await?;
+        answer.parse(parse_renames, "it is not a list of renames")
     }
 }
 
 impl Git {
-    pub(super) async fn diff_numbers(
-        &self,
-        from: &Sha,
-        to: &Sha,
-    ) -> Result<Vec<FileNumbers>, GitError> {
-        let answer = self.ask(GitCall::new(argv_numbers(from, to))).await?.success()?;
-        read_numbers(&answer)
+    /// Returns the line counts between two commits, by path.
+    pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<Vec<FileNumbers>, GitError> {
+        let answer = self.query(argv_numbers(from, to)).await?;
+        answer.parse(parse_numbers, "it is not a list of numbers")
     }
 }
 
 fn argv_dated(tip: &Sha, exclude: &Sha, limit: usize) -> Vec<OsString> {
     let (count, exclude) = (format!("--max-count={limit}"), format!("^{exclude}"));
-    let mut argv = args(["log", "-z", "--no-patch", "--no-color", "--topo-order"]);
-    argv.extend(args(["--encoding=UTF-8", FORMAT, &count, tip.as_str(), &exclude, "--"]));
-    argv
-}
-
-fn argv_count(tip: &Sha, exclude: &Sha) -> Vec<OsString> {
-    args(["rev-list", "--count", tip.as_str(), &format!("^{exclude}"), "--"])
-}
-
-fn argv_first_parents(tip: &Sha, exclude: &Sha) -> Vec<OsString> {
-    let exclude = format!("^{exclude}");
-    args(["rev-list", "--first-parent", "--reverse", tip.as_str(), &exclude, "--"])
+    let words = "log -z --no-patch --no-color --topo-order --encoding=UTF-8";
+    argv_with(words, [FORMAT, &count, tip.as_str(), &exclude, "--"])
 }
 
 fn argv_numbers(from: &Sha, to: &Sha) -> Vec<OsString> {
-    let mut argv = args(["diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff"]);
-    argv.extend(args(["--no-textconv", "--ignore-submodules=none"]));
-    argv.extend(args(["--end-of-options", from.as_str(), to.as_str(), "--"]));
-    argv
+    let words = "diff-tree -r -z --numstat --no-renames --no-ext-diff --no-textconv \
+        --ignore-submodules=none --end-of-options";
+    argv_with(words, [from.as_str(), to.as_str(), "--"])
 }
 
 /// Builds the arguments. Git's own limit on compared candidates bounds the time.
 fn argv_renames(from: &Sha, to: &Sha) -> Vec<OsString> {
-    let mut argv = args(["diff-tree", "-r", "-z", "--find-renames", "-l1000", "--diff-filter=R"]);
-    argv.extend(args(["--no-ext-diff", "--no-textconv", "--no-abbrev"]));
-    argv.extend(args(["--end-of-options", from.as_str(), to.as_str(), "--"]));
-    argv
+    let words = "diff-tree -r -z --find-renames -l1000 --diff-filter=R --no-ext-diff \
+        --no-textconv --no-abbrev --end-of-options";
+    argv_with(words, [from.as_str(), to.as_str(), "--"])
 }
 
 fn parse_dated(bytes: &[u8]) -> Option<Vec<DatedCommit>> {
-    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
-    let fields: Vec<_> =
-        body.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field)).collect();
+    let fields: Vec<_> = nul_fields(bytes)?.into_iter().map(String::from_utf8_lossy).collect();
     let (commits, rest) = fields.as_chunks::<FIELDS>();
     rest.is_empty().then_some(())?;
     let commit = |[sha, author, secs, subject]: &[std::borrow::Cow<'_, str>; FIELDS]| {
@@ -146,13 +118,8 @@ fn parse_dated(bytes: &[u8]) -> Option<Vec<DatedCommit>> {
     commits.iter().map(commit).collect()
 }
 
-fn read_numbers(answer: &GitOutput) -> Result<Vec<FileNumbers>, GitError> {
-    parse_numbers(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of numbers"))
-}
-
 /// Parses lines of two numbers and the path, separated by tabs; a binary file has dashes.
 fn parse_numbers(bytes: &[u8]) -> Option<Vec<FileNumbers>> {
-    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
     let file = |entry: &[u8]| {
         let mut columns = entry.splitn(3, |&byte| byte == b'\t');
         let mut number = || match std::str::from_utf8(columns.next()?).ok()? {
@@ -162,13 +129,12 @@ fn parse_numbers(bytes: &[u8]) -> Option<Vec<FileNumbers>> {
         let (insertions, deletions) = (number()?, number()?);
         Some(FileNumbers { path: columns.next()?.to_vec(), insertions, deletions })
     };
-    body.split(|&byte| byte == 0).map(file).collect()
+    nul_fields(bytes)?.into_iter().map(file).collect()
 }
 
 /// Parses entries of the form `:old-mode new-mode old new Rnnn`, NUL, the old path, NUL, the new path, NUL.
 fn parse_renames(bytes: &[u8]) -> Option<Vec<Rename>> {
-    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
-    let fields: Vec<&[u8]> = body.split(|&byte| byte == 0).collect();
+    let fields = nul_fields(bytes)?;
     let (entries, rest) = fields.as_chunks::<3>();
     rest.is_empty().then_some(())?;
     let rename = |[header, from, to]: &[&[u8]; 3]| {
@@ -176,8 +142,8 @@ fn parse_renames(bytes: &[u8]) -> Option<Vec<Rename>> {
         let parts: Vec<&str> = text.split(' ').collect();
         let &[_, mode, _, id, status] = parts.as_slice() else { return None };
         status.starts_with('R').then_some(())?;
-        let mode = u32::from_str_radix(mode, 8).ok()?;
-        Some(Rename { from: from.to_vec(), to: to.to_vec(), mode, id: Sha::parse(id).ok()? })
+        let (mode, id) = (parse_mode(mode)?, Sha::parse(id).ok()?);
+        Some(Rename { from: from.to_vec(), to: to.to_vec(), mode, id })
     };
     entries.iter().map(rename).collect()
 }

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use model::id::Sha;
 
-use super::GitError;
-use super::call::{Git, GitCall, GitOutput, args};
+use super::call::argv_with;
+use super::parse::{excluded, nul_fields};
+use super::{GitError, SealedRepo};
 
 /// Metadata of a commit. None of it is proven: names and addresses are claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,40 +33,30 @@ const FIELDS: usize = 7;
 /// Fields end with NUL, which no part of a commit can contain.
 const FORMAT: &str = "--format=tformat:%H%x00%P%x00%an%x00%ae%x00%cn%x00%ce%x00%s";
 
-impl Git {
-    pub(super) async fn new_commits(
+impl SealedRepo {
+    /// Lists commits reachable from `tip` and from none of `exclude`, newest first, at most `limit`.
+    pub async fn new_commits(
         &self,
         tip: &Sha,
         exclude: &[Sha],
         limit: usize,
     ) -> Result<Vec<CommitFacts>, GitError> {
-        let answer =
-            self.ask(GitCall::new(argv_new_commits(tip, exclude, limit))).await?.success()?;
-        read_commits(&answer)
+        let answer = self.git.query(argv_new_commits(tip, exclude, limit)).await?;
+        parse_commits(&answer.stdout).map_err(|problem| answer.unreadable(problem))
     }
 }
 
 fn argv_new_commits(tip: &Sha, exclude: &[Sha], limit: usize) -> Vec<OsString> {
-    let count = format!("--max-count={limit}");
-    let mut argv = args(["log", "-z", "--no-patch", "--no-color", "--topo-order"]);
-    argv.extend(args(["--encoding=UTF-8", FORMAT, &count, "--end-of-options", tip.as_str()]));
-    argv.extend(exclude.iter().map(|sha| OsString::from(format!("^{sha}"))));
-    argv.push("--".into());
-    argv
-}
-
-fn read_commits(answer: &GitOutput) -> Result<Vec<CommitFacts>, GitError> {
-    parse_commits(&answer.stdout).map_err(|problem| answer.unreadable(problem))
+    let words = "log -z --no-patch --no-color --topo-order --encoding=UTF-8";
+    let values = [FORMAT, &format!("--max-count={limit}"), "--end-of-options", tip.as_str()];
+    let values = values.map(str::to_owned).into_iter().chain(excluded(exclude));
+    argv_with(words, values.chain(["--".to_owned()]))
 }
 
 fn parse_commits(bytes: &[u8]) -> Result<Vec<CommitFacts>, String> {
-    let Some(body) = bytes.strip_suffix(b"\0") else {
-        return if bytes.is_empty() { Ok(Vec::new()) } else { Err("it ends too early".to_owned()) };
-    };
-    let fields: Vec<String> = body
-        .split(|&byte| byte == 0)
-        .map(|field| String::from_utf8_lossy(field).into_owned())
-        .collect();
+    let fields = nul_fields(bytes).ok_or("it ends too early")?;
+    let fields: Vec<String> =
+        fields.into_iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
     let (commits, rest) = fields.as_chunks::<FIELDS>();
     if !rest.is_empty() {
         return Err(format!("{} fields too many", rest.len()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::id::Sha;
 
-use super::call::{GitCall, args};
+use super::call::{GitCall, argv_with};
 use super::{GitError, SealedRepo};
 
 /// A merge of upstream into the fork, as people made it.
@@ -33,17 +33,16 @@ impl SealedRepo {
         limit: usize,
     ) -> Result<Vec<PastMerge>, GitError> {
         let call = GitCall::new(argv_lineage(tip, upstream)).within(LINEAGE_LIMIT);
-        let answer = self.git.ask(call).await?.success()?;
-        let mut merges = parse_lineage(&answer.stdout, tip)
-            .ok_or_else(|| answer.unreadable("it is not a list of commits"))?;
+        let answer = self.git.query(call).await?;
+        let parse = |bytes| parse_lineage(bytes, tip);
+        let mut merges = answer.parse(parse, "it is not a list of commits")?;
         Ok(merges.split_off(merges.len().saturating_sub(limit)))
     }
 }
 
 fn argv_lineage(tip: &Sha, upstream: &Sha) -> Vec<OsString> {
-    let mut argv = args(["rev-list", "--parents", "--boundary", "--date-order", "--reverse"]);
-    argv.extend(args([tip.as_str(), &format!("^{upstream}"), "--"]));
-    argv
+    let words = "rev-list --parents --boundary --date-order --reverse";
+    argv_with(words, [tip.as_str(), &format!("^{upstream}"), "--"])
 }
 
 /// Parses lines of a commit and its parents; a dash marks upstream commits that are parents of the fork's.

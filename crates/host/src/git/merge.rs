@@ -9,7 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{Git, GitCall, GitOutput, args};
+use super::call::{Git, GitCall, GitOutput, argv_with};
+use super::parse::{header_and_path, parse_id, parse_mode};
 use super::{GitError, GitIdentity, SealedRepo};
 
 /// Time limit for large histories with many renames.
@@ -53,7 +54,6 @@ pub struct MergeNote {
 #[derive(Clone, Copy, Debug)]
 pub struct CommitDraft<'a> {
     pub tree: &'a Sha,
-    /// Its parents, in order.
     pub parents: &'a [Sha],
     /// Author and committer.
     pub identity: &'a GitIdentity,
@@ -69,8 +69,8 @@ impl SealedRepo {
     }
 
     /// Creates a commit that nothing points at yet. The same draft always gives the same commit.
-    pub async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
-        self.git.commit_tree(wish).await
+    pub async fn commit_tree(&self, draft: CommitDraft<'_>) -> Result<Sha, GitError> {
+        self.git.commit_tree(draft).await
     }
 }
 
@@ -81,46 +81,35 @@ impl Git {
         theirs: &Sha,
     ) -> Result<MergedTree, GitError> {
         let call = GitCall::new(argv_merge_tree(ours, theirs)).within(MERGE_LIMIT);
-        read_merge(&self.ask(call).await?)
+        read_merge(&self.call(call).await?)
     }
 
-    pub(super) async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
+    pub(super) async fn commit_tree(&self, draft: CommitDraft<'_>) -> Result<Sha, GitError> {
         let mut git = self.clone();
-        let date = format!("@{} +0000", wish.when.as_second());
+        let date = format!("@{} +0000", draft.when.as_second());
         for role in ["AUTHOR", "COMMITTER"] {
-            git.set_env(&format!("GIT_{role}_NAME"), &wish.identity.name);
-            git.set_env(&format!("GIT_{role}_EMAIL"), &wish.identity.email);
+            git.set_env(&format!("GIT_{role}_NAME"), &draft.identity.name);
+            git.set_env(&format!("GIT_{role}_EMAIL"), &draft.identity.email);
             git.set_env(&format!("GIT_{role}_DATE"), &date);
         }
-        let call = GitCall::new(argv_commit_tree(wish.tree, wish.parents));
-        let answer = git.ask(call.reading(wish.message.as_bytes())).await?.success()?;
-        let text = String::from_utf8_lossy(&answer.stdout);
-        Sha::parse(text.trim_end()).map_err(|error| answer.unreadable(error))
+        let call = GitCall::new(argv_commit_tree(draft.tree, draft.parents));
+        git.query(call.reading(draft.message.as_bytes())).await?.parse_id()
     }
 }
 
 fn argv_merge_tree(ours: &Sha, theirs: &Sha) -> Vec<OsString> {
-    args(["merge-tree", "--write-tree", "-z", "--messages", ours.as_str(), theirs.as_str()])
+    argv_with("merge-tree --write-tree -z --messages", [ours.as_str(), theirs.as_str()])
 }
 
 fn argv_commit_tree(tree: &Sha, parents: &[Sha]) -> Vec<OsString> {
-    let mut argv = args(["commit-tree", "--no-gpg-sign"]);
-    for parent in parents {
-        argv.extend(args(["-p", parent.as_str()]));
-    }
-    argv.extend(args(["-F", "-", tree.as_str()]));
-    argv
+    let parents = parents.iter().flat_map(|parent| ["-p", parent.as_str()]);
+    argv_with("commit-tree --no-gpg-sign", parents.chain(["-F", "-", tree.as_str()]))
 }
 
 /// Reads the result. Status 1 means conflicts; any other failure means that git could not merge at all.
 fn read_merge(answer: &GitOutput) -> Result<MergedTree, GitError> {
-    let is_clean = match answer.status {
-        0 => true,
-        1 => false,
-        _ => return Err(answer.failure()),
-    };
-    let parsed = parse_merge(&answer.stdout)
-        .ok_or_else(|| answer.unreadable("it is not what a merge looks like"))?;
+    let is_clean = answer.found()?.is_some();
+    let parsed = answer.parse(parse_merge, "it is not what a merge looks like")?;
     Ok(MergedTree { is_clean, ..parsed })
 }
 
@@ -130,7 +119,7 @@ fn read_merge(answer: &GitOutput) -> Result<MergedTree, GitError> {
 fn parse_merge(bytes: &[u8]) -> Option<MergedTree> {
     let end = bytes.iter().rposition(|&byte| byte == 0)?;
     let mut fields = bytes[..end].split(|&byte| byte == 0);
-    let tree = Sha::parse(std::str::from_utf8(fields.next()?).ok()?).ok()?;
+    let tree = parse_id(fields.next()?)?;
     let mut stages = Vec::new();
     loop {
         match fields.next()? {
@@ -151,14 +140,13 @@ fn parse_merge(bytes: &[u8]) -> Option<MergedTree> {
 }
 
 fn parse_stage(field: &[u8]) -> Option<ConflictStage> {
-    let tab = field.iter().position(|&byte| byte == b'\t')?;
-    let header: Vec<&str> = std::str::from_utf8(&field[..tab]).ok()?.split(' ').collect();
+    let (header, path) = header_and_path(field)?;
     let &[mode, id, stage] = header.as_slice() else { return None };
     Some(ConflictStage {
-        mode: u32::from_str_radix(mode, 8).ok()?,
+        mode: parse_mode(mode)?,
         id: Sha::parse(id).ok()?,
         stage: stage.parse().ok().filter(|stage| (1..=3).contains(stage))?,
-        path: field[tab + 1..].to_vec(),
+        path: path.to_vec(),
     })
 }
 

@@ -20,6 +20,7 @@ mod history;
 mod lineage;
 mod merge;
 mod pack;
+mod parse;
 mod patch;
 mod push;
 mod refname;
@@ -47,6 +48,7 @@ use crate::process::ProcessError;
 use crate::signal::CancelReason;
 
 pub use blob::{Blob, Capped};
+pub use call::Git;
 pub use diff::{ChangedEntry, EntryStatus};
 pub use entry::TreeEntry;
 pub use forecast::{DatedCommit, FileNumbers, Rename};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use model::id::Sha;
 
-use super::call::{GitCall, GitOutput, args};
+use super::call::{GitCall, GitOutput, argv, argv_with};
+use super::parse::{excluded, lines_of, nul_fields, parse_id};
 use super::{GitError, SealedRepo};
 
 /// Time limit for comparing thousands of commits with their parents.
@@ -41,17 +42,14 @@ impl SealedRepo {
         exclude: &[Sha],
         limit: usize,
     ) -> Result<Vec<Sha>, GitError> {
-        let call = GitCall::new(argv_plain_commits(tip, exclude, limit));
-        read_ids(&self.git.ask(call).await?.success()?)
+        self.git.query(argv_plain_commits(tip, exclude, limit)).await?.parse_ids()
     }
 
     /// Returns the paths that each commit touched, in the order given.
     pub async fn commit_paths(&self, commits: &[Sha]) -> Result<Vec<CommitPaths>, GitError> {
         let input = lines_of(commits);
-        let call = GitCall::new(argv_paths()).reading(input.as_bytes()).within(PATCH_LIMIT);
-        let answer = self.git.ask(call).await?.success()?;
-        parse_paths(&answer.stdout)
-            .ok_or_else(|| answer.unreadable("it is not a list of changed paths"))
+        let call = GitCall::new(argv(PATHS)).reading(input.as_bytes()).within(PATCH_LIMIT);
+        self.git.query(call).await?.parse(parse_paths, "it is not a list of changed paths")
     }
 
     /// Returns the change of each commit, in the order given. Commits whose changes lie beyond the first
@@ -62,16 +60,16 @@ impl SealedRepo {
         cap: usize,
     ) -> Result<Vec<CommitPatch>, GitError> {
         let input = lines_of(commits);
-        let call = GitCall::new(argv_patches()).reading(input.as_bytes()).within(PATCH_LIMIT);
-        let answer = self.git.ask(call.cut_after(cap)).await?.success()?;
+        let call = GitCall::new(argv(PATCHES)).reading(input.as_bytes()).within(PATCH_LIMIT);
+        let answer = self.git.query(call.cut_after(cap)).await?;
         let whole = if answer.truncated { whole_lines(&answer.stdout) } else { &answer.stdout };
         let mut patches =
             parse_patches(whole).ok_or_else(|| answer.unreadable("it is not a list of patches"))?;
         if answer.truncated {
             patches.pop();
         }
-        let call = GitCall::new(args(["patch-id", "--stable"])).reading(whole);
-        let ids = read_patch_ids(&self.git.ask(call.within(PATCH_LIMIT)).await?.success()?)?;
+        let call = GitCall::new(argv("patch-id --stable")).reading(whole);
+        let ids = read_patch_ids(&self.git.query(call.within(PATCH_LIMIT)).await?)?;
         Ok(patches
             .into_iter()
             .map(|Parsed { sha, added, is_text }| CommitPatch {
@@ -84,44 +82,23 @@ impl SealedRepo {
 }
 
 fn argv_plain_commits(tip: &Sha, exclude: &[Sha], limit: usize) -> Vec<OsString> {
-    let count = format!("--max-count={limit}");
-    let mut argv = args(["rev-list", "--no-merges", "--topo-order", &count]);
-    argv.push(tip.as_str().into());
-    argv.extend(exclude.iter().map(|sha| OsString::from(format!("^{sha}"))));
-    argv.push("--".into());
-    argv
+    let start = [format!("--max-count={limit}"), tip.to_string()];
+    let values = start.into_iter().chain(excluded(exclude)).chain(["--".to_owned()]);
+    argv_with("rev-list --no-merges --topo-order", values)
 }
 
-fn argv_paths() -> Vec<OsString> {
-    args(["diff-tree", "--stdin", "--root", "--always", "-r", "-z", "--raw", "--no-renames"])
-        .into_iter()
-        .chain(args(["--ignore-submodules=none"]))
-        .collect()
-}
+const PATHS: &str = "diff-tree --stdin --root --always -r -z --raw --no-renames \
+    --ignore-submodules=none";
 
-/// Builds the arguments. Whole ids, since shortened ones depend on the other objects of the repository.
-fn argv_patches() -> Vec<OsString> {
-    args(["diff-tree", "--stdin", "--root", "--always", "-r", "-p", "--no-renames", "--full-index"])
-        .into_iter()
-        .chain(args(["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"]))
-        .collect()
-}
-
-fn lines_of(ids: &[Sha]) -> String {
-    ids.iter().map(|id| format!("{id}\n")).collect()
-}
-
-fn read_ids(answer: &GitOutput) -> Result<Vec<Sha>, GitError> {
-    let text = String::from_utf8_lossy(&answer.stdout);
-    text.lines().map(|line| Sha::parse(line).map_err(|error| answer.unreadable(error))).collect()
-}
+/// Query of patches. Whole ids, since shortened ones depend on the other objects of the repository.
+const PATCHES: &str = "diff-tree --stdin --root --always -r -p --no-renames --full-index \
+    --no-ext-diff --no-textconv --no-color --ignore-submodules=none";
 
 /// Parses commits: each is its id and then its changes, each a header that begins with a colon and a path.
 /// The header keeps a path from passing for an id.
 fn parse_paths(bytes: &[u8]) -> Option<Vec<CommitPaths>> {
-    let Some(body) = bytes.strip_suffix(b"\0") else { return bytes.is_empty().then(Vec::new) };
     let mut commits: Vec<CommitPaths> = Vec::new();
-    let mut fields = body.split(|&byte| byte == 0);
+    let mut fields = nul_fields(bytes)?.into_iter();
     while let Some(field) = fields.next() {
         if field.starts_with(b":") {
             commits.last_mut()?.paths.push(fields.next()?.to_vec());
@@ -197,10 +174,6 @@ fn parse_hunk(rest: &[u8]) -> Option<(usize, usize)> {
     Some((count(old.strip_prefix('-')?)?, count(new.strip_prefix('+')?)?))
 }
 
-fn parse_id(bytes: &[u8]) -> Option<Sha> {
-    Sha::parse(std::str::from_utf8(bytes).ok()?).ok()
-}
-
 /// Reads lines of a patch id and a commit id.
 fn read_patch_ids(answer: &GitOutput) -> Result<BTreeMap<Sha, Sha>, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
@@ -222,7 +195,7 @@ mod tests {
 
     #[test]
     fn nothing_outside_git_takes_part_in_a_patch() {
-        let argv = argv_patches().join(" ".as_ref());
+        let argv = argv(PATCHES).join(" ".as_ref());
         insta::assert_snapshot!(argv.into_string().unwrap(), @"diff-tree --stdin --root --always -r -p --no-renames --full-index --no-ext-diff --no-textconv --no-color --ignore-submodules=none");
         let sha = |text| Sha::parse(text).unwrap();
         let argv = argv_plain_commits(&sha(A), &[sha(B)], 7).join(" ".as_ref());

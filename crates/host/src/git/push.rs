@@ -1,15 +1,14 @@
 //! Push of one commit as one branch, with the user's credentials and never by force.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::time::Duration;
 
 use model::id::{BranchName, Sha};
 
-use super::call::{Git, GitCall, GitOutput, args};
-use super::seal::{ObjectFormat, push_env, push_flags};
+use super::call::{Git, GitCall, GitOutput, argv_with};
+use super::seal::{push_env, push_flags};
 use super::settings::GitSettings;
-use super::{GitError, UserEnv, user_git};
+use super::{GitError, SealedRepo, UserEnv, user_git};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushOutcome {
@@ -38,39 +37,35 @@ pub fn push_problem(pushed: Result<PushOutcome, GitError>) -> Option<String> {
     }
 }
 
-/// Runs a sealed call with the user's environment in place of the empty one.
-pub(super) async fn push(
-    sealed: &Git,
-    git_dir: &Path,
-    format: ObjectFormat,
-    request: &PushRequest<'_>,
-    env: UserEnv,
-) -> Result<PushOutcome, GitError> {
-    let mut git = Git { env: env.into_vars(), flags: push_flags(git_dir), ..sealed.clone() };
-    for (name, value) in push_env(format) {
-        git.set_env(name, value);
+impl SealedRepo {
+    /// Pushes `commit` as `branch` to `url`, with the user's configuration and credentials, and never by
+    /// force.
+    pub async fn push(
+        &self,
+        url: &str,
+        commit: &Sha,
+        branch: &BranchName,
+        env: UserEnv,
+        timeout: Duration,
+    ) -> Result<PushOutcome, GitError> {
+        let (env, flags) = (env.into_vars(), push_flags(self.path()));
+        let mut git = Git { env, flags, ..self.git.clone() };
+        for (name, value) in push_env(self.object_format()) {
+            git.set_env(name, value);
+        }
+        let settings = GitSettings::observe(&git).await?;
+        user_git::close_prompts(&mut git, &settings);
+        let call = GitCall::new(argv_push(url, commit, branch)).within(timeout);
+        read_push(&git.call(call).await?, branch)
     }
-    let settings = GitSettings::observe(&git).await?;
-    user_git::close_prompts(&mut git, &settings);
-    let call = GitCall::new(argv_push(request)).within(request.timeout);
-    read_push(&git.ask(call).await?, request.branch)
-}
-
-/// Source and destination of a push.
-pub(super) struct PushRequest<'a> {
-    pub(super) url: &'a str,
-    pub(super) commit: &'a Sha,
-    pub(super) branch: &'a BranchName,
-    pub(super) timeout: Duration,
 }
 
 /// Builds the arguments. Without a `+` and without `--force`, git only fast-forwards a branch.
-fn argv_push(request: &PushRequest<'_>) -> Vec<OsString> {
-    let refspec = format!("{}:{}", request.commit, request.branch.full_ref());
-    let mut argv = args(["push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed"]);
-    argv.extend(args(["--recurse-submodules=no", "--no-progress", "--end-of-options"]));
-    argv.extend(args([request.url, &refspec]));
-    argv
+fn argv_push(url: &str, commit: &Sha, branch: &BranchName) -> Vec<OsString> {
+    let refspec = format!("{commit}:{}", branch.full_ref());
+    let words = "push --porcelain --no-verify --no-follow-tags --no-signed \
+        --recurse-submodules=no --no-progress --end-of-options";
+    argv_with(words, [url, &refspec])
 }
 
 /// Reads the status. A rejected push exits with failure too, so the line about our branch decides; without
@@ -122,9 +117,7 @@ mod tests {
     #[test]
     fn a_push_names_one_commit_and_one_branch() {
         let (commit, branch) = (Sha::parse(A).unwrap(), BranchName::parse("fix/login").unwrap());
-        let timeout = Duration::from_secs(1);
-        let request = PushRequest { url: "-evil", commit: &commit, branch: &branch, timeout };
-        let argv = argv_push(&request).join(" ".as_ref()).into_string().unwrap();
+        let argv = argv_push("-evil", &commit, &branch).join(" ".as_ref()).into_string().unwrap();
         insta::assert_snapshot!(argv, @"push --porcelain --no-verify --no-follow-tags --no-signed --recurse-submodules=no --no-progress --end-of-options -evil aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:refs/heads/fix/login");
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use model::id::{BranchName, RemoteName, Sha};
 
-use super::GitError;
-use super::call::{Git, GitCall, GitOutput, args};
+use super::call::{GitCall, GitOutput, argv_with};
+use super::{GitError, UserRepo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteRef {
@@ -16,94 +16,80 @@ pub struct RemoteRef {
     pub id: Sha,
 }
 
-impl Git {
-    pub(super) async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
-        let argv = args(["remote", "get-url", "--", remote.as_str()]);
-        read_url(&self.ask(GitCall::new(argv)).await?)
+impl UserRepo {
+    /// Returns the URL of a remote after the user's rewriting rules; `None` if the remote does not exist.
+    pub async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
+        let answer = self.git.call(argv_with("remote get-url --", [remote.as_str()])).await?;
+        match answer.status {
+            0 => read_line(&answer).map(Some),
+            2 => Ok(None),
+            _ => Err(answer.failure()),
+        }
     }
 
-    pub(super) async fn fetch(
-        &self,
-        remote: &RemoteName,
-        timeout: Duration,
-    ) -> Result<(), GitError> {
-        let answer = self.ask(GitCall::new(argv_fetch(remote)).within(timeout)).await?;
-        answer.success().map(|_| ())
+    /// Updates the branches of a remote under `refs/remotes`, and nothing else.
+    pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
+        self.git.run(GitCall::new(argv_fetch(remote)).within(timeout)).await
     }
 
     /// Fetches single refs without creating a local ref, so they cannot clash with the user's refs.
-    pub(super) async fn fetch_nameless(
+    pub async fn fetch_nameless(
         &self,
         remote: &RemoteName,
         names: &[&str],
         timeout: Duration,
     ) -> Result<(), GitError> {
-        let answer =
-            self.ask(GitCall::new(argv_fetch_nameless(remote, names)).within(timeout)).await?;
-        answer.success().map(|_| ())
+        let argv = argv_with(FETCH, [remote.as_str()].iter().chain(names));
+        self.git.run(GitCall::new(argv).within(timeout)).await
     }
 
-    pub(super) async fn remote_refs(
+    /// Lists the refs of a remote whose names match a pattern such as `refs/tags/*`.
+    pub async fn remote_refs(
         &self,
         remote: &RemoteName,
         pattern: &str,
         timeout: Duration,
     ) -> Result<Vec<RemoteRef>, GitError> {
-        let argv = args(["ls-remote", "--end-of-options", remote.as_str(), pattern]);
-        let answer = self.ask(GitCall::new(argv).within(timeout)).await?.success()?;
-        parse_remote_refs(&answer.stdout)
-            .ok_or_else(|| answer.unreadable("it is not a list of refs"))
+        let argv = argv_with("ls-remote --end-of-options", [remote.as_str(), pattern]);
+        let answer = self.git.query(GitCall::new(argv).within(timeout)).await?;
+        answer.parse(parse_remote_refs, "it is not a list of refs")
     }
 
-    pub(super) async fn default_branch(
+    /// Returns the default branch of a remote as recorded at clone time, if it was.
+    pub async fn default_branch(
         &self,
         remote: &RemoteName,
     ) -> Result<Option<BranchName>, GitError> {
-        let answer = self.ask(GitCall::new(argv_head(remote))).await?;
+        let head = format!("refs/remotes/{remote}/HEAD");
+        let answer = self.git.call(argv_with("symbolic-ref --quiet", [head])).await?;
         read_head(&answer, remote)
     }
 
-    pub(super) async fn ask_default_branch(
+    /// Queries the remote for its current default branch.
+    pub async fn ask_default_branch(
         &self,
         remote: &RemoteName,
         timeout: Duration,
     ) -> Result<Option<BranchName>, GitError> {
-        let call = GitCall::new(argv_ask_head(remote)).within(timeout);
-        let answer = self.ask(call).await?.success()?;
+        let argv = argv_with("ls-remote --symref --end-of-options", [remote.as_str(), "HEAD"]);
+        let answer = self.git.query(GitCall::new(argv).within(timeout)).await?;
         Ok(parse_remote_head(&answer.stdout))
     }
 
-    pub(super) async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
-        let answer = self.ask(GitCall::new(args(["config", "-z", "--get", key]))).await?;
-        read_setting(&answer)
+    /// Returns the value of a setting, if it is set.
+    pub async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
+        read_setting(&self.git.call(argv_with("config -z --get", [key])).await?)
     }
 }
 
-/// Reads the URL. Status 2 means that the remote does not exist.
-fn read_url(answer: &GitOutput) -> Result<Option<String>, GitError> {
-    match answer.status {
-        0 => read_line(answer).map(Some),
-        2 => Ok(None),
-        _ => Err(answer.failure()),
-    }
-}
+/// Start of a fetch. The empty refmap disables the configured refspecs, so the refs that a fetch may change
+/// are known beforehand.
+const FETCH: &str = "fetch --quiet --no-tags --no-recurse-submodules --no-auto-maintenance \
+    --no-write-fetch-head --refmap= --end-of-options";
 
-/// Builds the arguments. The refspec is ours and the empty refmap disables the configured ones, so the refs
-/// that a fetch may change are known beforehand.
 fn argv_fetch(remote: &RemoteName) -> Vec<OsString> {
     let refspec = format!("+refs/heads/*:refs/remotes/{remote}/*");
-    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]);
-    argv.extend(args(["--no-auto-maintenance", "--no-write-fetch-head", "--refmap="]));
-    argv.extend(args(["--end-of-options", remote.as_str(), &refspec]));
-    argv
-}
-
-fn argv_fetch_nameless(remote: &RemoteName, names: &[&str]) -> Vec<OsString> {
-    let mut argv = args(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]);
-    argv.extend(args(["--no-auto-maintenance", "--no-write-fetch-head", "--refmap="]));
-    argv.extend(args(["--end-of-options", remote.as_str()]));
-    argv.extend(names.iter().map(OsString::from));
-    argv
+    argv_with(FETCH, [remote.as_str(), &refspec])
 }
 
 /// Parses lines of an id, a tab and a name. An annotated tag is followed by a line whose name ends with `^{}`
@@ -122,22 +108,9 @@ fn parse_remote_refs(bytes: &[u8]) -> Option<Vec<RemoteRef>> {
     Some(refs)
 }
 
-fn argv_head(remote: &RemoteName) -> Vec<OsString> {
-    args(["symbolic-ref", "--quiet", &format!("refs/remotes/{remote}/HEAD")])
-}
-
-fn argv_ask_head(remote: &RemoteName) -> Vec<OsString> {
-    args(["ls-remote", "--symref", "--end-of-options", remote.as_str(), "HEAD"])
-}
-
 /// Reads the branch. Status 1 means that the remote's HEAD is not recorded locally.
 fn read_head(answer: &GitOutput, remote: &RemoteName) -> Result<Option<BranchName>, GitError> {
-    match answer.status {
-        0 => {}
-        1 => return Ok(None),
-        _ => return Err(answer.failure()),
-    }
-    let name = read_line(answer)?;
+    let Some(name) = answer.found()?.map(read_line).transpose()? else { return Ok(None) };
     let prefix = format!("refs/remotes/{remote}/");
     Ok(name.strip_prefix(&prefix).and_then(|branch| BranchName::parse(branch).ok()))
 }
@@ -145,23 +118,18 @@ fn read_head(answer: &GitOutput, remote: &RemoteName) -> Result<Option<BranchNam
 /// Parses the line `ref: refs/heads/main`, tab, `HEAD`.
 fn parse_remote_head(bytes: &[u8]) -> Option<BranchName> {
     let text = String::from_utf8_lossy(bytes);
-    let mut heads = text.lines().filter_map(|line| {
+    text.lines().find_map(|line| {
         let branch = line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD")?;
         BranchName::parse(branch).ok()
-    });
-    heads.next()
+    })
 }
 
 /// Reads the value. Status 1 means that the setting does not exist.
 fn read_setting(answer: &GitOutput) -> Result<Option<String>, GitError> {
-    match answer.status {
-        0 => {
-            let value = answer.stdout.split(|&byte| byte == 0).next().unwrap_or_default();
-            Ok(Some(String::from_utf8_lossy(value).into_owned()))
-        }
-        1 => Ok(None),
-        _ => Err(answer.failure()),
-    }
+    Ok(answer.found()?.map(|answer| {
+        let value = answer.stdout.split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(value).into_owned()
+    }))
 }
 
 fn read_line(answer: &GitOutput) -> Result<String, GitError> {
@@ -175,6 +143,7 @@ fn read_line(answer: &GitOutput) -> Result<String, GitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::call::tests::answer;
 
     #[test]
     fn a_tag_stands_for_what_it_was_put_on() {
@@ -185,16 +154,6 @@ mod tests {
         let seen: Vec<_> = refs.iter().map(|it| (it.name.as_str(), it.id.as_str())).collect();
         assert_eq!(seen, [("refs/tags/v1", commit.as_str()), ("refs/tags/w", tag.as_str())]);
         assert_eq!(parse_remote_refs(b"not a list\n"), None);
-    }
-
-    fn answer(status: i32, stdout: &str) -> GitOutput {
-        GitOutput {
-            args: "x".to_owned(),
-            status,
-            stdout: stdout.as_bytes().to_vec(),
-            stderr: Vec::new(),
-            truncated: false,
-        }
     }
 
     #[test]

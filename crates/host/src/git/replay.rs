@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::call::{GitCall, args};
+use super::call::{GitCall, argv, argv_with};
+use super::parse::parse_id;
 use super::{GitError, GitIdentity, SealedRepo};
 
 /// Time limit for reading or writing one object.
@@ -16,7 +17,6 @@ const OBJECT_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitParts {
     pub tree: Sha,
-    /// Its parents, in order.
     pub parents: Vec<Sha>,
     /// The author line with its date, as recorded in the commit.
     pub author: Vec<u8>,
@@ -28,9 +28,9 @@ pub struct CommitParts {
 impl SealedRepo {
     /// Reads a commit.
     pub async fn commit_parts(&self, commit: &Sha) -> Result<CommitParts, GitError> {
-        let call = GitCall::new(args(["cat-file", "commit", commit.as_str()])).within(OBJECT_LIMIT);
-        let answer = self.git.ask(call).await?.success()?;
-        parse_commit(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a commit"))
+        let call = GitCall::new(argv_with("cat-file commit", [commit.as_str()]));
+        let answer = self.git.query(call.within(OBJECT_LIMIT)).await?;
+        answer.parse(parse_commit, "it is not a commit")
     }
 
     /// Writes a commit that nothing points at yet.
@@ -41,11 +41,8 @@ impl SealedRepo {
         when: Timestamp,
     ) -> Result<Sha, GitError> {
         let bytes = render_commit(parts, committer, when);
-        let argv = args(["hash-object", "-t", "commit", "-w", "--stdin"]);
-        let call = GitCall::new(argv).reading(&bytes).within(OBJECT_LIMIT);
-        let answer = self.git.ask(call).await?.success()?;
-        let text = String::from_utf8_lossy(&answer.stdout);
-        Sha::parse(text.trim_end()).map_err(|error| answer.unreadable(error))
+        let call = GitCall::new(argv("hash-object -t commit -w --stdin"));
+        self.git.query(call.reading(&bytes).within(OBJECT_LIMIT)).await?.parse_id()
     }
 }
 
@@ -59,10 +56,9 @@ fn parse_commit(bytes: &[u8]) -> Option<CommitParts> {
             .split(|&byte| byte == b'\n')
             .filter_map(move |line| line.strip_prefix(name.as_slice()).map(<[u8]>::to_vec))
     };
-    let sha = |value: Vec<u8>| Sha::parse(std::str::from_utf8(&value).ok()?).ok();
     Some(CommitParts {
-        tree: sha(values("tree").next()?)?,
-        parents: values("parent").map(sha).collect::<Option<_>>()?,
+        tree: parse_id(&values("tree").next()?)?,
+        parents: values("parent").map(|id| parse_id(&id)).collect::<Option<_>>()?,
         author: values("author").next()?,
         encoding: values("encoding").next(),
         message: message.to_vec(),

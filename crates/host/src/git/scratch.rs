@@ -1,57 +1,39 @@
 //! Repositories owned by the program: for a demonstration, or as a target of fetches.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::call::{Git, GitCall, args, program};
+use super::call::{Git, GitCall, argv, argv_with};
 use super::seal::{init_env, sealed_flags};
 use super::{GitError, SealedRepo};
-use crate::signal::Cancel;
 
 impl SealedRepo {
     /// Imports history in the format of `git fast-import`.
     pub async fn fast_import(&self, stream: &str) -> Result<(), GitError> {
-        let call = GitCall::new(args(["fast-import", "--quiet"]));
-        self.git.ask(call.reading(stream.as_bytes())).await?.success()?;
-        Ok(())
+        let call = GitCall::new(argv("fast-import --quiet"));
+        self.git.run(call.reading(stream.as_bytes())).await
     }
 }
 
 /// Checks `origin` out into the new folder `path`, with `origin` and `upstream` as its remotes.
 pub async fn check_out_fork(path: &Path, origin: &Path, upstream: &Path) -> Result<(), GitError> {
     let mut git = scratch();
-    let mut clone = args(["clone", "--quiet", "--no-hardlinks", "--template=", "--"]);
-    clone.extend([OsString::from(origin), OsString::from(path)]);
-    git.ask(GitCall::new(clone)).await?.success()?;
+    git.run(argv_with("clone --quiet --no-hardlinks --template= --", [origin, path])).await?;
     git.cwd = path.to_path_buf();
-    let mut remote = args(["remote", "add", "upstream"]);
-    remote.push(upstream.into());
-    git.ask(GitCall::new(remote)).await?.success()?;
-    Ok(())
+    git.run(argv_with("remote add upstream", [upstream])).await
 }
 
 /// Creates a bare repository in the new folder `path` whose remote `origin` is `url`. It fetches nothing and
 /// holds no credential.
 pub async fn init_source(path: &Path, url: &str) -> Result<(), GitError> {
     let mut git = scratch();
-    let mut init = args(["init", "--quiet", "--bare", "--template=", "--"]);
-    init.push(path.into());
-    git.ask(GitCall::new(init)).await?.success()?;
+    git.run(argv_with("init --quiet --bare --template= --", [path])).await?;
     // A bare repository is not discovered but given explicitly.
     git.flags = sealed_flags(Some(path));
-    git.ask(GitCall::new(args(["remote", "add", "--", "origin", url]))).await?.success()?;
-    Ok(())
+    git.run(argv_with("remote add -- origin", [url])).await
 }
 
 fn scratch() -> Git {
-    Git {
-        program: program(),
-        cwd: PathBuf::from("/"),
-        env: init_env(),
-        flags: sealed_flags(None),
-        log: None,
-        cancel: Cancel::new(),
-    }
+    Git::new(Path::new("/"), init_env(), sealed_flags(None))
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::call::argv_with;
+
 /// Hash algorithm of a repository's object ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
@@ -156,17 +158,13 @@ pub(super) fn push_flags(git_dir: &Path) -> Vec<OsString> {
 }
 
 fn flags(git_dir: Option<&Path>, settings: &[&str]) -> Vec<OsString> {
-    let mut flags = vec![OsString::from("--no-pager")];
-    if let Some(git_dir) = git_dir {
+    let git_dir = git_dir.map(|git_dir| {
         let mut flag = OsString::from("--git-dir=");
         flag.push(git_dir);
-        flags.push(flag);
-    }
-    for setting in settings {
-        flags.push("-c".into());
-        flags.push(setting.into());
-    }
-    flags
+        flag
+    });
+    let settings = settings.iter().flat_map(|&setting| ["-c".into(), setting.into()]);
+    argv_with("--no-pager", git_dir.into_iter().chain(settings))
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The user's git settings that must be known in advance, read in one call.
 
-use std::ffi::OsString;
-
 use model::id::RemoteName;
 
 use super::GitError;
-use super::call::{Git, GitCall, GitOutput, args};
+use super::call::{Git, GitOutput, argv_with};
+use super::parse::filled_fields;
 
 /// Pattern of the relevant settings: ways to answer a prompt, remotes, and the marks of a partial clone.
 const PATTERN: &str = r"^(core\.(askpass|sshcommand)|extensions\.partialclone|remote\..*\.(url|promisor|partialclonefilter))$";
@@ -19,7 +18,8 @@ pub(super) struct GitSettings {
 impl GitSettings {
     /// Runs git, which reads every configuration file of the user.
     pub(super) async fn observe(git: &Git) -> Result<Self, GitError> {
-        read_settings(&git.ask(GitCall::new(argv_settings())).await?)
+        let argv = argv_with("config -z --name-only --get-regexp", [PATTERN]);
+        read_settings(&git.call(argv).await?)
     }
 
     /// Returns whether the user has a program that answers git's password prompts.
@@ -27,7 +27,6 @@ impl GitSettings {
         self.has("core.askpass")
     }
 
-    /// Returns whether the user has chosen an ssh command.
     pub(super) fn has_ssh_command(&self) -> bool {
         self.has("core.sshcommand")
     }
@@ -50,18 +49,10 @@ impl GitSettings {
     }
 }
 
-fn argv_settings() -> Vec<OsString> {
-    args(["config", "-z", "--name-only", "--get-regexp", PATTERN])
-}
-
-/// Reads the names. Status 1 means that none is set. Git prints names in lower case, except for the name of a
-/// remote.
+/// Reads the names. Git prints them in lower case, except for the name of a remote.
 fn read_settings(answer: &GitOutput) -> Result<GitSettings, GitError> {
-    match answer.status {
-        0 | 1 => {}
-        _ => return Err(answer.failure()),
-    }
-    let names = answer.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    answer.found()?;
+    let names = filled_fields(&answer.stdout);
     Ok(GitSettings {
         names: names.map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
     })

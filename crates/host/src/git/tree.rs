@@ -1,10 +1,9 @@
 //! Trees derived from another one by changing some of its paths, without an index and without files.
 
-use std::ffi::OsString;
-
 use model::id::Sha;
 
-use super::call::{GitCall, args};
+use super::call::{GitCall, argv};
+use super::parse::quoted;
 use super::{GitError, SealedRepo};
 
 /// A change to one path.
@@ -12,7 +11,6 @@ use super::{GitError, SealedRepo};
 pub struct TreeEdit {
     /// The path, from the root.
     pub path: Vec<u8>,
-    /// The new entry at the path.
     pub entry: NewEntry,
 }
 
@@ -41,14 +39,9 @@ impl SealedRepo {
     /// Returns the tree with these changes, made in one call of git.
     pub async fn edit_tree(&self, tree: &Sha, edits: &[TreeEdit]) -> Result<Sha, GitError> {
         let stream = render_stream(tree, edits, &self.object_format().zero());
-        let call = GitCall::new(argv_import()).reading(&stream);
-        let answer = self.git.ask(call).await?.success()?;
-        parse_root(&answer.stdout).ok_or_else(|| answer.unreadable("it does not name a tree"))
+        let call = GitCall::new(argv("fast-import --quiet --done")).reading(&stream);
+        self.git.query(call).await?.parse(parse_root, "it does not name a tree")
     }
-}
-
-fn argv_import() -> Vec<OsString> {
-    args(["fast-import", "--quiet", "--done"])
 }
 
 /// Renders the import stream. Removals come first, so that a folder can give way to a file of its name.
@@ -81,20 +74,6 @@ fn render_stream(tree: &Sha, edits: &[TreeEdit], zero: &str) -> Vec<u8> {
     }
     stream.extend(format!("ls \"\"\nreset {PASSING_REF}\nfrom {zero}\n\ndone\n").into_bytes());
     stream
-}
-
-/// Quotes a path in C syntax, which can hold any byte.
-fn quoted(path: &[u8]) -> Vec<u8> {
-    let mut text = vec![b'"'];
-    for &byte in path {
-        match byte {
-            b'"' | b'\\' => text.extend([b'\\', byte]),
-            b' '..=b'~' => text.push(byte),
-            _ => text.extend(format!("\\{byte:03o}").into_bytes()),
-        }
-    }
-    text.push(b'"');
-    text
 }
 
 /// Parses `040000 tree id`, tab, newline.

@@ -1,16 +1,16 @@
 //! The user's own repository: read from and fetched into, never checked out, committed to or cleaned.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use model::id::{BranchName, RemoteName, Sha};
+use model::id::RemoteName;
 
-use super::call::{Git, GitCall, GitOutput, args, program};
+use super::call::{Git, GitOutput, argv};
 use super::settings::GitSettings;
 use super::user_git::{close_prompts, user_flags};
-use super::{Capped, GitError, GitLog, ObjectFormat, RefName, RemoteRef, UserEnv};
+use super::{GitError, GitLog, ObjectFormat, UserEnv};
 use crate::signal::Cancel;
 
 /// A repository that belongs to the user.
@@ -31,6 +31,14 @@ struct Layout {
     common_dir: PathBuf,
 }
 
+impl Deref for UserRepo {
+    type Target = Git;
+
+    fn deref(&self) -> &Git {
+        &self.git
+    }
+}
+
 impl UserRepo {
     /// Finds the repository that contains `dir`, with the environment of this process.
     pub async fn discover(dir: &Path) -> Result<Self, GitError> {
@@ -39,19 +47,9 @@ impl UserRepo {
 
     /// Finds the repository that contains `dir`, with a given environment.
     pub async fn discover_as(dir: &Path, env: UserEnv) -> Result<Self, GitError> {
-        let mut git = Git {
-            program: program(),
-            cwd: dir.to_path_buf(),
-            env: env.into_vars(),
-            flags: user_flags(),
-            log: None,
-            cancel: Cancel::new(),
-        };
-        let (answer, toplevel, settings) = tokio::join!(
-            git.ask(GitCall::new(argv_layout())),
-            toplevel_of(&git),
-            GitSettings::observe(&git),
-        );
+        let mut git = Git::new(dir, env.into_vars(), user_flags());
+        let (answer, toplevel, settings) =
+            tokio::join!(git.call(argv(LAYOUT)), toplevel_of(&git), GitSettings::observe(&git),);
         // The layout comes first, so that a directory outside any repository gets exactly that error.
         let layout = read_layout(&answer?, dir)?;
         let toplevel = toplevel?.filter(|_| !layout.is_bare);
@@ -87,13 +85,11 @@ impl UserRepo {
         &self.layout.common_dir
     }
 
-    /// Returns the directory of its objects.
     #[must_use]
     pub fn objects_dir(&self) -> PathBuf {
         self.layout.common_dir.join("objects")
     }
 
-    /// Returns the object format.
     #[must_use]
     pub fn object_format(&self) -> ObjectFormat {
         self.layout.format
@@ -105,7 +101,6 @@ impl UserRepo {
         self.layout.is_bare
     }
 
-    /// Returns whether the history is shallow.
     #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.layout.is_shallow
@@ -122,123 +117,28 @@ impl UserRepo {
     pub fn has_remote(&self, remote: &RemoteName) -> bool {
         self.settings.has_remote(remote)
     }
-
-    /// Returns the URL of a remote after the user's rewriting rules; `None` if the remote does not exist.
-    pub async fn remote_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
-        self.git.remote_url(remote).await
-    }
-
-    /// Updates the branches of a remote under `refs/remotes`, and nothing else.
-    pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
-        self.git.fetch(remote, timeout).await
-    }
-
-    /// Fetches single refs of a remote without creating a local ref.
-    pub async fn fetch_nameless(
-        &self,
-        remote: &RemoteName,
-        names: &[&str],
-        timeout: Duration,
-    ) -> Result<(), GitError> {
-        self.git.fetch_nameless(remote, names, timeout).await
-    }
-
-    /// Lists the refs of a remote whose names match a pattern such as `refs/tags/*`.
-    pub async fn remote_refs(
-        &self,
-        remote: &RemoteName,
-        pattern: &str,
-        timeout: Duration,
-    ) -> Result<Vec<RemoteRef>, GitError> {
-        self.git.remote_refs(remote, pattern, timeout).await
-    }
-
-    /// Returns the default branch of a remote as recorded at clone time, if it was.
-    pub async fn default_branch(
-        &self,
-        remote: &RemoteName,
-    ) -> Result<Option<BranchName>, GitError> {
-        self.git.default_branch(remote).await
-    }
-
-    /// Queries the remote for its current default branch.
-    pub async fn ask_default_branch(
-        &self,
-        remote: &RemoteName,
-        timeout: Duration,
-    ) -> Result<Option<BranchName>, GitError> {
-        self.git.ask_default_branch(remote, timeout).await
-    }
-
-    /// Resolves a revision to a commit, if it names one.
-    pub async fn resolve_commit(&self, rev: &str) -> Result<Option<Sha>, GitError> {
-        self.git.resolve_commit(rev).await
-    }
-
-    /// Resolves refs to commits, in the order given; `None` for a ref that is missing or not a commit.
-    pub async fn resolve_refs(&self, names: &[RefName]) -> Result<Vec<Option<Sha>>, GitError> {
-        self.git.resolve_all(names).await
-    }
-
-    /// Returns whether `older` is `newer` or one of its ancestors.
-    pub async fn is_ancestor(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
-        self.git.is_ancestor(older, newer).await
-    }
-
-    /// Reads the first `cap` bytes of a regular file in a commit, if it exists.
-    pub async fn read_blob(
-        &self,
-        commit: &Sha,
-        path: &str,
-        cap: usize,
-    ) -> Result<Option<Capped>, GitError> {
-        self.git.read_blob(commit, path, cap).await
-    }
-
-    /// Reads the first `cap` bytes of the first of several paths that is a regular file in a commit, with its
-    /// path.
-    pub async fn read_first_blob<'a>(
-        &self,
-        commit: &Sha,
-        paths: &[&'a str],
-        cap: usize,
-    ) -> Result<Option<(&'a str, Capped)>, GitError> {
-        self.git.read_first_blob(commit, paths, cap).await
-    }
-
-    /// Returns the value of a setting, if it is set.
-    pub async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
-        self.git.config_get(key).await
-    }
 }
 
-/// Builds the arguments. The path comes last, because it alone may contain newlines.
-fn argv_layout() -> Vec<OsString> {
-    let mut argv = args(["rev-parse", "--path-format=absolute", "--is-bare-repository"]);
-    argv.extend(args(["--is-shallow-repository", "--show-object-format", "--git-common-dir"]));
-    argv
-}
+/// Query of the layout. The path comes last, because it alone may contain newlines.
+const LAYOUT: &str = "rev-parse --path-format=absolute --is-bare-repository \
+    --is-shallow-repository --show-object-format --git-common-dir";
 
 async fn toplevel_of(git: &Git) -> Result<Option<PathBuf>, GitError> {
-    let argv = args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
-    let answer = git.ask(GitCall::new(argv)).await?;
+    let answer = git.call(argv("rev-parse --path-format=absolute --show-toplevel")).await?;
     // Inside the repository directory itself there is no checkout.
-    if answer.status != 0 {
-        return Ok(None);
-    }
-    Ok(Some(path_in(&answer.stdout)))
+    Ok((answer.status == 0).then(|| path_in(&answer.stdout)))
 }
 
 fn read_layout(answer: &GitOutput, dir: &Path) -> Result<Layout, GitError> {
     if answer.status != 0 {
-        let said = String::from_utf8_lossy(&answer.stderr);
-        return Err(if said.contains("not a git repository") {
+        let stderr = String::from_utf8_lossy(&answer.stderr);
+        return Err(if stderr.contains("not a git repository") {
             GitError::NotARepository { dir: dir.to_path_buf() }
         } else {
             answer.failure()
         });
     }
-    parse_layout(&answer.stdout).ok_or_else(|| answer.unreadable("it lacks an answer"))
+    answer.parse(parse_layout, "it lacks an answer")
 }
 
 fn parse_layout(bytes: &[u8]) -> Option<Layout> {
@@ -251,11 +151,7 @@ fn parse_layout(bytes: &[u8]) -> Option<Layout> {
 }
 
 fn parse_bool(text: &[u8]) -> Option<bool> {
-    match text {
-        b"true" => Some(true),
-        b"false" => Some(false),
-        _ => None,
-    }
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn path_in(bytes: &[u8]) -> PathBuf {

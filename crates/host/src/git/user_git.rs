@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use super::call::{Git, args};
+use super::call::{Git, argv_with};
 use super::settings::GitSettings;
 use crate::env;
 
@@ -86,8 +86,7 @@ fn is_kept(name: &OsStr) -> bool {
 
 /// Returns the flags before the command of a call in the user's repository.
 pub(super) fn user_flags() -> Vec<OsString> {
-    let settings = SETTINGS.iter().flat_map(|&setting| ["-c", setting]);
-    args(["--no-pager"].into_iter().chain(settings))
+    argv_with("--no-pager", SETTINGS.iter().flat_map(|&setting| ["-c", setting]))
 }
 
 /// Disables the prompts for which the user has not set up an answering program.

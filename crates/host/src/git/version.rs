@@ -1,18 +1,15 @@
 //! Version of the installed git, and the minimum that is required.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 
-use super::call::{Git, GitCall, GitOutput, args, program};
+use super::call::{Git, argv};
 use super::{GitError, seal};
-use crate::signal::Cancel;
 
 /// A release of git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GitVersion {
-    /// The first number.
     pub major: u32,
-    /// The second number.
     pub minor: u32,
 }
 
@@ -28,15 +25,10 @@ impl fmt::Display for GitVersion {
 
 /// Returns the version of the installed git.
 pub async fn version() -> Result<GitVersion, GitError> {
-    let git = Git {
-        program: program(),
-        cwd: PathBuf::from("/"),
-        env: seal::init_env(),
-        flags: Vec::new(),
-        log: None,
-        cancel: Cancel::new(),
-    };
-    read_version(&git.ask(GitCall::new(args(["version"]))).await?.success()?)
+    let git = Git::new(Path::new("/"), seal::init_env(), Vec::new());
+    let answer = git.query(argv("version")).await?;
+    let text = String::from_utf8_lossy(&answer.stdout);
+    parse_version(&text).ok_or_else(|| answer.unreadable("no version number in it"))
 }
 
 /// Returns the version of the installed git, or an error if it is too old.
@@ -46,11 +38,6 @@ pub async fn check_version() -> Result<GitVersion, GitError> {
         return Err(GitError::TooOld { found, needed: MINIMUM });
     }
     Ok(found)
-}
-
-fn read_version(answer: &GitOutput) -> Result<GitVersion, GitError> {
-    let text = String::from_utf8_lossy(&answer.stdout);
-    parse_version(&text).ok_or_else(|| answer.unreadable("no version number in it"))
 }
 
 fn parse_version(text: &str) -> Option<GitVersion> {

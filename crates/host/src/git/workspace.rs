@@ -8,17 +8,13 @@ use std::time::Duration;
 
 use model::id::{BranchName, Sha};
 
-use super::call::{Git, GitCall, args, program};
+use super::call::{Git, GitCall, argv, argv_with};
 use super::seal::{init_env, sealed_flags};
 use super::{ConflictStage, GitError, GitLog, ObjectFormat, RefName};
 use crate::file::{FileError, write_transient};
-use crate::signal::Cancel;
 
 /// Time limit of a checkout of a large tree on a slow disk.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(900);
-
-/// Number of processes that write files at once.
-const CHECKOUT_WORKERS: &str = "checkout.workers=4";
 
 /// The configuration of the agent's repository. Sizes and times of files are compared loosely, because their
 /// owner changes once more before the agent starts, and a first `git status` should not have to read every
@@ -60,18 +56,11 @@ impl WorkspaceRepo {
         make_skeleton(&git_dir, branch, &render_config(format, identity))
             .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
         let mut flags = sealed_flags(Some(&git_dir));
-        flags.extend(args(["-c", "core.symlinks=true"]));
+        flags.extend(argv("-c core.symlinks=true"));
         let mut tree = OsString::from("--work-tree=");
         tree.push(path);
         flags.push(tree);
-        let git = Git {
-            program: program(),
-            cwd: PathBuf::from("/"),
-            env: init_env(),
-            flags,
-            log,
-            cancel: Cancel::new(),
-        };
+        let git = Git { log, ..Git::new(Path::new("/"), init_env(), flags) };
         Ok(Self { path: path.to_path_buf(), git })
     }
 
@@ -86,26 +75,21 @@ impl WorkspaceRepo {
     pub async fn checkout(&self, commit: &Sha, lent: &Path) -> Result<(), GitError> {
         let mut git = self.git.clone();
         git.set_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", lent);
-        git.ask(GitCall::new(args_checkout(commit)).within(CHECKOUT_LIMIT)).await?.success()?;
-        Ok(())
+        git.run(GitCall::new(argv_checkout(commit)).within(CHECKOUT_LIMIT)).await
     }
 
     /// Sets refs without a reflog, which would record their origin.
     pub async fn set_refs(&self, refs: &[(RefName, Sha)]) -> Result<(), GitError> {
         let input: String =
             refs.iter().map(|(name, sha)| format!("create {} {sha}\n", name.as_str())).collect();
-        let call =
-            GitCall::new(args(["-c", "core.logAllRefUpdates=false", "update-ref", "--stdin"]));
-        self.git.ask(call.reading(input.as_bytes())).await?.success()?;
-        Ok(())
+        let call = GitCall::new(argv("-c core.logAllRefUpdates=false update-ref --stdin"));
+        self.git.run(call.reading(input.as_bytes())).await
     }
 
     /// Records conflicts in the index: each path with its versions in place of a resolved entry.
     pub async fn leave_conflicts(&self, stages: &[ConflictStage]) -> Result<(), GitError> {
         let input = render_stages(stages);
-        let call = GitCall::new(args(["update-index", "-z", "--index-info"]));
-        self.git.ask(call.reading(&input)).await?.success()?;
-        Ok(())
+        self.git.run(GitCall::new(argv("update-index -z --index-info")).reading(&input)).await
     }
 
     /// Records that a merge with `theirs` is in progress.
@@ -124,7 +108,9 @@ impl WorkspaceRepo {
 
     /// Returns those of the commits whose files are not all present in the repository.
     pub async fn lacks(&self, commits: &[Sha]) -> Result<Vec<Sha>, GitError> {
-        self.git.without_tree(commits).await
+        let trees = self.git.trees_of(commits).await?;
+        let lost = commits.iter().zip(trees).filter(|(_, tree)| tree.is_none());
+        Ok(lost.map(|(commit, _)| commit.clone()).collect())
     }
 }
 
@@ -140,11 +126,11 @@ fn make_skeleton(git_dir: &Path, branch: &BranchName, config: &str) -> Result<()
     write_transient(&git_dir.join("config"), config.as_bytes(), 0o644)
 }
 
-fn args_checkout(commit: &Sha) -> Vec<OsString> {
-    args(["-c", CHECKOUT_WORKERS, "-c", "core.trustctime=false", "-c", "core.checkStat=minimal"])
-        .into_iter()
-        .chain(args(["read-tree", "-u", "--reset", commit.as_str()]))
-        .collect()
+/// Builds the arguments of a checkout by four processes at once.
+fn argv_checkout(commit: &Sha) -> Vec<OsString> {
+    let words = "-c checkout.workers=4 -c core.trustctime=false -c core.checkStat=minimal \
+        read-tree -u --reset";
+    argv_with(words, [commit.as_str()])
 }
 
 /// Renders the index update. A path is removed first: a resolved entry and conflict stages cannot coexist.

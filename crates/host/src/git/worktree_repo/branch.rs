@@ -7,14 +7,13 @@ use model::id::{BranchName, RemoteName, Sha};
 
 use super::WorktreeRepo;
 use crate::git::GitError;
-use crate::git::call::{GitCall, GitOutput, args};
+use crate::git::call::{GitCall, GitOutput, argv_with};
 
 /// State of a branch at a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteBranch {
     /// It exists, at this commit.
     At(Sha),
-    /// It does not exist.
     Absent,
 }
 
@@ -33,14 +32,13 @@ impl WorktreeRepo {
     }
 
     async fn list_refs(&self, below: &str) -> Result<Vec<(String, Sha)>, GitError> {
-        let argv = args(["for-each-ref", "--format=%(objectname) %(refname)", below]);
-        let answer = self.git().ask(GitCall::new(argv)).await?.success()?;
-        parse_refs(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a list of refs"))
+        let argv = argv_with("for-each-ref", ["--format=%(objectname) %(refname)", below]);
+        self.git().query(argv).await?.parse(parse_refs, "it is not a list of refs")
     }
 
     /// Returns the tip of a local branch, and never of a tag of the same name.
     pub async fn branch_tip(&self, branch: &BranchName) -> Result<Option<Sha>, GitError> {
-        self.git().resolve_commit(&branch.full_ref()).await
+        self.resolve_commit(&branch.full_ref()).await
     }
 
     /// Moves a branch from its expected tip; if its tip differs, git fails and nothing changes.
@@ -51,23 +49,15 @@ impl WorktreeRepo {
         seen: &Sha,
         reason: &str,
     ) -> Result<(), GitError> {
-        let argv = args([
-            "update-ref",
-            "-m",
-            reason,
-            "--end-of-options",
-            &branch.full_ref(),
-            to.as_str(),
-            seen.as_str(),
-        ]);
-        self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
+        let full = branch.full_ref();
+        let values = [reason, "--end-of-options", &full, to.as_str(), seen.as_str()];
+        self.git().run(argv_with("update-ref -m", values)).await
     }
 
     /// Deletes a branch if its tip is still the expected one.
     pub async fn delete_branch(&self, branch: &BranchName, seen: &Sha) -> Result<(), GitError> {
-        let argv =
-            args(["update-ref", "-d", "--end-of-options", &branch.full_ref(), seen.as_str()]);
-        self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
+        let values = [&branch.full_ref(), seen.as_str()];
+        self.git().run(argv_with("update-ref -d --end-of-options", values)).await
     }
 
     /// Queries a remote for one branch, without changing anything locally.
@@ -78,8 +68,7 @@ impl WorktreeRepo {
         timeout: Duration,
     ) -> Result<RemoteBranch, GitError> {
         let call = GitCall::new(argv_ls_remote(remote, branch)).within(timeout);
-        let answer = self.git().ask(call).await?.success()?;
-        read_remote_branch(&answer, branch)
+        read_remote_branch(&self.git().query(call).await?, branch)
     }
 
     /// Pushes a branch to a remote, as a fast-forward only.
@@ -108,21 +97,19 @@ impl WorktreeRepo {
         refspec: &str,
         timeout: Duration,
     ) -> Result<(), GitError> {
-        let call = GitCall::new(argv_push(remote, refspec)).within(timeout);
-        self.git().ask(call).await?.success().map(|_| ())
+        self.git().run(GitCall::new(argv_push(remote, refspec)).within(timeout)).await
     }
 }
 
 fn argv_push(remote: &RemoteName, refspec: &str) -> Vec<OsString> {
-    let mut argv = args(["push", "--porcelain", "--no-follow-tags", "--no-signed"]);
-    argv.extend(args(["--recurse-submodules=no", "--no-progress", "--end-of-options"]));
-    argv.extend(args([remote.as_str(), refspec]));
-    argv
+    let words = "push --porcelain --no-follow-tags --no-signed --recurse-submodules=no \
+        --no-progress --end-of-options";
+    argv_with(words, [remote.as_str(), refspec])
 }
 
 fn argv_ls_remote(remote: &RemoteName, branch: &BranchName) -> Vec<OsString> {
-    let full = branch.full_ref();
-    args(["ls-remote", "--quiet", "--refs", "--end-of-options", remote.as_str(), &full])
+    let values = [remote.as_str(), &branch.full_ref()];
+    argv_with("ls-remote --quiet --refs --end-of-options", values)
 }
 
 /// Reads the branch. A pattern also matches refs that merely end like it, so the name is compared.
@@ -146,8 +133,8 @@ fn parse_refs(bytes: &[u8]) -> Option<Vec<(String, Sha)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_answer::answer;
     use super::*;
+    use crate::git::call::tests::answer;
 
     const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use model::id::Sha;
 
 use super::WorktreeRepo;
-use crate::git::call::{GitCall, args};
-use crate::git::{Capped, CommitDraft, FileNumbers, GitError, MergedTree};
+use crate::git::call::{GitCall, argv, argv_with};
+use crate::git::parse::filled_fields;
+use crate::git::{CommitDraft, GitError, MergedTree};
 
 impl WorktreeRepo {
     /// Lists the paths that differ between two commits, sorted by their bytes; both names of a renamed file.
     pub async fn changed_paths(&self, from: &Sha, to: &Sha) -> Result<Vec<Vec<u8>>, GitError> {
-        let answer = self.git().ask(GitCall::new(argv_names(from, to))).await?.success()?;
+        let answer = self.git().query(argv_names(from, to)).await?;
         Ok(parse_names(&answer.stdout))
     }
 
@@ -34,31 +35,18 @@ impl WorktreeRepo {
         }
         // A commit followed by another one is compared with that one, whatever its parents are.
         let lines: String = pairs.iter().map(|(from, to)| format!("{to} {from}\n")).collect();
-        let call = GitCall::new(argv_lists()).reading(lines.as_bytes());
-        let answer = self.git().ask(call).await?.success()?;
-        parse_lists(&answer.stdout, pairs.iter().map(|(_, to)| to))
-            .ok_or_else(|| answer.unreadable("it does not answer for every pair of commits"))
-    }
-
-    /// Returns the line counts between two commits, by path.
-    pub async fn diff_numbers(&self, from: &Sha, to: &Sha) -> Result<Vec<FileNumbers>, GitError> {
-        self.git().diff_numbers(from, to).await
-    }
-
-    /// Returns the first `cap` bytes of the patch from one commit to another.
-    pub async fn diff(&self, from: &Sha, to: &Sha, cap: usize) -> Result<Capped, GitError> {
-        self.git().diff(from, to, cap).await
-    }
-
-    /// Returns a best common ancestor, if there is one.
-    pub async fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
-        self.git().merge_base(one, other).await
+        let call = GitCall::new(argv(LISTS)).reading(lines.as_bytes());
+        let parse = |bytes| parse_lists(bytes, pairs.iter().map(|(_, to)| to));
+        let problem = "it does not answer for every pair of commits";
+        self.git().query(call).await?.parse(parse, problem)
     }
 
     /// Lists the subjects of the commits that `to` has and `from` lacks, newest first.
     pub async fn subjects(&self, from: &Sha, to: &Sha) -> Result<Vec<String>, GitError> {
-        let answer = self.git().ask(GitCall::new(argv_subjects(from, to))).await?.success()?;
-        let fields = answer.stdout.split(|&byte| byte == 0).filter(|field| !field.is_empty());
+        let range = [to.as_str(), &format!("^{from}"), "--"];
+        let words = "log -z --no-patch --no-color --format=tformat:%s";
+        let answer = self.git().query(argv_with(words, range)).await?;
+        let fields = filled_fields(&answer.stdout);
         Ok(fields.map(|field| String::from_utf8_lossy(field).into_owned()).collect())
     }
 
@@ -68,41 +56,22 @@ impl WorktreeRepo {
     }
 
     /// Creates a commit that nothing points at yet.
-    pub async fn commit_tree(&self, wish: CommitDraft<'_>) -> Result<Sha, GitError> {
-        self.git().commit_tree(wish).await
+    pub async fn commit_tree(&self, draft: CommitDraft<'_>) -> Result<Sha, GitError> {
+        self.git().commit_tree(draft).await
     }
 }
 
 fn argv_names(from: &Sha, to: &Sha) -> Vec<OsString> {
-    let mut argv = args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff"]);
-    argv.extend(args(["--ignore-submodules=none", "--end-of-options"]));
-    argv.extend(args([from.as_str(), to.as_str(), "--"]));
-    argv
+    let words = "diff-tree -r -z --name-only --no-renames --no-ext-diff \
+        --ignore-submodules=none --end-of-options";
+    argv_with(words, [from.as_str(), to.as_str(), "--"])
 }
 
-fn argv_lists() -> Vec<OsString> {
-    let mut argv = args(["diff-tree", "--stdin", "--always", "-r", "-z", "--name-status"]);
-    argv.extend(args(["--no-renames", "--no-ext-diff", "--ignore-submodules=none"]));
-    argv
-}
-
-fn argv_subjects(from: &Sha, to: &Sha) -> Vec<OsString> {
-    let exclude = format!("^{from}");
-    args([
-        "log",
-        "-z",
-        "--no-patch",
-        "--no-color",
-        "--format=tformat:%s",
-        to.as_str(),
-        &exclude,
-        "--",
-    ])
-}
+const LISTS: &str = "diff-tree --stdin --always -r -z --name-status --no-renames --no-ext-diff \
+    --ignore-submodules=none";
 
 fn parse_names(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let fields = bytes.split(|&byte| byte == 0).filter(|field| !field.is_empty());
-    let mut names: Vec<Vec<u8>> = fields.map(<[u8]>::to_vec).collect();
+    let mut names: Vec<Vec<u8>> = filled_fields(bytes).map(<[u8]>::to_vec).collect();
     names.sort();
     names.dedup();
     names

@@ -2,22 +2,20 @@
 
 use super::WorktreeRepo;
 use crate::git::GitError;
-use crate::git::call::{GitCall, GitOutput, args};
+use crate::git::call::{GitOutput, argv};
 
 impl WorktreeRepo {
     /// Returns the user's `core.hooksPath`, if set. Our own calls disable hooks by the same setting; that
     /// value is ignored.
     pub async fn hooks_path(&self) -> Result<Option<String>, GitError> {
-        let argv = args(["config", "-z", "--show-scope", "--get-all", "core.hooksPath"]);
-        read_own(&self.git().ask(GitCall::new(argv)).await?)
+        let argv = argv("config -z --show-scope --get-all core.hooksPath");
+        read_own(&self.git().call(argv).await?)
     }
 }
 
 /// Reads alternating scopes and values; the last value counts. Status 1 means that there is none.
 fn read_own(answer: &GitOutput) -> Result<Option<String>, GitError> {
-    if !matches!(answer.status, 0 | 1) {
-        return Err(answer.failure());
-    }
+    answer.found()?;
     let mut fields = answer.stdout.split(|&byte| byte == 0);
     let mut own = None;
     while let (Some(scope), Some(value)) = (fields.next(), fields.next()) {
@@ -30,8 +28,8 @@ fn read_own(answer: &GitOutput) -> Result<Option<String>, GitError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_answer::answer;
     use super::*;
+    use crate::git::call::tests::answer;
 
     #[test]
     fn our_own_setting_is_not_the_persons() {

@@ -12,6 +12,7 @@ mod worktree;
 pub use branch::RemoteBranch;
 pub use worktree::{DirtyPath, WorktreeEntry};
 
+use std::ops::Deref;
 use std::path::Path;
 
 use super::call::Git;
@@ -22,6 +23,14 @@ use crate::signal::Cancel;
 #[derive(Clone, Debug)]
 pub struct WorktreeRepo {
     user: UserRepo,
+}
+
+impl Deref for WorktreeRepo {
+    type Target = UserRepo;
+
+    fn deref(&self) -> &UserRepo {
+        &self.user
+    }
 }
 
 impl WorktreeRepo {
@@ -55,22 +64,5 @@ impl WorktreeRepo {
     /// Returns git in one of the worktrees.
     fn git_at(&self, dir: &Path) -> Git {
         Git { cwd: dir.to_path_buf(), ..self.git().clone() }
-    }
-}
-
-#[cfg(test)]
-pub(super) mod test_answer {
-    //! Builders of git output for tests without git.
-
-    use crate::git::call::GitOutput;
-
-    pub(crate) fn answer(status: i32, stdout: &[u8]) -> GitOutput {
-        GitOutput {
-            args: "x".to_owned(),
-            status,
-            stdout: stdout.to_vec(),
-            stderr: Vec::new(),
-            truncated: false,
-        }
     }
 }

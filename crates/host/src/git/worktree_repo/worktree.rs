@@ -9,7 +9,8 @@ use model::id::{BranchName, Sha};
 
 use super::WorktreeRepo;
 use crate::git::GitError;
-use crate::git::call::{GitCall, args};
+use crate::git::call::{GitCall, argv, argv_with};
+use crate::git::parse::{filled_fields, parse_id, some_object};
 
 /// Time limit of a large checkout.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
@@ -37,10 +38,8 @@ pub struct DirtyPath {
 impl WorktreeRepo {
     /// Lists all worktrees, the main one first.
     pub async fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
-        let argv = args(["worktree", "list", "--porcelain", "-z"]);
-        let answer = self.git().ask(GitCall::new(argv)).await?.success()?;
-        parse_worktrees(&answer.stdout)
-            .ok_or_else(|| answer.unreadable("it is not a list of worktrees"))
+        let answer = self.git().query(argv("worktree list --porcelain -z")).await?;
+        answer.parse(parse_worktrees, "it is not a list of worktrees")
     }
 
     /// Creates a branch at `base` and checks it out in a new folder. It tracks no remote branch.
@@ -50,53 +49,40 @@ impl WorktreeRepo {
         branch: &BranchName,
         base: &Sha,
     ) -> Result<(), GitError> {
-        let call = GitCall::new(argv_add(path, branch, base)).within(CHECKOUT_LIMIT);
-        self.git().ask(call).await?.success().map(|_| ())
+        self.git().run(GitCall::new(argv_add(path, branch, base)).within(CHECKOUT_LIMIT)).await
     }
 
     /// Removes a worktree that has no uncommitted changes.
     pub async fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
-        self.remove(path, &[]).await
+        self.remove("worktree remove --", path).await
     }
 
     /// Removes a worktree together with its uncommitted changes.
     pub async fn discard_worktree(&self, path: &Path) -> Result<(), GitError> {
         // The second `--force` also removes a locked worktree.
-        self.remove(path, &["--force", "--force"]).await
+        self.remove("worktree remove --force --force --", path).await
     }
 
-    async fn remove(&self, path: &Path, flags: &[&str]) -> Result<(), GitError> {
-        let mut argv = args(["worktree", "remove"]);
-        argv.extend(args(flags));
-        argv.extend([OsString::from("--"), path.as_os_str().to_owned()]);
-        let call = GitCall::new(argv).within(CHECKOUT_LIMIT);
-        self.git().ask(call).await?.success().map(|_| ())
+    async fn remove(&self, words: &str, path: &Path) -> Result<(), GitError> {
+        self.git().run(GitCall::new(argv_with(words, [path])).within(CHECKOUT_LIMIT)).await
     }
 
     /// Forgets worktrees whose folders are gone.
     pub async fn prune_worktrees(&self) -> Result<(), GitError> {
-        let argv = args(["worktree", "prune"]);
-        self.git().ask(GitCall::new(argv)).await?.success().map(|_| ())
+        self.git().run(argv("worktree prune")).await
     }
 
     /// Lists the paths of a worktree that differ from its commit, untracked files included.
     pub async fn dirty_paths(&self, worktree: &Path) -> Result<Vec<DirtyPath>, GitError> {
-        let argv =
-            args(["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"]);
+        let argv = argv("status --porcelain=v1 -z --no-renames --untracked-files=all");
         let call = GitCall::new(argv).within(CHECKOUT_LIMIT);
-        let answer = self.git_at(worktree).ask(call).await?.success()?;
-        parse_status(&answer.stdout).ok_or_else(|| answer.unreadable("it is not a status"))
+        self.git_at(worktree).query(call).await?.parse(parse_status, "it is not a status")
     }
 
     /// Returns the branch that is checked out in a worktree; `None` when HEAD is detached.
     pub async fn current_branch(&self, worktree: &Path) -> Result<Option<BranchName>, GitError> {
-        let argv = args(["symbolic-ref", "--quiet", "HEAD"]);
-        let answer = self.git_at(worktree).ask(GitCall::new(argv)).await?;
-        match answer.status {
-            0 => Ok(parse_branch(answer.stdout.trim_ascii_end())),
-            1 => Ok(None),
-            _ => Err(answer.failure()),
-        }
+        let answer = self.git_at(worktree).call(argv("symbolic-ref --quiet HEAD")).await?;
+        Ok(answer.found()?.and_then(|answer| parse_branch(answer.stdout.trim_ascii_end())))
     }
 
     /// Returns the commit that is checked out in a worktree.
@@ -107,31 +93,27 @@ impl WorktreeRepo {
     /// Fast-forwards the branch that is checked out in `worktree` to `commit`, files included, or fails.
     pub async fn fast_forward(&self, worktree: &Path, commit: &Sha) -> Result<(), GitError> {
         // The user may have set merges to stash or to require signatures; this one only moves a branch.
-        let mut argv = args(["merge", "--ff-only", "--quiet", "--no-edit", "--no-autostash"]);
-        argv.extend(args(["--no-verify-signatures", commit.as_str()]));
-        let call = GitCall::new(argv).within(CHECKOUT_LIMIT);
-        self.git_at(worktree).ask(call).await?.success().map(|_| ())
+        let words = "merge --ff-only --quiet --no-edit --no-autostash --no-verify-signatures";
+        let call = GitCall::new(argv_with(words, [commit.as_str()])).within(CHECKOUT_LIMIT);
+        self.git_at(worktree).run(call).await
     }
 }
 
 fn argv_add(path: &Path, branch: &BranchName, base: &Sha) -> Vec<OsString> {
-    let mut argv = args(["worktree", "add", "--quiet", "--no-track", "-b", branch.as_str(), "--"]);
-    argv.push(path.as_os_str().to_owned());
-    argv.extend(args([base.as_str()]));
-    argv
+    let values =
+        [branch.as_str().as_ref(), OsStr::new("--"), path.as_os_str(), base.as_str().as_ref()];
+    argv_with("worktree add --quiet --no-track -b", values)
 }
 
 /// Parses attributes, each ended by NUL; an empty one ends the worktree.
 fn parse_worktrees(bytes: &[u8]) -> Option<Vec<WorktreeEntry>> {
     let mut found: Vec<WorktreeEntry> = Vec::new();
-    for field in bytes.split(|&byte| byte == 0).filter(|field| !field.is_empty()) {
+    for field in filled_fields(bytes) {
         if let Some(path) = field.strip_prefix(b"worktree ") {
             let path = PathBuf::from(OsStr::from_bytes(path));
             found.push(WorktreeEntry { path, head: None, branch: None });
         } else if let Some(sha) = field.strip_prefix(b"HEAD ") {
-            let sha = Sha::parse(std::str::from_utf8(sha).ok()?).ok()?;
-            let is_unborn = sha.as_str().bytes().all(|byte| byte == b'0');
-            found.last_mut()?.head = Some(sha).filter(|_| !is_unborn);
+            found.last_mut()?.head = some_object(parse_id(sha)?);
         } else if let Some(name) = field.strip_prefix(b"branch ") {
             found.last_mut()?.branch = parse_branch(name);
         }
@@ -151,7 +133,7 @@ fn parse_status(bytes: &[u8]) -> Option<Vec<DirtyPath>> {
         let path = field.get(3..).filter(|path| !path.is_empty())?.to_vec();
         Some(DirtyPath { code, path })
     };
-    bytes.split(|&byte| byte == 0).filter(|field| !field.is_empty()).map(entry).collect()
+    filled_fields(bytes).map(entry).collect()
 }
 
 #[cfg(test)]
