@@ -10,6 +10,7 @@ use std::time::Duration;
 use model::chain::{ChainFault, whole_lines};
 use thiserror::Error;
 
+use crate::file::FileError;
 use crate::lock::{LockError, lock_open_file};
 
 const MODE: u32 = 0o600;
@@ -18,24 +19,15 @@ const MODE: u32 = 0o600;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ChainFileError {
-    #[error("could not {action} {path}", path = path.display())]
-    Io {
-        /// The action, as a verb.
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error("{path} exists already; open it to continue it", path = path.display())]
     Exists { path: PathBuf },
     /// Another process writes to the log. Two writers would each continue the same line.
     #[error("{path} is being written by another process; try again when that process has ended", path = path.display())]
     Busy { path: PathBuf },
     #[error("{path} cannot be continued because its chain is broken; keep it as evidence", path = path.display())]
-    Broken {
-        path: PathBuf,
-        /// Position and kind of the fault.
-        source: ChainFault,
-    },
+    Broken { path: PathBuf, source: ChainFault },
 }
 
 /// A log open for appending. The lock on it is held until the file is closed.
@@ -55,7 +47,7 @@ impl ChainFile {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(ChainFileError::Exists { path: path.to_path_buf() });
             }
-            Err(error) => return Err(failed("create", path)(error)),
+            Err(error) => return Err(FileError::io("create", path)(error).into()),
         };
         lock(&file, path, wait)?;
         Ok(Self { path: path.to_path_buf(), file, len: 0 })
@@ -76,10 +68,10 @@ impl ChainFile {
         path: &Path,
         wait: Duration,
     ) -> Result<(Self, Vec<u8>), ChainFileError> {
-        let mut file = options.open(path).map_err(failed("open", path))?;
+        let mut file = options.open(path).map_err(FileError::io("open", path))?;
         lock(&file, path, wait)?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed("read", path))?;
+        file.read_to_end(&mut bytes).map_err(FileError::io("read", path))?;
         let len = whole_lines(&bytes).len() as u64;
         Ok((Self { path: path.to_path_buf(), file, len }, bytes))
     }
@@ -90,7 +82,7 @@ impl ChainFile {
         self.file
             .write_all(bytes.as_bytes())
             .and_then(|()| self.file.sync_data())
-            .map_err(failed("append to", &self.path))?;
+            .map_err(FileError::io("append to", &self.path))?;
         self.len += bytes.len() as u64;
         Ok(())
     }
@@ -102,11 +94,11 @@ impl ChainFile {
         self.file
             .seek(SeekFrom::Start(self.len))
             .and_then(|_| self.file.read_to_end(&mut torn))
-            .map_err(failed("read the end of", &self.path))?;
+            .map_err(FileError::io("read the end of", &self.path))?;
         if torn.is_empty() {
             return Ok(None);
         }
-        self.file.set_len(self.len).map_err(failed("cut the torn end of", &self.path))?;
+        self.file.set_len(self.len).map_err(FileError::io("cut the torn end of", &self.path))?;
         Ok(Some(torn))
     }
 
@@ -129,16 +121,11 @@ fn options() -> OpenOptions {
 
 fn lock(file: &File, path: &Path, wait: Duration) -> Result<(), ChainFileError> {
     lock_open_file(file, path, wait).map_err(|error| match error {
-        LockError::Io { action, path, source } => ChainFileError::Io { action, path, source },
+        LockError::Io { action, path, source } => FileError::Io { action, path, source }.into(),
         LockError::Held { path, .. } | LockError::NotTheFile { path } => {
             ChainFileError::Busy { path }
         }
     })
-}
-
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChainFileError {
-    let path = path.to_path_buf();
-    move |source| ChainFileError::Io { action, path, source }
 }
 
 #[cfg(test)]
@@ -167,7 +154,7 @@ mod tests {
     fn a_log_has_one_writer_and_is_created_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        assert!(matches!(ChainFile::open(&path, NO_WAIT), Err(ChainFileError::Io { .. })));
+        assert!(matches!(ChainFile::open(&path, NO_WAIT), Err(ChainFileError::File(_))));
         let first = ChainFile::create(&path, NO_WAIT).unwrap();
         let exists = ChainFile::create(&path, NO_WAIT);
         assert!(matches!(exists, Err(ChainFileError::Exists { .. })));

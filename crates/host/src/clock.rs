@@ -26,25 +26,21 @@ pub struct ClockError {
 
 /// Returns the wall-clock time, for records.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
-#[must_use]
 pub fn now() -> Timestamp {
     Timestamp::now()
 }
 
 /// Renders a time as `YYYYMMDD_HHMMSS` in UTC, as run directories and branches are named.
-#[must_use]
 pub fn stamp_utc(time: Timestamp) -> String {
     time.strftime("%Y%m%d_%H%M%S").to_string()
 }
 
 /// Returns an instant of the monotonic clock, for durations and short waits.
-#[must_use]
 pub fn monotonic() -> Instant {
     Instant::now()
 }
 
 /// Returns the time since boot, sleep included.
-#[must_use]
 pub fn boottime() -> Duration {
     let spec = clock_gettime(ClockId::Boottime);
     Duration::try_from(spec).unwrap_or_default()
@@ -78,14 +74,11 @@ impl BootTimer {
         Ok(Self { deadline, timer })
     }
 
-    /// Returns the deadline on the boot-time clock.
-    #[must_use]
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
     /// Returns the time until the timer runs out; zero once it has.
-    #[must_use]
     pub fn remaining(&self) -> Duration {
         self.deadline.saturating_sub(boottime())
     }

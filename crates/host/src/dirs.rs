@@ -48,25 +48,21 @@ impl Dirs {
     }
 
     /// State that outlives a restart: run directories, databases.
-    #[must_use]
     pub fn state_home(&self) -> &Path {
         &self.state
     }
 
     /// Configuration that the user edits.
-    #[must_use]
     pub fn config_home(&self) -> &Path {
         &self.config
     }
 
     /// Cached files, which may be deleted at any time.
-    #[must_use]
     pub fn cache_home(&self) -> &Path {
         &self.cache
     }
 
     /// Data that belongs to the user.
-    #[must_use]
     pub fn data_home(&self) -> &Path {
         &self.data
     }

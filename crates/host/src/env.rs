@@ -19,21 +19,18 @@ pub enum EnvError {
 }
 
 /// Reads a variable; one that is not UTF-8 counts as absent.
-#[must_use]
 pub fn var(name: &str) -> Option<String> {
     var_os(name)?.into_string().ok()
 }
 
 /// Reads a variable in the system's encoding.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
-#[must_use]
 pub fn var_os(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
 /// Lists all variables, sorted by name so that records of them have a stable order.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
-#[must_use]
 pub fn vars_os() -> Vec<(OsString, OsString)> {
     let mut all: Vec<_> = std::env::vars_os().collect();
     all.sort();
@@ -52,25 +49,21 @@ pub fn current_exe() -> Result<PathBuf, EnvError> {
 }
 
 /// Returns the user's home directory, if `HOME` names an absolute one.
-#[must_use]
 pub fn home() -> Option<PathBuf> {
     var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// Returns whether this process has root's rights over files and processes.
-#[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 /// Returns the effective user id.
-#[must_use]
 pub fn uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 /// Returns the effective group id.
-#[must_use]
 pub fn gid() -> u32 {
     rustix::process::getegid().as_raw()
 }

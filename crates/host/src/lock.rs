@@ -24,10 +24,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// its exec. An attempt therefore lasts this long before it reports the lock as held.
 const GRACE: Duration = Duration::from_millis(16);
 const GRACE_POLL: Duration = Duration::from_millis(4);
-/// Size limit of the holder's note.
 const HOLDER_LIMIT: u64 = 4096;
 
-/// Exclusive or shared mode of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind<'a> {
     /// One holder, which leaves its process id and this note in the file for waiters.
@@ -42,7 +40,6 @@ pub enum LockKind<'a> {
 /// The holder of a lock, as recorded in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process id.
     pub pid: u32,
     /// Purpose of the lock.
     pub note: String,
@@ -54,7 +51,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// A lock that could not be acquired.
+/// A lock that could not be acquired. `action` is a verb.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LockError {
@@ -67,12 +64,7 @@ pub enum LockError {
     #[error("the inherited descriptor is not {path}", path = path.display())]
     NotTheFile { path: PathBuf },
     #[error("could not {action} the lock file {path}", path = path.display())]
-    Io {
-        /// Action being attempted, as a verb.
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl LockError {
@@ -118,32 +110,24 @@ impl FileLock {
             return Err(LockError::NotTheFile { path: path.to_path_buf() });
         }
         // Locking again succeeds if this open file already has the lock, and fails otherwise.
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::AGAIN) => {
-                return Err(LockError::Held { path: path.to_path_buf(), holder: holder_of(path) });
-            }
-            Err(errno) => return Err(LockError::io("take over", path)(errno.into())),
+        if !try_flock(&file, FlockOperation::NonBlockingLockExclusive, "take over", path)? {
+            return Err(LockError::Held { path: path.to_path_buf(), holder: holder_of(path) });
         }
         let lock = Self { file, path: path.to_path_buf() };
         lock.write_holder(note)?;
         Ok(lock)
     }
 
-    /// Returns the path of the lock file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the locked descriptor; a copy of it holds the same lock.
-    #[must_use]
     pub fn as_file(&self) -> &File {
         &self.file
     }
 
     /// Returns the locked descriptor by value, to become a child's standard input.
-    #[must_use]
     pub fn into_file(self) -> File {
         self.file
     }
@@ -163,11 +147,7 @@ impl FileLock {
 /// so it is for display and not for deciding which process may write.
 pub fn is_held(path: &Path) -> Result<bool, LockError> {
     let Some(file) = open_existing(path)? else { return Ok(false) };
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(false),
-        Err(Errno::AGAIN) => Ok(true),
-        Err(errno) => Err(LockError::io("look at", path)(errno.into())),
-    }
+    Ok(!try_flock(&file, FlockOperation::NonBlockingLockShared, "look at", path)?)
 }
 
 /// Waits until the lock is not held exclusively, which is how the end of a supervisor is observed.
@@ -194,7 +174,6 @@ pub async fn wait_released(path: &Path) -> Result<(), LockError> {
 }
 
 /// Returns the holder last recorded in the lock file, which may have released the lock since.
-#[must_use]
 pub fn holder_of(path: &Path) -> Option<Holder> {
     let mut text = String::new();
     File::open(path).ok()?.take(HOLDER_LIMIT).read_to_string(&mut text).ok()?;
@@ -204,11 +183,24 @@ pub fn holder_of(path: &Path) -> Option<Holder> {
 /// Locks an open file exclusively, waiting up to `timeout`, without a holder's note: for files whose content is not
 /// the lock's own. The lock lives as long as the open file.
 pub(crate) fn lock_open_file(file: &File, path: &Path, timeout: Duration) -> Result<(), LockError> {
-    poll(path, timeout, || match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(())),
-        Err(Errno::AGAIN) => Ok(None),
-        Err(errno) => Err(LockError::io("lock", path)(errno.into())),
+    poll(path, timeout, || {
+        let locked = try_flock(file, FlockOperation::NonBlockingLockExclusive, "lock", path)?;
+        Ok(locked.then_some(()))
     })
+}
+
+/// Locks without waiting; `false` means that another process has the lock.
+fn try_flock(
+    file: &File,
+    operation: FlockOperation,
+    action: &'static str,
+    path: &Path,
+) -> Result<bool, LockError> {
+    match flock(file, operation) {
+        Ok(()) => Ok(true),
+        Err(Errno::AGAIN) => Ok(false),
+        Err(errno) => Err(LockError::io(action, path)(errno.into())),
+    }
 }
 
 /// Repeats an attempt on this thread until it succeeds or `timeout` and the grace period are over.
@@ -237,10 +229,8 @@ fn attempt(path: &Path, kind: LockKind<'_>) -> Result<Option<FileLock>, LockErro
     };
     loop {
         let file = open_or_create(path)?;
-        match flock(&file, operation) {
-            Ok(()) => {}
-            Err(Errno::AGAIN) => return Ok(None),
-            Err(errno) => return Err(LockError::io("lock", path)(errno.into())),
+        if !try_flock(&file, operation, "lock", path)? {
+            return Ok(None);
         }
         // This program never unlinks it, but the user may: a lock on a file that no other process can find is
         // worthless, so start over with the current file.

@@ -7,7 +7,6 @@ use rustix::rand::{GetRandomFlags, getrandom};
 #[error("the kernel gave no random bytes")]
 pub struct RandomError(#[from] Errno);
 
-/// Returns unpredictable bytes.
 pub fn bytes<const N: usize>() -> Result<[u8; N], RandomError> {
     let mut bytes = [0; N];
     let mut filled = 0;

@@ -34,12 +34,7 @@ pub enum SafeReadError {
     #[error("refused to read {relative} in {root}: it leads out of the tree", root = root.display())]
     Outside { root: PathBuf, relative: String },
     #[error("refused to read {relative} in {root}: it is a {kind}, not a regular file", root = root.display())]
-    NotRegular {
-        root: PathBuf,
-        relative: String,
-        /// Its actual type.
-        kind: &'static str,
-    },
+    NotRegular { root: PathBuf, relative: String, kind: &'static str },
     #[error("refused to read {relative:?} in {root}: not a usable path", root = root.display())]
     BadPath { root: PathBuf, relative: String },
     #[error("could not read {relative} in {root}", root = root.display())]
@@ -53,17 +48,18 @@ pub fn read_beneath(
     relative: &str,
     cap: usize,
 ) -> Result<Option<SafeFile>, SafeReadError> {
-    let asked = ReadRequest { root, relative };
+    let request = ReadRequest { root, relative };
     if relative.is_empty() || relative.contains('\0') {
-        return Err(asked.bad_path());
+        let (root, relative) = request.names();
+        return Err(SafeReadError::BadPath { root, relative });
     }
-    let Some(file) = asked.open()? else { return Ok(None) };
-    let stat = rustix::fs::fstat(&file).map_err(|errno| asked.io(errno.into()))?;
+    let Some(file) = request.open()? else { return Ok(None) };
+    let stat = rustix::fs::fstat(&file).map_err(|errno| request.io(errno.into()))?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     if !kind.is_file() {
-        return Err(asked.not_regular(name_of(kind)));
+        return Err(request.not_regular(name_of(kind)));
     }
-    let (bytes, truncated) = read_start(file, cap).map_err(|source| asked.io(source))?;
+    let (bytes, truncated) = read_start(file, cap).map_err(|source| request.io(source))?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
     Ok(Some(SafeFile { bytes, truncated, size }))
 }
@@ -85,38 +81,32 @@ impl ReadRequest<'_> {
         match resolve(&root, self.relative) {
             Ok(file) => Ok(Some(File::from(file))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(Errno::LOOP) => Err(SafeReadError::Symlink {
-                root: self.root.to_path_buf(),
-                relative: self.relative.to_owned(),
-            }),
-            Err(Errno::XDEV) => Err(SafeReadError::Outside {
-                root: self.root.to_path_buf(),
-                relative: self.relative.to_owned(),
-            }),
+            Err(Errno::LOOP) => {
+                let (root, relative) = self.names();
+                Err(SafeReadError::Symlink { root, relative })
+            }
+            Err(Errno::XDEV) => {
+                let (root, relative) = self.names();
+                Err(SafeReadError::Outside { root, relative })
+            }
             // Opening a socket, or a device without a driver, fails with this.
             Err(Errno::NXIO | Errno::NODEV) => Err(self.not_regular("socket or device")),
             Err(errno) => Err(self.io(errno.into())),
         }
     }
 
-    fn not_regular(&self, kind: &'static str) -> SafeReadError {
-        SafeReadError::NotRegular {
-            root: self.root.to_path_buf(),
-            relative: self.relative.to_owned(),
-            kind,
-        }
+    fn names(&self) -> (PathBuf, String) {
+        (self.root.to_path_buf(), self.relative.to_owned())
     }
 
-    fn bad_path(&self) -> SafeReadError {
-        SafeReadError::BadPath { root: self.root.to_path_buf(), relative: self.relative.to_owned() }
+    fn not_regular(&self, kind: &'static str) -> SafeReadError {
+        let (root, relative) = self.names();
+        SafeReadError::NotRegular { root, relative, kind }
     }
 
     fn io(&self, source: io::Error) -> SafeReadError {
-        SafeReadError::Io {
-            root: self.root.to_path_buf(),
-            relative: self.relative.to_owned(),
-            source,
-        }
+        let (root, relative) = self.names();
+        SafeReadError::Io { root, relative, source }
     }
 }
 

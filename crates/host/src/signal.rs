@@ -8,10 +8,9 @@ use std::io;
 use std::sync::Arc;
 
 use thiserror::Error;
-use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Reason of a cancellation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CancelReason {
     /// The user or the system sent a signal.
@@ -45,7 +44,7 @@ impl fmt::Display for CancelReason {
 /// Cancellation shared by all tasks that observe it. Clones share the same state.
 #[derive(Clone, Debug)]
 pub struct Cancel {
-    wish: Arc<watch::Sender<Option<CancelReason>>>,
+    reason: Arc<watch::Sender<Option<CancelReason>>>,
 }
 
 impl Default for Cancel {
@@ -55,37 +54,31 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Creates a cancellation that has not fired.
-    #[must_use]
     pub fn new() -> Self {
-        Self { wish: Arc::new(watch::Sender::new(None)) }
+        Self { reason: Arc::new(watch::Sender::new(None)) }
     }
 
     /// Cancels. The first reason stays: later ones are mostly its consequences.
     pub fn cancel(&self, reason: CancelReason) {
-        self.wish.send_if_modified(|wish| {
-            let first = wish.is_none();
-            if first {
-                *wish = Some(reason);
-            }
-            first
+        self.reason.send_if_modified(|first| {
+            let is_first = first.is_none();
+            first.get_or_insert(reason);
+            is_first
         });
     }
 
-    /// Returns the reason, if cancelled.
-    #[must_use]
     pub fn reason(&self) -> Option<CancelReason> {
-        self.wish.borrow().clone()
+        self.reason.borrow().clone()
     }
 
     /// Waits for cancellation; returns at once if it has already happened.
     pub async fn cancelled(&self) -> CancelReason {
-        let mut wishes = self.wish.subscribe();
+        let mut reasons = self.reason.subscribe();
         loop {
-            if let Some(reason) = wishes.borrow_and_update().clone() {
+            if let Some(reason) = reasons.borrow_and_update().clone() {
                 return reason;
             }
-            if wishes.changed().await.is_err() {
+            if reasons.changed().await.is_err() {
                 // Cannot happen while `self` holds the sender; without a sender there is no cancellation, so
                 // wait for ever.
                 std::future::pending::<()>().await;
@@ -108,24 +101,16 @@ pub fn cancel_on_signals() -> Result<Cancel, SignalError> {
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
     let cancel = Cancel::new();
-    let wish = cancel.clone();
+    let fired = cancel.clone();
     tokio::spawn(async move {
-        let which = first_of(&mut interrupt, &mut terminate, &mut hang_up).await;
-        wish.cancel(CancelReason::Signal(which));
+        let which = tokio::select! {
+            _ = interrupt.recv() => StopSignal::Interrupt,
+            _ = terminate.recv() => StopSignal::Terminate,
+            _ = hang_up.recv() => StopSignal::HangUp,
+        };
+        fired.cancel(CancelReason::Signal(which));
     });
     Ok(cancel)
-}
-
-async fn first_of(
-    interrupt: &mut Stream,
-    terminate: &mut Stream,
-    hang_up: &mut Stream,
-) -> StopSignal {
-    tokio::select! {
-        _ = interrupt.recv() => StopSignal::Interrupt,
-        _ = terminate.recv() => StopSignal::Terminate,
-        _ = hang_up.recv() => StopSignal::HangUp,
-    }
 }
 
 #[cfg(test)]

@@ -20,13 +20,11 @@ const CHUNK: usize = 4096;
 const QUEUE: usize = 16;
 
 /// Returns whether the program is interactive: both keyboard and screen are a terminal.
-#[must_use]
 pub fn is_present() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 /// Returns rows and columns of the screen; `None` without a screen or a known size.
-#[must_use]
 pub fn size() -> Option<(u16, u16)> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
@@ -73,7 +71,6 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// Starts reading.
     pub fn listen() -> io::Result<Self> {
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
         let (sender, keys) = mpsc::channel(QUEUE);

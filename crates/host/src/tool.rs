@@ -12,7 +12,6 @@ use crate::process::{RunLimits, run};
 use crate::signal::Cancel;
 
 /// Finds a program on the search path of this process.
-#[must_use]
 pub fn which(program: &str) -> Option<PathBuf> {
     which_in(program, &env::var_os("PATH")?)
 }

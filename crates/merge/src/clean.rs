@@ -14,17 +14,14 @@ use crate::path::TreePath;
 /// Options of the merge commit.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeOptions<'a> {
-    /// Full message.
     pub message: &'a str,
     /// Author and committer.
     pub identity: &'a GitIdentity,
-    /// Date of author and committer.
     pub when: Timestamp,
     /// Ref that will point at the commit. It may point there already, but at no other commit.
     pub name: &'a RefName,
 }
 
-/// Result of a merge attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeAttempt {
     /// Git merged everything.
@@ -82,8 +79,6 @@ pub enum ConflictKind {
 }
 
 impl ConflictKind {
-    /// Text for people.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Submodule => "submodule",
@@ -130,7 +125,6 @@ pub async fn try_merge(
 }
 
 /// Conflicts of a merge, one entry for each, sorted by path.
-#[must_use]
 pub fn conflicts_of(merged: &MergedTree) -> Vec<Conflict> {
     let stages = stages_by_path(merged);
     let mut found: BTreeMap<&[u8], Conflict> = BTreeMap::new();

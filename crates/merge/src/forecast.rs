@@ -1,7 +1,6 @@
 //! Preview of upstream's changes: commits, files and expected conflicts. Changes nothing.
 
-use host::git::{GitError, SealedRepo};
-use jiff::Timestamp;
+use host::git::{DatedCommit, GitError, SealedRepo};
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +11,12 @@ use crate::path::TreePath;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpstreamForecast {
     /// Newest commits.
-    pub commits: Vec<ComingCommit>,
+    pub commits: Vec<DatedCommit>,
     /// Number of all commits, listed or not.
     pub commit_count: usize,
     /// Number of paths that upstream changed since the merge base.
     pub files: usize,
-    /// Added lines.
     pub insertions: u64,
-    /// Removed lines.
     pub deletions: u64,
     /// Changed paths, in the order of the tree.
     pub changed: Vec<ComingFile>,
@@ -27,23 +24,11 @@ pub struct UpstreamForecast {
     pub merge: MergeForecast,
 }
 
-/// A commit of upstream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ComingCommit {
-    pub sha: Sha,
-    /// The first line of its message.
-    pub subject: String,
-    pub author: String,
-    pub authored_at: Option<Timestamp>,
-}
-
-/// A path that upstream changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComingFile {
     pub path: TreePath,
     /// Added lines; 0 for binary files.
     pub insertions: u64,
-    /// Removed lines.
     pub deletions: u64,
 }
 
@@ -53,9 +38,7 @@ pub struct ComingFile {
 pub enum MergeForecast {
     /// The fork contains upstream's commit.
     NothingNew,
-    /// No conflicts.
     Clean,
-    /// Conflicts at these paths.
     Conflicts(Vec<Conflict>),
     /// The two have no common ancestor.
     Unrelated,
@@ -96,14 +79,8 @@ pub async fn observe_forecast(
             }
         }
     };
-    let coming = commits.into_iter().map(|commit| ComingCommit {
-        sha: commit.sha,
-        subject: commit.subject,
-        author: commit.author,
-        authored_at: commit.authored_at,
-    });
     Ok(UpstreamForecast {
-        commits: coming.collect(),
+        commits,
         commit_count,
         files: changed.len(),
         insertions: changed.iter().map(|file| file.insertions).sum(),

@@ -26,11 +26,9 @@ pub struct OwnFile {
     pub object: Option<Sha>,
 }
 
-/// Change of the fork to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnChange {
-    /// New file.
     Added,
     /// Other content or mode.
     Changed,
@@ -55,8 +53,6 @@ pub enum TheirChange {
 }
 
 impl OwnChange {
-    /// Word for a list.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -69,7 +65,6 @@ impl OwnChange {
 
 impl TheirChange {
     /// Words for a list; `None` without a change.
-    #[must_use]
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             Self::Untouched => None,
@@ -80,8 +75,7 @@ impl TheirChange {
         }
     }
 
-    /// Whether the two changes may conflict.
-    #[must_use]
+    /// Returns whether the two changes may conflict.
     pub fn may_conflict(self) -> bool {
         matches!(self, Self::Added | Self::Changed | Self::Deleted)
     }

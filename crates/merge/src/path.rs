@@ -10,13 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct TreePath(Vec<u8>);
 
 impl TreePath {
-    /// Path from git's bytes.
-    #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

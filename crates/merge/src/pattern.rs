@@ -27,7 +27,6 @@ pub struct PatternError {
 impl PathPatterns {
     /// Compiles patterns. One that is not a valid glob matches its own text: callers refuse it beforehand with
     /// [`check_pattern`], and records of older versions may still have one.
-    #[must_use]
     pub fn new<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Self {
         let mut builder = GlobSetBuilder::new();
         let mut selects = Vec::new();
@@ -42,8 +41,7 @@ impl PathPatterns {
         Self { globs: builder.build().unwrap_or_default(), selects }
     }
 
-    /// Whether the patterns select a path, which is relative to the root of the tree.
-    #[must_use]
+    /// Returns whether the patterns select a path, which is relative to the root of the tree.
     pub fn matches(&self, path: &[u8]) -> bool {
         let matched = self.globs.matches_candidate(&Candidate::from_bytes(path));
         matched.last().is_some_and(|&last| self.selects[last])

@@ -8,7 +8,6 @@ use crate::clean::{Conflict, MergeOptions, conflicts_of};
 /// Most commits of a rebase. A fork with more of its own is merged instead.
 const MOST_COMMITS: usize = 2000;
 
-/// Result of a rebase attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebaseAttempt {
     /// Every commit of the fork applies.

@@ -21,9 +21,9 @@ pub struct ChainHead {
 
 /// A line that takes part in a chain.
 pub trait ChainLine: DeserializeOwned {
-    /// Its number, from 1.
+    /// Number, from 1.
     fn seq(&self) -> u64;
-    /// The digest of the line before it.
+    /// Digest of the line before it.
     fn prev(&self) -> &str;
 }
 
@@ -37,7 +37,6 @@ pub struct BareLine {
 /// A chain that was read and verified.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedChain<T> {
-    /// Its lines, in order.
     pub lines: Vec<T>,
     pub head: ChainHead,
     /// Length of all complete lines. Bytes after them are a line torn by a crash.
@@ -52,7 +51,6 @@ pub struct ChainFault {
     pub what: ChainDefect,
 }
 
-/// A defect of one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainDefect {
@@ -63,10 +61,7 @@ pub enum ChainDefect {
     #[error("it is not an entry of this log: {0}")]
     NotAnEntry(serde_json::Error),
     #[error("it has number {found}; lines were removed, added or moved")]
-    Number {
-        /// The number in the line.
-        found: u64,
-    },
+    Number { found: u64 },
     /// The digest in the line is not that of the line before it.
     #[error("it does not follow the line before it, which was changed, removed or moved")]
     Link,
@@ -81,7 +76,6 @@ impl ChainHead {
     }
 
     /// The end after `line`, given without its line break.
-    #[must_use]
     pub fn after(&self, line: &[u8]) -> Self {
         Self { seq: self.seq + 1, head: sha256(line) }
     }
@@ -100,14 +94,14 @@ impl ChainLine for BareLine {
 impl<T> VerifiedChain<T> {
     /// The end of a log that must be complete: a torn last line is a fault.
     pub fn complete_head(self, bytes: &[u8]) -> Result<ChainHead, ChainFault> {
-        match self.whole_bytes < bytes.len() {
-            true => Err(ChainFault { line: self.head.seq + 1, what: ChainDefect::Torn }),
-            false => Ok(self.head),
+        if self.whole_bytes < bytes.len() {
+            return Err(ChainFault { line: self.head.seq + 1, what: ChainDefect::Torn });
         }
+        Ok(self.head)
     }
 }
 
-/// Verifies the complete lines of a log that starts at `genesis`. Passes over a torn last line.
+/// Verifies the complete lines of a log that starts at `genesis`. Skips a torn last line.
 pub fn verify_chain<T: ChainLine>(
     bytes: &[u8],
     genesis: ChainHead,

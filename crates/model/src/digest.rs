@@ -7,7 +7,6 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&sha256_bytes(bytes))
 }
 
-/// SHA-256 of `bytes`, as bytes.
 pub fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
@@ -17,7 +16,6 @@ pub fn short_sha256(bytes: &[u8], count: usize) -> String {
     hex(&sha256_bytes(bytes)[..count])
 }
 
-/// Bytes as lowercase hex.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
@@ -29,7 +27,6 @@ pub fn hex(bytes: &[u8]) -> String {
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Adds a piece.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

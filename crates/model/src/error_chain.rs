@@ -4,15 +4,15 @@ use std::error::Error;
 
 /// Renders an error and its causes in one line. Leaves out causes whose text the line already has.
 pub fn error_chain(error: &(dyn Error + 'static)) -> String {
-    let mut said = error.to_string();
-    let mut line = said.clone();
+    let mut last = error.to_string();
+    let mut line = last.clone();
     let mut source = error.source();
     while let Some(cause) = source {
         let text = cause.to_string();
-        if !said.contains(&text) {
+        if !last.contains(&text) {
             line.push_str(": ");
             line.push_str(&text);
-            said = text;
+            last = text;
         }
         source = cause.source();
     }

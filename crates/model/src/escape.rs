@@ -1,13 +1,12 @@
-//! Makes text from elsewhere safe to show.
+//! Escaping of untrusted text for display.
 //!
-//! An agent, a commit message or a forge comment may hold bytes that move the cursor, recolour the
-//! screen, reorder what is read or hide in it. They are shown as escapes: nothing is lost, and
-//! nothing acts. Backslashes that were there before stay as they are, since this is for reading and
-//! not for reading back.
+//! An agent, a commit message or a forge comment may hold characters that move the cursor, change colours, reorder text
+//! or are invisible. They are shown as escapes. Existing backslashes stay as they are: the result is for display and not
+//! for parsing.
 
 use std::borrow::Cow;
 
-/// Escapes whatever could act on a terminal or mislead the eye; line feeds and tabs stay.
+/// Escapes characters that act on a terminal or are invisible; line feeds and tabs stay.
 pub fn escape_terminal(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| is_unsafe(c) && !matches!(c, '\n' | '\t'))
 }
@@ -44,8 +43,8 @@ fn escape(c: char) -> String {
     }
 }
 
-/// Format characters that have no business in a message: they take no room, or turn the line round.
-/// Variation selectors are left alone, since ordinary emoji use them.
+/// Returns whether a format character has no width or changes the direction of text. Variation selectors are exempt,
+/// since ordinary emoji use them.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{00ad}'                  // soft hyphen

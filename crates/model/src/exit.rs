@@ -16,18 +16,16 @@ pub trait ExitStatus: Copy + Debug + Eq + 'static {
     /// A bug in the program.
     const INTERNAL: Self;
 
-    /// The status in all its forms.
     fn row(self) -> ExitRow;
 }
 
 /// One status: a line of the tables in `--help` and in the README.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitRow {
-    /// The number that the process returns.
     pub code: u8,
-    /// The status in one word, for scripts.
+    /// One word, for scripts.
     pub name: &'static str,
-    /// The meaning in one line, for people.
+    /// One line, for people.
     pub meaning: &'static str,
 }
 
@@ -54,17 +52,14 @@ macro_rules! exit_table {
         }
 
         impl $table {
-            /// The number that the process returns.
             pub fn code(self) -> u8 {
                 self.row().code
             }
 
-            /// The status in one word.
             pub fn name(self) -> &'static str {
                 self.row().name
             }
 
-            /// The meaning in one line.
             pub fn meaning(self) -> &'static str {
                 self.row().meaning
             }

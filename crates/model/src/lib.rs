@@ -1,8 +1,7 @@
-//! The nouns of the house: ids that were checked once, the env-file grammar, secrets that print as
-//! `***`, commands and their records, verdicts and exit statuses.
+//! Values: checked ids, the env-file grammar, secrets that print as `***`, commands and their records, verdicts and exit
+//! statuses.
 //!
-//! Nothing here touches the machine: no I/O, no clock, no environment. A value of one of these
-//! types was checked when it was made, and decisions over such values are tested with plain data.
+//! Nothing here touches the machine: no I/O, no clock, no environment.
 
 pub mod chain;
 pub mod command;

@@ -1,12 +1,11 @@
-//! A secret: a string that does not show itself.
+//! A secret: a string that prints as `***`.
 //!
-//! The type guards against accidents (a `{:?}` in a log line, a struct that is serialised whole),
-//! not against code that calls [`Secret::expose`]. There is no `PartialEq`, since comparing tokens
-//! byte by byte tells a patient caller where they differ, and no `Serialize`.
+//! The type guards against accidents (a `{:?}` in a log line, a struct that is serialised whole), not against code that
+//! calls [`Secret::expose`]. There is no `PartialEq`, since comparing byte by byte leaks by its timing, and no `Serialize`.
 
 use std::fmt;
 
-/// What stands in the place of a secret wherever text is shown or stored.
+/// Replacement of a secret wherever text is shown or stored.
 pub const MASK: &str = "***";
 
 /// A value that must not be shown, logged or stored in the clear.
@@ -15,17 +14,15 @@ pub const MASK: &str = "***";
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a value into custody.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
-    /// Hands out the value. Each call is a place to look at in review.
+    /// Returns the value. Review each call.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Returns whether there is nothing to hide.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

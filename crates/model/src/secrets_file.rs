@@ -1,8 +1,7 @@
 //! Secrets files: often written as shell scripts, always read as data.
 //!
-//! A line is blank, a comment, or `KEY=value` with an optional `export`. The value is literal to the
-//! end of its line, quotes and `#` and all: secrets hold any character, and the rules that keep env
-//! files harmless to shells would refuse good ones.
+//! A line is blank, a comment, or `KEY=value` with an optional `export`. The value is literal to the end of its line,
+//! quotes and `#` included: secrets hold any character, and the rules of env files would refuse some.
 
 use crate::env_file::{EnvFault, EnvFileError, is_key, refuse_byte_order_mark};
 use crate::secret::Secret;
@@ -38,7 +37,7 @@ fn parse_line(raw: &str) -> Result<Option<(&str, &str)>, EnvFault> {
         Some(rest) if rest.starts_with([' ', '\t']) => rest.trim_start_matches([' ', '\t']),
         Some(_) | None => before,
     };
-    // A blank before `=` is refused with the rest: the one behind it would belong to the secret.
+    // A blank before `=` is refused: the one behind it would belong to the secret.
     if !is_key(key) {
         return Err(EnvFault::BadKey);
     }

@@ -1,24 +1,24 @@
-//! What ended a box, as a value that is recorded.
+//! End of a box, as a value that is recorded.
 
-/// What ended a box, as seen from outside it.
+/// End of a box, as observed from outside it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Ended {
-    /// The agent ended by itself.
+    /// Ended by itself.
     Exited { code: i32 },
-    /// The agent was ended by a signal that we did not send.
+    /// Ended by a signal that this program did not send.
     Signalled { signal: i32 },
     /// The clock ran out.
     OutOfTime,
-    /// The box used all its memory.
+    /// The memory of the box ran out.
     OutOfMemory,
-    /// The box used all its disk space.
+    /// The disk space of the box ran out.
     OutOfSpace,
-    /// A person stopped it.
+    /// Stopped by a person.
     Stopped,
-    /// It was frozen, to be rehydrated later.
+    /// Frozen, to be rehydrated later.
     Frozen,
-    /// It did not end: what it runs on failed.
+    /// The infrastructure below it failed.
     Infra { reason: String },
 }
 

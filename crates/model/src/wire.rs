@@ -1,4 +1,4 @@
-//! How agents talk to a language model, and what its tokens cost.
+//! APIs of language models, and the price of their tokens.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,13 +18,13 @@ pub enum WireApi {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Read by the model, cached ones not included.
+    /// Tokens that the model reads, without cached ones.
     pub input: f64,
-    /// Written by the model.
+    /// Tokens that the model writes.
     pub output: f64,
     #[serde(default)]
     pub cache_read: f64,
-    /// Put into its cache.
+    /// Tokens that go into its cache.
     #[serde(default)]
     pub cache_write: f64,
 }
@@ -32,7 +32,7 @@ pub struct Price {
 impl WireApi {
     pub const ALL: [Self; 3] = [Self::Messages, Self::Chat, Self::Responses];
 
-    /// The name in settings.
+    /// Name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -41,7 +41,6 @@ impl WireApi {
         }
     }
 
-    /// Finds an API by its name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.name() == name)
     }

@@ -1,8 +1,7 @@
-//! The record of every command that was run, for people: when, where, what, how it ended, and what
-//! it printed.
+//! Record of every command that was run, for people: time, directory, command, exit and output.
 //!
-//! Secrets are taken out before an output is shortened, because half a secret is known to no
-//! redactor. Each record is one write at the end of the file, so records of many threads never mix.
+//! Output is redacted before it is shortened, because no redactor knows half a secret. Each record is one write at
+//! the end of the file, so records of many threads never mix.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -12,16 +11,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use host::file::FileError;
 use model::command::{CommandRecord, render_record};
 use model::redact::Redactor;
 
 use crate::error::StoreError;
 use crate::run_dir::RunDir;
 
-/// The commands log in a run directory.
+/// File name of the commands log in a run directory.
 pub const COMMANDS_LOG: &str = "commands.log";
 
-/// The most that is kept of one output of one command.
+/// Most bytes that are kept of one output of one command.
 const BLOCK_CAP: usize = 64 * 1024;
 
 const MODE: u32 = 0o600;
@@ -52,23 +52,23 @@ impl CommandsLog {
             .create(true)
             .mode(MODE)
             .open(&path)
-            .map_err(StoreError::io("open", &path))?;
+            .map_err(FileError::io("open", &path))?;
         let first_failure = Mutex::new(None);
         Ok(Self { run: None, path, redactor, file: Mutex::new(file), first_failure })
     }
 
-    /// Adds a record.
     pub fn append(&self, record: &CommandRecord) -> Result<(), StoreError> {
         if let Some(run) = &self.run {
             run.ensure_open()?;
         }
         let text = render_record(&redact(record, &self.redactor), BLOCK_CAP);
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(text.as_bytes()).map_err(StoreError::io("append to", &self.path))
+        file.write_all(text.as_bytes()).map_err(FileError::io("append to", &self.path))?;
+        Ok(())
     }
 
-    /// The log as a function to be called after each command. A command that ran is not undone
-    /// because its record failed: ask [`take_failure`](Self::take_failure) before the run is judged.
+    /// Returns the log as a function to call after each command. A failed record does not undo its command: call
+    /// [`take_failure`](Self::take_failure) before the run is judged.
     pub fn callback(self: &Arc<Self>) -> Arc<dyn Fn(CommandRecord) + Send + Sync> {
         let log = Arc::clone(self);
         Arc::new(move |record| {
@@ -79,7 +79,7 @@ impl CommandsLog {
         })
     }
 
-    /// The first record that could not be written through a [`callback`](Self::callback), if any.
+    /// Returns the first failure to write a record through a [`callback`](Self::callback), if any.
     pub fn take_failure(&self) -> Option<StoreError> {
         self.first_failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

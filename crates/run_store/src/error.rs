@@ -1,31 +1,16 @@
-//! What can go wrong with a run directory and its records.
+//! Errors of run directories and their records.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-/// A run directory or a record could not be made, found, read or written.
+/// A run directory or a record that could not be created, found, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    #[error("could not {action} {path}", path = path.display())]
-    Io {
-        /// Action being attempted, as a verb.
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
     #[error(transparent)]
     File(#[from] host::file::FileError),
     /// Every name for a run of this second is taken.
     #[error("{root} has {attempts} runs of {first} already; wait a second and start again", root = root.display())]
-    Crowded {
-        root: PathBuf,
-        /// The first name that was tried.
-        first: String,
-        /// How many were tried.
-        attempts: u32,
-    },
-    /// A project and a moment that make no run id.
+    Crowded { root: PathBuf, first: String, attempts: u32 },
     #[error(transparent)]
     Id(#[from] model::id::IdError),
     #[error("{path} is not a run directory: {why}; list the runs to see those that are", path = path.display())]
@@ -48,11 +33,6 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { action, path, source }
-    }
-
     pub(crate) fn json(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Json { path, source }

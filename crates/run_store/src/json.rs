@@ -1,9 +1,9 @@
-//! The redactor in front of JSON.
+//! Redaction of JSON.
 //!
-//! Redacting only the finished text could miss a secret that JSON spells differently, and could
-//! swallow marks of the JSON itself. So each string of the text is read, redacted and spelled again;
-//! everything between the strings stays, and with it the order of the keys. Then the text is looked
-//! at as a whole, for what shows only there: a value that is secret because of its key.
+//! Redacting only the finished text could miss a secret that JSON spells differently, and could swallow syntax of the
+//! JSON itself. So each string of the text is parsed, redacted and serialised again; everything between the strings
+//! stays, and with it the order of the keys. Then the whole text is redacted, for values that are secret because of
+//! their key.
 
 use model::redact::Redactor;
 use serde::de::IgnoredAny;
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 pub(crate) fn redact_json(redactor: &Redactor, json: &str) -> serde_json::Result<String> {
     let strings_done = redact_strings(redactor, json)?;
     let whole = redactor.redact(&strings_done);
-    // A number that happens to equal a secret stays: a record that cannot be read helps nobody.
+    // A number that equals a secret stays: a record that cannot be parsed is useless.
     match serde_json::from_str::<IgnoredAny>(&whole) {
         Ok(_) => Ok(whole.into_owned()),
         Err(_) => Ok(strings_done),
@@ -34,7 +34,7 @@ fn redact_strings(redactor: &Redactor, json: &str) -> serde_json::Result<String>
     Ok(redacted)
 }
 
-/// How long the string is that the text starts with, quotes included.
+/// Length of the string that the text starts with, quotes included.
 fn string_len(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -1,7 +1,7 @@
-//! The record of what a run was and how it ended. Its shape belongs to the product that runs.
+//! Metadata of a run: its task and its end, in a type of the product that runs.
 //!
-//! It is a JSON file of the house's convention: two spaces, keys in the order of the type, a line
-//! break at the end. It is replaced whole, so a reader never sees half of it.
+//! It is a JSON file: two spaces, keys in the order of the type, a line break at the end. It is replaced whole, so a
+//! reader never sees half of it.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::json::redact_json;
 use crate::run_dir::RunDir;
 
-/// The metadata in a run directory.
+/// File name of the metadata in a run directory.
 pub const METADATA: &str = "metadata.json";
 
 const MODE: u32 = 0o600;
@@ -30,8 +30,8 @@ pub fn save_metadata<T: Serialize>(
     write(run, redactor, metadata, MODE, write_atomic)
 }
 
-/// The same without waiting for the disk: for marks on the way to the agent's start. Whoever follows a process that was
-/// killed finds them; after a power failure there is no agent, and no work, that they could tell of.
+/// Same as [`save_metadata`] without waiting for the disk, for marks on the way to the agent's start. The successor of a
+/// killed process finds them; after a power failure there is no agent and no work that they could refer to.
 pub fn save_mark<T: Serialize>(
     run: &RunDir,
     redactor: &Redactor,
@@ -43,7 +43,7 @@ pub fn save_mark<T: Serialize>(
 /// Reads the metadata of a run.
 pub fn load_metadata<T: DeserializeOwned>(run: &RunDir) -> Result<T, StoreError> {
     let path = run.metadata_path();
-    let text = fs::read(&path).map_err(StoreError::io("read", &path))?;
+    let text = fs::read(&path).map_err(FileError::io("read", &path))?;
     serde_json::from_slice(&text).map_err(StoreError::json(&path))
 }
 

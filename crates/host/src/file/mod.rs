@@ -15,17 +15,12 @@ pub use private::read_private;
 pub use tree::{TreeSize, lchown_tree, remove_tree_safely, tree_size};
 pub use write::{append_line, create_dir_exclusive, write_atomic, write_transient};
 
-/// A file operation that failed.
+/// A file operation that failed. `action` is a verb.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
     #[error("could not {action} {path}", path = path.display())]
-    Io {
-        /// Action being attempted, as a verb.
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{path} exists already and is never reused", path = path.display())]
     Exists { path: PathBuf },
     /// A file with secrets is a FIFO, a socket, a directory or a device.
@@ -33,27 +28,18 @@ pub enum FileError {
     NotRegular { path: PathBuf },
     /// A file with secrets can be read by other users.
     #[error("{path} can be read by others (mode {mode:03o}); run: chmod 600 {path}", path = path.display())]
-    TooOpen {
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
+    TooOpen { path: PathBuf, mode: u32 },
     #[error("{path} is larger than {limit} bytes", path = path.display())]
-    TooLarge {
-        path: PathBuf,
-        /// Most bytes that would have been read.
-        limit: u64,
-    },
+    TooLarge { path: PathBuf, limit: u64 },
 }
 
 impl FileError {
-    /// Returns whether the file does not exist.
-    #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Turns the error of an attempt into one that names the action and the path.
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { action, path, source }
     }

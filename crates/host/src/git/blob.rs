@@ -16,7 +16,6 @@ pub struct Capped {
     pub truncated: bool,
 }
 
-/// The content of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
     pub bytes: Vec<u8>,

@@ -92,7 +92,6 @@ impl<'a> GitCall<'a> {
     }
 }
 
-/// Output of git, with its exit status.
 #[derive(Debug)]
 pub(super) struct GitOutput {
     /// Arguments, for messages.

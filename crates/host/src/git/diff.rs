@@ -23,7 +23,6 @@ pub struct ChangedEntry {
     pub path: Vec<u8>,
 }
 
-/// Kind of change to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryStatus {
     Added,

@@ -10,7 +10,6 @@ use super::call::argv_with;
 use super::parse::{filled_fields, header_and_path, parse_mode};
 use super::{GitError, SealedRepo};
 
-/// Entry of a tree at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
     /// Its mode, such as `0o100644`.

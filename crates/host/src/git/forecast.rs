@@ -4,21 +4,20 @@ use std::ffi::OsString;
 
 use jiff::Timestamp;
 use model::id::Sha;
+use serde::{Deserialize, Serialize};
 
 use super::call::{Git, argv_with};
 use super::parse::{nul_fields, parse_mode};
 use super::{GitError, SealedRepo};
 
-/// A commit with its date, for a list of upcoming changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A commit with its date, for a list of upcoming changes. Author and date are claims of the commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatedCommit {
     pub sha: Sha,
-    /// Author name, as the commit claims.
-    pub author: String,
-    /// Author date, as the commit claims.
-    pub authored_at: Option<Timestamp>,
     /// The first paragraph of its message, on one line.
     pub subject: String,
+    pub author: String,
+    pub authored_at: Option<Timestamp>,
 }
 
 /// Line counts of a path that differs between two trees.

@@ -16,12 +16,10 @@ use super::{GitError, GitIdentity, SealedRepo};
 /// Time limit for large histories with many renames.
 const MERGE_LIMIT: Duration = Duration::from_secs(600);
 
-/// Result of merging two commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedTree {
     /// The tree; with conflicts, files in it have markers.
     pub tree: Sha,
-    /// True if every path was merged.
     pub is_clean: bool,
     /// The versions of each path that could not be merged.
     pub stages: Vec<ConflictStage>,
@@ -40,13 +38,11 @@ pub struct ConflictStage {
     pub path: Vec<u8>,
 }
 
-/// One message of git about a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeNote {
     pub paths: Vec<Vec<u8>>,
     /// Git's fixed name for the kind of message, such as `CONFLICT (contents)`.
     pub kind: String,
-    /// The message for display.
     pub text: String,
 }
 

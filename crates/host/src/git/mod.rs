@@ -73,62 +73,30 @@ pub use worktree_repo::{DirtyPath, RemoteBranch, WorktreeEntry, WorktreeRepo};
 /// Receives the record of every git command of a handle.
 pub type GitLog = Arc<dyn Fn(CommandRecord) + Send + Sync>;
 
-/// A git operation that failed.
+/// A git operation that failed. `args` are the arguments of the command, for display.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GitError {
     /// Git did not start, or contact with it was lost while it ran.
     #[error("could not run git {args}")]
-    Start {
-        /// Arguments of the command, for display.
-        args: String,
-        source: ProcessError,
-    },
+    Start { args: String, source: ProcessError },
     #[error("git {args} failed ({status}): {stderr}", status = shown_exit(*status))]
-    Failed {
-        /// Arguments of the command, for display.
-        args: String,
-        status: CommandExit,
-        stderr: String,
-    },
+    Failed { args: String, status: CommandExit, stderr: String },
     #[error("git {args} did not end within {limit_secs} s and was ended")]
-    TimedOut {
-        /// Arguments of the command, for display.
-        args: String,
-        limit_secs: u64,
-    },
+    TimedOut { args: String, limit_secs: u64 },
     #[error("git {args} was stopped: {reason}")]
-    Cancelled {
-        /// Arguments of the command, for display.
-        args: String,
-        /// Reason of the cancellation.
-        reason: CancelReason,
-    },
+    Cancelled { args: String, reason: CancelReason },
     #[error("could not understand the answer to git {args}: {problem}")]
-    Parse {
-        /// Arguments of the command, for display.
-        args: String,
-        problem: String,
-    },
+    Parse { args: String, problem: String },
     #[error("the answer to git {args} is larger than {limit} bytes")]
-    TooMuch {
-        /// Arguments of the command, for display.
-        args: String,
-        /// The size limit in bytes.
-        limit: usize,
-    },
+    TooMuch { args: String, limit: usize },
     /// A file is not a bundle, or not one that is accepted.
     #[error("could not read the bundle {path}", path = path.display())]
     Bundle { path: PathBuf, source: std::io::Error },
     #[error("{dir} is not in a git repository", dir = dir.display())]
     NotARepository { dir: PathBuf },
     #[error("git {found} is too old: {needed} or newer is needed")]
-    TooOld {
-        /// Installed version.
-        found: GitVersion,
-        /// Required version.
-        needed: GitVersion,
-    },
+    TooOld { found: GitVersion, needed: GitVersion },
     /// A file of a sealed repository could not be written.
     #[error("could not prepare the repository {path}", path = path.display())]
     Prepare { path: PathBuf, source: FileError },

@@ -19,14 +19,10 @@ pub enum PushOutcome {
     /// The branch was at the commit already.
     UpToDate,
     /// The remote, or git on its behalf, rejected the push; nothing changed.
-    Rejected {
-        /// Git's reason.
-        reason: String,
-    },
+    Rejected { reason: String },
 }
 
 /// Returns the reason why a push failed, for display; `None` if it succeeded.
-#[must_use]
 pub fn push_problem(pushed: Result<PushOutcome, GitError>) -> Option<String> {
     match pushed {
         Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,

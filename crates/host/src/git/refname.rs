@@ -5,7 +5,6 @@ use std::fmt;
 
 use model::id::{BranchName, IdError};
 
-/// A full ref name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RefName(String);
 
@@ -17,13 +16,10 @@ impl RefName {
         Ok(Self(text.to_owned()))
     }
 
-    /// Returns the ref of a branch.
-    #[must_use]
     pub fn of_branch(branch: &BranchName) -> Self {
         Self(branch.full_ref())
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -76,7 +76,6 @@ impl UserRepo {
         Ok(parse_remote_head(&answer.stdout))
     }
 
-    /// Returns the value of a setting, if it is set.
     pub async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
         read_setting(&self.git.call(argv_with("config -z --get", [key])).await?)
     }

@@ -26,7 +26,6 @@ pub struct CommitParts {
 }
 
 impl SealedRepo {
-    /// Reads a commit.
     pub async fn commit_parts(&self, commit: &Sha) -> Result<CommitParts, GitError> {
         let call = GitCall::new(argv_with("cat-file commit", [commit.as_str()]));
         let answer = self.git.query(call.within(OBJECT_LIMIT)).await?;

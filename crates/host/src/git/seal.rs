@@ -19,7 +19,6 @@ pub enum ObjectFormat {
 
 impl ObjectFormat {
     /// Returns git's name for the format.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sha1 => "sha1",
@@ -27,8 +26,6 @@ impl ObjectFormat {
         }
     }
 
-    /// Parses git's name for the format.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Sha1, Self::Sha256].into_iter().find(|format| format.as_str() == text)
     }
@@ -139,7 +136,6 @@ pub(super) fn sealed_flags(git_dir: Option<&Path>) -> Vec<OsString> {
     flags(git_dir, &SETTINGS)
 }
 
-/// Enables the commit graph again.
 pub(super) fn believe_commit_graph(flags: &mut [OsString]) {
     for flag in flags.iter_mut().filter(|flag| *flag == WITHOUT_GRAPH) {
         *flag = "core.commitGraph=true".into();

@@ -25,9 +25,7 @@ pub struct SealedRepo {
 /// Expected value of a ref before it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldValue<'a> {
-    /// It must not exist.
     Missing,
-    /// It must be at this commit.
     At(&'a Sha),
 }
 
@@ -50,7 +48,6 @@ impl SealedRepo {
     }
 
     /// Opens a repository made by [`init_bare`](Self::init_bare).
-    #[must_use]
     pub fn open(path: &Path, format: ObjectFormat) -> Self {
         // In `/` git cannot discover another repository by accident.
         let git = Git::new(Path::new("/"), sealed_env(format), sealed_flags(Some(path)));
@@ -87,12 +84,10 @@ impl SealedRepo {
         self
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    #[must_use]
     pub fn object_format(&self) -> ObjectFormat {
         self.format
     }

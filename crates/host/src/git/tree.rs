@@ -6,28 +6,19 @@ use super::call::{GitCall, argv};
 use super::parse::quoted;
 use super::{GitError, SealedRepo};
 
-/// A change to one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEdit {
-    /// The path, from the root.
     pub path: Vec<u8>,
     pub entry: NewEntry,
 }
 
-/// New entry at a path.
+/// New entry at a path. Modes are such as `0o100644`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewEntry {
-    Content {
-        /// Its mode, such as `0o100644`.
-        mode: u32,
-        bytes: Vec<u8>,
-    },
+    /// A file with this content.
+    Content { mode: u32, bytes: Vec<u8> },
     /// An existing object.
-    Object {
-        /// Its mode, such as `0o100644`.
-        mode: u32,
-        id: Sha,
-    },
+    Object { mode: u32, id: Sha },
     /// No entry: the path is removed.
     Nothing,
 }

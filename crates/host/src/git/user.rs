@@ -74,46 +74,37 @@ impl UserRepo {
     }
 
     /// Returns the root of the checkout; a bare repository has none.
-    #[must_use]
     pub fn toplevel(&self) -> Option<&Path> {
         self.toplevel.as_deref()
     }
 
     /// Returns the repository directory, shared by all its worktrees.
-    #[must_use]
     pub fn common_dir(&self) -> &Path {
         &self.layout.common_dir
     }
 
-    #[must_use]
     pub fn objects_dir(&self) -> PathBuf {
         self.layout.common_dir.join("objects")
     }
 
-    #[must_use]
     pub fn object_format(&self) -> ObjectFormat {
         self.layout.format
     }
 
-    /// Returns whether the repository has no checkout.
-    #[must_use]
     pub fn is_bare(&self) -> bool {
         self.layout.is_bare
     }
 
-    #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.layout.is_shallow
     }
 
     /// Returns whether some objects were left at a remote.
-    #[must_use]
     pub fn is_partial_clone(&self) -> bool {
         self.settings.is_partial_clone()
     }
 
     /// Returns whether a remote of this name exists and has a URL.
-    #[must_use]
     pub fn has_remote(&self, remote: &RemoteName) -> bool {
         self.settings.has_remote(remote)
     }

@@ -49,8 +49,6 @@ impl std::fmt::Debug for UserEnv {
 }
 
 impl UserEnv {
-    /// Takes the environment of this process.
-    #[must_use]
     pub fn from_env() -> Self {
         Self::new(env::vars_os())
     }

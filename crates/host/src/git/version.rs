@@ -6,7 +6,6 @@ use std::path::Path;
 use super::call::{Git, argv};
 use super::{GitError, seal};
 
-/// A release of git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GitVersion {
     pub major: u32,
@@ -23,7 +22,6 @@ impl fmt::Display for GitVersion {
     }
 }
 
-/// Returns the version of the installed git.
 pub async fn version() -> Result<GitVersion, GitError> {
     let git = Git::new(Path::new("/"), seal::init_env(), Vec::new());
     let answer = git.query(argv("version")).await?;

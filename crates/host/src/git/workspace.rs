@@ -64,8 +64,6 @@ impl WorkspaceRepo {
         Ok(Self { path: path.to_path_buf(), git })
     }
 
-    /// Returns the directory of its packs.
-    #[must_use]
     pub fn pack_dir(&self) -> PathBuf {
         self.path.join(".git/objects/pack")
     }

@@ -11,7 +11,6 @@ use tokio::io::unix::AsyncFd;
 
 use crate::async_fd::watch_readable;
 
-/// Watch for the end of a process.
 #[derive(Debug)]
 pub(super) struct ExitWatch {
     pidfd: AsyncFd<OwnedFd>,

@@ -35,7 +35,6 @@ pub(crate) struct GroupGuard {
 }
 
 impl GroupGuard {
-    /// Guards the group led by the process `leader`.
     pub(crate) fn new(leader: u32) -> Self {
         Self { group: i32::try_from(leader).ok() }
     }

@@ -24,7 +24,6 @@ impl ProcessHandle {
         Ok(Self { pid, start_ticks: facts.start_ticks })
     }
 
-    /// Returns the handle of this process.
     pub fn current() -> Result<Self, ProcessError> {
         Self::of(getpid().as_raw_nonzero().get())
     }

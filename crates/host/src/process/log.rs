@@ -14,7 +14,6 @@ pub struct LogWriter {
     sink: LogSink,
 }
 
-/// Result of a finished log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSummary {
     /// Bytes in the file, without the closing line.
@@ -25,7 +24,6 @@ pub struct LogSummary {
 
 impl LogWriter {
     /// Starts a log of at most `cap` bytes at the current place of `file`.
-    #[must_use]
     pub fn new(file: File, cap: u64, redactor: Arc<Redactor>) -> Self {
         let stream = RedactingStream::new(redactor);
         Self { stream, sink: LogSink { file, cap, written: 0, dropped: 0, failed: None } }

@@ -31,32 +31,17 @@ pub use spawn::{ChildOptions, Group, RunAs, spawn_child};
 
 pub(crate) use run::{StdinSource, run_spec};
 
-/// A process operation that failed.
+/// A process operation that failed. `action` is a verb.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProcessError {
     /// It did not start: not found, not executable, or its directory is gone.
     #[error("could not start {program} in {dir}", dir = dir.display())]
-    Start {
-        program: String,
-        /// The directory it was to run in.
-        dir: PathBuf,
-        source: io::Error,
-    },
+    Start { program: String, dir: PathBuf, source: io::Error },
     #[error("could not {action} {program}")]
-    Io {
-        /// Action being attempted, as a verb.
-        action: &'static str,
-        program: String,
-        source: io::Error,
-    },
+    Io { action: &'static str, program: String, source: io::Error },
     #[error("could not {action} process {pid}")]
-    Reach {
-        /// Action being attempted, as a verb.
-        action: &'static str,
-        pid: i32,
-        source: io::Error,
-    },
+    Reach { action: &'static str, pid: i32, source: io::Error },
 }
 
 impl ProcessError {

@@ -28,9 +28,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 pub struct RunLimits {
     /// Time limit, on a clock that keeps counting while the machine sleeps.
     pub timeout: Option<Duration>,
-    /// Bytes of standard output to keep.
     pub stdout_cap: usize,
-    /// Bytes of standard error to keep.
     pub stderr_cap: usize,
     /// Time between the request to end and the kill.
     pub grace: Duration,
@@ -58,10 +56,8 @@ impl Default for RunLimits {
     }
 }
 
-/// Result of a program.
 #[derive(Clone, Debug)]
 pub struct ProcessOutput {
-    /// Exit status.
     pub exit: CommandExit,
     /// Reason of the cancellation, if it was cancelled and did not time out.
     pub cancelled: Option<CancelReason>,
@@ -73,18 +69,15 @@ pub struct ProcessOutput {
     pub stdout_dropped: u64,
     /// Dropped bytes of both streams.
     pub dropped_bytes: u64,
-    /// Run time.
     pub duration: Duration,
 }
 
 /// Result of a program whose output went to a log.
 #[derive(Clone, Debug)]
 pub struct LogOutput {
-    /// Exit status.
     pub exit: CommandExit,
     /// Reason of the cancellation, if it was cancelled and did not time out.
     pub cancelled: Option<CancelReason>,
-    /// Run time.
     pub duration: Duration,
 }
 
@@ -132,7 +125,6 @@ pub async fn run_to_log(
     Ok(LogOutput { exit, cancelled, duration: start.elapsed() })
 }
 
-/// Standard input of a program.
 pub(crate) enum StdinSource<'a> {
     Nothing,
     Bytes(&'a [u8]),
@@ -178,7 +170,6 @@ pub(crate) async fn run_spec(
     })
 }
 
-/// Reason why the wait ended.
 enum WaitEnd {
     Ended,
     OutOfTime,
@@ -287,15 +278,18 @@ impl<F: Future<Output = std::io::Result<()>>> Pumps<'_, F> {
 }
 
 fn read_end(stop: WaitEnd, status: ExitStatus) -> (CommandExit, Option<CancelReason>) {
-    let as_it_ended = match (status.code(), status.signal()) {
+    match stop {
+        WaitEnd::Ended => (exit_of(status), None),
+        WaitEnd::OutOfTime => (CommandExit::TimedOut, None),
+        WaitEnd::Cancelled(reason) => (exit_of(status), Some(reason)),
+    }
+}
+
+pub(super) fn exit_of(status: ExitStatus) -> CommandExit {
+    match (status.code(), status.signal()) {
         (Some(code), _) => CommandExit::Exited(code),
         (None, Some(signal)) => CommandExit::Signalled(signal),
         // Only a stopped or continued process has neither, and those are not waited for.
         (None, None) => CommandExit::Exited(-1),
-    };
-    match stop {
-        WaitEnd::Ended => (as_it_ended, None),
-        WaitEnd::OutOfTime => (CommandExit::TimedOut, None),
-        WaitEnd::Cancelled(reason) => (as_it_ended, Some(reason)),
     }
 }

@@ -15,31 +15,24 @@ use tokio::process::Child;
 
 use super::ProcessError;
 
-/// Wiring of a child.
 #[derive(Debug)]
 pub struct ChildOptions<'a> {
-    /// Its standard input.
     pub stdin: Stdio,
-    /// Its standard output.
     pub stdout: Stdio,
-    /// Its standard error.
     pub stderr: Stdio,
     /// The user it becomes, with no supplementary groups; only root can ask for another one.
     pub run_as: Option<RunAs>,
     /// Descriptors it inherits under the numbers they have here.
     pub keep_fds: &'a [BorrowedFd<'a>],
-    /// The process group it belongs to.
     pub group: Group,
 }
 
-/// A user and a group by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunAs {
     pub uid: u32,
     pub gid: u32,
 }
 
-/// The process group of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Its own, so that it can be ended with all it started.

@@ -194,7 +194,7 @@ impl Scores {
                 }
                 if let Some(found) = &scored.by_hunks {
                     let texts: Vec<&[u8]> = best_texts(&scored).collect();
-                    let held = human.agree_with_hunks(&conflict, &texts).holds();
+                    let held = human.agree_with_hunks(&conflict, &texts);
                     by_hunks.push((found.features.to_vec(), held));
                 }
             }

@@ -9,7 +9,6 @@ use super::{
 use crate::path::TreePath;
 
 /// Gives every commit and path a status.
-#[must_use]
 pub fn judge_contract(facts: &ContractFacts) -> Contract {
     let adopted = adopted_paths(&facts.commits);
     let paths: Vec<PathAccount> = facts
@@ -232,14 +231,14 @@ mod tests {
 
     use model::id::Sha;
 
-    use super::super::{LineId, PathEntry};
+    use super::super::{LineId, TreeEntry};
     use super::*;
 
     /// `a` is a file with that content, `ax` an executable one, `-` no file.
-    fn entry(text: &str) -> Option<PathEntry> {
+    fn entry(text: &str) -> Option<TreeEntry> {
         let digit = text.chars().next().filter(|c| *c != '-')?;
         let mode = if text.ends_with('x') { 0o100_755 } else { 0o100_644 };
-        Some(PathEntry { mode, id: Sha::parse(&digit.to_string().repeat(40)).unwrap() })
+        Some(TreeEntry { mode, id: Sha::parse(&digit.to_string().repeat(40)).unwrap() })
     }
 
     fn path(name: &str, [ancestor, fork, upstream, result]: [&str; 4]) -> PathFacts {

@@ -10,13 +10,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Most lines that are compared word by word.
 const MOST_COMPARED: usize = 500;
 
-/// Hash of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LineId(u64);
 
 impl LineId {
     /// Id of a line; `None` if it has no letter or digit.
-    #[must_use]
     pub fn of(line: &[u8]) -> Option<Self> {
         let line = line.trim_ascii_end();
         has_words(line).then(|| Self::any(line))
@@ -32,10 +30,8 @@ impl LineId {
 /// Four versions of a file; a missing one is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions<'a> {
-    /// The merge base's.
     pub ancestor: &'a [u8],
     pub fork: &'a [u8],
-    /// Upstream's.
     pub upstream: &'a [u8],
     pub result: &'a [u8],
 }
@@ -61,8 +57,6 @@ pub struct LineFacts {
     pub missing: BTreeSet<LineId>,
 }
 
-/// Counts the lines of four versions.
-#[must_use]
 pub fn count_lines(versions: Versions<'_>) -> LineFacts {
     let mut counts: BTreeMap<&[u8], Count> = BTreeMap::new();
     let Versions { ancestor, fork, upstream, result } = versions;
@@ -94,7 +88,7 @@ impl Count {
         self.0[0] != self.0[1]
     }
 
-    /// Whether the result has the line more often than either side.
+    /// Returns whether the result has the line more often than either side.
     fn is_new(&self) -> bool {
         let [ancestor, fork, upstream, result] = self.0;
         result > ancestor.max(fork).max(upstream)
@@ -142,7 +136,7 @@ fn sort_out_gone(facts: &mut LineFacts, gone: &[&[u8]], counts: &BTreeMap<&[u8],
     }
 }
 
-/// Whether half of the words of both lines are the same.
+/// Returns whether half of the words of both lines are the same.
 fn are_alike(one: &BTreeSet<&[u8]>, other: &BTreeSet<&[u8]>) -> bool {
     let common = one.intersection(other).count();
     common > 0 && 4 * common >= one.len() + other.len()

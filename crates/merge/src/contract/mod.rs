@@ -10,6 +10,7 @@ mod render;
 
 use std::collections::BTreeSet;
 
+use host::git::TreeEntry;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
@@ -24,19 +25,15 @@ pub use render::{ContractFormat, render_contract};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContractStatus {
-    /// It is in the result.
     Kept,
     /// Upstream has the same change.
     Superseded,
     /// Part of it, or an adapted form, is in the result.
     Changed,
-    /// It is not in the result.
     Lost,
 }
 
 impl ContractStatus {
-    /// Word for a table.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -47,7 +44,6 @@ impl ContractStatus {
     }
 }
 
-/// The account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     /// Commits that only the fork has, without merges, newest first.
@@ -57,11 +53,10 @@ pub struct Contract {
     pub commits_left_off: usize,
     /// Paths that the fork changed, and protected paths that the result changed.
     pub paths: Vec<PathAccount>,
-    /// Whether any commit or path is lost.
+    /// True if any commit or path is lost.
     pub lost: bool,
 }
 
-/// Status of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitAccount {
     pub sha: Sha,
@@ -73,7 +68,6 @@ pub struct CommitAccount {
     pub same_as: Option<Sha>,
 }
 
-/// Status of the fork's changes to a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathAccount {
     pub path: TreePath,
@@ -81,7 +75,6 @@ pub struct PathAccount {
     pub detail: String,
 }
 
-/// Facts behind the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContractFacts {
     /// The fork's commits, newest first.
@@ -97,7 +90,6 @@ pub struct ForkCommit {
     pub sha: Sha,
     /// The first line of its message.
     pub subject: String,
-    /// The paths that it touched.
     pub paths: BTreeSet<TreePath>,
     pub added: BTreeSet<LineId>,
     /// Upstream's commit with the same change.
@@ -106,30 +98,21 @@ pub struct ForkCommit {
     pub result_twin: Option<Sha>,
 }
 
-/// Mode and object of a path in a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathEntry {
-    /// Its mode, such as `0o100644`.
-    pub mode: u32,
-    pub id: Sha,
-}
-
 /// A path that the fork changed, with its entry in each of four trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFacts {
     pub path: TreePath,
     /// Entry in the merge base, under its name there.
-    pub ancestor: Option<PathEntry>,
-    pub fork: Option<PathEntry>,
+    pub ancestor: Option<TreeEntry>,
+    pub fork: Option<TreeEntry>,
     /// Entry in upstream, under its name there.
-    pub upstream: Option<PathEntry>,
+    pub upstream: Option<TreeEntry>,
     /// Entry in the result, under its name there.
-    pub result: Option<PathEntry>,
+    pub result: Option<TreeEntry>,
     /// Name in the result, if it differs.
     pub moved_to: Option<TreePath>,
-    /// Whether the fork's version must survive.
+    /// True if the fork's version must survive.
     pub protected: bool,
-    /// Comparison of its lines.
     pub lines: LineEvidence,
 }
 

@@ -5,12 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::git::{ChangedEntry, CommitPatch, EntryStatus, GitError, Rename, SealedRepo};
+use host::git::{ChangedEntry, CommitPatch, EntryStatus, GitError, Rename, SealedRepo, TreeEntry};
 use model::id::Sha;
 
-use super::{
-    ContractFacts, ForkCommit, LineEvidence, LineId, PathEntry, PathFacts, Versions, count_lines,
-};
+use super::{ContractFacts, ForkCommit, LineEvidence, LineId, PathFacts, Versions, count_lines};
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::three::text::is_text;
@@ -20,14 +18,11 @@ use crate::three::text::is_text;
 pub struct ContractEnds {
     /// Merge base of fork and upstream.
     pub merge_base: Sha,
-    /// The fork's commit.
     pub base: Sha,
-    /// Upstream's commit.
     pub upstream: Sha,
     pub tip: Sha,
 }
 
-/// Limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractBounds {
     /// Largest file whose lines are counted, in bytes.
@@ -52,7 +47,6 @@ const CHUNK: usize = 500;
 const MODE_KIND: u32 = 0o170_000;
 const MODE_FILE: u32 = 0o100_000;
 
-/// Gathers the facts.
 pub async fn observe_contract(
     repo: &SealedRepo,
     ends: &ContractEnds,
@@ -164,7 +158,7 @@ impl Changes {
         }
     }
 
-    fn in_upstream(&self, path: &[u8], ancestor: Option<&PathEntry>) -> Option<PathEntry> {
+    fn in_upstream(&self, path: &[u8], ancestor: Option<&TreeEntry>) -> Option<TreeEntry> {
         match self.upstream.get(path) {
             None => ancestor.cloned(),
             Some(change) => {
@@ -177,8 +171,8 @@ impl Changes {
     fn in_result(
         &self,
         path: &[u8],
-        fork: Option<&PathEntry>,
-    ) -> (Option<PathEntry>, Option<TreePath>) {
+        fork: Option<&TreeEntry>,
+    ) -> (Option<TreeEntry>, Option<TreePath>) {
         let here = match self.result.get(path) {
             None => fork.cloned(),
             Some(change) => new_entry(change),
@@ -199,16 +193,16 @@ impl Changes {
     }
 }
 
-fn old_entry(change: &ChangedEntry) -> Option<PathEntry> {
-    change.old.clone().map(|id| PathEntry { mode: change.old_mode, id })
+fn old_entry(change: &ChangedEntry) -> Option<TreeEntry> {
+    change.old.clone().map(|id| TreeEntry { mode: change.old_mode, id })
 }
 
-fn new_entry(change: &ChangedEntry) -> Option<PathEntry> {
-    change.new.clone().map(|id| PathEntry { mode: change.new_mode, id })
+fn new_entry(change: &ChangedEntry) -> Option<TreeEntry> {
+    change.new.clone().map(|id| TreeEntry { mode: change.new_mode, id })
 }
 
-fn renamed_entry(rename: &Rename) -> PathEntry {
-    PathEntry { mode: rename.mode, id: rename.id.clone() }
+fn renamed_entry(rename: &Rename) -> TreeEntry {
+    TreeEntry { mode: rename.mode, id: rename.id.clone() }
 }
 
 /// Counts lines where comparing whole files is not enough.
@@ -240,7 +234,7 @@ fn is_open(path: &PathFacts) -> bool {
     path.fork.is_some() && path.result.is_some() && path.fork != path.result
 }
 
-fn sides_of(path: &PathFacts) -> [Option<&PathEntry>; 4] {
+fn sides_of(path: &PathFacts) -> [Option<&TreeEntry>; 4] {
     [&path.ancestor, &path.fork, &path.upstream, &path.result].map(Option::as_ref)
 }
 
@@ -249,7 +243,7 @@ fn ids_of(path: &PathFacts) -> Vec<&Sha> {
     files.map(|entry| &entry.id).collect()
 }
 
-fn is_file(entry: &PathEntry) -> bool {
+fn is_file(entry: &TreeEntry) -> bool {
     entry.mode & MODE_KIND == MODE_FILE
 }
 

@@ -7,7 +7,6 @@ use super::{Contract, ContractStatus};
 /// Most rows; further ones are only counted.
 const MOST_ROWS: usize = 40;
 
-/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContractFormat {
     /// For a pull request.
@@ -17,7 +16,6 @@ pub enum ContractFormat {
 }
 
 /// Renders the account: totals first, then everything that is not kept, worst first.
-#[must_use]
 pub fn render_contract(contract: &Contract, format: ContractFormat) -> String {
     let mut text = match format {
         ContractFormat::Markdown => "**Fork contract:** ".to_owned(),

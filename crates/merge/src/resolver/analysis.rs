@@ -26,37 +26,31 @@ pub struct HunkAnalysis {
     pub touching: Option<Vec<u8>>,
     /// Both insertions at the same position, in both orders.
     pub both: Option<Both>,
-    /// Measures of the hunk.
     pub shape: Shape,
 }
 
 /// The larger one of two changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contained {
-    /// Side that made it.
     pub of: Side,
     pub text: Vec<u8>,
 }
 
-/// Both insertions, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Both {
-    /// Whether whole lines or parts of lines were inserted.
+    /// True if whole lines or parts of lines were inserted.
     pub unit: &'static str,
-    /// The fork's first.
     pub ours_first: Vec<u8>,
-    /// Upstream's first.
     pub theirs_first: Vec<u8>,
 }
 
-/// Measures of a hunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
     /// Lines of the longest version.
     pub lines: usize,
-    /// Whether all versions have the same number of lines.
+    /// True if all versions have the same number of lines.
     pub is_level: bool,
-    /// Whether the changes are in different lines.
+    /// True if the changes are in different lines.
     pub parts_by_lines: bool,
     /// Tokens that the fork added or removed.
     pub changed_ours: usize,
@@ -66,10 +60,8 @@ pub struct Shape {
     pub alike: f64,
 }
 
-/// Analyses a hunk.
-#[must_use]
 pub fn analyze_hunk(hunk: &Hunk) -> HunkAnalysis {
-    let sides = [&hunk.base, &hunk.ours, &hunk.theirs];
+    let sides = hunk.versions();
     let counts = sides.map(|side| lines(side).len());
     let mut analysis = HunkAnalysis {
         spaces: spaces(hunk),
@@ -81,13 +73,13 @@ pub fn analyze_hunk(hunk: &Hunk) -> HunkAnalysis {
         ..HunkAnalysis::default()
     };
     contain(hunk, &mut analysis);
-    let [base, ours, theirs] = sides.map(|side| tokens(side));
+    let [base, ours, theirs] = sides.map(tokens);
     if counts.iter().sum::<usize>() >= LINES_CAP
         || base.len() + ours.len() + theirs.len() >= TOKENS_CAP
     {
         return analysis;
     }
-    let by_lines = sides.map(|side| lines(side));
+    let by_lines = sides.map(lines);
     let [base_lines, our_lines, their_lines] = by_lines.each_ref().map(Vec::as_slice);
     let parted = weave(base_lines, our_lines, their_lines, Touching::Parts, None);
     analysis.shape.parts_by_lines = parted.is_some();
@@ -105,7 +97,7 @@ pub fn analyze_hunk(hunk: &Hunk) -> HunkAnalysis {
 
 /// Answer where one version differs from another in whitespace only.
 fn spaces(hunk: &Hunk) -> Option<Vec<u8>> {
-    let [base, ours, theirs] = [&hunk.base, &hunk.ours, &hunk.theirs].map(|side| bare_lines(side));
+    let [base, ours, theirs] = hunk.versions().map(bare_lines);
     if ours == theirs || ours == base {
         Some(hunk.theirs.clone())
     } else if theirs == base {
@@ -115,7 +107,6 @@ fn spaces(hunk: &Hunk) -> Option<Vec<u8>> {
     }
 }
 
-/// Count of each token.
 type Bag<'a> = BTreeMap<&'a [u8], usize>;
 
 fn bag(text: &[u8]) -> Bag<'_> {
@@ -136,7 +127,7 @@ fn minus<'a>(one: &Bag<'a>, other: &Bag<'a>) -> Bag<'a> {
 
 /// Finds a side that made every change of the other one.
 fn contain(hunk: &Hunk, analysis: &mut HunkAnalysis) {
-    let [base, ours, theirs] = [&hunk.base, &hunk.ours, &hunk.theirs].map(|side| bag(side));
+    let [base, ours, theirs] = hunk.versions().map(bag);
     let (new_ours, gone_ours) = (minus(&ours, &base), minus(&base, &ours));
     let (new_theirs, gone_theirs) = (minus(&theirs, &base), minus(&base, &theirs));
     let count = |one: &Bag<'_>, other: &Bag<'_>| one.values().chain(other.values()).sum();

@@ -27,7 +27,6 @@ impl ResolveStrategy {
         [Self::Policy, Self::Memory, Self::Same, Self::Token, Self::Structure, Self::Regenerate];
 
     /// Name in records and rules.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Policy => "policy",
@@ -40,7 +39,6 @@ impl ResolveStrategy {
     }
 
     /// Version; raised when the same conflict may get another answer.
-    #[must_use]
     pub fn version(self) -> u32 {
         1
     }
@@ -55,19 +53,16 @@ impl fmt::Display for ResolveStrategy {
 /// Class of answers whose precision is measured together, in the shipped table and in each fork.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AnswerClass {
-    /// Strategy that gives these answers.
     pub strategy: ResolveStrategy,
     /// Method of the strategy. Equal answers by different methods support each other.
     pub method: &'static str,
     /// Classes of one family do better or worse than expected together.
     pub family: String,
-    /// Full name.
     pub name: String,
 }
 
 impl AnswerClass {
     /// Class in the family of its method; `detail` tells it from others of the method.
-    #[must_use]
     pub fn new(strategy: ResolveStrategy, method: &'static str, detail: impl fmt::Display) -> Self {
         Self {
             strategy,

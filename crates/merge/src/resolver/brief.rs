@@ -1,6 +1,6 @@
 //! Briefs: what a person or agent should know about each open conflict.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,6 @@ use super::touch::Touch;
 use crate::clean::ConflictKind;
 use crate::path::TreePath;
 
-/// An open conflict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Brief {
     pub path: TreePath,
@@ -23,7 +22,7 @@ pub struct Brief {
     /// Other paths of the same conflict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<TreePath>,
-    /// Why the resolver left it open.
+    /// Reason why the resolver left it open.
     pub why: String,
     /// Its hunks; empty if they cannot be shown.
     pub hunks: Vec<HunkBrief>,
@@ -41,14 +40,10 @@ pub struct Brief {
     pub theirs_commits: Vec<Touch>,
 }
 
-/// A hunk of an open conflict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HunkBrief {
-    /// In the common ancestor.
     pub base: String,
-    /// In the fork.
     pub ours: String,
-    /// In upstream.
     pub theirs: String,
     /// Best answers, highest confidence first.
     pub proposals: Vec<Proposal>,
@@ -133,8 +128,8 @@ fn hunk_briefs(conflict: &FileConflict, scored: &ScoredConflict) -> Vec<HunkBrie
 fn proposals(hunk: &ScoredHunk) -> Vec<Proposal> {
     let mut sorted: Vec<_> = hunk.candidates.iter().collect();
     sorted.sort_by(|one, other| other.precision.total_cmp(&one.precision));
-    let mut seen: BTreeMap<&[u8], ()> = BTreeMap::new();
-    sorted.retain(|candidate| seen.insert(&candidate.text, ()).is_none());
+    let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+    sorted.retain(|candidate| seen.insert(&candidate.text));
     let proposal = |candidate: &CandidateAnswer| Proposal {
         text: shown(&candidate.text),
         answer_class: candidate.answer_class.name.clone(),

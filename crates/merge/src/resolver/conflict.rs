@@ -14,11 +14,8 @@ use crate::three::text::is_text;
 pub struct FileConflict {
     pub path: TreePath,
     pub kind: ConflictKind,
-    /// The common ancestor's version.
     pub base: Option<FileVersion>,
-    /// The fork's version.
     pub ours: Option<FileVersion>,
-    /// Upstream's version.
     pub theirs: Option<FileVersion>,
     /// Pieces of a text that both sides have; empty for anything else.
     pub pieces: Vec<FilePiece>,
@@ -44,7 +41,6 @@ const BATCH_BYTES: u64 = 96 << 20;
 const BATCH_COUNT: usize = 2000;
 
 /// Lists the conflicts of a merge without their contents.
-#[must_use]
 pub fn list_conflicts(merged: &MergedTree) -> Vec<FileConflict> {
     let mut kinds: BTreeMap<Vec<u8>, ConflictKind> = BTreeMap::new();
     for conflict in conflicts_of(merged) {
@@ -88,7 +84,10 @@ pub async fn read_contents(
     let wanted: Vec<(usize, Sha)> = conflicts
         .iter()
         .enumerate()
-        .flat_map(|(at, conflict)| conflict.files().map(move |version| (at, version.id.clone())))
+        .flat_map(|(at, conflict)| {
+            let files = conflict.versions().filter(|version| version.is_file());
+            files.map(move |version| (at, version.id.clone()))
+        })
         .collect();
     let ids: Vec<Sha> = wanted.iter().map(|(_, id)| id.clone()).collect();
     let sizes = repo.blob_sizes(&ids).await?;
@@ -124,42 +123,45 @@ fn affordable(
 }
 
 impl FileConflict {
-    /// Versions that are regular files.
-    fn files(&self) -> impl Iterator<Item = &FileVersion> {
-        [&self.base, &self.ours, &self.theirs].into_iter().flatten().filter(|one| one.is_file())
+    /// Versions that exist: the common ancestor's, the fork's and upstream's.
+    pub fn versions(&self) -> impl Iterator<Item = &FileVersion> {
+        [&self.base, &self.ours, &self.theirs].into_iter().flatten()
+    }
+
+    fn versions_mut(&mut self) -> impl Iterator<Item = &mut FileVersion> {
+        [&mut self.base, &mut self.ours, &mut self.theirs].into_iter().flatten()
     }
 
     fn fill(&mut self, contents: &BTreeMap<Sha, Vec<u8>>) {
-        for version in [&mut self.base, &mut self.ours, &mut self.theirs].into_iter().flatten() {
-            if version.is_file() {
-                version.bytes = contents.get(&version.id).cloned();
-            }
+        for version in self.versions_mut().filter(|version| version.is_file()) {
+            version.bytes = contents.get(&version.id).cloned();
         }
-        self.pieces = match self.texts() {
-            Some([base, ours, theirs]) => {
-                let pieces = cut(base, ours, theirs);
-                if pieces.len() > PIECES_CAP { Vec::new() } else { pieces }
-            }
-            None => Vec::new(),
-        };
+        let pieces = self.texts().map(|[base, ours, theirs]| cut(base, ours, theirs));
+        self.pieces = pieces.filter(|pieces| pieces.len() <= PIECES_CAP).unwrap_or_default();
+    }
+
+    /// Frees the contents, so that a merge with many conflicts stays within the batch limit.
+    pub(super) fn forget(&mut self) {
+        self.pieces = Vec::new();
+        self.versions_mut().for_each(|version| version.bytes = None);
     }
 
     /// The three texts, if both sides have one. A missing base is empty.
-    #[must_use]
     pub fn texts(&self) -> Option<[&[u8]; 3]> {
-        let mut versions = [&self.base, &self.ours, &self.theirs].into_iter().flatten();
         let is_text = |version: &FileVersion| version.bytes.as_deref().is_some_and(is_text);
-        versions.all(is_text).then_some(())?;
-        let base = self.base.as_ref().and_then(|one| one.bytes.as_deref()).unwrap_or_default();
-        let ours = self.ours.as_ref()?.bytes.as_deref()?;
-        let theirs = self.theirs.as_ref()?.bytes.as_deref()?;
-        Some([base, ours, theirs])
+        self.versions().all(is_text).then_some(())?;
+        let base = bytes_of(&self.base).unwrap_or_default();
+        Some([base, bytes_of(&self.ours)?, bytes_of(&self.theirs)?])
     }
 }
 
+/// Content of a side, if it was read.
+pub(super) fn bytes_of(side: &Option<FileVersion>) -> Option<&[u8]> {
+    side.as_ref()?.bytes.as_deref()
+}
+
 impl FileVersion {
-    /// Whether the mode is that of a regular file.
-    #[must_use]
+    /// Returns whether the mode is that of a regular file.
     pub fn is_file(&self) -> bool {
         self.mode & 0o170_000 == 0o100_000
     }

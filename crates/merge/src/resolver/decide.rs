@@ -5,7 +5,7 @@ use std::fmt;
 use super::conflict::{FileConflict, FileVersion};
 use super::gate::{self, GateRefusal};
 use super::habit::Resolution;
-use super::human::{Agreement, HumanResolution};
+use super::human::HumanResolution;
 use super::hunk::join;
 use super::scorer::{ScoredConflict, WholeFileAnswer};
 
@@ -40,14 +40,11 @@ impl TrustThreshold {
         Self::new(share)
     }
 
-    /// The threshold as a number.
-    #[must_use]
     pub fn share(self) -> f64 {
         self.0
     }
 
-    /// Whether an answer with this confidence may be applied.
-    #[must_use]
+    /// Returns whether an answer with this confidence may be applied.
     pub fn allows(self, confidence: f64) -> bool {
         self < Self::NEVER && confidence >= self.0
     }
@@ -62,9 +59,7 @@ impl fmt::Display for TrustThreshold {
 /// An answer that will be applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolverDecision {
-    /// New content of the file.
     pub outcome: ResolvedContent,
-    /// Confidence of the answer.
     pub confidence: f64,
 }
 
@@ -83,10 +78,7 @@ pub enum Declined {
     /// No strategy has an answer.
     NoAnswer,
     /// The best answer is below the trust threshold.
-    NotTrusted {
-        /// Confidence of the best answer.
-        confidence: f64,
-    },
+    NotTrusted { confidence: f64 },
     /// The gate rejected the answer.
     Refused(GateRefusal),
 }
@@ -123,20 +115,17 @@ pub fn decide(
             Some(whole) => ResolvedContent::Whole(whole.choice),
             None => ResolvedContent::Text(join(&conflict.pieces, best_texts(scored))),
         };
-        match check(conflict, &outcome) {
+        // A whole version of one side needs no check: its authors committed it.
+        let checked = match &outcome {
+            ResolvedContent::Whole(_) => Ok(()),
+            ResolvedContent::Text(text) => gate::judge(conflict, text),
+        };
+        match checked {
             Ok(()) => return Ok(ResolverDecision { outcome, confidence }),
             Err(refusal) => declined = Declined::Refused(refusal),
         }
     }
     Err(declined)
-}
-
-/// Checks a merged text. A whole version of one side needs no check: its authors committed it.
-fn check(conflict: &FileConflict, outcome: &ResolvedContent) -> Result<(), GateRefusal> {
-    match outcome {
-        ResolvedContent::Whole(_) => Ok(()),
-        ResolvedContent::Text(text) => gate::judge(conflict, text),
-    }
 }
 
 /// Best answer for each hunk.
@@ -145,7 +134,6 @@ pub fn best_texts(scored: &ScoredConflict) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Version that a choice selects; `None` deletes the file.
-#[must_use]
 pub fn version_for(conflict: &FileConflict, choice: Resolution) -> Option<&FileVersion> {
     match choice {
         Resolution::Ours => conflict.ours.as_ref(),
@@ -154,8 +142,7 @@ pub fn version_for(conflict: &FileConflict, choice: Resolution) -> Option<&FileV
     }
 }
 
-/// Whether people resolved the conflict in the same way.
-#[must_use]
+/// Returns whether people resolved the conflict in the same way.
 pub fn agrees(
     conflict: &FileConflict,
     scored: &ScoredConflict,
@@ -166,7 +153,7 @@ pub fn agrees(
         ResolvedContent::Whole(choice) => human.agree_with_choice(conflict, *choice),
         ResolvedContent::Text(_) => {
             let answers: Vec<&[u8]> = best_texts(scored).collect();
-            human.agree_with_hunks(conflict, &answers) != Agreement::No
+            human.agree_with_hunks(conflict, &answers)
         }
     }
 }

@@ -29,7 +29,6 @@ pub fn judge(conflict: &FileConflict, result: &[u8]) -> Result<(), GateRefusal> 
 }
 
 /// Counts lines that look like git's conflict markers.
-#[must_use]
 pub fn markers(text: &[u8]) -> usize {
     let is_marker = |line: &&[u8]| {
         let Some(&first) = line.first() else { return false };
@@ -66,14 +65,11 @@ fn parser_for(path: &[u8]) -> Option<(&'static str, Parse)> {
 /// Counts of lines that only one side added and the result lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Dropped {
-    /// Lines that the fork had added.
     pub of_ours: usize,
-    /// Lines that upstream had added.
     pub of_theirs: usize,
 }
 
 /// Counts lines that one side added and the result lacks, ignoring whitespace.
-#[must_use]
 pub fn dropped(base: &[u8], ours: &[u8], theirs: &[u8], result: &[u8]) -> Dropped {
     let [base, ours, theirs, result] = [base, ours, theirs, result].map(counted);
     let lost = |side: &BTreeMap<Vec<u8>, usize>| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How a file or hunk was resolved.
+/// Resolution of a file or a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resolution {
@@ -12,7 +12,6 @@ pub enum Resolution {
     Ours,
     /// Upstream's side.
     Theirs,
-    /// Deleted.
     Absent,
     /// The common ancestor's version.
     Base,
@@ -28,7 +27,6 @@ pub enum Resolution {
     BothOurs,
     /// Both insertions, upstream's first.
     BothTheirs,
-    /// Anything else.
     Other,
 }
 
@@ -57,7 +55,6 @@ struct Counts {
 pub type ScopeKeys = [String; 4];
 
 /// Scopes of a kind of conflict: everywhere, in files of this kind, in this folder, at this path.
-#[must_use]
 pub fn scope_keys(kind: &str, path: &str) -> ScopeKeys {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     [
@@ -69,7 +66,6 @@ pub fn scope_keys(kind: &str, path: &str) -> ScopeKeys {
 }
 
 /// Extension of a file name, or the name if it has none.
-#[must_use]
 pub fn file_kind(path: &str) -> &str {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     match name.rsplit_once('.') {
@@ -80,7 +76,6 @@ pub fn file_kind(path: &str) -> &str {
 
 impl Habits {
     /// Likelihood of a resolution in these scopes, starting from its share in other forks.
-    #[must_use]
     pub fn likelihood(&self, scopes: &ScopeKeys, choice: Resolution, anywhere: f64) -> f64 {
         scopes.iter().zip(WEIGHTS).fold(anywhere, |wider, (scope, weight)| {
             let counts = self.scopes.get(scope);
@@ -90,7 +85,6 @@ impl Habits {
         })
     }
 
-    /// Counts a resolution.
     pub fn learn(&mut self, scopes: ScopeKeys, choice: Resolution) {
         for scope in scopes {
             let counts = self.scopes.entry(scope).or_default();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer_class::ResolveStrategy;
 use super::decide::TrustThreshold;
-use super::knowledge::{Knowledge, ReplayedConflict};
+use super::knowledge::Knowledge;
 use super::replay::{CONFLICTS_CAP, ReplayScore, observe_merge, replay_merge};
 use super::table::Table;
 
@@ -43,12 +43,10 @@ pub struct Skipped {
 pub struct ReplayedMerge {
     pub merge: Sha,
     pub conflicts: usize,
-    /// How many of them the resolver would have resolved, and how many in the same way as people. Zero where the merge has
-    /// too many conflicts to replay.
+    /// Conflicts that the resolver would have resolved, and those that it would have resolved as people did. Zero if the
+    /// merge has too many conflicts to replay.
     pub score: ReplayScore,
-    /// Milliseconds that git took.
     pub merge_ms: u64,
-    /// Milliseconds that the resolver took.
     #[serde(alias = "ladder_ms")]
     pub resolver_ms: u64,
 }
@@ -58,7 +56,6 @@ pub struct ReplayedMerge {
 pub struct HistoryRange<'a> {
     /// The fork's commit; only merges reachable from it count.
     pub tip: &'a Sha,
-    /// Upstream's commit.
     pub upstream: &'a Sha,
 }
 
@@ -103,12 +100,11 @@ impl Learned {
     }
 
     /// Maker and merges, which determine everything else.
-    #[must_use]
     pub fn source(&self) -> (String, Vec<Sha>) {
         (self.maker.clone(), self.seen.clone())
     }
 
-    /// Whether all merges are still reachable: a merge that was undone must not count.
+    /// Returns whether all merges are still reachable: a merge that was undone must not count.
     fn is_of(&self, all: &[PastMerge]) -> bool {
         let reachable: BTreeSet<&Sha> = all.iter().map(|merge| &merge.sha).collect();
         self.maker == maker() && self.seen.iter().all(|merge| reachable.contains(merge))
@@ -145,33 +141,24 @@ impl Learned {
         let table = Table::shipped();
         let replayed = replay_merge(table, &mut self.knowledge, &merge.sha, facts.conflicts);
         let resolver_time = facts.read_time + started.elapsed();
+        let mut score = ReplayScore::default();
+        if let Some(trust) = trust.filter(|_| facts.conflict_count > 0) {
+            score.add(&replayed, trust);
+        }
         Ok(Some(ReplayedMerge {
             merge: merge.sha.clone(),
             conflicts: facts.conflict_count,
-            score: score_of(facts.conflict_count, &replayed, trust),
+            score,
             merge_ms: millis(facts.merge_time),
             resolver_ms: millis(resolver_time),
         }))
     }
 }
 
-fn score_of(
-    conflict_count: usize,
-    replayed: &[ReplayedConflict],
-    trust: Option<TrustThreshold>,
-) -> ReplayScore {
-    let mut score = ReplayScore::default();
-    if let Some(trust) = trust.filter(|_| conflict_count > 0) {
-        score.add(replayed, trust);
-    }
-    score
-}
-
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Version of the saved format.
 const SHAPE: u32 = 4;
 
 /// Identifies strategies and table: other versions may answer differently.

@@ -1,15 +1,15 @@
-//! How people resolved a past conflict, read from the file they committed.
+//! People's resolution of a past conflict, read from the file they committed.
 
 use std::ops::Range;
 
 use host::git::TreeEntry;
 
-use super::conflict::{FileConflict, FileVersion};
+use super::conflict::{FileConflict, FileVersion, bytes_of};
 use super::habit::Resolution;
 use super::hunk::{FilePiece, join};
 use crate::three::text::{bare, is_text, lines};
 
-/// How people resolved a conflict.
+/// People's resolution of a conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HumanResolution {
     /// Resolution of the whole file.
@@ -22,7 +22,6 @@ pub struct HumanResolution {
 
 impl HumanResolution {
     /// Reads the resolution from the entry and content in the merge commit.
-    #[must_use]
     pub fn of(conflict: &FileConflict, entry: Option<&TreeEntry>, bytes: Option<Vec<u8>>) -> Self {
         let is = |side: &Option<FileVersion>| {
             side.as_ref().zip(entry).is_some_and(|(side, entry)| side.id == entry.id)
@@ -42,50 +41,31 @@ impl HumanResolution {
         Self { choice, bytes, hunks }
     }
 
-    /// Compares with answers for each hunk.
-    #[must_use]
-    pub fn agree_with_hunks(&self, conflict: &FileConflict, answers: &[&[u8]]) -> Agreement {
+    /// Returns whether answers for each hunk give the committed file, or the committed text of each hunk where people also
+    /// changed the file elsewhere. Whitespace does not count.
+    pub fn agree_with_hunks(&self, conflict: &FileConflict, answers: &[&[u8]]) -> bool {
         let result = join(&conflict.pieces, answers.iter().copied());
-        let whole = compare(Some(&result), self.bytes.as_deref());
-        if whole.holds() || self.bytes.is_none() {
-            return whole;
-        }
         let same = |(answer, human): (&&[u8], &Option<Vec<u8>>)| {
             human.as_ref().is_some_and(|human| bare(human) == bare(answer))
         };
-        if answers.iter().zip(&self.hunks).all(same) { Agreement::Hunks } else { Agreement::No }
+        self.agree_with_text(&result)
+            || (self.bytes.is_some() && answers.iter().zip(&self.hunks).all(same))
     }
-}
 
-/// Comparison of a result with the committed file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agreement {
-    /// Same bytes, or deleted in both.
-    Exact,
-    /// Same except for whitespace.
-    Spaces,
-    /// Same in every hunk; people also changed the file elsewhere.
-    Hunks,
-    /// Different, or not comparable.
-    No,
-}
-
-impl Agreement {
-    /// Whether this counts as the same resolution.
-    #[must_use]
-    pub fn holds(self) -> bool {
-        self != Self::No
+    /// Returns whether this resolution of the whole file gives the same content, ignoring whitespace.
+    pub fn agree_with_choice(&self, conflict: &FileConflict, choice: Resolution) -> bool {
+        let side = match choice {
+            _ if self.choice == choice => return true,
+            Resolution::Ours => &conflict.ours,
+            Resolution::Theirs => &conflict.theirs,
+            _ => return false,
+        };
+        bytes_of(side).is_some_and(|bytes| self.agree_with_text(bytes))
     }
-}
 
-/// Compares a whole file; `None` is a deleted file.
-#[must_use]
-pub fn compare(result: Option<&[u8]>, human: Option<&[u8]>) -> Agreement {
-    match (result, human) {
-        (None, None) => Agreement::Exact,
-        (Some(result), Some(human)) if result == human => Agreement::Exact,
-        (Some(result), Some(human)) if bare(result) == bare(human) => Agreement::Spaces,
-        _ => Agreement::No,
+    /// Returns whether people committed this text, ignoring whitespace.
+    pub fn agree_with_text(&self, text: &[u8]) -> bool {
+        self.bytes.as_ref().is_some_and(|bytes| bare(bytes) == bare(text))
     }
 }
 
@@ -94,8 +74,7 @@ const CONTEXT: [usize; 4] = [8, 3, 2, 1];
 /// Lines that an answer may have beyond those of all versions together.
 const SLACK: usize = 30;
 
-/// What people put where each hunk was; none where that cannot be told.
-#[must_use]
+/// Committed text in place of each hunk; `None` where it cannot be located.
 pub fn human_answers(pieces: &[FilePiece], human: &[u8]) -> Vec<Option<Vec<u8>>> {
     let file = lines(human);
     let mut from = 0;
@@ -103,7 +82,7 @@ pub fn human_answers(pieces: &[FilePiece], human: &[u8]) -> Vec<Option<Vec<u8>>>
     for (at, piece) in pieces.iter().enumerate() {
         let FilePiece::Hunk(hunk) = piece else { continue };
         let is_last = at + 2 == pieces.len();
-        let most = [&hunk.base, &hunk.ours, &hunk.theirs].map(|side| lines(side).len());
+        let most = hunk.versions().map(|side| lines(side).len());
         let range = place(&file, merged(pieces, at - 1), merged(pieces, at + 1), from, is_last)
             .filter(|range| range.len() <= most.iter().sum::<usize>() + SLACK);
         from = range.as_ref().map_or(from, |range| range.end);

@@ -11,30 +11,31 @@ use crate::three::{Change, Touching, three_way};
 pub enum Side {
     /// The fork's.
     Ours,
-    /// Upstream's.
     Theirs,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilePiece {
     Merged(Vec<u8>),
-    /// Conflicting text.
     Hunk(Hunk),
 }
 
 /// Lines that both sides changed, differently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// In the common ancestor.
     pub base: Vec<u8>,
-    /// In the fork.
     pub ours: Vec<u8>,
-    /// In upstream.
     pub theirs: Vec<u8>,
 }
 
+impl Hunk {
+    /// The common ancestor's version, the fork's and upstream's.
+    pub fn versions(&self) -> [&[u8]; 3] {
+        [&self.base, &self.ours, &self.theirs]
+    }
+}
+
 /// Cuts a file. The first and the last piece are merged ones, and merged pieces and hunks alternate.
-#[must_use]
 pub fn cut(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<FilePiece> {
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     let mut pieces = Vec::new();
@@ -58,7 +59,6 @@ pub fn cut(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<FilePiece> {
     pieces
 }
 
-/// Hunks among the pieces.
 pub fn hunks(pieces: &[FilePiece]) -> impl Iterator<Item = &Hunk> {
     pieces.iter().filter_map(|piece| match piece {
         FilePiece::Hunk(hunk) => Some(hunk),
@@ -67,7 +67,6 @@ pub fn hunks(pieces: &[FilePiece]) -> impl Iterator<Item = &Hunk> {
 }
 
 /// Joins the pieces, with `answers` in place of the hunks.
-#[must_use]
 pub fn join<'a>(pieces: &[FilePiece], answers: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut answers = answers.into_iter();
     let mut text = Vec::new();

@@ -57,11 +57,8 @@ pub enum Likeness {
 }
 
 impl Likeness {
-    /// All similarities.
     pub const ALL: [Self; 4] = [Self::Numbers, Self::Patch, Self::Ours, Self::Theirs];
 
-    /// Name in answer classes.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Numbers => "but-for-numbers",
@@ -74,19 +71,16 @@ impl Likeness {
 
 impl HunkMemory {
     /// Text that replaced the same hunk, in any file.
-    #[must_use]
     pub fn text(&self, hunk: &Hunk) -> Option<&KnownText> {
         self.texts.get(&key_of_all(hunk))
     }
 
-    /// Resolution of a similar hunk.
-    #[must_use]
     pub fn choice(&self, hunk: &Hunk, path: &str, likeness: Likeness) -> Option<&KnownChoice> {
         self.choices.get(&key_of(hunk, path, likeness))
     }
 
-    /// Whether people wrote a new text for the latest similar hunk. Answers made from the two sides alone are doubtful then.
-    #[must_use]
+    /// Returns whether people wrote a new text for the latest similar hunk, which makes answers from the two sides alone
+    /// doubtful.
     pub fn was_rewritten(&self, hunk: &Hunk, path: &str) -> bool {
         [Likeness::Numbers, Likeness::Patch, Likeness::Ours].into_iter().any(|likeness| {
             let known = self.choice(hunk, path, likeness);
@@ -94,7 +88,7 @@ impl HunkMemory {
         })
     }
 
-    /// Stores how people resolved a hunk.
+    /// Stores people's resolution of a hunk.
     pub fn learn(
         &mut self,
         hunk: &Hunk,

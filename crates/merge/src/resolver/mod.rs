@@ -7,7 +7,7 @@
 //! - [`scorer`] gives every answer a confidence, [`decide`] picks one, [`gate`] rejects broken results
 //! - [`resolve_conflicts()`] does all of that for one merge and writes a [`receipt`] for each resolved and a [`brief`]
 //!   for each open conflict; [`touch`] adds the commits of both sides to the briefs
-//! - [`human`] reads how people resolved a past conflict, [`knowledge`] learns from it, [`record`] holds the measured
+//! - [`human`] reads people's resolution of a past conflict, [`knowledge`] learns from it, [`record`] holds the measured
 //!   precision of each answer class, [`table`] the shipped values
 //! - [`replay`] tries the resolver on one past merge, [`history`] on all merges of a fork
 

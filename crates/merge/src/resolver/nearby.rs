@@ -43,7 +43,6 @@ impl Nearby {
     }
 
     /// Resolutions at a path, newest first; without any, those in its folder.
-    #[must_use]
     pub fn near(&self, path: &str) -> &[EarlierResolution] {
         let here = self.paths.get(path).or_else(|| self.folders.get(folder_of(path)));
         here.map_or(&[], Vec::as_slice)

@@ -3,8 +3,8 @@
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use super::answer_class::ResolveStrategy;
-use super::conflict::{FileConflict, FileVersion};
+use super::answer_class::{AnswerClass, ResolveStrategy};
+use super::conflict::{FileConflict, FileVersion, bytes_of};
 use super::decide::{ResolvedContent, ResolverDecision};
 use super::gate::{Dropped, dropped};
 use super::habit::Resolution;
@@ -18,12 +18,10 @@ use crate::path::TreePath;
 pub struct Receipt {
     pub path: TreePath,
     pub kind: ConflictKind,
-    /// How a conflict was resolved.
     #[serde(alias = "deed")]
     pub action: FileAction,
     /// Confidence; 1 where a rule of the owner decided.
     pub confidence: f64,
-    /// Objects of the three versions.
     pub inputs: Inputs,
     /// One step for each hunk, or one for the whole file.
     pub steps: Vec<ReceiptStep>,
@@ -31,7 +29,7 @@ pub struct Receipt {
     pub dropped: Dropped,
 }
 
-/// How a conflict was resolved.
+/// Resolution of a conflict, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileAction {
@@ -49,8 +47,6 @@ pub enum FileAction {
 }
 
 impl FileAction {
-    /// Text for people.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TookOurs => "kept the fork's version",
@@ -65,11 +61,8 @@ impl FileAction {
 /// Objects of the three versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// The common ancestor's.
     pub base: Option<Sha>,
-    /// The fork's.
     pub ours: Option<Sha>,
-    /// Upstream's.
     pub theirs: Option<Sha>,
 }
 
@@ -78,7 +71,6 @@ pub struct Inputs {
 pub struct ReceiptStep {
     #[serde(alias = "rung")]
     pub strategy: ResolveStrategy,
-    /// Version of the strategy.
     pub version: u32,
     #[serde(alias = "grade")]
     pub answer_class: String,
@@ -93,8 +85,6 @@ pub struct ReceiptStep {
 }
 
 impl Receipt {
-    /// Receipt of a decision.
-    #[must_use]
     pub fn of(
         conflict: &FileConflict,
         scored: &ScoredConflict,
@@ -116,7 +106,6 @@ impl Receipt {
     }
 
     /// Receipt of a rule of the owner.
-    #[must_use]
     pub fn of_rule(
         conflict: &FileConflict,
         outcome: &ResolvedContent,
@@ -126,7 +115,6 @@ impl Receipt {
     }
 
     /// Receipt of a file that a command regenerated.
-    #[must_use]
     pub fn of_regenerated(
         conflict: &FileConflict,
         outcome: &ResolvedContent,
@@ -138,7 +126,6 @@ impl Receipt {
     }
 
     /// Receipt of a structural merger's answer.
-    #[must_use]
     pub fn of_structure(
         conflict: &FileConflict,
         found: StructuralAnswer,
@@ -184,27 +171,19 @@ fn action_of(outcome: &ResolvedContent) -> FileAction {
 }
 
 fn dropped_by(conflict: &FileConflict, outcome: &ResolvedContent) -> Dropped {
-    let bytes = |side: &'_ Option<FileVersion>| {
-        side.as_ref().and_then(|side| side.bytes.clone()).unwrap_or_default()
-    };
+    let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let [base, ours, theirs] = sides.map(|side| bytes_of(side).unwrap_or_default());
     let result = match outcome {
-        ResolvedContent::Whole(Resolution::Ours) => bytes(&conflict.ours),
-        ResolvedContent::Whole(Resolution::Theirs) => bytes(&conflict.theirs),
-        ResolvedContent::Whole(_) => Vec::new(),
-        ResolvedContent::Text(text) => text.clone(),
+        ResolvedContent::Whole(Resolution::Ours) => ours,
+        ResolvedContent::Whole(Resolution::Theirs) => theirs,
+        ResolvedContent::Whole(_) => b"",
+        ResolvedContent::Text(text) => text,
     };
-    dropped(&bytes(&conflict.base), &bytes(&conflict.ours), &bytes(&conflict.theirs), &result)
+    dropped(base, ours, theirs, result)
 }
 
 fn ruled(strategy: ResolveStrategy) -> ReceiptStep {
-    ReceiptStep {
-        strategy,
-        version: strategy.version(),
-        answer_class: format!("{strategy} ruled by the owner"),
-        confidence: 1.0,
-        learned_from: None,
-        program: None,
-    }
+    step(&AnswerClass::new(strategy, "ruled", "by the owner"), 1.0)
 }
 
 fn step_of(candidate: &CandidateAnswer) -> ReceiptStep {
@@ -214,7 +193,7 @@ fn step_of(candidate: &CandidateAnswer) -> ReceiptStep {
     }
 }
 
-fn step(answer_class: &super::answer_class::AnswerClass, precision: f64) -> ReceiptStep {
+fn step(answer_class: &AnswerClass, precision: f64) -> ReceiptStep {
     ReceiptStep {
         strategy: answer_class.strategy,
         version: answer_class.strategy.version(),

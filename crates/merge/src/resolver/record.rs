@@ -1,4 +1,4 @@
-//! Measured precision: how often answers of a class were what people committed in this fork.
+//! Measured precision: the share of answers of a class that people committed in this fork.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct PrecisionRecord {
     tallies: BTreeMap<String, PrecisionTally>,
 }
 
-/// How often answers were right. Old cases fade.
+/// Counts of right answers. Old cases fade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PrecisionTally {
     pub cases: f64,
@@ -29,7 +29,7 @@ pub struct PrecisionTally {
 pub struct Lesson {
     pub answer_class: AnswerClass,
     pub path: String,
-    /// Whether people committed the same.
+    /// True if people committed the same.
     pub agreed: bool,
 }
 
@@ -51,7 +51,6 @@ const PATH_CAP: f64 = 3.0;
 
 impl PrecisionRecord {
     /// Estimated precision of an answer at a path.
-    #[must_use]
     pub fn confidence(&self, table: &Table, answer_class: &AnswerClass, path: &str) -> f64 {
         // The table's value, adjusted by how this fork differs from others in the same family.
         let expected =
@@ -63,18 +62,17 @@ impl PrecisionRecord {
         self.tally(&at_path(answer_class, path)).moves(in_kind, PATH_WEIGHT)
     }
 
-    /// Adds the lessons of one merge.
     pub fn learn(&mut self, table: &Table, lessons: &[Lesson]) {
         let mut news: BTreeMap<String, PrecisionTally> = BTreeMap::new();
         for Lesson { answer_class, path, agreed } in lessons {
             let agreed = if *agreed { 1.0 } else { 0.0 };
             let prior = table.prior(answer_class);
-            let said = self.confidence(table, answer_class, path);
+            let confidence = self.confidence(table, answer_class, path);
             let entries = [
                 (answer_class.name.clone(), prior),
                 (in_kind(&answer_class.name, file_kind(path)), prior),
                 (family_key(answer_class), prior),
-                (at_path(answer_class, path), said),
+                (at_path(answer_class, path), confidence),
             ];
             for (key, expected) in entries {
                 let tally = news.entry(key).or_default();
@@ -98,7 +96,6 @@ impl PrecisionRecord {
     }
 
     /// Precision of a class in all files; the name is one of [`answer_classes`](Self::answer_classes).
-    #[must_use]
     pub fn precision(&self, table: &Table, answer_class: &str) -> f64 {
         let elsewhere = table.answer_classes.get(answer_class).copied().unwrap_or(0.5);
         self.tally(answer_class).mixed(elsewhere, TABLE_WEIGHT)

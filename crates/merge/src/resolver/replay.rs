@@ -1,4 +1,4 @@
-//! Replay of one past merge: scored as if it were new, compared with what people committed, then learned from.
+//! Replay of one past merge: scored as if it were new, compared with people's commit, then learned from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ use super::table::Table;
 /// Most conflicts of a merge that is replayed. Larger merges take minutes and teach nothing more.
 pub const CONFLICTS_CAP: usize = 80;
 
-/// Conflicts of a past merge and how people resolved them.
+/// Conflicts of a past merge with people's resolutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeFacts {
     pub conflicts: Vec<(FileConflict, HumanResolution)>,
     /// Number of conflicts. With more than [`CONFLICTS_CAP`] none of them is read.
     pub conflict_count: usize,
-    /// Whether the result is one side, without even the changes that git could merge. Then none of them is read.
+    /// True if the result is one side, without even the changes that git could merge. Then none of them is read.
     pub is_one_sided: bool,
     /// Time that git took for the merge.
     pub merge_time: Duration,
@@ -31,7 +31,7 @@ pub struct MergeFacts {
     pub read_time: Duration,
 }
 
-/// Repeats a past merge and reads how people resolved it.
+/// Repeats a past merge and reads people's resolutions.
 pub async fn observe_merge(repo: &SealedRepo, merge: &PastMerge) -> Result<MergeFacts, GitError> {
     let started = Instant::now();
     let merged = repo.merge_tree(&merge.ours, &merge.theirs).await?;
@@ -54,7 +54,7 @@ pub async fn observe_merge(repo: &SealedRepo, merge: &PastMerge) -> Result<Merge
     Ok(MergeFacts { conflicts, conflict_count, is_one_sided, merge_time, read_time })
 }
 
-/// Whether the result is one of the sides although git could merge something else into it.
+/// Returns whether the result is one of the sides although git could merge something else into it.
 async fn is_one_sided(
     repo: &SealedRepo,
     merge: &PastMerge,
@@ -129,7 +129,6 @@ pub struct ReplayScore {
     pub merges_resolved: usize,
     /// Merges that were resolved as people did.
     pub merges_agreed: usize,
-    /// Files in conflict.
     pub files: usize,
     #[serde(alias = "files_settled")]
     pub files_resolved: usize,
@@ -138,7 +137,6 @@ pub struct ReplayScore {
 }
 
 impl ReplayScore {
-    /// Adds a merge.
     pub fn add(&mut self, replayed: &[ReplayedConflict], trust: TrustThreshold) {
         self.merges += 1;
         self.files += replayed.len();
@@ -156,7 +154,6 @@ impl ReplayScore {
         }
     }
 
-    /// Sum of two totals.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

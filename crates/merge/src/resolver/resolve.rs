@@ -10,7 +10,7 @@ use model::id::Sha;
 
 use super::answer_class::ResolveStrategy;
 use super::brief::{Brief, Proposal};
-use super::conflict::{FileConflict, list_conflicts, read_contents};
+use super::conflict::{FileConflict, FileVersion, list_conflicts, read_contents};
 use super::decide::{Declined, ResolvedContent, TrustThreshold, decide, version_for};
 use super::gate;
 use super::habit::Resolution;
@@ -24,25 +24,22 @@ use super::table::Table;
 use crate::clean::{Conflict, ConflictKind, conflicts_of};
 use crate::path::TreePath;
 
-/// The two commits of a merge.
+/// The two commits of a merge: the fork's and upstream's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeHeads {
-    /// The fork's commit.
     pub ours: Sha,
-    /// Upstream's commit.
     pub theirs: Sha,
 }
 
 /// Result of the command that generates a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegeneratedFile {
-    /// The new content.
     Text(Vec<u8>),
     /// The command failed or left no usable file, for this reason.
     Failed(String),
 }
 
-/// Results of the regeneration commands that a first resolution asked for, by path.
+/// Results of the regeneration commands that a first resolution requested, by path.
 pub type RegeneratedFiles = BTreeMap<TreePath, RegeneratedFile>;
 
 /// Options of [`resolve_conflicts`].
@@ -69,7 +66,6 @@ static NOT_REGENERATED: RegeneratedFiles = RegeneratedFiles::new();
 
 impl ResolveOptions<'_> {
     /// Options with this threshold and the shipped table, without rules, history or programs.
-    #[must_use]
     pub fn at(trust: TrustThreshold) -> Self {
         Self {
             trust,
@@ -96,7 +92,7 @@ pub struct ResolvedMerge {
 }
 
 /// Most files that the structural merger gets in one merge.
-const ASKED_CAP: usize = 200;
+const STRUCTURE_CAP: usize = 200;
 /// Most bytes of resolved content in one tree.
 const EDITS_CAP: usize = 512 << 20;
 
@@ -108,7 +104,7 @@ pub async fn resolve_conflicts(
 ) -> Result<ResolvedMerge, GitError> {
     let merged = repo.merge_tree(&heads.ours, &heads.theirs).await?;
     let mut conflicts = list_conflicts(&merged);
-    let mut run = ResolverRun { conflict_count: conflicts.len(), ..ResolverRun::new(options) };
+    let mut run = ResolverRun::new(options, conflicts.len());
     let mut done = 0;
     while done < conflicts.len() {
         let count = read_contents(repo, &mut conflicts[done..]).await?;
@@ -140,20 +136,20 @@ struct ResolverRun<'a> {
     rest: Vec<Brief>,
     regenerate: Vec<(TreePath, Regenerate)>,
     /// Files given to the structural merger so far.
-    asked: usize,
+    merged_by_structure: usize,
 }
 
 impl<'a> ResolverRun<'a> {
-    fn new(options: ResolveOptions<'a>) -> Self {
+    fn new(options: ResolveOptions<'a>, conflict_count: usize) -> Self {
         Self {
             options,
-            conflict_count: 0,
+            conflict_count,
             edits: Vec::new(),
             edit_bytes: 0,
             receipts: Vec::new(),
             rest: Vec::new(),
             regenerate: Vec::new(),
-            asked: 0,
+            merged_by_structure: 0,
         }
     }
 
@@ -186,17 +182,17 @@ impl<'a> ResolverRun<'a> {
     async fn ask_structural_merger(&mut self, batch: &[FileConflict]) {
         let Some(structured) = self.options.structure else { return };
         let open: BTreeSet<TreePath> = self.rest.iter().map(|brief| brief.path.clone()).collect();
-        let asked: Vec<(&FileConflict, ThreeVersions)> = batch
+        let open: Vec<(&FileConflict, ThreeVersions)> = batch
             .iter()
             .filter(|conflict| open.contains(&conflict.path))
             .filter_map(|conflict| Some((conflict, ThreeVersions::about(conflict)?)))
-            .take(ASKED_CAP.saturating_sub(self.asked))
+            .take(STRUCTURE_CAP.saturating_sub(self.merged_by_structure))
             .collect();
-        if asked.is_empty() {
+        if open.is_empty() {
             return;
         }
-        self.asked += asked.len();
-        let (conflicts, questions): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+        self.merged_by_structure += open.len();
+        let (conflicts, questions): (Vec<_>, Vec<_>) = open.into_iter().unzip();
         let answers = structured.program.merge_files(&questions).await;
         for (conflict, answer) in conflicts.into_iter().zip(answers) {
             let score = |text| structured.score(self.options.table, conflict, text);
@@ -215,7 +211,7 @@ impl<'a> ResolverRun<'a> {
         let Some(at) = self.rest.iter().position(|brief| brief.path == conflict.path) else {
             return;
         };
-        if found.is_trusted(self.trust_at(conflict)) {
+        if self.trust_at(conflict).allows(found.confidence) {
             let (receipt, outcome) = Receipt::of_structure(conflict, found, program);
             if self.put(conflict, &outcome) {
                 self.rest.remove(at);
@@ -253,14 +249,14 @@ impl<'a> ResolverRun<'a> {
                 | ConflictKind::RenameCollision
                 | ConflictKind::DirectoryRename
         );
-        let choice = match rule {
+        let side = match rule {
             _ if !stays_put => return false,
-            PathRule::Ours => Resolution::Ours,
-            PathRule::Theirs => Resolution::Theirs,
+            PathRule::Ours => Side::Ours,
+            PathRule::Theirs => Side::Theirs,
             PathRule::Regenerate(how) => return self.use_regenerated(conflict, how),
             PathRule::Trust(_) => return false,
         };
-        let outcome = ResolvedContent::Whole(side_or_nothing(conflict, choice));
+        let outcome = ResolvedContent::Whole(side_or_nothing(conflict, side));
         if !self.put(conflict, &outcome) {
             return false;
         }
@@ -296,11 +292,7 @@ impl<'a> ResolverRun<'a> {
     }
 
     fn start_from_a_side(&mut self, conflict: &FileConflict, how: &Regenerate) -> bool {
-        let choice = match how.from {
-            Side::Ours => Resolution::Ours,
-            Side::Theirs => Resolution::Theirs,
-        };
-        let outcome = ResolvedContent::Whole(side_or_nothing(conflict, choice));
+        let outcome = ResolvedContent::Whole(side_or_nothing(conflict, how.from));
         if outcome == ResolvedContent::Whole(Resolution::Absent) || !self.put(conflict, &outcome) {
             return false;
         }
@@ -333,27 +325,21 @@ impl<'a> ResolverRun<'a> {
     }
 }
 
-/// `choice`, or `Absent` if that side has no file.
-fn side_or_nothing(conflict: &FileConflict, choice: Resolution) -> Resolution {
+/// The side, or `Absent` if it has no file.
+fn side_or_nothing(conflict: &FileConflict, side: Side) -> Resolution {
+    let choice = match side {
+        Side::Ours => Resolution::Ours,
+        Side::Theirs => Resolution::Theirs,
+    };
     if version_for(conflict, choice).is_some() { choice } else { Resolution::Absent }
 }
 
 /// Mode of the result: the side that changed it wins.
 fn mode_of(conflict: &FileConflict) -> u32 {
-    let mode = |side: &Option<super::conflict::FileVersion>| side.as_ref().map(|side| side.mode);
+    let mode = |side: &Option<FileVersion>| side.as_ref().map(|side| side.mode);
     match (mode(&conflict.base), mode(&conflict.ours), mode(&conflict.theirs)) {
         (base, Some(ours), Some(theirs)) if base == Some(ours) => theirs,
         (_, Some(ours), _) => ours,
         (_, None, theirs) => theirs.unwrap_or(0o100_644),
-    }
-}
-
-impl FileConflict {
-    /// Frees the contents, so that a merge with many conflicts stays within the batch limit.
-    fn forget(&mut self) {
-        self.pieces = Vec::new();
-        for version in [&mut self.base, &mut self.ours, &mut self.theirs].into_iter().flatten() {
-            version.bytes = None;
-        }
     }
 }

@@ -6,23 +6,19 @@ use super::decide::TrustThreshold;
 use super::hunk::Side;
 use crate::pattern::PathPatterns;
 
-/// What to do about conflicts at matching paths.
+/// Treatment of conflicts at matching paths.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PathRule {
-    /// Take the fork's version.
     Ours,
-    /// Take upstream's version.
     Theirs,
-    /// Use another trust threshold.
     Trust(TrustThreshold),
     /// Regenerate the file: take a side, then run the command in a box.
     Regenerate(Regenerate),
 }
 
-/// How a file is regenerated.
+/// Regeneration of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Regenerate {
-    /// Side to start from.
     pub from: Side,
     /// Shell command that runs in the box.
     pub command: String,
@@ -35,7 +31,6 @@ pub struct ResolveRules {
 }
 
 impl ResolveRules {
-    #[must_use]
     pub const fn new() -> Self {
         Self { rules: Vec::new() }
     }
@@ -47,7 +42,6 @@ impl ResolveRules {
         self
     }
 
-    #[must_use]
     pub fn trust_at(&self, path: &[u8], usual: TrustThreshold) -> TrustThreshold {
         let trust = self.matching(path).find_map(|rule| match rule {
             PathRule::Trust(trust) => Some(*trust),
@@ -57,7 +51,6 @@ impl ResolveRules {
     }
 
     /// Rule that resolves conflicts at a path, if there is one.
-    #[must_use]
     pub fn rule_at(&self, path: &[u8]) -> Option<&PathRule> {
         self.matching(path).find(|rule| !matches!(rule, PathRule::Trust(_)))
     }

@@ -6,17 +6,17 @@ use model::id::Sha;
 
 use super::analysis::{HunkAnalysis, analyze_hunk};
 use super::answer_class::{AnswerClass, ResolveStrategy};
-use super::conflict::FileConflict;
-use super::habit::{Resolution, ScopeKeys, scope_keys};
+use super::conflict::{FileConflict, FileVersion};
+use super::habit::{Resolution, scope_keys};
 use super::hunk::{Hunk, Side, hunks};
 use super::knowledge::Knowledge;
 use super::memory::Likeness;
+use super::record::log_odds;
 use super::replay::CONFLICTS_CAP;
-use super::table::{HUNK_FEATURES, TOKEN_FEATURES, Table, WHOLE_FEATURES, feature_of_share};
+use super::table::{HUNK_FEATURES, TOKEN_FEATURES, Table, WHOLE_FEATURES};
 use crate::clean::ConflictKind;
 use crate::three::text::{bare, is_blank};
 
-/// A conflict with its answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScoredConflict {
     pub whole: Option<WholeFileAnswer>,
@@ -33,12 +33,10 @@ pub struct WholeFileAnswer {
     pub answer_class: AnswerClass,
     /// Measured precision of the class in this fork.
     pub precision: f64,
-    /// Inputs of the confidence.
     pub features: [f64; WHOLE_FEATURES],
     pub confidence: f64,
 }
 
-/// A hunk and its answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredHunk {
     /// Answers and measures that do not depend on history.
@@ -48,7 +46,6 @@ pub struct ScoredHunk {
     pub best: Option<usize>,
 }
 
-/// An answer for a hunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateAnswer {
     pub answer_class: AnswerClass,
@@ -62,7 +59,6 @@ pub struct CandidateAnswer {
 /// Confidence in the best answers for all hunks together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HunkwiseAnswer {
-    /// Inputs of the confidence.
     pub features: [f64; HUNK_FEATURES],
     pub confidence: f64,
 }
@@ -70,9 +66,7 @@ pub struct HunkwiseAnswer {
 /// Scores answers with the shipped table and the fork's history.
 #[derive(Clone, Copy, Debug)]
 pub struct Scorer<'a> {
-    /// Shipped values, from other forks.
     pub table: &'a Table,
-    /// Values learned from this fork's merges.
     pub knowledge: &'a Knowledge,
     /// Number of conflicts in the merge.
     pub conflict_count: usize,
@@ -84,11 +78,7 @@ impl Scorer<'_> {
     fn counted_conflicts(&self) -> usize {
         self.conflict_count.min(CONFLICTS_CAP)
     }
-}
 
-impl Scorer<'_> {
-    /// Scores all answers to a conflict.
-    #[must_use]
     pub fn score(&self, conflict: &FileConflict) -> ScoredConflict {
         if !is_resolvable(conflict) {
             return ScoredConflict::default();
@@ -110,15 +100,11 @@ impl Scorer<'_> {
         };
         let (likelihood, choice) = first_best(choices_for(conflict).into_iter().map(likely))?;
         let is_text = conflict.kind == ConflictKind::Content;
-        let answer_class = AnswerClass::new(
-            ResolveStrategy::Policy,
-            "file",
-            format!("{kind} {}", level(likelihood)),
-        )
-        .of_family(&kind);
+        let detail = format!("{kind} {}", level(likelihood));
+        let answer_class =
+            AnswerClass::new(ResolveStrategy::Policy, "file", detail).of_family(&kind);
         let precision = self.knowledge.record.confidence(self.table, &answer_class, path);
-        let features =
-            [1.0, feature_of_share(precision), ln(self.counted_conflicts()), flag(is_text)];
+        let features = [1.0, log_odds(precision), ln(self.counted_conflicts()), flag(is_text)];
         let confidence = self.table.confidence_of_whole(&features);
         Some(WholeFileAnswer { choice, answer_class, precision, features, confidence })
     }
@@ -131,10 +117,9 @@ impl Scorer<'_> {
         self.add_plain_answers(&analysis, count, &mut answers);
         self.add_habit_answer(hunk, path, &mut answers);
         if self.knowledge.memory.was_rewritten(hunk, path) {
-            let unlearned = &mut answers[remembered..];
-            unlearned
-                .iter_mut()
-                .for_each(|(answer_class, ..)| answer_class.name.push_str(" doubted"));
+            for (answer_class, ..) in &mut answers[remembered..] {
+                answer_class.name.push_str(" doubted");
+            }
         }
         let candidate = |(answer_class, text, learned_from): Answer| {
             let precision = self.knowledge.record.confidence(self.table, &answer_class, path);
@@ -177,11 +162,8 @@ impl Scorer<'_> {
 
     fn add_plain_answers(&self, analysis: &HunkAnalysis, count: usize, answers: &mut Vec<Answer>) {
         if let Some(text) = &analysis.spaces {
-            answers.push((
-                AnswerClass::new(ResolveStrategy::Same, "whitespace", "only"),
-                text.clone(),
-                None,
-            ));
+            let answer_class = AnswerClass::new(ResolveStrategy::Same, "whitespace", "only");
+            answers.push((answer_class, text.clone(), None));
         }
         if let Some(contained) = &analysis.contained {
             let of = match contained.of {
@@ -195,11 +177,8 @@ impl Scorer<'_> {
             answers.push((answer_class, contained.text.clone(), None));
         }
         if let Some(text) = analysis.apart.as_ref().or(analysis.touching.as_ref()) {
-            let promise = self.table.token_promise(&token_features(
-                analysis,
-                count,
-                self.counted_conflicts(),
-            ));
+            let features = token_features(analysis, count, self.counted_conflicts());
+            let promise = self.table.token_promise(&features);
             let answer_class =
                 AnswerClass::new(ResolveStrategy::Token, "words", promise_level(promise));
             answers.push((answer_class, text.clone(), None));
@@ -219,7 +198,7 @@ impl Scorer<'_> {
 
     fn add_habit_answer(&self, hunk: &Hunk, path: &str, answers: &mut Vec<Answer>) {
         let sides = sides_of(hunk);
-        let scopes = hunk_scope_keys(hunk, path);
+        let scopes = scope_keys(sides, path);
         let likely = |choice| {
             let anywhere = self.table.hunk_share(sides, choice);
             (self.knowledge.hunks.likelihood(&scopes, choice, anywhere), choice)
@@ -234,24 +213,16 @@ impl Scorer<'_> {
             return;
         };
         let what = match choice {
-            _ if !both_insert => {
-                if sides == ALL_SIDES {
-                    "changed"
-                } else {
-                    "deleted"
-                }
-            }
+            _ if sides == ALL_SIDES => "changed",
+            _ if !both_insert => "deleted",
             Resolution::Ours => "ours",
             Resolution::Theirs => "theirs",
             Resolution::OursTheirs => "ours-theirs",
             _ => "theirs-ours",
         };
         let Some(text) = text_for(choice, hunk, &HunkAnalysis::default()) else { return };
-        let answer_class = AnswerClass::new(
-            ResolveStrategy::Policy,
-            "hunk",
-            format!("{what} {}", level(likelihood)),
-        );
+        let detail = format!("{what} {}", level(likelihood));
+        let answer_class = AnswerClass::new(ResolveStrategy::Policy, "hunk", detail);
         answers.push((answer_class, text, None));
     }
 
@@ -274,8 +245,8 @@ impl Scorer<'_> {
         }
         let features = [
             1.0,
-            feature_of_share(weakest),
-            feature_of_share(product),
+            log_odds(weakest),
+            log_odds(product),
             flag(support >= 2),
             flag(support >= 3),
             opposition,
@@ -307,12 +278,10 @@ fn voices(candidates: &[CandidateAnswer]) -> BTreeMap<Vec<u8>, Voice> {
     voices
 }
 
-/// Whether the resolver handles a conflict: regular files at one path only. Links, submodules and renames to two names
-/// need a person or an agent.
+/// Returns whether the resolver handles a conflict: regular files at one path only. Links, submodules and renames to two
+/// names need a person or an agent.
 pub(super) fn is_resolvable(conflict: &FileConflict) -> bool {
-    let versions = [&conflict.base, &conflict.ours, &conflict.theirs];
-    let all_files = versions.into_iter().flatten().all(super::conflict::FileVersion::is_file);
-    all_files
+    conflict.versions().all(FileVersion::is_file)
         && match conflict.kind {
             ConflictKind::Content
             | ConflictKind::AddAdd
@@ -331,7 +300,6 @@ pub(super) fn is_resolvable(conflict: &FileConflict) -> bool {
 }
 
 /// Kind of conflict and the versions that exist.
-#[must_use]
 pub fn kind_of(conflict: &FileConflict) -> String {
     let has = [(&conflict.base, 'b'), (&conflict.ours, 'o'), (&conflict.theirs, 't')];
     let sides: String =
@@ -366,7 +334,6 @@ fn text_for(choice: Resolution, hunk: &Hunk, analysis: &HunkAnalysis) -> Option<
 }
 
 /// Resolution that gives the text people committed.
-#[must_use]
 pub fn choice_of(hunk: &Hunk, analysis: &HunkAnalysis, answer: &[u8]) -> Resolution {
     let answer = bare(answer);
     if answer == bare(&hunk.base) && !is_blank(&hunk.base) {
@@ -392,7 +359,6 @@ const ALL_SIDES: &str = "obt";
 const INSERTIONS: &str = "ot";
 
 /// Versions that have more than whitespace.
-#[must_use]
 pub fn sides_of(hunk: &Hunk) -> &'static str {
     let has = |side: &[u8]| !is_blank(side);
     match (has(&hunk.ours), has(&hunk.base), has(&hunk.theirs)) {
@@ -407,13 +373,6 @@ pub fn sides_of(hunk: &Hunk) -> &'static str {
     }
 }
 
-#[must_use]
-pub fn hunk_scope_keys(hunk: &Hunk, path: &str) -> ScopeKeys {
-    scope_keys(sides_of(hunk), path)
-}
-
-/// Features of a token merge.
-#[must_use]
 pub fn token_features(
     analysis: &HunkAnalysis,
     hunks: usize,
@@ -474,7 +433,6 @@ fn promise_level(promise: f64) -> &'static str {
 mod tests {
     use super::*;
     use crate::path::TreePath;
-    use crate::resolver::conflict::FileVersion;
 
     fn confidence(conflict_count: usize) -> f64 {
         let id = Sha::parse(&"a".repeat(40)).unwrap();

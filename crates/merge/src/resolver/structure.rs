@@ -11,10 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::analysis::analyze_hunk;
 use super::answer_class::{AnswerClass, ResolveStrategy};
 use super::conflict::FileConflict;
-use super::decide::TrustThreshold;
 use super::gate;
 use super::history::HistoryRange;
-use super::human::{HumanResolution, compare, human_answers};
+use super::human::{HumanResolution, human_answers};
 use super::hunk::{hunks, join};
 use super::record::{Lesson, PrecisionRecord};
 use super::replay::observe_merge;
@@ -40,9 +39,7 @@ pub struct ThreeVersions {
     pub path: TreePath,
     /// The common ancestor's text; empty if there is none.
     pub base: Vec<u8>,
-    /// In the fork.
     pub ours: Vec<u8>,
-    /// In upstream.
     pub theirs: Vec<u8>,
 }
 
@@ -50,7 +47,6 @@ pub struct ThreeVersions {
 #[derive(Clone, Copy)]
 pub struct RatedMerger<'a> {
     pub program: &'a dyn StructuralMerger,
-    /// Its precision in this fork.
     pub record: &'a StructureRecord,
 }
 
@@ -59,7 +55,6 @@ pub struct RatedMerger<'a> {
 pub struct StructureRecord {
     /// Name and version; the record of another one is discarded.
     pub program: String,
-    /// Merges that it was tried on.
     pub seen: Vec<Sha>,
     pub record: PrecisionRecord,
 }
@@ -81,7 +76,6 @@ const FILES_CAP: usize = 10;
 
 impl ThreeVersions {
     /// The versions of a conflict, if both sides have a text of at most `FILE_CAP` bytes.
-    #[must_use]
     pub fn about(conflict: &FileConflict) -> Option<Self> {
         let [base, ours, theirs] = conflict.texts().filter(|_| is_resolvable(conflict))?;
         let is_small = [base, ours, theirs].iter().all(|side| side.len() <= FILE_CAP);
@@ -96,7 +90,6 @@ impl ThreeVersions {
 
 impl RatedMerger<'_> {
     /// Scores an answer that passes the gate.
-    #[must_use]
     pub fn score(
         &self,
         table: &Table,
@@ -111,14 +104,6 @@ impl RatedMerger<'_> {
     }
 }
 
-impl StructuralAnswer {
-    /// Whether it may be applied at this threshold.
-    #[must_use]
-    pub fn is_trusted(&self, trust: TrustThreshold) -> bool {
-        trust.allows(self.confidence)
-    }
-}
-
 /// Class of an answer. One that equals the token merge is right more often.
 fn answer_class_of(conflict: &FileConflict, text: &[u8]) -> AnswerClass {
     let by_words: Option<Vec<Vec<u8>>> = hunks(&conflict.pieces)
@@ -129,11 +114,8 @@ fn answer_class_of(conflict: &FileConflict, text: &[u8]) -> AnswerClass {
         .collect();
     let by_words = by_words.map(|texts| join(&conflict.pieces, texts.iter().map(Vec::as_slice)));
     let is_alike = by_words.is_some_and(|by_words| bare(&by_words) == bare(text));
-    AnswerClass::new(
-        ResolveStrategy::Structure,
-        "program",
-        if is_alike { "like-words" } else { "alone" },
-    )
+    let detail = if is_alike { "like-words" } else { "alone" };
+    AnswerClass::new(ResolveStrategy::Structure, "program", detail)
 }
 
 /// Tries the program on the newest merges that it was not tried on yet.
@@ -160,10 +142,10 @@ pub async fn learn_structure(
     for merge in &new {
         // A merge that cannot be read is skipped; `history::learn` reports it.
         let Ok(facts) = observe_merge(repo, merge).await else { continue };
-        let asked = facts.conflicts.into_iter().filter_map(|(conflict, human)| {
+        let answerable = facts.conflicts.into_iter().filter_map(|(conflict, human)| {
             ThreeVersions::about(&conflict).map(|question| (question, conflict, human))
         });
-        cases.push(asked.take(FILES_CAP).collect::<Vec<_>>());
+        cases.push(answerable.take(FILES_CAP).collect::<Vec<_>>());
     }
     record.take(&cases, program).await;
     record.seen.extend(new.into_iter().map(|merge| merge.sha.clone()));
@@ -186,7 +168,11 @@ impl StructureRecord {
             for (_, conflict, human) in merge {
                 let Some(text) = answers.next().flatten() else { continue };
                 if gate::judge(conflict, &text).is_ok() {
-                    lessons.push(lesson(conflict, human, &text));
+                    lessons.push(Lesson {
+                        answer_class: answer_class_of(conflict, &text),
+                        path: conflict.path.to_string(),
+                        agreed: agrees(conflict, human, &text),
+                    });
                 }
             }
             self.record.learn(Table::shipped(), &lessons);
@@ -194,18 +180,9 @@ impl StructureRecord {
     }
 }
 
-fn lesson(conflict: &FileConflict, human: &HumanResolution, text: &[u8]) -> Lesson {
-    Lesson {
-        answer_class: answer_class_of(conflict, text),
-        path: conflict.path.to_string(),
-        agreed: agrees(conflict, human, text),
-    }
-}
-
-/// Whether people committed the same file, or the same text for each hunk.
-#[must_use]
+/// Returns whether people committed the same file, or the same text for each hunk.
 pub fn agrees(conflict: &FileConflict, human: &HumanResolution, text: &[u8]) -> bool {
-    if compare(Some(text), human.bytes.as_deref()).holds() {
+    if human.agree_with_text(text) {
         return true;
     }
     let given = human_answers(&conflict.pieces, text);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer_class::AnswerClass;
 use super::habit::{Resolution, Shares};
-use super::record::{log_odds, logistic};
+use super::record::logistic;
 
 /// Values measured on public forks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,50 +56,41 @@ static SHIPPED: LazyLock<Table> =
     LazyLock::new(|| serde_json::from_str(include_str!("table.json")).unwrap_or_default());
 
 impl Table {
-    #[must_use]
     pub fn shipped() -> &'static Self {
         &SHIPPED
     }
 
-    /// Digest of the content.
-    #[must_use]
     pub fn name(&self) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
         model::digest::short_sha256(&text, 6)
     }
 
     /// Precision of a class in other forks.
-    #[must_use]
     pub fn prior(&self, answer_class: &AnswerClass) -> f64 {
         self.answer_classes.get(&answer_class.name).copied().unwrap_or(UNSEEN_CLASS)
     }
 
     /// Share of a resolution of whole files in other forks.
-    #[must_use]
     pub fn file_share(&self, kind: &str, choice: Resolution) -> f64 {
         share(self.files.get(kind), choice, UNSEEN_FILE)
     }
 
     /// Share of a resolution of hunks in other forks.
-    #[must_use]
     pub fn hunk_share(&self, sides: &str, choice: Resolution) -> f64 {
         share(self.hunks.get(sides), choice, UNSEEN_HUNK)
     }
 
     /// Estimated precision of a token merge.
-    #[must_use]
     pub fn token_promise(&self, features: &[f64; TOKEN_FEATURES]) -> f64 {
         logistic(weighted_sum(&self.token, features))
     }
 
     /// Confidence of a file that is resolved hunk by hunk.
-    #[must_use]
     pub fn confidence_by_hunks(&self, features: &[f64; HUNK_FEATURES]) -> f64 {
         calibrated(weighted_sum(&self.by_hunks, features), features[HUNK_FEATURES - 1])
     }
 
     /// Confidence of a file that is resolved as a whole.
-    #[must_use]
     pub fn confidence_of_whole(&self, features: &[f64; WHOLE_FEATURES]) -> f64 {
         calibrated(weighted_sum(&self.whole, features), features[WHOLE_FEATURES - 2])
     }
@@ -115,12 +106,6 @@ fn weighted_sum(weights: &[f64], features: &[f64]) -> f64 {
 
 fn calibrated(score: f64, conflicts_ln: f64) -> f64 {
     logistic(STRETCH * score + SHIFT - CONFLICT_COUNT_WEIGHT * conflicts_ln)
-}
-
-/// Feature for a share: its log-odds.
-#[must_use]
-pub fn feature_of_share(share: f64) -> f64 {
-    log_odds(share)
 }
 
 #[cfg(test)]

@@ -12,17 +12,12 @@ use imara_diff::{Algorithm, Diff, InternedInput, Interner, Token};
 /// Corresponding ranges of the three sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Side that changed it.
     pub change: Change,
-    /// Range in the common ancestor.
     pub base: Range<usize>,
-    /// Range on our side.
     pub ours: Range<usize>,
-    /// Range on their side.
     pub theirs: Range<usize>,
 }
 
-/// Side that changed a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Neither side.

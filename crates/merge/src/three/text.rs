@@ -7,14 +7,12 @@ pub fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|&byte| byte == b'\n').collect()
 }
 
-/// Whether the content is text: no NUL in its first 8,000 bytes.
-#[must_use]
+/// Returns whether the content is text: no NUL in its first 8,000 bytes.
 pub fn is_text(bytes: &[u8]) -> bool {
     !bytes[..bytes.len().min(8000)].contains(&0)
 }
 
 /// Splits a text into words, line ends, runs of blanks and single other characters. Joined they are the text.
-#[must_use]
 pub fn tokens(text: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -57,14 +55,12 @@ pub fn dark_tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     tokens(text).into_iter().filter(|token| !is_blank(token))
 }
 
-/// Whether there is nothing but whitespace.
-#[must_use]
+/// Returns whether there is nothing but whitespace.
 pub fn is_blank(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_whitespace)
 }
 
 /// Lines without whitespace, each with a line feed; empty ones are left out.
-#[must_use]
 pub fn bare_lines(text: &[u8]) -> Vec<u8> {
     let mut bare = Vec::with_capacity(text.len());
     for line in lines(text) {
@@ -78,13 +74,11 @@ pub fn bare_lines(text: &[u8]) -> Vec<u8> {
 }
 
 /// Text without whitespace, to compare code that is only wrapped differently.
-#[must_use]
 pub fn bare(text: &[u8]) -> Vec<u8> {
     text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
 /// Unified diff of two texts under these names; empty if they are the same.
-#[must_use]
 pub fn unified_diff([old, new]: [&str; 2], before: &str, after: &str) -> String {
     let input = InternedInput::new(before, after);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);

@@ -1,6 +1,6 @@
-//! Commands as data: what to start, how it reads to people, and what came of it.
+//! Commands as data: program and arguments, text for people, and the record of the outcome.
 //!
-//! Starting them is for `host`, the log file for `store`.
+//! `host` starts them, `run_store` writes the log.
 
 mod quote;
 mod record;
@@ -14,40 +14,35 @@ use std::path::PathBuf;
 
 /// A program to be started, by arguments and never by a shell.
 ///
-/// Its environment may hold secrets, and so its `Debug` shows only their names.
+/// Its environment may hold secrets, so `Debug` shows only the names.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CommandSpec {
     /// The program: a path, or a name to be looked up in this spec's own `PATH`.
     pub program: PathBuf,
-    /// Its arguments, without the program.
     pub args: Vec<OsString>,
     pub cwd: PathBuf,
-    /// Its whole environment: nothing is inherited.
+    /// The whole environment: nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
 }
 
 impl CommandSpec {
-    /// A program without arguments or environment. It runs in `/` unless told otherwise: a fixed
-    /// place, not the one where we happen to be.
+    /// A program without arguments or environment. It runs in `/` by default, not in the current directory.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), args: Vec::new(), cwd: PathBuf::from("/"), env: Vec::new() }
     }
 
-    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
         self
     }
 
-    /// Adds arguments.
     #[must_use]
     pub fn args<T: Into<OsString>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// Says where to run.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = cwd.into();
@@ -76,8 +71,8 @@ impl fmt::Debug for CommandSpec {
     }
 }
 
-/// The command as one line that people can read and mostly paste into a shell. Directory and
-/// environment are left out; bytes that are not UTF-8 are lost.
+/// Renders the command as one line that people can read and mostly paste into a shell. Directory and environment are left
+/// out; bytes that are not UTF-8 are lost.
 pub fn render_command(spec: &CommandSpec) -> String {
     let words =
         std::iter::once(spec.program.as_os_str()).chain(spec.args.iter().map(OsString::as_os_str));

@@ -1,10 +1,10 @@
-//! Quoting for a shell, as people write it.
+//! Quoting for a shell.
 
 use crate::escape::is_unsafe;
 use std::borrow::Cow;
 
-/// A word as it would be typed: bare, in single quotes, or with `$'…'` when it holds what cannot be
-/// shown. The result is one line and safe to show.
+/// Quotes a word: bare, in single quotes, or with `$'…'` if it holds unsafe characters. The result is one line and safe
+/// to display.
 pub(super) fn quote(word: &str) -> Cow<'_, str> {
     if !word.is_empty() && word.bytes().all(is_plain) {
         Cow::Borrowed(word)

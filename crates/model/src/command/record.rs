@@ -1,4 +1,4 @@
-//! What came of a command, as it is kept in `commands.log`.
+//! Outcome of a command, as recorded in `commands.log`.
 //!
 //! ```text
 //! [2025-01-15T12:00:01Z] [CWD:/path/to/worktree] [CMD:make test-unit] [EXIT:0]
@@ -6,9 +6,8 @@
 //! All tests passed.
 //! --- END STDOUT ---
 //! ```
-//! The program that ran decides what stands between the markers, and must not be able to say
-//! anything outside them: a line of its output that looks like one of ours gets a `\` before it, and
-//! whatever could act on a terminal is shown as an escape.
+//! Output of the program must stay between the markers: a line of it that looks like one of ours gets a `\` before it, and
+//! characters that act on a terminal are escaped.
 
 use super::quote::quote;
 use crate::escape::{escape_line, escape_terminal};
@@ -23,31 +22,26 @@ pub struct CommandRecord {
     /// The command as [`render_command`](super::render_command) shows it.
     pub command: String,
     pub exit: CommandExit,
-    /// How long it took.
     pub duration_ms: u64,
-    /// What was kept of its standard output.
+    /// Kept part of standard output.
     pub stdout: Vec<u8>,
-    /// What was kept of its standard error.
+    /// Kept part of standard error.
     pub stderr: Vec<u8>,
-    /// How much of both was not kept.
+    /// Bytes of both that were not kept.
     pub dropped_bytes: u64,
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandExit {
-    /// By itself, with this status.
     Exited(i32),
-    /// By this signal.
     Signalled(i32),
-    /// By our clock.
+    /// Ended by this program at the time limit.
     TimedOut,
-    /// It never began.
     NotStarted,
 }
 
-/// The record as text for the log, with at most `cap` bytes of each output. Secrets must be gone
-/// before: a secret that is cut in two is known to no redactor.
+/// Renders the record for the log, with at most `cap` bytes of each output. It must be redacted before: no redactor knows
+/// half a secret.
 pub fn render_record(record: &CommandRecord, cap: usize) -> String {
     let mut text = format!(
         "[{at}] [CWD:{cwd}] [CMD:{command}] [EXIT:{exit}]\n",
@@ -73,8 +67,8 @@ fn render_exit(exit: CommandExit) -> String {
     }
 }
 
-/// Adds an output unless it is empty. What is over the cap is taken out of the middle, since
-/// programs say at the start what they do and at the end how it went.
+/// Adds an output unless it is empty. Bytes beyond the cap are cut from the middle, since programs print the task at the
+/// start and the result at the end.
 fn push_block(text: &mut String, name: &str, output: &[u8], cap: usize) {
     if output.is_empty() {
         return;

@@ -8,8 +8,7 @@ use super::value::render_value;
 impl EnvFile {
     /// Sets a value in its place, or adds the key at the end.
     ///
-    /// A value that is already as wanted stays as it was written. What the grammar cannot hold is
-    /// refused, and then nothing has changed.
+    /// An equal value stays as it was written. A value that the grammar cannot hold is refused and changes nothing.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), EnvFault> {
         if !is_key(key) {
             return Err(EnvFault::BadKey);
@@ -27,7 +26,7 @@ impl EnvFile {
         Ok(())
     }
 
-    /// Takes a key out, line and inline comment; says whether it was there.
+    /// Removes a key with its line and inline comment; returns whether it existed.
     pub fn remove(&mut self, key: &str) -> bool {
         let position = self.position(key);
         if let Some(at) = position {
@@ -51,7 +50,7 @@ impl EnvFile {
         }));
     }
 
-    /// How lines end in this file: as the first one does.
+    /// Line end of this file: that of the first line.
     fn line_end(&self) -> &'static str {
         let first = self.lines.first().map_or("", EnvLine::tail);
         if first.ends_with("\r\n") { "\r\n" } else { "\n" }

@@ -1,4 +1,4 @@
-//! One line of an env file: read into parts that put together give the same line again.
+//! One line of an env file, parsed into parts that together give the same line again.
 
 use super::fault::EnvFault;
 use super::value::{check_any, check_bare};
@@ -9,7 +9,6 @@ use std::fmt;
 pub(super) enum EnvLine {
     /// A blank line or a comment.
     Other(String),
-    /// An assignment.
     Entry(EnvEntry),
 }
 
@@ -19,7 +18,7 @@ pub(super) struct EnvEntry {
     /// Up to the value: the indent, the key, `=`, and blanks when a value follows.
     pub(super) before: String,
     pub(super) key: String,
-    /// The value as it stands in the file, with its quotes.
+    /// The value as written, with its quotes.
     pub(super) written: String,
     pub(super) value: String,
     /// Behind the value: blanks, a comment, the line end.
@@ -34,7 +33,7 @@ impl EnvLine {
         }
     }
 
-    /// The text that ends the line; the last line may have none.
+    /// Text with the line end; the last line may lack it.
     pub(super) fn tail(&self) -> &str {
         match self {
             Self::Other(raw) => raw,
@@ -85,9 +84,8 @@ pub(crate) fn is_key(text: &str) -> bool {
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// Reads what stands behind `=`: the number of blanks before the value, the value as written, and
-/// the value. Blanks before an absent value count as behind it, so that a value put there later
-/// stays apart from the comment.
+/// Parses the text behind `=`: the number of blanks before the value, the value as written, and the value. Blanks before
+/// an absent value count as behind it, so that a value set later stays apart from the comment.
 fn parse_value<'a>(key: &str, rest: &'a str) -> Result<(usize, &'a str, &'a str), EnvFault> {
     let text = rest.trim_start_matches(BLANKS);
     let blanks = rest.len() - text.len();

@@ -1,17 +1,16 @@
-//! Env files: the one grammar for all configuration that is `KEY=value` by line.
+//! Env files: the grammar for all configuration that is `KEY=value` by line.
 //!
-//! Nothing is ever executed or expanded. A line is blank, a comment, or one assignment; a value is
-//! bare or in quotes, knows no escapes, and may not hold what a shell would act on, so that the same
-//! file read by a careless script does no harm. A blank followed by `#` starts a comment.
+//! Nothing is executed or expanded. A line is blank, a comment, or one assignment; a value is bare or in quotes, has no
+//! escapes, and may not hold anything that a shell acts on, so that the file does no harm in a careless script. A blank
+//! followed by `#` starts a comment.
 //!
-//! A file is kept as it was written: comments, order, unknown keys and line ends survive a change
-//! to one of its values. Reading and writing the disk is for others.
+//! Comments, order, unknown keys and line ends survive a change to a value.
 
 mod edit;
 mod fault;
 mod line;
 #[cfg(test)]
-mod property;
+mod property_tests;
 mod value;
 
 pub use fault::{EnvFault, EnvFileError, MissingKeys};
@@ -20,9 +19,7 @@ pub(crate) use line::is_key;
 use line::{EnvEntry, EnvLine, parse_line};
 use std::fmt;
 
-/// A parsed env file that remembers how it was written.
-///
-/// Its values may be secrets, and so its `Debug` shows only the keys.
+/// A parsed env file with its original text. Values may be secrets, so `Debug` shows only the keys.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct EnvFile {
     lines: Vec<EnvLine>,
@@ -59,7 +56,7 @@ impl EnvFile {
         }
     }
 
-    /// The value of a key; it may be empty.
+    /// Returns the value of a key; it may be empty.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.iter().find_map(|(k, value)| (k == key).then_some(value))
     }
@@ -69,12 +66,11 @@ impl EnvFile {
         self.entries().map(|entry| (entry.key.as_str(), entry.value.as_str()))
     }
 
-    /// The keys, in the order of the file.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.entries().map(|entry| entry.key.as_str())
     }
 
-    /// Passes when all these keys have a value; the error names all that have none.
+    /// Checks that all these keys have a value; the error names all that have none.
     pub fn require(&self, keys: &[&str]) -> Result<(), MissingKeys> {
         let is_missing = |key: &&str| self.get(key).is_none_or(str::is_empty);
         let missing: Vec<String> =
@@ -82,7 +78,7 @@ impl EnvFile {
         if missing.is_empty() { Ok(()) } else { Err(MissingKeys { keys: missing }) }
     }
 
-    /// Keys of the file that are not among the known ones. They deserve a warning, and are kept.
+    /// Lists keys of the file that are not among the known ones, for a warning.
     pub fn unknown(&self, known: &[&str]) -> Vec<&str> {
         self.keys().filter(|key| !known.contains(key)).collect()
     }
@@ -96,7 +92,7 @@ impl EnvFile {
     }
 }
 
-/// Refuses the mark that some editors put before the first line, where it would become part of a key.
+/// Refuses the mark that some editors write before the first line, where it would become part of a key.
 pub(crate) fn refuse_byte_order_mark(text: &str) -> Result<(), EnvFileError> {
     if text.starts_with('\u{feff}') {
         return Err(EnvFileError { line: 1, reason: EnvFault::ByteOrderMark });
@@ -105,7 +101,7 @@ pub(crate) fn refuse_byte_order_mark(text: &str) -> Result<(), EnvFileError> {
 }
 
 impl fmt::Display for EnvFile {
-    /// The file, byte for byte as it was read but for what was changed.
+    /// Writes the file, byte for byte as it was read except for changed values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines.iter().try_for_each(|line| line.fmt(f))
     }

@@ -1,4 +1,4 @@
-//! What a value may hold, and how it is written.
+//! Rules for values, and their written form.
 
 use super::fault::EnvFault;
 
@@ -11,7 +11,7 @@ pub(super) fn render_value(key: &str, value: &str) -> Result<String, EnvFault> {
     Ok(if is_plain(value) { value.to_owned() } else { format!("\"{value}\"") })
 }
 
-/// The rule for every value, quoted or not: nothing that a shell would act on.
+/// The rule for every value, quoted or not: nothing that a shell acts on.
 pub(super) fn check_any(key: &str, value: &str) -> Result<(), EnvFault> {
     if value.contains(char::is_control) {
         return Err(EnvFault::Control { key: key.to_owned() });
@@ -22,8 +22,8 @@ pub(super) fn check_any(key: &str, value: &str) -> Result<(), EnvFault> {
     }
 }
 
-/// The rule for what may stand without quotes; [`check_any`] holds as well and is asked first, so
-/// that nobody is told to quote what quotes would not help.
+/// The rule for a value without quotes. [`check_any`] comes first, so that no message recommends quotes where they would
+/// not help.
 pub(super) fn check_bare(key: &str, value: &str) -> Result<(), EnvFault> {
     check_any(key, value)?;
     let key = || key.to_owned();
@@ -41,8 +41,8 @@ pub(super) fn check_bare(key: &str, value: &str) -> Result<(), EnvFault> {
 
 const FORBIDDEN: [&str; 5] = ["`", "$", ";", "|", "&&"];
 
-/// Narrower than what may be read bare: what other readers of env files could take differently is
-/// written in quotes.
+/// Returns whether a value is written bare. This is narrower than the rule for reading, since other readers of env files
+/// differ.
 fn is_plain(value: &str) -> bool {
     !value.is_empty()
         && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&b))

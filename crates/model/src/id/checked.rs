@@ -1,8 +1,8 @@
-//! What all ids share: a string behind a check.
+//! Common parts of all ids: a string behind a check.
 
 use std::borrow::Cow;
 
-/// The rule that a text breaks, in words for people.
+/// The rule that a text breaks, for messages.
 pub(super) type Rule = Cow<'static, str>;
 
 /// Declares a checked string. `$check` returns the broken rule.
@@ -24,7 +24,6 @@ macro_rules! checked_id {
                 }
             }
 
-            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -77,7 +76,7 @@ pub(super) fn is_shaped(text: &str, first: Bytes, rest: Bytes, max: usize) -> bo
     text.len() <= max && first(head) && tail.iter().copied().all(rest)
 }
 
-/// Passes a text that keeps the rule.
+/// Returns the rule as an error unless it is kept.
 pub(super) fn keeps(rule: &'static str, kept: bool) -> Result<(), Rule> {
     if kept { Ok(()) } else { Err(Cow::Borrowed(rule)) }
 }

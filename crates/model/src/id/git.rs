@@ -1,7 +1,7 @@
 //! Names and ids of git: branches, remotes and object ids.
 //!
-//! The rules for refs are those of `git check-ref-format`, kept here so that a name can be judged
-//! without git and can never be taken for an option or a revision expression.
+//! The rules for refs are those of `git check-ref-format`, so that a name is checked without git and never passes for an
+//! option or a revision expression.
 
 use super::checked::{Rule, checked_id, keeps};
 
@@ -40,7 +40,7 @@ impl Sha {
 
 fn check_branch(text: &str) -> Result<(), Rule> {
     check_ref(text)?;
-    // Git knows these as the current commit, and would not make a branch of that name.
+    // Names of the current commit; git creates no such branch.
     keeps("it must not be '@' or 'HEAD'", text != "@" && text != "HEAD")
 }
 

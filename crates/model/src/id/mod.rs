@@ -1,8 +1,7 @@
 //! Names and ids, checked once.
 //!
-//! Each type is a string that keeps a rule. [`parse`](ProjectName::parse) is the door; below it
-//! nobody checks again, whether the value ends up in a path, a ref, an argument or a query. They
-//! serialise as plain strings and are checked again when they are read back.
+//! Each type is a string that keeps a rule. Only [`parse`](ProjectName::parse) checks it, whether the value ends up in a
+//! path, a ref, an argument or a query. Ids serialise as plain strings and are checked again on deserialisation.
 
 mod checked;
 mod git;
@@ -31,17 +30,16 @@ impl IdError {
         Self { kind, value: shorten(value), rule }
     }
 
-    /// What the text was meant to be, such as `branch name`.
+    /// Kind of the id, such as `branch name`.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The text, escaped for showing and cut to 80 characters.
+    /// The text, escaped for display and cut to 80 characters.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// The rule that it breaks.
     pub fn rule(&self) -> &str {
         &self.rule
     }

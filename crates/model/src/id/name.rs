@@ -27,8 +27,7 @@ checked_id! {
 checked_id! {
     /// A model, variant or agent given in place of the configured one.
     ///
-    /// It travels into the box as an environment variable, so that nothing which a shell could read
-    /// as more than a word may be in it.
+    /// It enters the box as an environment variable, so it holds nothing that a shell reads as more than a word.
     Override, "override", check_override
 }
 
@@ -37,8 +36,8 @@ const PROJECT_FALLBACK: &str = "repo";
 const OVERRIDE_MAX: usize = 128;
 
 impl ProjectName {
-    /// Makes a name from a folder's: what is not allowed becomes `-`, and what then cannot stand
-    /// first is dropped. A folder with a legal name keeps it.
+    /// Derives a name from a folder's: illegal characters become `-`, and illegal first ones are dropped. A legal name
+    /// stays as it is.
     pub fn from_folder(folder: &str) -> Self {
         let mut name = String::new();
         for c in folder.chars() {

@@ -1,7 +1,7 @@
 //! The id of a run, which is also the name of its directory.
 //!
-//! It is made from the project and the moment, for people who look at a listing. Nobody takes it
-//! apart again: the record inside the run directory says what the run was.
+//! It is made of the project and the time, for people who read a listing. It is never parsed for facts: those are in the
+//! record inside the run directory.
 
 use super::checked::{Rule, checked_id, is_shaped, keeps};
 use super::{IdError, ProjectName};
@@ -14,8 +14,8 @@ checked_id! {
 const MAX: usize = 128;
 
 impl RunId {
-    /// Names a run `<project>_<stamp>`, and `<project>_<stamp>-<n>` from the second attempt on, for
-    /// when two runs start in the same second. The stamp is `YYYYMMDD_HHMMSS`.
+    /// Names a run `<project>_<stamp>`, and `<project>_<stamp>-<n>` from the second run of the same second on. The stamp
+    /// is `YYYYMMDD_HHMMSS`.
     pub fn new(project: &ProjectName, stamp: &str, attempt: u32) -> Result<Self, IdError> {
         let id = if attempt < 2 {
             format!("{project}_{stamp}")

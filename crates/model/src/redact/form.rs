@@ -1,4 +1,4 @@
-//! The forms in which a secret turns up in output.
+//! Forms of a secret in output.
 
 use crate::secret::Secret;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ pub(super) fn all_forms(secrets: impl IntoIterator<Item = Secret>) -> Vec<String
         let value = secret.expose();
         add_forms(&mut forms, value);
         add_forms(&mut forms, unquoted(value));
-        // Tools print long values line by line, with something before each.
+        // Tools print long values line by line, with a prefix on each.
         value.lines().for_each(|line| add_forms(&mut forms, line));
     }
     let mut forms: Vec<String> = forms.into_iter().collect();
@@ -42,7 +42,7 @@ fn add_forms(forms: &mut BTreeSet<String>, value: &str) {
     }
 }
 
-/// Secrets files are literal, and yet many are written by hand as shell scripts, with quotes.
+/// Strips quotes: secrets files are literal, yet many are written by hand as shell scripts.
 fn unquoted(value: &str) -> &str {
     let inside = |quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     inside('"').or_else(|| inside('\'')).unwrap_or(value)
@@ -84,8 +84,8 @@ fn base64_encode(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     encoded
 }
 
-/// The characters that stand for the value alone when it is encoded behind `shift` (modulo 3) other
-/// bytes and before more, as a password is in `user:password`.
+/// Characters that encode the value alone when `shift` (modulo 3) other bytes precede it and more follow, as with a
+/// password in `user:password`.
 fn base64_core(value: &[u8], shift: usize, alphabet: &[u8; 64]) -> String {
     let mut bytes = vec![0; shift];
     bytes.extend_from_slice(value);

@@ -1,9 +1,8 @@
-//! The one redactor: it stands before every byte that goes to a log, a record, a terminal or a forge.
+//! The redactor of every byte that goes to a log, a record, a terminal or a forge.
 //!
-//! It knows two things. The exact secrets of this run, in the forms in which they turn up: as they
-//! are, in base64, percent-encoded, inside JSON. And the shapes of well-known tokens, for those that
-//! nobody told it about. What it finds becomes `***`. All matches are gathered before anything is
-//! replaced, so that one secret cannot hide behind another that overlaps it.
+//! It replaces the exact secrets of this run (plain, in base64, percent-encoded, inside JSON) and the shapes of
+//! well-known tokens with `***`. All matches are gathered before any is replaced, so that no secret hides behind another
+//! that overlaps it.
 
 mod form;
 mod shape;
@@ -24,17 +23,16 @@ pub struct Redactor {
     longest_multiline: usize,
 }
 
-/// A secret that was found.
 struct Hit {
-    /// All that was matched, with the context by which it was known.
+    /// The whole match, with the context that identifies it.
     whole: Range<usize>,
     /// The part to be replaced.
     hidden: Range<usize>,
 }
 
 impl Redactor {
-    /// A redactor for these secrets and all known token shapes. Secrets of less than six characters
-    /// are left to chance: hiding every `1` would make logs unreadable and hide nothing.
+    /// A redactor for these secrets and all known token shapes. Secrets of less than six characters are ignored: hiding
+    /// every `1` would make logs unreadable and hide nothing.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let forms = form::all_forms(secrets);
         let longest =
@@ -62,7 +60,7 @@ impl Redactor {
         replace(bytes, &self.find(bytes))
     }
 
-    /// All secrets in the order of their hidden parts; they may overlap.
+    /// Finds all secrets, in the order of their hidden parts; they may overlap.
     fn find(&self, bytes: &[u8]) -> Vec<Hit> {
         let mut hits = shape::find(bytes);
         hits.extend(

@@ -1,8 +1,7 @@
-//! Tokens that are known by their looks.
+//! Shapes of well-known tokens.
 //!
-//! Each family is searched on its own, since a match of one may begin inside a match of another.
-//! Tokens need no word boundary before them where their prefix is telling: in JSON a `\n`, and in a
-//! terminal a colour, ends with a letter.
+//! Each family is searched on its own, since a match of one may begin inside a match of another. A token with a
+//! distinctive prefix needs no word boundary before it: in JSON a `\n`, and in a terminal a colour, ends with a letter.
 
 use super::Hit;
 use regex::bytes::Regex;
@@ -15,7 +14,7 @@ pub(super) fn find(bytes: &[u8]) -> Vec<Hit> {
 
 fn find_family<'a>(family: &'a Regex, bytes: &'a [u8]) -> impl Iterator<Item = Hit> + 'a {
     family.captures_iter(bytes).filter_map(|captures| {
-        // The group named `hide` is what is replaced; without it, all that was matched.
+        // The group `hide` is replaced; without it, the whole match.
         let whole = captures.get(0)?;
         let hidden = captures.name("hide").unwrap_or(whole);
         Some(Hit { whole: whole.range(), hidden: hidden.range() })
@@ -59,8 +58,7 @@ const URL_PASSWORD: &str = r#"(?x-u)
     :// [^\s/:@"'<>]* : (?<hide> [^\s/"'<>]+ ) @
 "#;
 
-/// Private keys, with real line ends or `\n` in JSON. A block that is cut off counts as far as it
-/// goes on looking like one.
+/// Private keys, with real line ends or `\n` in JSON. A block without an end counts as far as it looks like one.
 const PRIVATE_KEY: &str = r"(?x-u)
     -----BEGIN\ [A-Z0-9\ ]*PRIVATE\ KEY[A-Z\ ]*-----
     (?: [A-Za-z0-9+/=:,.()\\\s-]*? -----END\ [A-Z0-9\ ]*PRIVATE\ KEY[A-Z\ ]*-----

@@ -1,15 +1,14 @@
 //! Redaction of a stream that arrives in pieces.
 //!
-//! A piece may end in the middle of a secret, and so output is held back until its line is complete;
-//! a secret or key block of several lines holds back until it is complete too. What is held has a
-//! bound: a line beyond it is let go, but for an end that is long enough to hold any exact secret.
+//! A piece may end in the middle of a secret, so output is held back until its line is complete, or until a secret or key
+//! block of several lines is. There is a bound: of a longer line, only an end that can hold any exact secret stays back.
 
 use super::{Hit, Redactor, replace};
 use std::sync::Arc;
 
-/// How much is held back for a line end to come.
+/// Bytes that are held back until a line ends.
 const HOLD_BYTES: usize = 64 * 1024;
-/// What stays back when an endless line is let go: room for a token that has only just begun.
+/// Bytes of a longer line that stay back: room for a token that has just begun.
 const OVERLAP_BYTES: usize = 4 * 1024;
 
 /// A redactor for one stream, such as the standard output of a process.
@@ -17,20 +16,19 @@ const OVERLAP_BYTES: usize = 4 * 1024;
 pub struct RedactingStream {
     redactor: Arc<Redactor>,
     pending: Vec<u8>,
-    /// How much was pending when a scan last released nothing; 0 after one that did.
+    /// Pending bytes at the last scan that released nothing; 0 after one that did.
     scanned_in_vain: usize,
 }
 
 impl RedactingStream {
-    /// A stream at its beginning.
     pub fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, pending: Vec::new(), scanned_in_vain: 0 }
     }
 
-    /// Takes the next piece and gives what can be shown by now.
+    /// Takes the next piece and returns the bytes that are ready.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut shown = Vec::new();
-        // A huge piece is taken in parts, so that no scan looks at much more than is held.
+        // A huge piece is taken in parts, so that no scan covers much more than the bound.
         for part in piece.chunks(HOLD_BYTES) {
             self.pending.extend_from_slice(part);
             while let Some(ready) = self.take_ready() {
@@ -40,7 +38,7 @@ impl RedactingStream {
         shown
     }
 
-    /// Gives the rest at the end of the stream.
+    /// Returns the rest at the end of the stream.
     pub fn finish(self) -> Vec<u8> {
         self.redactor.redact_bytes(&self.pending)
     }
@@ -66,14 +64,14 @@ impl RedactingStream {
         Some(ready)
     }
 
-    /// The length of the complete lines, less what may be the beginning of a secret of several lines.
+    /// Length of the complete lines, less a possible start of a secret of several lines.
     fn whole_lines(&self) -> usize {
         let settled = self.pending.len().saturating_sub(self.redactor.longest_multiline);
         self.pending[..settled].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1)
     }
 
-    /// Returns whether enough came since the last scan in vain. Scanning a held block anew for each of its
-    /// lines would let a program that prints them one by one keep us busy.
+    /// Returns whether enough bytes came since the last scan in vain. Scanning a held block again for each of its lines
+    /// would let a program waste our time.
     fn is_worth_a_scan(&self) -> bool {
         self.pending.len() > self.scanned_in_vain + self.scanned_in_vain / 8
     }
@@ -86,8 +84,7 @@ impl RedactingStream {
         self.pending.len() > HOLD_BYTES.max(2 * self.overlap())
     }
 
-    /// Where to cut when too much is held. If a single match fills all of it, the cut is behind the
-    /// match, since it must be somewhere.
+    /// Position of the cut when too much is held: behind the match, if a single one fills all of it.
     fn forced_cut(&self, hits: &[Hit]) -> usize {
         let wanted = self.pending.len() - self.overlap();
         match cut_before(hits, &self.pending, wanted) {
@@ -97,33 +94,33 @@ impl RedactingStream {
     }
 }
 
-/// The last place up to `wanted` that splits no match. A match that ends with a line end, right at
-/// the cut, may go on in the next line and counts as split.
+/// Last position up to `wanted` that splits no match. A match that ends with a line end right at the cut may continue in
+/// the next line and counts as split.
 fn cut_before(hits: &[Hit], pending: &[u8], wanted: usize) -> usize {
     let is_split = |hit: &Hit, cut: usize| {
         let may_go_on = hit.whole.end == cut && pending[..cut].ends_with(b"\n");
         hit.whole.start < cut && (cut < hit.whole.end || may_go_on)
     };
-    // Moving the cut may make it split a match that was looked at before.
+    // Moving the cut may make it split a match that was checked before.
     let pass = |cut: usize| {
         hits.iter()
             .rev()
             .fold(cut, |cut, hit| if is_split(hit, cut) { hit.whole.start } else { cut })
     };
-    settle(wanted, pass)
+    repeat(wanted, pass)
 }
 
-/// The first place from `wanted` on that splits no match.
+/// First position from `wanted` on that splits no match.
 fn cut_behind(hits: &[Hit], wanted: usize) -> usize {
     let is_split = |hit: &Hit, cut: usize| hit.whole.start < cut && cut < hit.whole.end;
     let pass = |cut: usize| {
         hits.iter().fold(cut, |cut, hit| if is_split(hit, cut) { hit.whole.end } else { cut })
     };
-    settle(wanted, pass)
+    repeat(wanted, pass)
 }
 
 /// Repeats a pass until it changes nothing.
-fn settle(mut cut: usize, pass: impl Fn(usize) -> usize) -> usize {
+fn repeat(mut cut: usize, pass: impl Fn(usize) -> usize) -> usize {
     loop {
         match pass(cut) {
             same if same == cut => return cut,

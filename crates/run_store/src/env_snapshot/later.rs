@@ -1,4 +1,4 @@
-//! A snapshot that is made while an agent works, because some programs take their time to say who they are.
+//! A snapshot that is taken while an agent works, because some programs are slow to report their version.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,42 +11,37 @@ use super::{EnvFacts, observe_env, save_env_snapshot};
 use crate::error::StoreError;
 use crate::run_dir::RunDir;
 
-/// The start of the agent comes first: on a small machine the questions would take its processors away.
+/// Delay for the start of the agent: on a small machine the version queries would compete with it.
 const HEAD_START: Duration = Duration::from_millis(500);
 
 /// The snapshot of a run, which may be under way.
 #[derive(Debug, Default)]
 pub struct LaterSnapshot {
-    under_way: Option<PendingSnapshot>,
-}
-
-#[derive(Debug)]
-struct PendingSnapshot {
-    hurry: Arc<Notify>,
-    facts: JoinHandle<EnvFacts>,
+    /// The task, and the signal that ends its delay.
+    under_way: Option<(JoinHandle<EnvFacts>, Arc<Notify>)>,
 }
 
 impl LaterSnapshot {
     /// Begins a little later. Must be called inside a tokio runtime.
     pub fn begin(&mut self) {
         let hurry = Arc::new(Notify::new());
-        let asked = Arc::clone(&hurry);
+        let hurried = Arc::clone(&hurry);
         let facts = tokio::spawn(async move {
-            // Whichever comes first; that the time was not used up is no error.
-            tokio::time::timeout(HEAD_START, asked.notified()).await.ok();
+            // Whichever comes first; both outcomes are fine.
+            tokio::time::timeout(HEAD_START, hurried.notified()).await.ok();
             observe_env(host::clock::now()).await
         });
-        self.under_way = Some(PendingSnapshot { hurry, facts });
+        self.under_way = Some((facts, hurry));
     }
 
-    /// Saves what was found. A snapshot that is there stays: whoever was killed had made it. One that was never begun is
-    /// made now.
+    /// Saves the snapshot. An existing one stays: a process that was killed made it. One that was never begun is taken
+    /// now.
     pub async fn save(&mut self, run: &RunDir, redactor: &Redactor) -> Result<(), StoreError> {
         if run.env_snapshot().exists() {
             return Ok(());
         }
         let found = match self.under_way.take() {
-            Some(PendingSnapshot { hurry, facts }) => {
+            Some((facts, hurry)) => {
                 hurry.notify_one();
                 facts.await.ok()
             }

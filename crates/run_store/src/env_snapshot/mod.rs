@@ -1,7 +1,6 @@
-//! The record of the machine that a run saw: system, tools and their versions, a few variables.
+//! Record of the machine of a run: system, tools and their versions, a few variables.
 //!
-//! It holds what helps to explain a run later and nothing else: of the environment only the names
-//! listed here are shown, since any other variable may hold a secret.
+//! Of the environment only the names listed here are shown, since any other variable may hold a secret.
 
 mod later;
 mod observe;
@@ -19,7 +18,7 @@ use crate::run_dir::RunDir;
 pub use later::LaterSnapshot;
 pub use observe::observe_env;
 
-/// The snapshot in a run directory.
+/// File name of the snapshot in a run directory.
 pub const ENV_SNAPSHOT: &str = "env_snapshot.txt";
 
 /// The only variables that are ever shown.
@@ -29,17 +28,16 @@ pub const SHOWN_VARIABLES: [&str; 4] =
 const MODE: u32 = 0o600;
 const NOT_FOUND: &str = "not found";
 
-/// What was found on the machine.
+/// Facts about the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvFacts {
     pub generated: Timestamp,
     /// The system and its release, such as `Linux 5.15.0`.
     pub os: String,
-    /// The person's shell.
     pub shell: Option<String>,
     pub git_program: Option<PathBuf>,
-    /// By program, the first line of what it says about its version. A program that is missing or
-    /// does not answer in time has no entry.
+    /// By program, the first line of its version output. A program that is missing or does not answer in time has no
+    /// entry.
     pub versions: BTreeMap<String, String>,
     /// Variables and their values; only [`SHOWN_VARIABLES`] are rendered.
     pub variables: BTreeMap<String, String>,
@@ -52,7 +50,7 @@ struct VersionLine {
     show: Show,
 }
 
-/// How much of a program's answer is shown.
+/// Shown part of a program's version output.
 #[derive(Clone, Copy)]
 enum Show {
     /// The number alone, without the program's name before it.
@@ -101,8 +99,8 @@ pub fn save_env_snapshot(
     Ok(())
 }
 
-/// Renders the snapshot. Our own sections come last, so that a reader of the format who knows
-/// nothing of them finds everything in its place.
+/// Renders the snapshot. Our own sections come last, so that a reader that does not know them finds the others in their
+/// place.
 pub fn render_env_snapshot(facts: &EnvFacts) -> String {
     let generated = facts.generated.strftime("%Y-%m-%dT%H:%M:%SZ");
     let mut page = SnapshotText(format!("# Environment Snapshot\n# Generated: {generated}\n"));
@@ -136,7 +134,7 @@ impl SnapshotText {
         self.0.push_str(&format!("\n## {heading}\n"));
     }
 
-    /// What a program said stays on its line, whatever is in it.
+    /// Escapes the value, so that a program's output stays on its line.
     fn line(&mut self, label: &str, value: Option<&str>) {
         let value = escape_line(value.unwrap_or(NOT_FOUND));
         self.0.push_str(&format!("{label}: {value}\n"));
@@ -144,22 +142,23 @@ impl SnapshotText {
 
     fn programs(&mut self, entries: &[VersionLine], facts: &EnvFacts) {
         for VersionLine { label, program, show } in entries {
-            let said = facts.versions.get(*program).map(String::as_str);
-            self.line(label, said.map(|said| shorten(said, *show)));
+            let version = facts.versions.get(*program).map(String::as_str);
+            self.line(label, version.map(|version| shorten(version, *show)));
         }
     }
 }
 
-fn shorten(said: &str, show: Show) -> &str {
+fn shorten(version: &str, show: Show) -> &str {
     match show {
-        Show::Number => parse_number(said).unwrap_or(said),
-        Show::Line => said,
+        Show::Number => parse_number(version).unwrap_or(version),
+        Show::Line => version,
     }
 }
 
-/// The first word that is a version: `git version 2.39.0`, `v20.10.0`, `Python 3.11.0`.
-fn parse_number(said: &str) -> Option<&str> {
-    said.split_whitespace()
+/// Finds the first word that is a version: `git version 2.39.0`, `v20.10.0`, `Python 3.11.0`.
+fn parse_number(version: &str) -> Option<&str> {
+    version
+        .split_whitespace()
         .map(|word| word.strip_prefix('v').unwrap_or(word))
         .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -1,7 +1,6 @@
-//! Asks the machine for what the snapshot shows.
+//! Gathers the facts of the snapshot.
 //!
-//! All programs are asked at once and each has two seconds, so that one that hangs costs a run two
-//! seconds and not its start.
+//! All programs are queried at once, each with a limit of two seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const VERSION_ARG: &str = "--version";
 const SHELL: &str = "SHELL";
 
-/// Looks at the machine, as of `now`. Nothing here can fail: what does not answer is not found.
+/// Observes the machine. A query that fails counts as not found.
 pub async fn observe_env(now: Timestamp) -> EnvFacts {
     let system = rustix::system::uname();
     EnvFacts {
@@ -36,7 +35,7 @@ pub async fn observe_env(now: Timestamp) -> EnvFacts {
     }
 }
 
-/// Every program that the snapshot has a line for, once.
+/// Programs of all lines, without duplicates.
 fn programs() -> BTreeSet<&'static str> {
     let ours = [BUBBLEWRAP, GIT, AGENTS];
     let sections = SECTIONS.iter().map(|(_, entries)| *entries).chain(ours);
@@ -47,21 +46,20 @@ async fn observe_versions(
     programs: BTreeSet<&'static str>,
     limit: Duration,
 ) -> BTreeMap<String, String> {
-    let mut asked = JoinSet::new();
+    let mut queries = JoinSet::new();
     for program in programs {
-        asked.spawn(async move { Some((program.to_owned(), ask(program, limit).await?)) });
+        queries.spawn(async move { Some((program.to_owned(), query(program, limit).await?)) });
     }
-    // A question that panicked is a program that did not answer.
+    // A query that panicked counts as unanswered.
     let mut versions = BTreeMap::new();
-    while let Some(answer) = asked.join_next().await {
+    while let Some(answer) = queries.join_next().await {
         versions.extend(answer.ok().flatten());
     }
     versions
 }
 
-/// Asks the program that `which` finds, by its whole path: no entry of the search path that depends
-/// on where we stand can put another in its place.
-async fn ask(program: &str, limit: Duration) -> Option<String> {
+/// Runs the program that `which` finds by its absolute path: no relative entry of the search path can replace it.
+async fn query(program: &str, limit: Duration) -> Option<String> {
     let path = which(program)?;
     tool_version(path.to_str()?, &[VERSION_ARG], limit).await
 }

@@ -7,35 +7,31 @@ use serde_json::Value;
 
 use crate::json::redact_json;
 
-/// Something that was done, or was about to be done, to the world.
+/// An effect on the world, done or intended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operation {
-    /// What, such as `branch.push`.
+    /// Name, such as `branch.push`.
     pub op: String,
-    /// To what, such as a branch or a pull request.
+    /// Object, such as a branch or a pull request.
     pub target: String,
-    /// How far it came.
     pub outcome: OperationOutcome,
-    /// What else is worth knowing; `Null` when nothing is. Digests instead of long texts.
+    /// Further facts; `Null` if there are none. Digests instead of long texts.
     pub detail: Value,
 }
 
-/// How far an operation came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OperationOutcome {
-    /// Written down before it happens, to be found again after a crash.
+    /// Recorded beforehand, to be found again after a crash.
     Intended,
-    /// It happened.
     Done,
-    /// It was not allowed.
+    /// Not allowed.
     Refused,
-    /// It was tried and did not work.
+    /// Tried without success.
     Failed,
 }
 
 impl Operation {
-    /// An operation about which nothing else is worth knowing.
     pub fn new(
         op: impl Into<String>,
         target: impl Into<String>,
@@ -44,7 +40,6 @@ impl Operation {
         Self { op: op.into(), target: target.into(), outcome, detail: Value::Null }
     }
 
-    /// Adds what else is worth knowing.
     #[must_use]
     pub fn with_detail(mut self, detail: Value) -> Self {
         self.detail = detail;
@@ -52,8 +47,8 @@ impl Operation {
     }
 }
 
-/// Redacts what the caller said. The numbers and digests of the chain are ours and stay as they
-/// are: a digest that a redactor took for a token would break the chain.
+/// Redacts the caller's texts. The numbers and digests of the chain stay: a digest that the redactor took for a token
+/// would break the chain.
 pub(super) fn redact(operation: &Operation, redactor: &Redactor) -> serde_json::Result<Operation> {
     let detail = redact_json(redactor, &serde_json::to_string(&operation.detail)?)?;
     Ok(Operation {
@@ -64,7 +59,7 @@ pub(super) fn redact(operation: &Operation, redactor: &Redactor) -> serde_json::
     })
 }
 
-/// A line as it is written, in the order of its keys.
+/// A line of the log; keys are written in this order.
 #[derive(Serialize)]
 struct OperationLine<'a> {
     seq: u64,

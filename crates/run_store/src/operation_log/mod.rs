@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use host::chain::ChainFile;
+use host::chain::{ChainFile, ChainFileError};
 use jiff::Timestamp;
 use model::chain::{BareLine, ChainDefect, verify_chain};
 use model::digest::sha256;
@@ -41,7 +41,7 @@ pub struct OperationLog {
     tail: Mutex<Tail>,
 }
 
-/// Where the next line goes and which line it follows.
+/// Position of the next line and the line that it follows.
 #[derive(Debug)]
 struct Tail {
     file: ChainFile,
@@ -51,19 +51,18 @@ struct Tail {
 impl OperationLog {
     /// Starts the log of a new run.
     pub fn create(run: &RunDir, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
-        run.ensure_open()?;
-        let file = ChainFile::create(&run.operations(), LOCK_WAIT)?;
-        Ok(Self::of(run, redactor, Tail { file, head: genesis(run.id()) }))
+        Self::of(run, redactor, |path, wait| Ok((ChainFile::create(path, wait)?, Vec::new())))
     }
 
     /// Continues the log of a run that is not closed. A torn line at the end is what a crash leaves: it is skipped,
     /// and cut off when the next line is written. With any other fault the log was changed, and is not continued.
     pub fn open(run: &RunDir, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
-        run.ensure_open()?;
-        let (file, bytes) = ChainFile::open(&run.operations(), LOCK_WAIT)?;
-        let chain = verify_chain::<BareLine>(&bytes, genesis(run.id()))
-            .map_err(|fault| file.broken(fault))?;
-        Ok(Self::of(run, redactor, Tail { file, head: chain.head }))
+        Self::of(run, redactor, ChainFile::open)
+    }
+
+    /// Continues the log of a run as [`open`](Self::open) does, and starts it if there is none.
+    pub fn open_or_create(run: &RunDir, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
+        Self::of(run, redactor, ChainFile::open_or_create)
     }
 
     /// Opens a log that several commands share, one writer at a time; creates it if there is none. `seed` binds the
@@ -74,15 +73,22 @@ impl OperationLog {
         redactor: Arc<Redactor>,
         wait: Duration,
     ) -> Result<Self, StoreError> {
-        let (file, bytes) = ChainFile::open_or_create(path, wait)?;
-        let chain = verify_chain::<BareLine>(&bytes, ChainHead::genesis(seed.as_bytes()))
-            .map_err(|fault| file.broken(fault))?;
-        let tail = Mutex::new(Tail { file, head: chain.head });
+        let tail = Tail::verified(
+            ChainFile::open_or_create(path, wait)?,
+            ChainHead::genesis(seed.as_bytes()),
+        )?;
         Ok(Self { run: None, path: path.to_path_buf(), redactor, tail })
     }
 
-    fn of(run: &RunDir, redactor: Arc<Redactor>, tail: Tail) -> Self {
-        Self { run: Some(run.clone()), path: run.operations(), redactor, tail: Mutex::new(tail) }
+    fn of(
+        run: &RunDir,
+        redactor: Arc<Redactor>,
+        open: impl FnOnce(&Path, Duration) -> Result<(ChainFile, Vec<u8>), ChainFileError>,
+    ) -> Result<Self, StoreError> {
+        run.ensure_open()?;
+        let path = run.operations();
+        let tail = Tail::verified(open(&path, LOCK_WAIT)?, genesis(run.id()))?;
+        Ok(Self { run: Some(run.clone()), path, redactor, tail })
     }
 
     /// Appends a line and waits until it is on disk. Returns the chain's new end.
@@ -90,7 +96,7 @@ impl OperationLog {
         self.append_at(operation, host::clock::now())
     }
 
-    /// The end of the chain, to be kept outside the log.
+    /// Returns the end of the chain, to be kept outside the log.
     pub fn head(&self) -> ChainHead {
         self.tail().head.clone()
     }
@@ -121,7 +127,7 @@ impl OperationLog {
             .map_err(StoreError::json(&self.path))?;
         // The names of the run's directory and of this log are on disk before the first line is.
         if let (0, Some(run)) = (tail.head.seq, &self.run) {
-            run.settle()?;
+            run.fsync()?;
         }
         tail.file.append(&line)?;
         tail.head = tail.head.after(line.as_bytes());
@@ -140,6 +146,17 @@ pub fn verify(path: &Path, run: &RunId) -> Result<ChainHead, ChainFault> {
     let bytes = fs::read(path)
         .map_err(|error| ChainFault { line: 0, what: ChainDefect::Unreadable(error) })?;
     verify_chain::<BareLine>(&bytes, genesis(run))?.complete_head(&bytes)
+}
+
+impl Tail {
+    fn verified(
+        (file, bytes): (ChainFile, Vec<u8>),
+        genesis: ChainHead,
+    ) -> Result<Mutex<Self>, StoreError> {
+        let chain =
+            verify_chain::<BareLine>(&bytes, genesis).map_err(|fault| file.broken(fault))?;
+        Ok(Mutex::new(Self { file, head: chain.head }))
+    }
 }
 
 /// The end of a run's log before its first line: it binds the log to the run.

@@ -1,6 +1,5 @@
 //! Promises about the operation log, kept on a real disk.
 
-use host::chain::ChainFileError;
 use model::id::ProjectName;
 use model::secret::Secret;
 

@@ -1,29 +1,30 @@
-//! Finding runs again: all of them, newest first, or the one a person means.
+//! Lookup of runs: all of them, newest first, or one by its name or a prefix.
 //!
-//! Order comes from the names. Times of files would change with every look into a directory.
+//! Names give the order; file times change.
 
 use std::cmp::Reverse;
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use host::file::FileError;
 use model::id::RunId;
 
 use super::RunDir;
 use crate::error::StoreError;
 
-/// Lists the runs below `runs_root`, newest first. What is no run directory is passed over, and a
-/// root that does not exist yet has no runs.
+/// Lists the runs below `runs_root`, newest first. Anything but a run directory is skipped, and a root that does not
+/// exist yet has no runs.
 pub fn list(runs_root: &Path) -> Result<Vec<RunDir>, StoreError> {
     let entries = match fs::read_dir(runs_root) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::io("list the runs in", runs_root)(error)),
+        Err(error) => return Err(FileError::io("list the runs in", runs_root)(error).into()),
     };
     let mut runs = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(StoreError::io("list the runs in", runs_root))?;
-        // A stranger is nobody's error; neither is a run that was removed while we looked.
+        let entry = entry.map_err(FileError::io("list the runs in", runs_root))?;
+        // Other files are no error, and neither is a run that was removed meanwhile.
         if let Ok(run) = RunDir::open(&entry.path()) {
             runs.push(run);
         }
@@ -32,7 +33,7 @@ pub fn list(runs_root: &Path) -> Result<Vec<RunDir>, StoreError> {
     Ok(runs)
 }
 
-/// Finds the run with this name, or else the only one whose name starts so.
+/// Finds the run with this name, or else the only one with this prefix.
 pub fn find(runs_root: &Path, name_or_prefix: &str) -> Result<RunDir, StoreError> {
     let mut matching = list(runs_root)?;
     if let Some(exact) = matching.iter().position(|run| run.id().as_str() == name_or_prefix) {
@@ -50,7 +51,7 @@ pub fn find(runs_root: &Path, name_or_prefix: &str) -> Result<RunDir, StoreError
     }
 }
 
-/// Reads a directory name as a run id, if it has the shape that we give ours.
+/// Parses a directory name as a run id, if it has the shape of one.
 pub(super) fn parse_run_name(name: &str) -> Option<RunId> {
     split_name(name)?;
     RunId::parse(name).ok()
@@ -62,8 +63,7 @@ fn age_key(id: &RunId) -> (Reverse<(&str, u32)>, &str) {
     (Reverse((stamp, attempt)), project)
 }
 
-/// Takes `<project>_<YYYYMMDD_HHMMSS>[-n]` apart, from the end: projects may hold any of these
-/// characters themselves.
+/// Splits `<project>_<YYYYMMDD_HHMMSS>[-n]` from the end: a project may hold any of these characters.
 fn split_name(name: &str) -> Option<(&str, &str, u32)> {
     let (rest, time) = name.rsplit_once('_')?;
     let (project, day) = rest.rsplit_once('_')?;

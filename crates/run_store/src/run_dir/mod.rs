@@ -1,8 +1,8 @@
-//! One run, one directory: made once, never reused, closed for ever.
+//! One run, one directory: created once, never reused, closed for ever.
 //!
-//! The directory belongs to the host alone (mode 0700). Only `workspace` and `harness-state` are
-//! ever shown to a box; whoever fills them makes them. A run is closed when its metadata is
-//! read-only: that file is written whole in one step, so a run is never half closed.
+//! The directory belongs to the host alone (mode 0700). Only `workspace` and `harness-state` are ever mounted in a box;
+//! the code that fills them creates them. A run is closed when its metadata is read-only: that file is written whole
+//! in one step, so a run is never half closed.
 
 mod find;
 
@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use host::file::write_atomic;
+use host::file::{FileError, write_atomic};
 use jiff::Timestamp;
 use model::id::{BoxName, ProjectName, RunId};
 use model::redact::Redactor;
@@ -27,9 +27,9 @@ pub use find::{find, list};
 
 /// The copy of the repository that the agent works in.
 pub const WORKSPACE: &str = "workspace";
-/// What the agent keeps: its home, logs and answers.
+/// Files of the agent: its home, logs and answers.
 pub const HARNESS_STATE: &str = "harness-state";
-/// The host's own bare repository, into which commits are imported to be judged.
+/// Bare repository of the host, into which commits are imported to be judged.
 pub const REPO: &str = "repo.git";
 /// Host-owned folders of the boxes of the run.
 pub const BOXES: &str = "boxes";
@@ -49,8 +49,7 @@ pub struct RunDir {
 
 impl RunDir {
     /// Makes `<runs_root>/<project>_<YYYYMMDD_HHMMSS>`, in UTC, with `-2`, `-3` and so on when that
-    /// name is taken. The directory is made and not looked for first, so two starts in one second
-    /// never get the same one.
+    /// name is taken. There is no check before the creation, so two starts in one second never get the same one.
     pub fn create(
         runs_root: &Path,
         project: &ProjectName,
@@ -60,7 +59,7 @@ impl RunDir {
             .recursive(true)
             .mode(PRIVATE)
             .create(runs_root)
-            .map_err(StoreError::io("make the directory", runs_root))?;
+            .map_err(FileError::io("make the directory", runs_root))?;
         let stamp = host::clock::stamp_utc(now);
         for attempt in 1..=MAX_ATTEMPTS {
             let id = RunId::new(project, &stamp, attempt)?;
@@ -68,32 +67,32 @@ impl RunDir {
             match DirBuilder::new().mode(PRIVATE).create(&path) {
                 Ok(()) => return Ok(Self { id, path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(StoreError::io("make the directory", &path)(error)),
+                Err(error) => return Err(FileError::io("make the directory", &path)(error).into()),
             }
         }
         let first = RunId::new(project, &stamp, 1)?.to_string();
         Err(StoreError::Crowded { root: runs_root.to_path_buf(), first, attempts: MAX_ATTEMPTS })
     }
 
-    /// Opens a run directory that is there already.
+    /// Opens an existing run directory.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let not_a_run = |why| StoreError::NotARun { path: path.to_path_buf(), why };
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let Some(id) = find::parse_run_name(name) else {
             return Err(not_a_run("its name is not <project>_<YYYYMMDD_HHMMSS>"));
         };
-        // The link itself is asked: a run is a directory that we made, not a way to another one.
+        // Links are not followed: a run is a directory that this program created.
         match fs::symlink_metadata(path) {
             Ok(facts) if facts.is_dir() => Ok(Self { id, path: path.to_path_buf() }),
             Ok(_) => Err(not_a_run("it is not a directory")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(not_a_run("nothing is there"))
             }
-            Err(error) => Err(StoreError::io("look at", path)(error)),
+            Err(error) => Err(FileError::io("look at", path)(error).into()),
         }
     }
 
-    /// The id, which is also the directory's name.
+    /// Returns the id, which is also the directory's name.
     pub fn id(&self) -> &RunId {
         &self.id
     }
@@ -102,48 +101,40 @@ impl RunDir {
         &self.path
     }
 
-    /// The copy of the repository that the agent works in.
     pub fn workspace(&self) -> PathBuf {
         self.path.join(WORKSPACE)
     }
 
-    /// What the agent keeps.
     pub fn harness_state(&self) -> PathBuf {
         self.path.join(HARNESS_STATE)
     }
 
-    /// The record of what the run was and how it ended.
     pub fn metadata_path(&self) -> PathBuf {
         self.path.join(METADATA)
     }
 
-    /// The record of the commands that were run.
     pub fn commands_log(&self) -> PathBuf {
         self.path.join(COMMANDS_LOG)
     }
 
-    /// The record of the tools that were found.
     pub fn env_snapshot(&self) -> PathBuf {
         self.path.join(ENV_SNAPSHOT)
     }
 
-    /// The record of what was done to the world.
     pub fn operations(&self) -> PathBuf {
         self.path.join(OPERATIONS)
     }
 
-    /// The host's own bare repository.
     pub fn repo(&self) -> PathBuf {
         self.path.join(REPO)
     }
 
-    /// The host-owned folder of one box.
     pub fn box_dir(&self, name: &BoxName) -> PathBuf {
         self.path.join(BOXES).join(name.as_str())
     }
 
-    /// The number of the next box called `<prefix>-<number>`. A box is never run twice: what was interrupted is done again
-    /// in another one.
+    /// Returns the number of the next box `<prefix>-<number>`. A box is never run twice: interrupted work is repeated in
+    /// another one.
     pub fn next_box(&self, prefix: &str) -> u32 {
         let is_taken = |n: &u32| self.path.join(BOXES).join(format!("{prefix}-{n}")).exists();
         (1..).find(|n| !is_taken(n)).unwrap_or(1)
@@ -151,8 +142,8 @@ impl RunDir {
 
     /// Writes the final metadata and makes all records read-only. Closing twice is an error.
     ///
-    /// The metadata comes first because it is the mark: a crash after it leaves a closed run whose
-    /// other records are still writable by mode, and every writer here asks for the mark.
+    /// The metadata comes first because it is the mark: a crash after it leaves a closed run whose other records are
+    /// still writable by mode, and every writer here checks the mark.
     pub fn close<T: Serialize>(&self, redactor: &Redactor, last: &T) -> Result<(), StoreError> {
         metadata::write(self, redactor, last, FINAL, write_atomic)?;
         for record in [self.operations(), self.commands_log(), self.env_snapshot()] {
@@ -160,29 +151,28 @@ impl RunDir {
                 Ok(()) => {}
                 // Not every run gets as far as each record.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(StoreError::io("make read-only", &record)(error)),
+                Err(error) => return Err(FileError::io("make read-only", &record)(error).into()),
             }
         }
         Ok(())
     }
 
-    /// Returns whether the run is over. The mode is read, not tried: root may write to anything.
+    /// Returns whether the run is over. The mode decides: root may write to anything.
     pub fn is_closed(&self) -> bool {
         fs::symlink_metadata(self.metadata_path()).is_ok_and(|facts| facts.mode() & WRITE_BITS == 0)
     }
 
-    /// Waits until the directory and the names in it are on disk. A run is made without this, because whatever it does to
-    /// the world begins with a line in its operation log, and the first line does it.
-    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+    /// Waits until the directory and the names in it are on disk. Creation does not wait: each effect of a run begins
+    /// with a line in its operation log, and the first line waits.
+    pub(crate) fn fsync(&self) -> Result<(), StoreError> {
         for dir in [Some(self.path.as_path()), self.path.parent()].into_iter().flatten() {
             File::open(dir)
                 .and_then(|dir| dir.sync_all())
-                .map_err(StoreError::io("bring to disk", dir))?;
+                .map_err(FileError::io("bring to disk", dir))?;
         }
         Ok(())
     }
 
-    /// Passes while records may still be written.
     pub(crate) fn ensure_open(&self) -> Result<(), StoreError> {
         if self.is_closed() {
             return Err(StoreError::Closed { run: self.id.to_string() });

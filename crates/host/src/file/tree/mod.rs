@@ -13,7 +13,6 @@ use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
 use super::FileError;
 use walk::{TreeAccess, TreeWalkEntry, Visit, walk};
 
-/// Disk usage of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeSize {
     /// Bytes taken on disk; holes cost nothing.

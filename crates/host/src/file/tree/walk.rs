@@ -67,7 +67,6 @@ pub(super) fn walk<V: Visit>(
         .map_err(|source| FileError::io(V::ACTION, &path_of(root, &trail))(source))
 }
 
-/// A directory on the way down from the root.
 struct Level {
     name: CString,
     identity: FileIdentity,

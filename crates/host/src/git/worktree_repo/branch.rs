@@ -9,10 +9,8 @@ use super::WorktreeRepo;
 use crate::git::GitError;
 use crate::git::call::{GitCall, GitOutput, argv_with};
 
-/// State of a branch at a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteBranch {
-    /// It exists, at this commit.
     At(Sha),
     Absent,
 }

@@ -34,25 +34,21 @@ impl Deref for WorktreeRepo {
 }
 
 impl WorktreeRepo {
-    /// Finds the repository that contains `dir`.
     pub async fn discover(dir: &Path) -> Result<Self, GitError> {
         Ok(Self { user: UserRepo::discover(dir).await? })
     }
 
-    /// Reports every later command to `log`.
     #[must_use]
     pub fn logged(self, log: GitLog) -> Self {
         Self { user: self.user.logged(log) }
     }
 
-    /// Stops the running command on cancellation.
     #[must_use]
     pub fn cancelled_by(self, cancel: Cancel) -> Self {
         Self { user: self.user.cancelled_by(cancel) }
     }
 
     /// Returns the same repository for read-only queries.
-    #[must_use]
     pub fn user(&self) -> &UserRepo {
         &self.user
     }

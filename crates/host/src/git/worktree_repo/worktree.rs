@@ -15,7 +15,6 @@ use crate::git::parse::{filled_fields, parse_id, some_object};
 /// Time limit of a large checkout.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
 
-/// One worktree of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeEntry {
     /// Path of its folder, which may have been deleted.
@@ -31,7 +30,6 @@ pub struct WorktreeEntry {
 pub struct DirtyPath {
     /// The two letters of `git status --porcelain`.
     pub code: String,
-    /// The path in raw bytes.
     pub path: Vec<u8>,
 }
 
