@@ -4,7 +4,8 @@
 //! is a bare repository of this program that imports an agent's commits: it uses no configuration, hook,
 //! filter, helper or network. [`UserRepo`] is the user's own checkout: it uses the user's configuration and
 //! credentials, but it is only read from and fetched into. [`WorktreeRepo`] is such a checkout in which
-//! worktrees and branches are created, moved and removed at the user's command.
+//! worktrees and branches are created, moved and removed at the user's command. Each of them dereferences to
+//! [`Git`], which has the queries that all repositories answer.
 //!
 //! Each query has a function that builds the arguments and one that reads the output; both are tested without
 //! git.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use model::chain::whole_lines;
 use model::id::Sha;
 
 use super::call::{GitCall, GitOutput, argv, argv_with};
@@ -62,6 +63,7 @@ impl SealedRepo {
         let input = lines_of(commits);
         let call = GitCall::new(argv(PATCHES)).reading(input.as_bytes()).within(PATCH_LIMIT);
         let answer = self.git.query(call.cut_after(cap)).await?;
+        // An incomplete last line would not parse.
         let whole = if answer.truncated { whole_lines(&answer.stdout) } else { &answer.stdout };
         let mut patches =
             parse_patches(whole).ok_or_else(|| answer.unreadable("it is not a list of patches"))?;
@@ -113,12 +115,6 @@ struct Parsed {
     sha: Sha,
     added: Vec<Vec<u8>>,
     is_text: bool,
-}
-
-/// Cuts an incomplete last line, which would not parse.
-fn whole_lines(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    &bytes[..end]
 }
 
 /// Parses patches. Lines are counted by the hunk headers, so that no line of a file passes for a header.

@@ -265,6 +265,19 @@ fn a_log_is_started_once_and_never_after_the_end() {
 }
 
 #[test]
+fn a_log_is_continued_or_started_as_needed() {
+    let sample = Sample::empty();
+    for count in 1..=2 {
+        let log = OperationLog::open_or_create(&sample.run, redactor()).unwrap();
+        assert_eq!(log.append(&push("one")).unwrap().seq, count);
+    }
+    assert_eq!(sample.verify().unwrap().seq, 2);
+    sample.run.close(&redactor(), &json!({})).unwrap();
+    let late = OperationLog::open_or_create(&sample.run, redactor());
+    assert!(matches!(late, Err(StoreError::Closed { .. })));
+}
+
+#[test]
 fn no_secret_reaches_the_log() {
     let sample = Sample::empty();
     let log = OperationLog::create(&sample.run, redactor()).unwrap();
