@@ -16,7 +16,6 @@ use crate::record::EgressSummary;
 #[serde(deny_unknown_fields)]
 pub struct EgressConfig {
     pub run: String,
-    /// Allowed hosts, ports and limits.
     pub policy: EgressPolicy,
     #[serde(default)]
     pub model: Option<ModelRouteSpec>,
@@ -26,7 +25,6 @@ pub struct EgressConfig {
 /// Result of a run's egress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EgressReport {
-    /// Traffic by host, denials and byte counts.
     pub summary: EgressSummary,
     pub usage: ModelUsage,
 }

@@ -58,7 +58,6 @@ impl Egress {
         Arc::clone(&self.shared.state)
     }
 
-    /// Returns the current summary.
     #[must_use]
     pub fn summary(&self) -> EgressSummary {
         self.shared.log.summary()
@@ -70,14 +69,4 @@ impl Egress {
         let summary = self.shared.log.finish().await;
         EgressReport { summary, usage: self.shared.state.usage() }
     }
-}
-
-/// Serves the egress of one run until `stop` completes. To watch the counters meanwhile, use [`Egress`].
-pub async fn serve(
-    listener: UnixListener,
-    config: EgressConfig,
-    keys: KeyStore,
-    stop: impl Future,
-) -> Result<EgressReport, EgressError> {
-    Ok(Egress::open(config, keys).await?.serve(listener, stop).await)
 }

@@ -32,18 +32,14 @@ impl Resolver for SystemResolver {
 /// Limit on cached names, since a box can invent any number.
 const KEPT_MAX: usize = 1024;
 
+type CachedAddresses = (Instant, Vec<SocketAddr>);
+
 /// A resolver with a cache.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     resolver: Arc<dyn Resolver>,
     keep: Duration,
     kept: Mutex<HashMap<(String, u16), CachedAddresses>>,
-}
-
-#[derive(Clone, Debug)]
-struct CachedAddresses {
-    since: Instant,
-    addresses: Vec<SocketAddr>,
 }
 
 impl Addresses {
@@ -61,16 +57,13 @@ impl Addresses {
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
-        kept.insert(
-            name,
-            CachedAddresses { since: clock::monotonic(), addresses: addresses.clone() },
-        );
+        kept.insert(name, (clock::monotonic(), addresses.clone()));
         Ok(addresses)
     }
 
     fn fresh(&self, name: &(String, u16)) -> Option<Vec<SocketAddr>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = kept.get(name).filter(|kept| kept.since.elapsed() < self.keep)?;
-        Some(found.addresses.clone())
+        let (_, addresses) = kept.get(name).filter(|(since, _)| since.elapsed() < self.keep)?;
+        Some(addresses.clone())
     }
 }

@@ -38,7 +38,6 @@ impl EgressState {
         }
     }
 
-    /// Returns the time of the last traffic.
     #[must_use]
     pub fn last_activity(&self) -> Instant {
         self.started + Duration::from_millis(self.active_ms.load(Relaxed))
@@ -50,7 +49,6 @@ impl EgressState {
         self.requests.load(Relaxed)
     }
 
-    /// Returns the number of open connections.
     #[must_use]
     pub fn open_connections(&self) -> usize {
         self.open.load(Relaxed)

@@ -39,18 +39,10 @@ pub enum KeyError {
     #[error("could not read the model key")]
     File(#[from] host::file::FileError),
     #[error("could not ask {program} for the model key")]
-    Start {
-        program: String,
-        /// Underlying I/O error.
-        source: host::process::ProcessError,
-    },
+    Start { program: String, source: host::process::ProcessError },
     /// The program failed. Its output may hold secrets and is not shown.
     #[error("{program} gave no model key: it ended with {exit:?}")]
-    Command {
-        program: String,
-        /// Exit status.
-        exit: CommandExit,
-    },
+    Command { program: String, exit: CommandExit },
     #[error("the model key is empty or holds characters that no header can carry")]
     Malformed,
     #[error("stopped while reading the model key")]
@@ -80,7 +72,6 @@ pub(crate) struct FetchedKey {
 }
 
 impl KeyStore {
-    /// Creates a store that fetches from `source`.
     #[must_use]
     pub fn new(source: KeySource) -> Self {
         Self { source, held: Arc::default() }

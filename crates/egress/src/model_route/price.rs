@@ -13,7 +13,6 @@ use super::usage::TokenCount;
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
-    /// Returns whether there are no prices.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderValue};
 use jiff::fmt::rfc2822::DateTimeParser;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
 /// Reads the time from a response, if it is a temporary refusal.
 ///
@@ -76,30 +76,12 @@ fn parse_reset(value: &str, now: Timestamp) -> Option<Timestamp> {
         Ok(secs) if secs < 1e9 => later(now, secs),
         Ok(secs) if secs < 1e11 => later(Timestamp::UNIX_EPOCH, secs),
         Ok(millis) => later(Timestamp::UNIX_EPOCH, millis / 1e3),
-        Err(_) => later(now, parse_spans(value)?),
+        Err(_) => {
+            let span: Span = value.trim().parse().ok()?;
+            let wait = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+            now.checked_add(wait).ok()
+        }
     }
-}
-
-fn parse_spans(value: &str) -> Option<f64> {
-    let mut secs = 0.0;
-    let mut rest = value.trim();
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let count: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        secs += count
-            * match &rest[..letters] {
-                "d" => 86_400.0,
-                "h" => 3_600.0,
-                "m" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                _ => return None,
-            };
-        rest = &rest[letters..];
-    }
-    Some(secs)
 }
 
 fn later(from: Timestamp, secs: f64) -> Option<Timestamp> {

@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use host::clock;
 use host::tls::load_client_config;
-use http_body_util::Either;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use model::wire::WireApi;
-use rustls::ClientConfig;
 
 use super::MODEL_PREFIX;
 use super::auth::{exchange_key, shows_key};
@@ -20,13 +18,14 @@ use super::key::{FetchedKey, KeyStore};
 use super::path::{AllowedPath, find_path};
 use super::quota::waiting_until;
 use super::spec::ModelRouteSpec;
-use super::tap::{Form, Tap};
-use super::usage::{Spend, TokenCount};
+use super::tap::{Form, Tap, Tapped};
+use super::usage::Spend;
 use crate::config::EgressError;
 use crate::policy::{DenyReason, EgressProfile};
 use crate::proxy::{
-    Download, EgressAttempt, ProxyResponse, ProxyState, RequestError, Upload, UpstreamFailure,
-    UpstreamResponse, UpstreamRoute, UpstreamTarget, model_refusal, strip_hop_by_hop,
+    EgressAttempt, ProxyResponse, ProxyState, RequestError, Upload, UpstreamFailure,
+    UpstreamResponse, UpstreamRoute, UpstreamTarget, explain_to_model_client, forward_response,
+    strip_hop_by_hop,
 };
 use crate::record::TrafficKind;
 
@@ -41,14 +40,13 @@ pub(crate) struct ModelRoute {
 impl ModelRoute {
     pub(crate) async fn open(spec: ModelRouteSpec, keys: KeyStore) -> Result<Self, EgressError> {
         spec.check()?;
-        let tls = if spec.upstream.tls { Some(load_tls(&spec).await?) } else { None };
+        let tls = match spec.upstream.tls {
+            true => Some(load_client_config(spec.ca_file.clone()).await?),
+            false => None,
+        };
         let place = UpstreamTarget::Chosen(spec.upstream.host_text(), spec.upstream.port);
         Ok(Self { spec, keys, way: UpstreamRoute { place, tls } })
     }
-}
-
-async fn load_tls(spec: &ModelRouteSpec) -> Result<Arc<ClientConfig>, EgressError> {
-    Ok(load_client_config(spec.ca_file.clone()).await?)
 }
 
 /// Handles a request below the route's prefix.
@@ -59,19 +57,25 @@ pub(crate) async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>)
     };
     let mut attempt = match shared.begin(TrafficKind::Model, &host, port) {
         Ok(attempt) => attempt,
-        Err(refusal) => return model_refusal(&refusal.into(), (&host, port)),
+        Err(refusal) => return explain_to_model_client(&refusal.into(), (&host, port)),
     };
     match call(shared, request, &mut attempt).await {
-        Ok(reached) => relay(shared, reached, attempt),
-        Err(obstacle) => {
+        Ok(reached) => {
+            note_answer(shared, &reached.response);
+            if let Some(call) = &mut attempt.call {
+                call.answered(&reached.response);
+            }
+            forward_response(shared, reached, attempt)
+        }
+        Err(error) => {
             // A call that was cut for its size looks like a broken connection from outside.
-            let obstacle = attempt.meter.refusal().map_or(obstacle, RequestError::from);
-            if obstacle != RequestError::Failed(UpstreamFailure::BrokenOff) {
+            let error = attempt.meter.refusal().map_or(error, RequestError::from);
+            if error != RequestError::Failed(UpstreamFailure::BrokenOff) {
                 // The server never received the whole call, so nothing was used.
                 attempt.call = None;
             }
-            attempt.stopped_by(&obstacle);
-            model_refusal(&obstacle, attempt.target())
+            attempt.stopped_by(&error);
+            explain_to_model_client(&error, attempt.target())
         }
     }
 }
@@ -86,18 +90,16 @@ async fn call(
     let route = shared.model.as_ref().ok_or(DenyReason::NoModel)?;
     let known = judge(shared, route, &request)?;
     let (mut head, body) = request.into_parts();
-    let limits = &shared.policy.limits;
-    let body_limit = route.spec.max_body_bytes;
-    let idle = Duration::from_secs(limits.idle_secs);
-    let (body, kept) = Upload::new(body, attempt, idle, body_limit).keep(&shared.state);
+    let body = Upload::new(body, &attempt.meter, route.spec.max_body_bytes);
+    let (body, kept) = body.keep(&shared.state);
     prepare_head(&mut head, route)?;
 
-    let key = current_key(route).await?;
+    let Ok(key) = route.keys.current().await else { return Err(UpstreamFailure::NoKey.into()) };
     shared.state.usage_mut().requests += 1;
-    attempt.call = known.api.filter(|_| known.generates).map(ModelCall::new);
-    let patience = Duration::from_secs(limits.total_secs);
+    attempt.call = known.api.filter(|_| known.generates).map(ModelCall::Sent);
+    let time_limit = Duration::from_secs(shared.policy.limits.total_secs);
     let first = keyed(&head, route, &key, body);
-    let reached = shared.send(&route.way, first, &attempt.meter, patience).await?;
+    let reached = shared.send(&route.way, first, &attempt.meter, time_limit).await?;
     if reached.response.status() != StatusCode::UNAUTHORIZED {
         return Ok(reached);
     }
@@ -107,16 +109,9 @@ async fn call(
         Some(body) => {
             note_answer(shared, &reached.response);
             let again = keyed(&head, route, &fresh, body);
-            shared.send(&route.way, again, &attempt.meter, patience).await
+            shared.send(&route.way, again, &attempt.meter, time_limit).await
         }
         None => Ok(reached),
-    }
-}
-
-async fn current_key(route: &ModelRoute) -> Result<FetchedKey, RequestError> {
-    match route.keys.current().await {
-        Ok(key) => Ok(key),
-        Err(_) => Err(UpstreamFailure::NoKey.into()),
     }
 }
 
@@ -183,26 +178,6 @@ fn keyed(
     request
 }
 
-/// Forwards a response as it arrives.
-fn relay(
-    shared: &Arc<ProxyState>,
-    reached: UpstreamResponse,
-    mut attempt: EgressAttempt,
-) -> ProxyResponse {
-    let UpstreamResponse { response, lease } = reached;
-    note_answer(shared, &response);
-    attempt.reached(Some(lease.address));
-    attempt.status = Some(response.status().as_u16());
-    if let Some(call) = &mut attempt.call {
-        call.answered(response.status(), response.headers());
-    }
-    let (mut head, body) = response.into_parts();
-    strip_hop_by_hop(&mut head.headers);
-    let idle = Duration::from_secs(shared.policy.limits.idle_secs);
-    let body = Download::new(body, attempt, idle, shared, lease);
-    Response::from_parts(head, Either::Right(body))
-}
-
 fn note_answer(shared: &ProxyState, response: &Response<Incoming>) {
     let until = waiting_until(response.status(), response.headers(), clock::now());
     let mut usage = shared.state.usage_mut();
@@ -214,40 +189,28 @@ fn note_answer(shared: &ProxyState, response: &Response<Incoming>) {
 
 /// State of one call that makes the model generate.
 #[derive(Debug)]
-pub(crate) struct ModelCall {
-    api: WireApi,
-    stage: CallStage,
-}
-
-#[derive(Debug)]
-enum CallStage {
-    /// Sent; the server may have started to work.
-    Sent,
-    /// The server refused it.
+pub(crate) enum ModelCall {
+    /// The server may have started to work.
+    Sent(WireApi),
     Refused,
     /// The response is being forwarded.
     Answering(Tap),
 }
 
 impl ModelCall {
-    fn new(api: WireApi) -> Self {
-        Self { api, stage: CallStage::Sent }
-    }
-
-    fn answered(&mut self, status: StatusCode, headers: &HeaderMap) {
-        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    fn answered(&mut self, response: &Response<Incoming>) {
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
         let form = if is_stream { Form::Events } else { Form::Document };
-        self.stage = if status.is_success() {
-            CallStage::Answering(Tap::new(self.api, form))
-        } else {
-            CallStage::Refused
-        };
+        if let Self::Sent(api) = *self {
+            let is_success = response.status().is_success();
+            *self = if is_success { Self::Answering(Tap::new(api, form)) } else { Self::Refused };
+        }
     }
 
     /// Observes a chunk of the response.
     pub(crate) fn push(&mut self, piece: &[u8]) {
-        if let CallStage::Answering(tap) = &mut self.stage {
+        if let Self::Answering(tap) = self {
             tap.push(piece);
         }
     }
@@ -256,17 +219,15 @@ impl ModelCall {
     /// the server probably charges for it.
     pub(crate) fn finish(self, bytes_up: u64, shared: &ProxyState) -> Option<Spend> {
         let route = shared.model.as_ref()?;
-        let tap = match self.stage {
-            CallStage::Refused => return None,
+        let tap = match self {
+            Self::Refused => return None,
             // Nothing left this host: there was no connection to send it over.
-            CallStage::Sent if bytes_up == 0 => return None,
-            CallStage::Sent => Tap::new(self.api, Form::Events),
-            CallStage::Answering(tap) => tap,
+            Self::Sent(_) if bytes_up == 0 => return None,
+            Self::Sent(api) => Tap::new(api, Form::Events),
+            Self::Answering(tap) => tap,
         };
-        let tapped = tap.finish(bytes_up);
-        let tokens: TokenCount = tapped.tokens;
-        let usd = route.spec.prices.cost(&tapped.model, &tokens);
-        let spend = Spend { tokens, usd, estimated: tapped.estimated };
+        let Tapped { model, tokens, estimated } = tap.finish(bytes_up);
+        let spend = Spend { tokens, usd: route.spec.prices.cost(&model, &tokens), estimated };
         shared.state.usage_mut().add(&spend);
         Some(spend)
     }

@@ -21,7 +21,6 @@ pub struct ModelRouteSpec {
     pub upstream: Upstream,
     /// Header that carries the key.
     pub auth: AuthStyle,
-    /// Source of the key on this host.
     pub key: KeySource,
     /// The key that the box was given and that every call must carry; empty disables the check.
     #[serde(default)]
@@ -29,10 +28,8 @@ pub struct ModelRouteSpec {
     /// The wire APIs whose calls are forwarded.
     #[serde(default = "all_apis")]
     pub apis: Vec<WireApi>,
-    /// Caps on usage.
     #[serde(default)]
     pub caps: Caps,
-    /// Prices of tokens.
     #[serde(default)]
     pub prices: Prices,
     /// The largest request body, in bytes.
@@ -64,7 +61,6 @@ pub struct Caps {
     /// Cost in dollars; needs prices.
     pub max_usd: Option<f64>,
     pub max_tokens: Option<u64>,
-    /// Calls.
     pub max_requests: Option<u64>,
 }
 
@@ -105,7 +101,6 @@ impl ModelRouteSpec {
         }
     }
 
-    /// Checks for contradictions.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.caps.max_usd.is_some() && self.prices.is_empty() {
             return Err(SpecError::Prices);

@@ -17,7 +17,7 @@ const BYTES_PER_TOKEN_DOWN: u64 = 32;
 
 /// Observer of one response.
 #[derive(Debug)]
-pub(super) struct Tap {
+pub(crate) struct Tap {
     api: WireApi,
     form: Form,
     kept: Vec<u8>,
@@ -54,17 +54,10 @@ pub(super) struct Tapped {
 
 impl Tap {
     pub(super) fn new(api: WireApi, form: Form) -> Self {
-        Self {
-            api,
-            form,
-            kept: Vec::new(),
-            overflowed: false,
-            bytes: 0,
-            seen: SeenUsage::default(),
-        }
+        let (kept, seen) = (Vec::new(), SeenUsage::default());
+        Self { api, form, kept, overflowed: false, bytes: 0, seen }
     }
 
-    /// Observes a chunk.
     pub(super) fn push(&mut self, mut piece: &[u8]) {
         self.bytes += piece.len() as u64;
         if self.form == Form::Document {
@@ -89,8 +82,8 @@ impl Tap {
             Form::Events => self.read_kept(),
             Form::Document if !self.overflowed => {
                 let document = std::mem::take(&mut self.kept);
-                if let Some(told) = parse(&document) {
-                    self.seen.absorb(self.api, told);
+                if let Some(answer) = parse(&document) {
+                    self.seen.absorb(self.api, answer);
                     self.seen.is_final = self.seen.output.is_some();
                 }
             }
@@ -119,17 +112,17 @@ impl Tap {
     fn read_line(&mut self, line: &[u8]) {
         let Some(data) = line.strip_prefix(b"data:") else { return };
         if contains(data, b"\"usage\"")
-            && let Some(told) = parse(data.trim_ascii())
+            && let Some(answer) = parse(data.trim_ascii())
         {
-            self.seen.absorb(self.api, told);
+            self.seen.absorb(self.api, answer);
         }
     }
 }
 
 impl SeenUsage {
     /// Merges usage. Later numbers replace earlier ones: within one response they are running totals.
-    fn absorb(&mut self, api: WireApi, told: AnswerUsage) {
-        let kind = told.kind.as_deref();
+    fn absorb(&mut self, api: WireApi, answer: AnswerUsage) {
+        let kind = answer.kind.as_deref();
         self.is_final |= match api {
             WireApi::Messages => kind == Some("message_delta"),
             WireApi::Chat => true,
@@ -138,9 +131,9 @@ impl SeenUsage {
                 kind.is_some_and(|kind| ends.contains(&kind))
             }
         };
-        let (model, usage) = match told.message.or(told.response) {
+        let (model, usage) = match answer.message.or(answer.response) {
             Some(inner) => (inner.model, inner.usage),
-            None => (told.model, told.usage),
+            None => (answer.model, answer.usage),
         };
         if let Some(model) = model {
             self.model = model;

@@ -12,19 +12,9 @@ use super::spec::Caps;
 pub struct TokenCount {
     /// Read by the model, cached ones not included.
     pub input: u64,
-    /// Written by the model.
     pub output: u64,
     pub cache_read: u64,
-    /// Put into its cache.
     pub cache_write: u64,
-}
-
-impl TokenCount {
-    /// Returns the sum of all kinds.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.input + self.output + self.cache_read + self.cache_write
-    }
 }
 
 /// Usage of one call.
@@ -42,15 +32,11 @@ pub struct Spend {
 /// Usage of the model by a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUsage {
-    /// Forwarded calls.
     pub requests: u64,
     /// Tokens read by the model, cached ones not included.
     pub input: u64,
-    /// Tokens written by the model.
     pub output: u64,
-    /// Tokens read from its cache.
     pub cache_read: u64,
-    /// Tokens put into its cache.
     pub cache_write: u64,
     /// Cost in dollars, as far as prices are known.
     pub usd: f64,
@@ -60,12 +46,10 @@ pub struct ModelUsage {
     pub cap_hit: Option<String>,
     /// Time at which the server accepts calls again; cleared once it accepts one.
     pub waiting_until: Option<Timestamp>,
-    /// Responses by status.
     pub by_status: BTreeMap<u16, u64>,
 }
 
 impl ModelUsage {
-    /// Adds the usage of a call.
     pub(crate) fn add(&mut self, spend: &Spend) {
         self.input += spend.tokens.input;
         self.output += spend.tokens.output;
@@ -75,7 +59,7 @@ impl ModelUsage {
         self.estimated += u64::from(spend.estimated);
     }
 
-    /// Returns the tokens of all kinds.
+    /// All kinds together.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.input + self.output + self.cache_read + self.cache_write

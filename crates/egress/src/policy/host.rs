@@ -1,7 +1,8 @@
 //! A host name, normalised and checked once.
 //!
 //! Numbers are not names. That includes the old notations that resolvers still understand, such as `127.1` or
-//! `0x7f000001`: a name whose last label is a number is an address.
+//! `0x7f000001`: a name whose last label is a number is an address. A URL library would take such an address, decode
+//! percent escapes and drop tabs and line ends: it repairs what is refused here.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -47,7 +48,6 @@ impl HostName {
         Ok(Self(name.to_owned()))
     }
 
-    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -45,7 +45,6 @@ pub struct EgressPolicy {
     /// sets this; a rule must still allow the name.
     #[serde(default)]
     pub permit_private: Vec<SocketAddr>,
-    /// Limits of the run.
     #[serde(default)]
     pub limits: EgressLimits,
 }

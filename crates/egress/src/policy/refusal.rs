@@ -2,63 +2,59 @@
 //!
 //! The sentence goes into the box, so it never contains resolved addresses.
 
-use std::fmt;
 use std::net::SocketAddr;
+
+use thiserror::Error;
 
 use super::profile::EgressProfile;
 
-/// The reason why a request, a tunnel or a call to the model was denied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why a request, a tunnel or a call to the model was denied. The text follows the name of the target.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DenyReason {
-    /// The target cannot be parsed.
+    #[error("is not a host and a port")]
     BadTarget,
-    /// A scheme other than http in an absolute URL.
+    #[error("was asked for by a scheme other than http")]
     Scheme,
-    /// The profile denies everything.
+    #[error("is out of reach, since profile none lets nothing out")]
     ProfileNone,
-    /// A rule of the deny-list covers it.
+    #[error("is on the deny-list (rule {rule})")]
     DenyRule { rule: String },
-    /// No rule allows it.
+    #[error("is not on the allow-list of profile {profile}")]
     NotAllowed { profile: EgressProfile },
-    /// The port is not allowed.
+    #[error("uses a port other than 80 and 443")]
     Port,
-    /// An address in the place of a name.
+    #[error("is an address, and addresses are refused")]
     IpLiteral,
-    /// The name has no address.
+    #[error("has no address")]
     NoAddress,
-    /// An address of the name is not public.
-    NotPublic {
-        /// The address, for the log alone.
-        address: SocketAddr,
-    },
-    /// The first bytes in the tunnel are not TLS.
+    /// The address is for the log alone.
+    #[error("does not lead to a public address")]
+    NotPublic { address: SocketAddr },
+    #[error("was sent something other than TLS on port 443")]
     NotTls,
-    /// The TLS ClientHello has no server name.
+    #[error("was greeted by TLS without a server name (SNI)")]
     NoSni,
-    /// The TLS ClientHello names another host than the tunnel's.
+    #[error("was greeted by TLS with the name of another host (SNI)")]
     SniMismatch,
-    /// A request inside a tunnel names another host than the tunnel's.
+    #[error("was sent a request for another host")]
     HostMismatch,
-    /// The run has reached its upload limit.
+    #[error("cannot be sent more: this run may send {limit} bytes in all")]
     UploadCap { limit: u64 },
-    /// The run has reached its download limit.
+    #[error("cannot send more: this run may receive {limit} bytes in all")]
     DownloadCap { limit: u64 },
-    /// The run has reached its limit on requests.
+    #[error("cannot be asked: this run may make {limit} requests in all")]
     RequestCap { limit: u64 },
-    /// The run has no model route.
+    #[error("is not there: this run has no model route")]
     NoModel,
-    /// The model route does not have this method and path.
+    #[error("was asked for a method and path that the model route does not have")]
     ModelPath,
-    /// The key of the run is missing from a call to the model.
+    #[error("was called without the key that this run was given")]
     ModelKey,
-    /// A cap on the use of the model is reached.
-    ModelCap {
-        /// The cap and its value.
-        what: String,
-    },
-    /// A request body to the model is too large.
+    #[error("may not be called any more: {what}")]
+    ModelCap { what: String },
+    #[error("was sent a call of more than {limit} bytes")]
     ModelBody { limit: u64 },
-    /// The proxy has no page at this path.
+    #[error("is the proxy itself, and it has no such page")]
     NoSuchPage,
 }
 
@@ -128,51 +124,6 @@ impl DenyReason {
             | Self::ModelKey
             | Self::ModelBody { .. }
             | Self::NoSuchPage => None,
-        }
-    }
-}
-
-impl fmt::Display for DenyReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BadTarget => f.write_str("is not a host and a port"),
-            Self::Scheme => f.write_str("was asked for by a scheme other than http"),
-            Self::ProfileNone => {
-                f.write_str("is out of reach, since profile none lets nothing out")
-            }
-            Self::DenyRule { rule } => write!(f, "is on the deny-list (rule {rule})"),
-            Self::NotAllowed { profile } => {
-                write!(f, "is not on the allow-list of profile {profile}")
-            }
-            Self::Port => f.write_str("uses a port other than 80 and 443"),
-            Self::IpLiteral => f.write_str("is an address, and addresses are refused"),
-            Self::NoAddress => f.write_str("has no address"),
-            Self::NotPublic { .. } => f.write_str("does not lead to a public address"),
-            Self::NotTls => f.write_str("was sent something other than TLS on port 443"),
-            Self::NoSni => f.write_str("was greeted by TLS without a server name (SNI)"),
-            Self::SniMismatch => {
-                f.write_str("was greeted by TLS with the name of another host (SNI)")
-            }
-            Self::HostMismatch => f.write_str("was sent a request for another host"),
-            Self::UploadCap { limit } => {
-                write!(f, "cannot be sent more: this run may send {limit} bytes in all")
-            }
-            Self::DownloadCap { limit } => {
-                write!(f, "cannot send more: this run may receive {limit} bytes in all")
-            }
-            Self::RequestCap { limit } => {
-                write!(f, "cannot be asked: this run may make {limit} requests in all")
-            }
-            Self::NoModel => f.write_str("is not there: this run has no model route"),
-            Self::ModelPath => {
-                f.write_str("was asked for a method and path that the model route does not have")
-            }
-            Self::ModelKey => f.write_str("was called without the key that this run was given"),
-            Self::ModelCap { what } => write!(f, "may not be called any more: {what}"),
-            Self::ModelBody { limit } => {
-                write!(f, "was sent a call of more than {limit} bytes")
-            }
-            Self::NoSuchPage => f.write_str("is the proxy itself, and it has no such page"),
         }
     }
 }

@@ -8,7 +8,6 @@ use super::host::HostName;
 /// One ecosystem and the hosts that its tools contact.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
-    /// Common name.
     pub name: &'static str,
     /// Names, or `*.` and a suffix.
     pub hosts: &'static [&'static str],
@@ -66,7 +65,6 @@ pub const REGISTRIES: &[Registry] = &[
     },
 ];
 
-/// Returns whether a host is one of the registries.
 pub(super) fn is_registry(host: &HostName) -> bool {
     let is_named = |pattern: &&str| match pattern.strip_prefix('*') {
         Some(suffix) => host.as_str().len() > suffix.len() && host.as_str().ends_with(suffix),

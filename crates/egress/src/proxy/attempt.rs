@@ -12,9 +12,9 @@ use host::clock;
 use jiff::Timestamp;
 
 use super::shared::ProxyState;
-use super::upstream::{RequestError, UpstreamFailure};
+use super::upstream::RequestError;
 use crate::model_route::route::ModelCall;
-use crate::policy::DenyReason;
+use crate::policy::{DenyReason, EgressLimits};
 use crate::record::{EgressEntry, EgressVerdict, TrafficKind};
 
 /// Longest host name in DNS; longer input from a box is cut.
@@ -31,7 +31,6 @@ pub(crate) struct EgressAttempt {
     verdict: EgressVerdict,
     reason: Option<&'static str>,
     pub(crate) status: Option<u16>,
-    /// State of a call to the model.
     pub(crate) call: Option<ModelCall>,
     pub(crate) meter: Arc<Meter>,
 }
@@ -60,24 +59,15 @@ impl EgressAttempt {
         self.reason = None;
     }
 
-    pub(crate) fn denied(&mut self, refusal: &DenyReason) {
-        if let DenyReason::NotPublic { address } = refusal {
+    pub(crate) fn stopped_by(&mut self, error: &RequestError) {
+        if let RequestError::Refused(DenyReason::NotPublic { address }) = error {
             self.address = Some(*address);
         }
-        self.verdict = EgressVerdict::Denied;
-        self.reason = Some(refusal.code());
-    }
-
-    pub(crate) fn failed(&mut self, failure: UpstreamFailure) {
-        self.verdict = EgressVerdict::Failed;
-        self.reason = Some(failure.code());
-    }
-
-    pub(crate) fn stopped_by(&mut self, obstacle: &RequestError) {
-        match obstacle {
-            RequestError::Refused(refusal) => self.denied(refusal),
-            RequestError::Failed(failure) => self.failed(*failure),
-        }
+        self.verdict = match error {
+            RequestError::Refused(_) => EgressVerdict::Denied,
+            RequestError::Failed(_) => EgressVerdict::Failed,
+        };
+        self.reason = Some(error.code());
     }
 
     /// Returns the requested target, as shown to the client.
@@ -89,7 +79,7 @@ impl EgressAttempt {
 impl Drop for EgressAttempt {
     fn drop(&mut self) {
         if let Some(refusal) = self.meter.refusal() {
-            self.denied(&refusal);
+            self.stopped_by(&refusal.into());
         }
         let call = self.call.take();
         let spend = call.and_then(|call| call.finish(self.meter.up(), &self.shared));
@@ -135,10 +125,14 @@ impl Meter {
         }
     }
 
+    pub(super) fn limits(&self) -> &EgressLimits {
+        &self.shared.policy.limits
+    }
+
     /// Counts bytes before they are sent; refused ones are neither sent nor counted.
     pub(crate) fn count_up(&self, bytes: u64) -> Result<(), DenyReason> {
         self.shared.state.touch();
-        let limit = self.shared.policy.limits.bytes_up;
+        let limit = self.limits().bytes_up;
         if self.kind != TrafficKind::Model && self.shared.state.count_up(bytes) > limit {
             return Err(self.refuse(DenyReason::UploadCap { limit }));
         }
@@ -146,10 +140,9 @@ impl Meter {
         Ok(())
     }
 
-    /// Counts received bytes.
     pub(crate) fn count_down(&self, bytes: u64) -> Result<(), DenyReason> {
         self.shared.state.touch();
-        let limit = self.shared.policy.limits.bytes_down;
+        let limit = self.limits().bytes_down;
         if self.kind != TrafficKind::Model && self.shared.state.count_down(bytes) > limit {
             return Err(self.refuse(DenyReason::DownloadCap { limit }));
         }

@@ -14,7 +14,8 @@ use tokio::time::{Instant, Sleep};
 use super::attempt::{EgressAttempt, Meter};
 use super::pool::Lease;
 use super::shared::ProxyState;
-use crate::policy::DenyReason;
+use super::upstream::UpstreamFailure;
+use crate::policy::{DenyReason, EgressLimits};
 use crate::state::EgressState;
 
 type Polled = Poll<Option<Result<Frame<Bytes>, io::Error>>>;
@@ -33,7 +34,7 @@ pub(crate) struct LiveUpload {
     inner: Incoming,
     meter: Arc<Meter>,
     idle: Idle,
-    /// The limit, and the bytes so far.
+    /// In bytes.
     limit: u64,
     sent: u64,
     kept: Option<Arc<ReplayBuffer>>,
@@ -109,14 +110,9 @@ impl Drop for ReplayBuffer {
 }
 
 impl Upload {
-    pub(crate) fn new(
-        inner: Incoming,
-        attempt: &EgressAttempt,
-        idle: Duration,
-        limit: u64,
-    ) -> Self {
-        let meter = Arc::clone(&attempt.meter);
-        let idle = Idle::new(idle);
+    pub(crate) fn new(inner: Incoming, meter: &Arc<Meter>, limit: u64) -> Self {
+        let meter = Arc::clone(meter);
+        let idle = Idle::new(meter.limits());
         Self::Live(Box::new(LiveUpload { inner, meter, idle, limit, sent: 0, kept: None }))
     }
 
@@ -215,11 +211,11 @@ impl Download {
     pub(crate) fn new(
         inner: Incoming,
         attempt: EgressAttempt,
-        idle: Duration,
         shared: &Arc<ProxyState>,
         lease: Lease,
     ) -> Self {
-        Self { inner, idle: Idle::new(idle), attempt, home: Some((Arc::clone(shared), lease)) }
+        let idle = Idle::new(&shared.policy.limits);
+        Self { inner, idle, attempt, home: Some((Arc::clone(shared), lease)) }
     }
 
     fn go_home(&mut self) {
@@ -239,7 +235,7 @@ impl Body for Download {
             Poll::Pending => return this.idle.poll(cx),
             Poll::Ready(Some(Ok(frame))) => frame,
             Poll::Ready(Some(Err(error))) => {
-                this.attempt.failed(super::UpstreamFailure::BrokenOff);
+                this.attempt.stopped_by(&UpstreamFailure::BrokenOff.into());
                 return Poll::Ready(Some(Err(io::Error::other(error))));
             }
             Poll::Ready(None) => {
@@ -285,7 +281,8 @@ struct Idle {
 }
 
 impl Idle {
-    fn new(limit: Duration) -> Self {
+    fn new(limits: &EgressLimits) -> Self {
+        let limit = Duration::from_secs(limits.idle_secs);
         Self { limit, sleep: Box::pin(tokio::time::sleep(limit)) }
     }
 

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::uri::PathAndQuery;
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Request, StatusCode};
 
-use super::answer::{ProxyResponse, explain, refuse};
+use super::answer::{ProxyResponse, explain, forward_response};
 use super::attempt::EgressAttempt;
-use super::body::{Download, Upload};
+use super::body::Upload;
 use super::header::strip_hop_by_hop;
 use super::service::parse_target;
 use super::shared::ProxyState;
@@ -30,23 +29,15 @@ pub(super) async fn forward(
 ) -> ProxyResponse {
     let mut attempt = match shared.begin(TrafficKind::Http, host, port) {
         Ok(attempt) => attempt,
-        Err(refusal) => return refuse(&refusal, host, port),
+        Err(refusal) => return explain(&refusal.into(), (host, port)),
     };
     match exchange(shared, request, host, port, &attempt).await {
-        Ok(UpstreamResponse { response, lease }) => {
-            let idle = Duration::from_secs(shared.policy.limits.idle_secs);
-            attempt.reached(Some(lease.address));
-            attempt.status = Some(response.status().as_u16());
-            let (mut head, body) = response.into_parts();
-            strip_hop_by_hop(&mut head.headers);
-            let body = Download::new(body, attempt, idle, shared, lease);
-            Response::from_parts(head, Either::Right(body))
-        }
-        Err(obstacle) => {
+        Ok(reached) => forward_response(shared, reached, attempt),
+        Err(error) => {
             // A cap reached in transit looks like a broken connection from outside.
-            let obstacle = attempt.meter.refusal().map_or(obstacle, RequestError::from);
-            attempt.stopped_by(&obstacle);
-            explain(&obstacle, attempt.target())
+            let error = attempt.meter.refusal().map_or(error, RequestError::from);
+            attempt.stopped_by(&error);
+            explain(&error, attempt.target())
         }
     }
 }
@@ -66,14 +57,16 @@ async fn exchange(
     }
     let (mut head, body) = request.into_parts();
     strip_hop_by_hop(&mut head.headers);
-    head.uri = origin_form(&head.uri);
+    // Servers expect the path and query alone.
+    let path = head.uri.path_and_query().cloned();
+    head.uri = path.unwrap_or_else(|| PathAndQuery::from_static("/")).into();
     let authority = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
     if let Ok(value) = HeaderValue::try_from(authority) {
         head.headers.insert(HOST, value);
     }
     head.extensions.clear();
     let idle = Duration::from_secs(shared.policy.limits.idle_secs);
-    let body = Upload::new(body, attempt, idle, u64::MAX);
+    let body = Upload::new(body, &attempt.meter, u64::MAX);
     let way = UpstreamRoute { place: UpstreamTarget::Asked(host, port), tls: None };
     let request = Request::from_parts(head, body);
     let reached = shared.send(&way, request, &attempt.meter, idle).await?;
@@ -81,10 +74,4 @@ async fn exchange(
         return Err(UpstreamFailure::BrokenOff.into());
     }
     Ok(reached)
-}
-
-/// Reduces a URL to path and query, as servers expect it.
-fn origin_form(uri: &Uri) -> Uri {
-    let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-    Uri::from(path)
 }

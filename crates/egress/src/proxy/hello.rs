@@ -1,8 +1,9 @@
 //! The first bytes of TLS: the server name in the ClientHello.
 //!
-//! Parsed by hand and strictly, because the question is narrow: the server name in the ClientHello, however
-//! it is split into records. With encrypted client hello it is the outer name, which is the one that the
-//! server sees too.
+//! Parsed by hand, because `rustls::server::Acceptor` answers another question. It takes the first name of a list and
+//! skips what follows, where another server may read a second name; it refuses clients without signature algorithms;
+//! and an address in place of the name is the same to it as no name. With encrypted client hello the name is the outer
+//! one, which the server sees too.
 
 use crate::policy::{DenyReason, HostName};
 

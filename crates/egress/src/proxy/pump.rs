@@ -1,5 +1,6 @@
 //! Copying of bytes in both directions through a tunnel, until both sides have ended or a limit is reached.
 
+use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -34,29 +35,11 @@ pub(super) async fn pump(
     timeout(Duration::from_secs(limits.total_secs), watched).await.unwrap_or_default();
 }
 
-/// Failure of one direction.
-enum PumpError {
-    Broken,
-    Refused,
-}
-
-impl From<std::io::Error> for PumpError {
-    fn from(_: std::io::Error) -> Self {
-        Self::Broken
-    }
-}
-
-impl From<DenyReason> for PumpError {
-    fn from(_: DenyReason) -> Self {
-        Self::Refused
-    }
-}
-
 async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     count: impl Fn(u64) -> Result<(), DenyReason>,
-) -> Result<(), PumpError> {
+) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = from.read(&mut buffer).await?;
@@ -64,7 +47,7 @@ async fn copy(
             to.shutdown().await?;
             return Ok(());
         }
-        count(read as u64)?;
+        count(read as u64).map_err(io::Error::other)?;
         to.write_all(&buffer[..read]).await?;
     }
 }

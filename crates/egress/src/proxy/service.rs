@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::answer::{ProxyResponse, page, refuse};
+use super::answer::{ProxyResponse, explain, page};
 use super::shared::ProxyState;
 use super::{forward, tunnel};
 use crate::model_route::{MODEL_PREFIX, route};
@@ -80,10 +80,8 @@ pub(super) async fn serve_plain_inside<S>(
     });
     let connection = server(shared).serve_connection(TokioIo::new(stream), service);
     let limit = Duration::from_secs(shared.policy.limits.total_secs);
-    if let Ok(Err(error)) = timeout(limit, connection).await {
-        // Broken connections concern the client; the requests have their own lines.
-        drop(error);
-    }
+    // Broken connections concern the client; the requests have their own lines.
+    drop(timeout(limit, connection).await);
 }
 
 fn server(shared: &ProxyState) -> http1::Builder {
@@ -100,7 +98,7 @@ fn server(shared: &ProxyState) -> http1::Builder {
 /// gets no line.
 fn note_unreadable(shared: &Arc<ProxyState>) {
     if let Ok(mut attempt) = shared.begin(TrafficKind::Http, "", 0) {
-        attempt.denied(&DenyReason::BadTarget);
+        attempt.stopped_by(&DenyReason::BadTarget.into());
     }
 }
 
@@ -115,7 +113,7 @@ async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyRe
     }
     if scheme != "http" {
         let port = uri.port_u16().unwrap_or(443);
-        return refuse_and_note(shared, &DenyReason::Scheme, &host, port);
+        return refuse_and_note(shared, DenyReason::Scheme, &host, port);
     }
     let port = uri.port_u16().unwrap_or(80);
     forward::forward(shared, request, &host, port).await
@@ -132,7 +130,7 @@ async fn own_page(shared: &Arc<ProxyState>, request: Request<Incoming>) -> Proxy
     if path == STATUS && matches!(*request.method(), Method::GET | Method::HEAD) {
         return page(render_status(shared));
     }
-    refuse(&DenyReason::NoSuchPage, OWN_HOST, OWN_PORT)
+    explain(&DenyReason::NoSuchPage.into(), (OWN_HOST, OWN_PORT))
 }
 
 async fn answer_inside(
@@ -145,7 +143,7 @@ async fn answer_inside(
     let named = request.uri().authority().map(Authority::as_str).or(named);
     let is_same = named.and_then(host_of).is_some_and(|named| named == *host);
     if !is_same || request.method() == Method::CONNECT {
-        return refuse_and_note(shared, &DenyReason::HostMismatch, host.as_str(), port);
+        return refuse_and_note(shared, DenyReason::HostMismatch, host.as_str(), port);
     }
     forward::forward(shared, request, host.as_str(), port).await
 }
@@ -157,17 +155,19 @@ fn host_of(authority: &str) -> Option<HostName> {
 
 fn refuse_and_note(
     shared: &Arc<ProxyState>,
-    refusal: &DenyReason,
+    refusal: DenyReason,
     host: &str,
     port: u16,
 ) -> ProxyResponse {
-    match shared.begin(TrafficKind::Http, host, port) {
+    let error = match shared.begin(TrafficKind::Http, host, port) {
         Ok(mut attempt) => {
-            attempt.denied(refusal);
-            refuse(refusal, host, port)
+            let error = refusal.into();
+            attempt.stopped_by(&error);
+            error
         }
-        Err(refusal) => refuse(&refusal, host, port),
-    }
+        Err(refusal) => refusal.into(),
+    };
+    explain(&error, (host, port))
 }
 
 /// Parses the requested host.

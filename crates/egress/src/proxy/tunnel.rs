@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-use super::answer::{ProxyResponse, explain, refuse};
+use super::answer::{ProxyResponse, explain};
 use super::attempt::EgressAttempt;
 use super::hello::{HELLO_MAX, Hello, judge_hello, parse_hello};
 use super::pump::pump;
@@ -51,7 +51,7 @@ pub(super) async fn open(
     let port = request.uri().port_u16().unwrap_or(0);
     let mut attempt = match shared.begin(TrafficKind::Connect, &host_text, port) {
         Ok(attempt) => attempt,
-        Err(refusal) => return (refuse(&refusal, &host_text, port), None),
+        Err(refusal) => return (explain(&refusal.into(), (&host_text, port)), None),
     };
     match prepare(shared, &host_text, port, &mut attempt).await {
         Ok((host, outside)) => {
@@ -59,9 +59,9 @@ pub(super) async fn open(
             let granted = Response::new(Either::Left(Full::default()));
             (granted, Some(Tunnel { upgrade, attempt, host, port, outside }))
         }
-        Err(obstacle) => {
-            attempt.stopped_by(&obstacle);
-            (explain(&obstacle, attempt.target()), None)
+        Err(error) => {
+            attempt.stopped_by(&error);
+            (explain(&error, attempt.target()), None)
         }
     }
 }
@@ -90,7 +90,7 @@ pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
     let Tunnel { upgrade, mut attempt, host, port, outside } = tunnel;
     let limit = Duration::from_secs(shared.policy.limits.header_secs);
     let Ok(Ok(upgraded)) = timeout(limit, upgrade).await else {
-        attempt.failed(UpstreamFailure::BrokenOff);
+        attempt.stopped_by(&UpstreamFailure::BrokenOff.into());
         return;
     };
     // Only Unix sockets are ever served with upgrades.
@@ -98,13 +98,13 @@ pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
     let mut inside = parts.io.into_inner();
     let mut first = parts.read_buf.to_vec();
     let Ok(hello) = timeout(limit, read_hello(&mut inside, &mut first)).await else {
-        attempt.failed(UpstreamFailure::TimedOut);
+        attempt.stopped_by(&UpstreamFailure::TimedOut.into());
         return;
     };
     match hello {
         Hello::Greets(sni) => {
             if let Err(refusal) = judge_hello(sni.as_deref(), &host) {
-                attempt.denied(&refusal);
+                attempt.stopped_by(&refusal.into());
                 inside.write_all(&ALERT).await.unwrap_or_default();
                 return;
             }
@@ -116,7 +116,7 @@ pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
                         attempt.reached(Some(address));
                         outside
                     }
-                    Err(obstacle) => return attempt.stopped_by(&obstacle),
+                    Err(error) => return attempt.stopped_by(&error),
                 },
             };
             carry(shared, inside, outside, first, &attempt).await;
@@ -129,7 +129,7 @@ pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
             serve_plain_inside(shared, inside, host, port).await;
         }
         Hello::NotTls => {
-            attempt.denied(&DenyReason::NotTls);
+            attempt.stopped_by(&DenyReason::NotTls.into());
             let text = DenyReason::NotTls.explain(host.as_str(), port);
             let answer = format!("HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n{text}\n");
             inside.write_all(answer.as_bytes()).await.unwrap_or_default();

@@ -1,17 +1,17 @@
 //! Connections to servers: addresses resolved once and judged, a connection to one of exactly those
 //! addresses, and a request sent over it.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -24,61 +24,59 @@ use super::pool::{Lease, Peer};
 use super::shared::ProxyState;
 use crate::policy::{DenyReason, HostName};
 
-/// A request that was not answered by its server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A request that was not answered by its server: refused by the policy, or failed on the way.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(transparent)]
 pub(crate) enum RequestError {
-    /// The policy refused it.
-    Refused(DenyReason),
-    /// Reaching the server failed.
-    Failed(UpstreamFailure),
+    Refused(#[from] DenyReason),
+    Failed(#[from] UpstreamFailure),
 }
 
-impl From<DenyReason> for RequestError {
-    fn from(refusal: DenyReason) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<UpstreamFailure> for RequestError {
-    fn from(failure: UpstreamFailure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-/// Failure on the way to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Failure on the way to a server. The text follows the name of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum UpstreamFailure {
+    #[error("could not be resolved")]
     Unresolved,
+    #[error("could not be reached")]
     Unreachable,
+    #[error("did not answer in time")]
     TimedOut,
+    #[error("did not prove who it is (TLS)")]
     Tls,
+    #[error("broke off before it had answered")]
     BrokenOff,
+    #[error("cannot be called, since its key could not be read on the host")]
     NoKey,
 }
 
-impl UpstreamFailure {
-    pub(crate) fn code(self) -> &'static str {
+impl RequestError {
+    /// Returns the code for logs and clients.
+    pub(super) fn code(&self) -> &'static str {
         match self {
-            Self::Unresolved => "unresolved",
-            Self::Unreachable => "unreachable",
-            Self::TimedOut => "timed_out",
-            Self::Tls => "tls",
-            Self::BrokenOff => "broken_off",
-            Self::NoKey => "no_key",
+            Self::Refused(refusal) => refusal.code(),
+            Self::Failed(UpstreamFailure::Unresolved) => "unresolved",
+            Self::Failed(UpstreamFailure::Unreachable) => "unreachable",
+            Self::Failed(UpstreamFailure::TimedOut) => "timed_out",
+            Self::Failed(UpstreamFailure::Tls) => "tls",
+            Self::Failed(UpstreamFailure::BrokenOff) => "broken_off",
+            Self::Failed(UpstreamFailure::NoKey) => "no_key",
         }
     }
-}
 
-impl fmt::Display for UpstreamFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unresolved => "could not be resolved",
-            Self::Unreachable => "could not be reached",
-            Self::TimedOut => "did not answer in time",
-            Self::Tls => "did not prove who it is (TLS)",
-            Self::BrokenOff => "broke off before it had answered",
-            Self::NoKey => "cannot be called, since its key could not be read on the host",
-        })
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Refused(_) => StatusCode::FORBIDDEN,
+            Self::Failed(UpstreamFailure::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Failed(_) => StatusCode::BAD_GATEWAY,
+        }
+    }
+
+    /// Returns the sentence for the client that requested `host` at `port`.
+    pub(super) fn explain(&self, host: &str, port: u16) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.explain(host, port),
+            Self::Failed(failure) => format!("failed: {host}:{port} {failure}"),
+        }
     }
 }
 
@@ -91,7 +89,6 @@ pub(crate) enum UpstreamTarget {
     Chosen(String, u16),
 }
 
-/// Destination and transport of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct UpstreamRoute {
     pub(crate) place: UpstreamTarget,
@@ -105,13 +102,12 @@ pub(crate) struct UpstreamResponse {
     pub(crate) lease: Lease,
 }
 
-impl UpstreamRoute {
-    fn peer(&self) -> Peer {
-        let (host, port) = match &self.place {
-            UpstreamTarget::Asked(host, port) => (host.to_string(), *port),
-            UpstreamTarget::Chosen(host, port) => (host.clone(), *port),
-        };
-        Peer { host, port, tls: self.tls.is_some() }
+impl UpstreamTarget {
+    fn host_and_port(&self) -> (&str, u16) {
+        match self {
+            Self::Asked(host, port) => (host.as_str(), *port),
+            Self::Chosen(host, port) => (host, *port),
+        }
     }
 }
 
@@ -121,10 +117,7 @@ impl ProxyState {
         &self,
         place: &UpstreamTarget,
     ) -> Result<Vec<SocketAddr>, RequestError> {
-        let (host, port) = match place {
-            UpstreamTarget::Asked(host, port) => (host.as_str(), *port),
-            UpstreamTarget::Chosen(host, port) => (host.as_str(), *port),
-        };
+        let (host, port) = place.host_and_port();
         let addresses = match host.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => match timeout(self.connect_limit(), self.addresses.of(host, port)).await {
@@ -168,9 +161,10 @@ impl ProxyState {
         way: &UpstreamRoute,
         mut request: Request<Upload>,
         meter: &Meter,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<UpstreamResponse, RequestError> {
-        let peer = way.peer();
+        let (host, port) = way.place.host_and_port();
+        let peer = Peer { host: host.to_owned(), port, tls: way.tls.is_some() };
         let mut head_bytes = head_size(&request.uri().to_string(), request.headers());
         loop {
             let (mut lease, is_new) = match self.pool.take(&peer) {
@@ -179,7 +173,7 @@ impl ProxyState {
             };
             // Only now is anything sent; the body is counted chunk by chunk.
             meter.count_up(std::mem::take(&mut head_bytes))?;
-            let Ok(sent) = timeout(patience, lease.sender.try_send_request(request)).await else {
+            let Ok(sent) = timeout(time_limit, lease.sender.try_send_request(request)).await else {
                 return Err(UpstreamFailure::TimedOut.into());
             };
             match sent {

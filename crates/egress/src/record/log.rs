@@ -77,12 +77,10 @@ impl EgressLog {
         state.complete &= is_written;
     }
 
-    /// Counts an attempt that gets no line.
     pub(crate) fn count_unlogged(&self) {
         self.state().tally.totals.unlogged += 1;
     }
 
-    /// Returns the current summary.
     pub(crate) fn summary(&self) -> EgressSummary {
         let state = self.state();
         state.tally.summary(&state.head.head, state.complete)

@@ -30,19 +30,14 @@ pub struct EgressEntry {
     pub kind: TrafficKind,
     /// Host as requested; empty if it could not be parsed.
     pub host: String,
-    /// Requested port.
     pub port: u16,
-    /// Address that was connected to.
     pub address: Option<SocketAddr>,
-    /// Outcome.
     pub verdict: EgressVerdict,
     /// Reason of the denial or failure, as one word.
     pub reason: Option<String>,
-    /// Bytes that left the box.
     pub bytes_up: u64,
-    /// Bytes that came into the box.
     pub bytes_down: u64,
-    /// Duration in milliseconds.
+    /// Duration of the connection or request.
     pub ms: u64,
     /// Status of the response, where it was visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +52,6 @@ pub struct EgressEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
-    /// A tunnel.
     Connect,
     /// A plain request that was forwarded.
     Http,
@@ -69,7 +63,6 @@ pub enum TrafficKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EgressVerdict {
-    /// It succeeded.
     Allowed,
     /// The policy refused it.
     Denied,

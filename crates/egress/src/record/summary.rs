@@ -15,11 +15,8 @@ pub struct EgressSummary {
     pub per_host: Vec<HostTraffic>,
     /// Denials, in the order of host and reason.
     pub denials: Vec<DeniedHost>,
-    /// Time of the first line.
     pub first_at: Option<Timestamp>,
-    /// Time of the last line.
     pub last_at: Option<Timestamp>,
-    /// All hosts together.
     pub totals: Totals,
     /// The hash of the log's last line.
     pub log_head: String,
@@ -27,18 +24,14 @@ pub struct EgressSummary {
     pub complete: bool,
 }
 
+/// Connections and requests to one host, and their bytes out of the box (up) and into it (down).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTraffic {
     pub host: String,
-    /// Connections and requests that succeeded.
     pub allowed: u64,
-    /// Those that were refused.
     pub denied: u64,
-    /// Those that were allowed and failed.
     pub failed: u64,
-    /// Bytes that left the box.
     pub bytes_up: u64,
-    /// Bytes that came into the box.
     pub bytes_down: u64,
 }
 
@@ -48,7 +41,6 @@ pub struct DeniedHost {
     pub host: String,
     /// The reason, as one word.
     pub reason: String,
-    /// Number of denials.
     pub count: u64,
 }
 
@@ -57,17 +49,12 @@ pub struct DeniedHost {
 pub struct Totals {
     /// Connections and requests that have a line.
     pub requests: u64,
-    /// Those that succeeded.
     pub allowed: u64,
-    /// Those that were refused.
     pub denied: u64,
-    /// Those that were allowed and failed.
     pub failed: u64,
-    /// Those refused without a line, after the run reached its limit on requests.
+    /// Refused without a line, after the run reached its limit on requests.
     pub unlogged: u64,
-    /// Bytes that left the box.
     pub bytes_up: u64,
-    /// Bytes that came into the box.
     pub bytes_down: u64,
 }
 
