@@ -24,9 +24,7 @@ pub enum Remote {
 /// Protocol of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// HTTP with TLS.
     Https,
-    /// HTTP without TLS.
     Http,
     /// SSH, with a scheme or in the short form `git@host:owner/repo`.
     Ssh,
@@ -35,7 +33,6 @@ pub enum Scheme {
 /// Repository on a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeAddress {
-    /// Protocol of the remote.
     pub scheme: Scheme,
     /// The server, in lower case; an IPv6 address without its brackets.
     pub host: String,
@@ -118,7 +115,6 @@ impl ForgeAddress {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
     }
 
-    /// Returns `owner/repo`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.repo)
     }

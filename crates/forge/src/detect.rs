@@ -119,9 +119,9 @@ fn is_gitea(response: &HttpResponse) -> bool {
 async fn send_probe(client: &Client, url: String) -> Result<HttpResponse, ForgeError> {
     let request = HttpRequest::get(url, "say which kind of forge it is");
     let response = client.send(&request).await?;
-    match client.read_status(&request, &response) {
-        Some(error @ (ForgeError::Server { .. } | ForgeError::RateLimited { .. })) => Err(error),
-        Some(_) | None => Ok(response),
+    match client.check_status(&request, &response) {
+        Err(error @ (ForgeError::Server { .. } | ForgeError::RateLimited { .. })) => Err(error),
+        Err(_) | Ok(()) => Ok(response),
     }
 }
 

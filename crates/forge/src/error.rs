@@ -1,7 +1,7 @@
 //! Errors of forges, each in one sentence that says what to do.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use host::tls::TlsError;
 use jiff::Timestamp;
@@ -82,11 +82,7 @@ pub enum ForgeError {
     #[error(
         "{host} answers only to those who are logged in (status {status}), so that it cannot be asked which kind of forge it is; name the kind in the configuration"
     )]
-    LoginWanted {
-        host: String,
-        /// Status of the response.
-        status: u16,
-    },
+    LoginWanted { host: String, status: u16 },
     #[error(
         "the token for {host} has characters that no token has; store it again without blanks and line ends"
     )]
@@ -109,6 +105,15 @@ impl ForgeError {
     pub(crate) fn not_an_issue(host: &str, action: String) -> Self {
         let message = ServerMessage("it is a pull request".to_owned());
         Self::NotFound { host: host.to_owned(), action, message }
+    }
+
+    /// Wraps the cause of a failed action in a folder.
+    pub(crate) fn folder<E>(path: &Path, action: &'static str) -> impl FnOnce(E) -> Self
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = path.to_path_buf();
+        move |source| Self::Folder { path, action: action.to_owned(), source: source.into() }
     }
 
     pub(crate) fn members_hidden(host: &str, org: &str) -> Self {

@@ -17,7 +17,7 @@ use crate::github_like::{Flavour, GithubLike};
 use crate::gitlab::Gitlab;
 use crate::http::{HttpPool, RetryPolicy};
 use crate::kind::ForgeKind;
-use crate::once::{CommentWrite, PullWrite, WebhookWrite, write_once};
+use crate::once;
 use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::rules::link::choose_pull_for_issue;
@@ -49,9 +49,7 @@ pub struct ForgeOptions {
     pub web: Option<WebBase>,
     /// Certificates to trust beyond the system's.
     pub ca_file: Option<PathBuf>,
-    /// Limits and retries.
     pub retry: RetryPolicy,
-    /// True if the token may be sent over plain HTTP.
     pub plain_http: PlainHttp,
     /// Connections to share with other forges of the same runtime; by default the forge keeps its own.
     pub pool: Option<HttpPool>,
@@ -133,7 +131,6 @@ impl Forge {
         }
     }
 
-    /// Returns the kind of the forge.
     pub fn kind(&self) -> ForgeKind {
         match self {
             Self::GithubLike(forge) => forge.kind(),
@@ -212,7 +209,7 @@ impl Forge {
 
     /// Opens a pull request, once: if the response is lost, it is looked for before the request is sent again.
     pub async fn create_pull(&self, pull: &NewPull) -> Result<PullRequest, ForgeError> {
-        each!(self, forge => write_once(forge.retry(), PullWrite { forge, pull }).await)
+        each!(self, forge => once::create_pull(forge, pull).await)
     }
 
     /// Replaces title and text of a pull request, and nothing else.
@@ -249,10 +246,7 @@ impl Forge {
 
     /// Comments on an issue or a pull request, once, like [`Self::create_pull`].
     pub async fn post_comment(&self, thread: Thread, body: &str) -> Result<Comment, ForgeError> {
-        let began = host::clock::now();
-        each!(self, forge => {
-            write_once(forge.retry(), CommentWrite { forge, thread, body, began }).await
-        })
+        each!(self, forge => once::post_comment(forge, thread, body).await)
     }
 
     /// Replaces the text of an issue or a pull request, and nothing else.
@@ -260,7 +254,6 @@ impl Forge {
         each!(self, forge => forge.set_description(thread, body).await)
     }
 
-    /// Lists the webhooks of the repository.
     pub async fn webhooks(&self) -> Result<Vec<Webhook>, ForgeError> {
         each!(self, forge => forge.webhooks().await)
     }
@@ -294,7 +287,7 @@ async fn set_webhook<P: ForgeProvider>(
     };
     let made = match edited {
         Some(edited) => edited,
-        None => write_once(forge.retry(), WebhookWrite { forge, hook, before: &before }).await?,
+        None => once::create_webhook(forge, hook, &before).await?,
     };
     for old in before.iter().filter(|old| old.id != made.id) {
         forge.drop_webhook(old.id).await?;

@@ -118,7 +118,6 @@ impl ForgeKind {
         Some(format!("Basic {}", Base64::encode_string(pair.as_bytes())))
     }
 
-    /// Returns whether requests carry a token.
     pub fn needs_token(self) -> bool {
         match self {
             Self::Gitea | Self::GitHub | Self::GitLab => true,

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::error::ForgeError;
 use crate::http::RetryPolicy;
-use crate::provider::ForgeProvider;
+use crate::provider::{ForgeProvider, ForgeResult};
 use crate::pull::{NewPull, PullRequest};
 use crate::thread::{Comment, Thread};
 use crate::webhook::{NewWebhook, Webhook};
@@ -13,94 +13,63 @@ use crate::webhook::{NewWebhook, Webhook};
 /// Largest difference between the server's clock and ours.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(10);
 
-/// Something to be created on the server once.
-pub(crate) trait OnceWrite: Sync {
-    /// The thing that is created.
-    type Created: Send;
-
-    /// Sends the request, without regard to earlier attempts.
-    fn create(&self) -> impl Future<Output = Result<Self::Created, ForgeError>> + Send;
-
-    /// Finds the result of an earlier attempt.
-    fn find_created(
-        &self,
-    ) -> impl Future<Output = Result<Option<Self::Created>, ForgeError>> + Send;
+/// Opens a pull request, recognised by its branches: a server has at most one open for the two.
+pub(crate) async fn create_pull<P: ForgeProvider>(
+    forge: &P,
+    pull: &NewPull,
+) -> ForgeResult<PullRequest> {
+    let find_created = || async {
+        let pulls = forge.own_pulls(Some(&pull.head)).await?;
+        Ok(pulls.into_iter().find(|there| there.is_between(&pull.head, &pull.base)))
+    };
+    write_once(forge.retry(), || forge.make_pull(pull), find_created).await
 }
 
-/// A pull request, recognised by its branches: a server has at most one open for the two.
-pub(crate) struct PullWrite<'a, P> {
-    pub(crate) forge: &'a P,
-    pub(crate) pull: &'a NewPull,
+/// Posts a comment, recognised by its text and its time.
+pub(crate) async fn post_comment<P: ForgeProvider>(
+    forge: &P,
+    thread: Thread,
+    body: &str,
+) -> ForgeResult<Comment> {
+    let began = host::clock::now();
+    let find_created = || async {
+        let comments = forge.plain_comments(thread).await?;
+        Ok(comments.into_iter().rev().find(|comment| may_be(comment, body, began)))
+    };
+    write_once(forge.retry(), || forge.make_comment(thread, body), find_created).await
 }
 
-/// A comment, recognised by its text and its time.
-pub(crate) struct CommentWrite<'a, P> {
-    pub(crate) forge: &'a P,
-    pub(crate) thread: Thread,
-    pub(crate) body: &'a str,
-    pub(crate) began: Timestamp,
-}
-
-/// A webhook, recognised by its address: one that leads there and was not there before.
-pub(crate) struct WebhookWrite<'a, P> {
-    pub(crate) forge: &'a P,
-    pub(crate) hook: &'a NewWebhook,
-    pub(crate) before: &'a [Webhook],
-}
-
-impl<P: ForgeProvider> OnceWrite for PullWrite<'_, P> {
-    type Created = PullRequest;
-
-    async fn create(&self) -> Result<PullRequest, ForgeError> {
-        self.forge.make_pull(self.pull).await
-    }
-
-    async fn find_created(&self) -> Result<Option<PullRequest>, ForgeError> {
-        let NewPull { head, base, .. } = self.pull;
-        let pulls = self.forge.own_pulls(Some(head)).await?;
-        Ok(pulls.into_iter().find(|pull| pull.is_between(head, base)))
-    }
-}
-
-impl<P: ForgeProvider> OnceWrite for CommentWrite<'_, P> {
-    type Created = Comment;
-
-    async fn create(&self) -> Result<Comment, ForgeError> {
-        self.forge.make_comment(self.thread, self.body).await
-    }
-
-    async fn find_created(&self) -> Result<Option<Comment>, ForgeError> {
-        let comments = self.forge.plain_comments(self.thread).await?;
-        Ok(comments.into_iter().rev().find(|comment| may_be(comment, self.body, self.began)))
-    }
-}
-
-impl<P: ForgeProvider> OnceWrite for WebhookWrite<'_, P> {
-    type Created = Webhook;
-
-    async fn create(&self) -> Result<Webhook, ForgeError> {
-        self.forge.make_webhook(self.hook).await
-    }
-
-    async fn find_created(&self) -> Result<Option<Webhook>, ForgeError> {
-        let hooks = self.forge.webhooks().await?;
-        let is_old = |hook: &Webhook| self.before.iter().any(|old| old.id == hook.id);
-        Ok(hooks.into_iter().find(|hook| hook.url == self.hook.url && !is_old(hook)))
-    }
+/// Makes a webhook, recognised by its address: one that leads there and is not among those `before`.
+pub(crate) async fn create_webhook<P: ForgeProvider>(
+    forge: &P,
+    hook: &NewWebhook,
+    before: &[Webhook],
+) -> ForgeResult<Webhook> {
+    let find_created = || async {
+        let is_old = |there: &Webhook| before.iter().any(|old| old.id == there.id);
+        let hooks = forge.webhooks().await?;
+        Ok(hooks.into_iter().find(|there| there.url == hook.url && !is_old(there)))
+    };
+    write_once(forge.retry(), || forge.make_webhook(hook), find_created).await
 }
 
 /// Creates something, unless an earlier attempt turns out to have created it.
-pub(crate) async fn write_once<W: OnceWrite>(
+async fn write_once<T, C, F>(
     retry: &RetryPolicy,
-    write: W,
-) -> Result<W::Created, ForgeError> {
-    let mut unclear = match write.create().await {
+    create: impl Fn() -> C,
+    find_created: impl Fn() -> F,
+) -> ForgeResult<T>
+where
+    C: Future<Output = ForgeResult<T>>,
+    F: Future<Output = ForgeResult<Option<T>>>,
+{
+    let mut unclear = match create().await {
         Err(error) if leaves_doubt(&error) => error,
         result => return result,
     };
     for attempt in 1..=retry.attempts {
         retry.pause(attempt).await;
-        match write.find_created().await {
+        match find_created().await {
             Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
             // The lookup fails too, and the first error is the one that matters.
@@ -111,11 +80,11 @@ pub(crate) async fn write_once<W: OnceWrite>(
         if attempt == retry.attempts {
             break;
         }
-        match write.create().await {
+        match create().await {
             Err(error) if leaves_doubt(&error) => unclear = error,
             // The conflict is with the first attempt, which was slow and not lost.
             Err(error @ ForgeError::Conflict { .. }) => {
-                return write.find_created().await?.ok_or(error);
+                return find_created().await?.ok_or(error);
             }
             result => return result,
         }

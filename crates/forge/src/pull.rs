@@ -2,21 +2,19 @@
 
 use model::id::BranchName;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::thread::ThreadState;
 
 /// Pull request as a forge has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PullRequest {
-    /// Number in the repository.
     pub number: u64,
     /// Page for people; never requested.
     pub url: String,
-    /// Title, one line.
     pub title: String,
     /// Text; empty if it has none.
     pub body: String,
-    /// Open or closed.
     pub state: ThreadState,
     /// True if it was merged; it is closed then too.
     pub merged: bool,
@@ -28,12 +26,9 @@ pub struct PullRequest {
     pub head_sha: String,
     /// True if the branch is in another repository, which anyone may have created.
     pub from_fork: bool,
-    /// The branch to be merged into.
     pub base_branch: String,
-    /// Login of the account that opened it.
     pub author: String,
     pub labels: Vec<String>,
-    /// Logins of the assignees.
     pub assignees: Vec<String>,
 }
 
@@ -49,16 +44,13 @@ pub(crate) struct PullEdit<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPull {
     pub title: String,
-    /// Markdown.
     pub body: String,
     /// The branch with the changes, already pushed.
     pub head: BranchName,
-    /// The branch to be merged into.
     pub base: BranchName,
 }
 
 impl PullRequest {
-    /// Returns whether it is open.
     pub fn is_open(&self) -> bool {
         self.state == ThreadState::Open
     }
@@ -70,7 +62,14 @@ impl PullRequest {
 }
 
 impl PullEdit<'_> {
-    /// Returns the verb for an error message.
+    /// Renders the fields that change, under a forge's own names for the text and for a closed state.
+    pub(crate) fn fields(&self, body_name: &str, (state, closed): (&str, &str)) -> Value {
+        let title = self.title.map(|title| ("title", title));
+        let body = self.body.map(|body| (body_name, body));
+        [title, body, self.close.then_some((state, closed))].into_iter().flatten().collect()
+    }
+
+    /// Verb for an error message.
     pub(crate) fn verb(&self) -> &'static str {
         if self.close { "close" } else { "update" }
     }

@@ -44,7 +44,6 @@ impl ScopedForge {
         self.scope.choose_thread(number, kind, self.forge.numbering())
     }
 
-    /// Returns whether a thread is in the scope.
     pub fn may_write(&self, thread: Thread) -> bool {
         self.scope.allows(thread, self.forge.numbering())
     }

@@ -6,20 +6,15 @@ use serde::Serialize;
 /// Issue as a forge has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Issue {
-    /// Number in the repository.
     pub number: u64,
     /// Page for people; never requested.
     pub url: String,
-    /// Title, one line.
     pub title: String,
     /// Text; empty if it has none.
     pub body: String,
-    /// Open or closed.
     pub state: ThreadState,
-    /// Login of the account that opened it.
     pub author: String,
     pub labels: Vec<String>,
-    /// Logins of the assignees.
     pub assignees: Vec<String>,
 }
 
@@ -29,7 +24,6 @@ pub struct Issue {
 #[serde(rename_all = "snake_case")]
 pub enum Thread {
     Issue(u64),
-    /// A pull request.
     Pull(u64),
 }
 
@@ -45,7 +39,6 @@ pub enum Numbering {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadState {
-    /// Not closed yet.
     Open,
     /// Done, merged or rejected.
     Closed,
@@ -63,9 +56,7 @@ pub struct Comment {
     pub kind: CommentKind,
     /// Page for people; never requested.
     pub url: String,
-    /// Login of its author.
     pub author: String,
-    /// Markdown.
     pub body: String,
     /// Time, where the forge reports it.
     pub created_at: Option<Timestamp>,
@@ -75,7 +66,6 @@ pub struct Comment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum CommentKind {
-    /// In the conversation.
     Plain,
     /// As the summary of a review.
     Review,
@@ -97,7 +87,6 @@ pub struct Account {
 }
 
 impl Thread {
-    /// Returns the number of the issue or the pull request.
     pub fn number(self) -> u64 {
         match self {
             Self::Issue(number) | Self::Pull(number) => number,
@@ -117,7 +106,6 @@ impl ThreadState {
 }
 
 impl Issue {
-    /// Returns whether it is open and has all of these labels.
     pub(crate) fn is_open_with(&self, labels: &[String]) -> bool {
         self.state == ThreadState::Open && labels.iter().all(|label| self.labels.contains(label))
     }

@@ -105,13 +105,11 @@ impl ForgeFiles {
     }
 
     pub(super) fn load_entries(&self) -> Result<Vec<ThreadFile>, ForgeError> {
-        let paths = self.list(THREADS, "")?;
-        paths.iter().filter_map(|path| self.load(path).transpose()).collect()
+        self.load_all(THREADS, "")
     }
 
     pub(super) fn load_notes(&self, on: u64) -> Result<Vec<CommentFile>, ForgeError> {
-        let paths = self.list(COMMENTS, &format!("{on:06}-"))?;
-        paths.iter().filter_map(|path| self.load(path).transpose()).collect()
+        self.load_all(COMMENTS, &format!("{on:06}-"))
     }
 
     pub(super) fn next_number(&self) -> Result<u64, ForgeError> {
@@ -144,8 +142,12 @@ impl ForgeFiles {
         self.save(&self.dir.join(ORGS_FILE), &orgs)
     }
 
-    /// Lists the files of a folder with this prefix, in the order of their numbers.
-    fn list(&self, folder: &str, prefix: &str) -> Result<Vec<PathBuf>, ForgeError> {
+    /// Loads the files of a folder with this prefix, in the order of their numbers.
+    fn load_all<T: DeserializeOwned>(
+        &self,
+        folder: &str,
+        prefix: &str,
+    ) -> Result<Vec<T>, ForgeError> {
         let entries = match fs::read_dir(self.dir.join(folder)) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -162,7 +164,7 @@ impl ForgeFiles {
             }
         }
         paths.sort();
-        Ok(paths)
+        paths.iter().filter_map(|path| self.load(path).transpose()).collect()
     }
 
     fn load<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, ForgeError> {
@@ -184,7 +186,6 @@ impl ForgeFiles {
     where
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let path = self.dir.clone();
-        move |source| ForgeError::Folder { path, action: action.to_owned(), source: source.into() }
+        ForgeError::folder(&self.dir, action)
     }
 }

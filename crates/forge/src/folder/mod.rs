@@ -10,7 +10,7 @@ mod files;
 use std::path::{Path, PathBuf};
 
 use host::clock;
-use host::git::{GitError, UserRepo};
+use host::git::UserRepo;
 use model::id::BranchName;
 
 use crate::error::{ForgeError, ServerMessage};
@@ -35,7 +35,7 @@ impl FolderForge {
     pub(crate) async fn open(repository: &Path, login: &str) -> Result<Self, ForgeError> {
         UserRepo::discover(repository)
             .await
-            .map_err(git_error(repository, "open the repository"))?;
+            .map_err(ForgeError::folder(repository, "open the repository"))?;
         Ok(Self {
             repository: repository.to_path_buf(),
             files: ForgeFiles::beside(repository),
@@ -124,7 +124,7 @@ impl FolderForge {
 
     /// Reads the branches, which decide the state of a pull request.
     async fn observe_pull(&self, entry: ThreadFile, part: PullFields) -> ForgeResult<PullRequest> {
-        let failed = |action| git_error(&self.repository, action);
+        let failed = |action| ForgeError::folder(&self.repository, action);
         let repo = UserRepo::discover(&self.repository).await.map_err(failed("open"))?;
         let tip = |branch: &str| format!("refs/heads/{branch}");
         let head = repo.resolve_commit(&tip(&part.head)).await.map_err(failed("read a branch"))?;
@@ -221,9 +221,9 @@ impl ForgeProvider for FolderForge {
             return Err(ForgeError::Invalid { host, action, message });
         }
         let repo = UserRepo::discover(&self.repository).await;
-        let repo = repo.map_err(git_error(&self.repository, "open the repository"))?;
+        let repo = repo.map_err(ForgeError::folder(&self.repository, "open the repository"))?;
         let tip = repo.resolve_commit(&pull.head.full_ref()).await;
-        let tip = tip.map_err(git_error(&self.repository, "read a branch"))?;
+        let tip = tip.map_err(ForgeError::folder(&self.repository, "read a branch"))?;
         let Some(tip) = tip else { return Err(self.not_found(action)) };
         let _lock = self.files.lock().await?;
         let there = self.open_pulls(Some(&pull.head)).await?;
@@ -319,9 +319,4 @@ impl ForgeProvider for FolderForge {
 
 fn state_of(open: bool) -> ThreadState {
     if open { ThreadState::Open } else { ThreadState::Closed }
-}
-
-fn git_error(path: &Path, action: &'static str) -> impl FnOnce(GitError) -> ForgeError {
-    let path = path.to_path_buf();
-    move |source| ForgeError::Folder { path, action: action.to_owned(), source: source.into() }
 }

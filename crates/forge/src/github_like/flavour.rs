@@ -8,7 +8,6 @@ use crate::http::{MissingLink, Paging, Protocol};
 use crate::kind::ForgeKind;
 use crate::webhook::NewWebhook;
 
-/// Server with GitHub's dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
     /// Gitea or Forgejo.

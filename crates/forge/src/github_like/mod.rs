@@ -14,7 +14,7 @@ use hyper::{Method, StatusCode};
 use model::id::BranchName;
 use model::secret::Secret;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::address::WebBase;
 use crate::error::ForgeError;
@@ -39,7 +39,6 @@ pub struct GithubLike {
     flavour: Flavour,
     client: Client,
     api: WebBase,
-    /// The repository's page.
     page: String,
     owner: String,
     repo: String,
@@ -173,9 +172,10 @@ impl ForgeProvider for GithubLike {
             StatusCode::FOUND | StatusCode::SEE_OTHER => {
                 Err(ForgeError::members_hidden(self.client.host(), org))
             }
-            status => Err(self.client.read_status(&request, &response).unwrap_or_else(|| {
-                self.client.unreadable(&request, &format!("status {}", status.as_u16()))
-            })),
+            status => {
+                self.client.check_status(&request, &response)?;
+                Err(self.client.unreadable(&request, &format!("status {}", status.as_u16())))
+            }
         }
     }
 
@@ -233,14 +233,9 @@ impl ForgeProvider for GithubLike {
     }
 
     async fn edit_pull(&self, number: u64, edit: &PullEdit<'_>) -> ForgeResult<PullRequest> {
-        let PullEdit { title, body, close } = edit;
-        let mut fields = Map::new();
-        fields.extend(title.map(|title| ("title".to_owned(), json!(title))));
-        fields.extend(body.map(|body| ("body".to_owned(), json!(body))));
-        fields.extend(close.then(|| ("state".to_owned(), json!("closed"))));
         let url = self.repo_url(&["pulls", &number.to_string()]);
         let action = format!("{} pull request #{number}", edit.verb());
-        let fields = Some(Value::Object(fields));
+        let fields = Some(edit.fields("body", ("state", "closed")));
         self.pull(&HttpRequest::set(Method::PATCH, url, fields, action)).await
     }
 
@@ -284,8 +279,7 @@ impl ForgeProvider for GithubLike {
     async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {
         let action = format!("update the description of #{}", thread.number());
         let (url, fields) = (self.thread_url(thread, &[]), Some(json!({ "body": body })));
-        self.client.call(&HttpRequest::set(Method::PATCH, url, fields, action)).await?;
-        Ok(())
+        self.client.call(&HttpRequest::set(Method::PATCH, url, fields, action)).await.map(drop)
     }
 
     async fn webhooks(&self) -> ForgeResult<Vec<Webhook>> {
@@ -317,7 +311,6 @@ impl ForgeProvider for GithubLike {
     async fn drop_webhook(&self, id: u64) -> ForgeResult<()> {
         let url = self.repo_url(&["hooks", &id.to_string()]);
         let request = HttpRequest::set(Method::DELETE, url, None, "remove the webhook");
-        self.client.is_there(&request).await?;
-        Ok(())
+        self.client.is_there(&request).await.map(drop)
     }
 }

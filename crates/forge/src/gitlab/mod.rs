@@ -10,7 +10,7 @@ mod wire;
 use hyper::Method;
 use model::id::BranchName;
 use model::secret::Secret;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::address::{WebBase, encode};
 use crate::error::ForgeError;
@@ -42,7 +42,6 @@ const PROTOCOL: Protocol = Protocol {
 pub struct Gitlab {
     client: Client,
     api: WebBase,
-    /// The project's page.
     page: String,
     /// The project with all its groups.
     project: String,
@@ -184,15 +183,10 @@ impl ForgeProvider for Gitlab {
     }
 
     async fn edit_pull(&self, number: u64, edit: &PullEdit<'_>) -> ForgeResult<PullRequest> {
-        let PullEdit { title, body, close } = edit;
-        let mut fields = Map::new();
-        fields.extend(title.map(|title| ("title".to_owned(), json!(title))));
-        fields.extend(body.map(|body| ("description".to_owned(), json!(body))));
-        fields.extend(close.then(|| ("state_event".to_owned(), json!("close"))));
+        let fields = Some(edit.fields("description", ("state_event", "close")));
         let url = self.thread_url(Thread::Pull(number), &[]);
         let action = format!("{} merge request !{number}", edit.verb());
-        self.merge_request(&HttpRequest::set(Method::PUT, url, Some(Value::Object(fields)), action))
-            .await
+        self.merge_request(&HttpRequest::set(Method::PUT, url, fields, action)).await
     }
 
     /// Reads the comments. Remarks on lines are among the notes, so they are included.
@@ -213,21 +207,17 @@ impl ForgeProvider for Gitlab {
     async fn make_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
         let url = self.thread_url(thread, &["notes"]);
         let action = format!("comment on {}", name_of(thread));
-        let request = HttpRequest::post(url, json!({ "body": body }), action.clone());
+        let request = HttpRequest::post(url, json!({ "body": body }), action);
         let note: WireNote = self.client.json(&request).await?;
-        let page = self.page_of(thread);
-        let reason = "it is a note of the system".to_owned();
-        let host = self.client.host().to_owned();
-        let odd = || ForgeError::Unreadable { host, action, reason };
-        note.into_comment(&page).ok_or_else(odd)
+        let odd = || self.client.unreadable(&request, "it is a note of the system");
+        note.into_comment(&self.page_of(thread)).ok_or_else(odd)
     }
 
     async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {
         let action = format!("update the description of {}", name_of(thread));
         let fields = Some(json!({ "description": body }));
         let request = HttpRequest::set(Method::PUT, self.thread_url(thread, &[]), fields, action);
-        self.client.call(&request).await?;
-        Ok(())
+        self.client.call(&request).await.map(drop)
     }
 
     async fn webhooks(&self) -> ForgeResult<Vec<Webhook>> {
@@ -252,10 +242,8 @@ impl ForgeProvider for Gitlab {
 
     async fn drop_webhook(&self, id: u64) -> ForgeResult<()> {
         let url = self.project_url(&["hooks", &id.to_string()]);
-        self.client
-            .is_there(&HttpRequest::set(Method::DELETE, url, None, "remove the webhook"))
-            .await?;
-        Ok(())
+        let request = HttpRequest::set(Method::DELETE, url, None, "remove the webhook");
+        self.client.is_there(&request).await.map(drop)
     }
 }
 

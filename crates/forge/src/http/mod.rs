@@ -26,7 +26,7 @@ use crate::address::WebBase;
 use crate::error::ForgeError;
 use crate::forge::{ForgeOptions, PlainHttp};
 use exchange::ExchangeError;
-use retry::{Attempt, AttemptResult, RetryDecision, is_busy, read_wait};
+use retry::{may_repeat, read_wait};
 
 pub(crate) use page::{MissingLink, Paging};
 pub use pool::HttpPool;
@@ -38,7 +38,6 @@ pub(crate) struct Protocol {
     /// Word before the token in its header.
     pub(crate) token_word: &'static str,
     pub(crate) accept: &'static str,
-    /// Headers beyond the usual ones.
     pub(crate) headers: &'static [(&'static str, &'static str)],
     pub(crate) paging: Paging,
 }
@@ -67,7 +66,6 @@ pub(crate) struct HttpRequest {
 /// Safety of sending a request again when the effect of the first is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// Idempotent.
     Harmless,
     /// A repetition would create a second object.
     Never,
@@ -105,7 +103,6 @@ impl Client {
         Ok(Self { host, protocol, pool, authorization, redactor, retry: options.retry.clone() })
     }
 
-    /// Returns the server's name.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
@@ -117,10 +114,8 @@ impl Client {
     /// Sends a request, with retries where they are safe, until there is a success or a final error.
     pub(crate) async fn call(&self, request: &HttpRequest) -> Result<HttpResponse, ForgeError> {
         let response = self.send(request).await?;
-        match self.read_status(request, &response) {
-            None => Ok(response),
-            Some(error) => Err(error),
-        }
+        self.check_status(request, &response)?;
+        Ok(response)
     }
 
     /// Sends a request like [`Self::call`], and leaves the meaning of the status to the caller.
@@ -128,15 +123,12 @@ impl Client {
         let mut number = 1;
         loop {
             let outcome = self.exchange(request).await;
-            let attempt = Attempt {
-                number,
-                repeat: request.repeat,
-                result: result_of(&outcome),
-                retry_after: outcome.as_ref().ok().and_then(|found| read_wait(&found.headers)),
-            };
-            match self.retry.next_step(&attempt) {
-                RetryDecision::Accept => return self.read_outcome(request, outcome),
-                RetryDecision::RetryAfter(time) => tokio::time::sleep(time).await,
+            let asked = outcome.as_ref().ok().and_then(|found| read_wait(&found.headers));
+            match self.retry.next_delay(number, asked) {
+                Some(delay) if may_repeat(&outcome, request.repeat) => {
+                    tokio::time::sleep(delay).await;
+                }
+                Some(_) | None => return self.read_outcome(request, outcome),
             }
             number += 1;
         }
@@ -213,25 +205,21 @@ impl fmt::Debug for Client {
 
 impl HttpRequest {
     pub(crate) fn get(url: String, action: impl Into<String>) -> Self {
-        Self::new(Method::GET, url, None, action)
+        Self::set(Method::GET, url, None, action)
     }
 
     /// Builds a request that creates an object, which is not idempotent.
     pub(crate) fn post(url: String, body: Value, action: impl Into<String>) -> Self {
-        Self { repeat: Repeat::Never, ..Self::new(Method::POST, url, Some(body), action) }
+        Self { repeat: Repeat::Never, ..Self::set(Method::POST, url, Some(body), action) }
     }
 
-    /// Builds a request that sets or removes something, which is idempotent.
+    /// Builds a request that reads, sets or removes something, which is idempotent.
     pub(crate) fn set(
         method: Method,
         url: String,
         body: Option<Value>,
         action: impl Into<String>,
     ) -> Self {
-        Self::new(method, url, body, action)
-    }
-
-    fn new(method: Method, url: String, body: Option<Value>, action: impl Into<String>) -> Self {
         Self { method, url, body, action: action.into(), repeat: Repeat::Harmless }
     }
 }
@@ -249,15 +237,6 @@ fn render_authorization(
     let mut value = value.or(Err(bad()))?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-fn result_of(outcome: &Result<HttpResponse, ExchangeError>) -> AttemptResult {
-    match outcome {
-        Ok(found) if is_busy(found.status, &found.headers) => AttemptResult::Busy,
-        Ok(found) if found.status.is_server_error() => AttemptResult::ServerError,
-        Ok(_) | Err(ExchangeError::TooLarge) => AttemptResult::Final,
-        Err(ExchangeError::NotSent(_) | ExchangeError::BrokenOff(_)) => AttemptResult::NoAnswer,
-    }
 }
 
 /// Returns the address of a page that users can open, and nothing else.

@@ -33,19 +33,7 @@ const PAGES_MAX: usize = 1000;
 /// Number of times a list is read when it changes meanwhile.
 const READS_MAX: usize = 3;
 
-/// Information of a page about the rest of its list.
-#[derive(Debug, Clone, Copy)]
-struct PageFacts {
-    /// Number of new entries.
-    fresh: usize,
-    /// Number of distinct entries so far.
-    seen: usize,
-    /// Number of all entries, as the server counts.
-    total: Option<usize>,
-    /// Next page of the `Link` header, if there is one.
-    linked: Option<NextLink>,
-}
-
+/// Next page of the `Link` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextLink {
     Next,
@@ -75,12 +63,10 @@ impl Client {
                 let before = found.len();
                 let entries = entries.unwrap_or_default().into_iter();
                 found.extend(entries.filter(|entry| ids.insert(id_of(entry))));
-                let (fresh, seen) = (found.len() - before, found.len());
                 let total = total(&headers, total_header);
-                let page =
-                    PageFacts { fresh, seen, total, linked: linked(&headers, *missing_link) };
-                totals.insert(page.total);
-                if !has_more(&page) {
+                totals.insert(total);
+                let fresh = found.len() - before;
+                if !has_more(fresh, found.len(), total, linked(&headers, *missing_link)) {
                     break;
                 }
             }
@@ -92,14 +78,16 @@ impl Client {
     }
 }
 
-fn has_more(page: &PageFacts) -> bool {
+/// Returns whether a list continues after a page with `fresh` new entries, `seen` in all so far, of a `total` that the
+/// server counts.
+fn has_more(fresh: usize, seen: usize, total: Option<usize>, linked: Option<NextLink>) -> bool {
     // A server that ignores the page number would page without end.
-    if page.fresh == 0 {
+    if fresh == 0 {
         return false;
     }
-    match (page.linked, page.total) {
+    match (linked, total) {
         (Some(NextLink::Next), _) => true,
-        (_, Some(total)) => page.seen < total,
+        (_, Some(total)) => seen < total,
         (Some(NextLink::End), None) => false,
         (None, None) => true,
     }
@@ -134,7 +122,7 @@ mod tests {
         linked: Option<NextLink>,
         more: bool,
     ) {
-        assert_eq!(has_more(&PageFacts { fresh, seen, total, linked }), more);
+        assert_eq!(has_more(fresh, seen, total, linked), more);
     }
 
     #[test]

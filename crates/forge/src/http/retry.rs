@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, RETRY_AFTER};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::Repeat;
+use super::exchange::ExchangeError;
+use super::{HttpResponse, Repeat};
 
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
@@ -42,37 +43,11 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Result of one attempt.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Attempt {
-    /// From 1.
-    pub(super) number: u32,
-    pub(super) repeat: Repeat,
-    pub(super) result: AttemptResult,
-    pub(super) retry_after: Option<Duration>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AttemptResult {
-    /// A response that will not change.
-    Final,
-    /// Rejected before it had any effect.
-    Busy,
-    /// The forge failed.
-    ServerError,
-    /// No response, or half of one.
-    NoAnswer,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RetryDecision {
-    Accept,
-    RetryAfter(Duration),
-}
-
 impl RetryPolicy {
-    pub(super) fn next_step(&self, attempt: &Attempt) -> RetryDecision {
-        self.next_step_at(attempt, random())
+    /// Returns the delay before another attempt, or `None` if attempt `number` (from 1) is the last one. `asked` is
+    /// the wait that the forge requests.
+    pub(super) fn next_delay(&self, number: u32, asked: Option<Duration>) -> Option<Duration> {
+        self.next_delay_at(number, asked, random())
     }
 
     /// Sleeps for the delay before another attempt.
@@ -80,23 +55,10 @@ impl RetryPolicy {
         tokio::time::sleep(self.backoff_after(attempt, random())).await;
     }
 
-    fn next_step_at(&self, attempt: &Attempt, random: u64) -> RetryDecision {
-        let may_repeat = match (attempt.result, attempt.repeat) {
-            (AttemptResult::Final, _) => false,
-            (AttemptResult::Busy, _) => true,
-            (AttemptResult::ServerError | AttemptResult::NoAnswer, repeat) => {
-                repeat == Repeat::Harmless
-            }
-        };
-        if !may_repeat || attempt.number >= self.attempts {
-            return RetryDecision::Accept;
-        }
-        let backoff = self.backoff_after(attempt.number, random);
-        match attempt.retry_after {
-            Some(asked) if asked > self.retry_after_max => RetryDecision::Accept,
-            Some(asked) => RetryDecision::RetryAfter(asked.max(backoff)),
-            None => RetryDecision::RetryAfter(backoff),
-        }
+    fn next_delay_at(&self, number: u32, asked: Option<Duration>, random: u64) -> Option<Duration> {
+        let asked = asked.unwrap_or_default();
+        let may_wait = number < self.attempts && asked <= self.retry_after_max;
+        may_wait.then(|| asked.max(self.backoff_after(number, random)))
     }
 
     /// Returns a delay between half and all of a time that doubles with each attempt.
@@ -105,6 +67,17 @@ impl RetryPolicy {
         let whole = self.backoff.saturating_mul(doubled).min(BACKOFF_MAX);
         let share = (random % 1024) as u32;
         whole / 2 + whole / 2 * share / 1024
+    }
+}
+
+/// Returns whether a request may be sent again after this outcome.
+pub(super) fn may_repeat(outcome: &Result<HttpResponse, ExchangeError>, repeat: Repeat) -> bool {
+    match outcome {
+        // Rejected before it had any effect.
+        Ok(found) if is_busy(found.status, &found.headers) => true,
+        Ok(found) => found.status.is_server_error() && repeat == Repeat::Harmless,
+        Err(ExchangeError::NotSent(_) | ExchangeError::BrokenOff(_)) => repeat == Repeat::Harmless,
+        Err(ExchangeError::TooLarge) => false,
     }
 }
 
@@ -154,8 +127,7 @@ fn parse_retry_after(text: &str, now: Timestamp) -> Option<Duration> {
         return Some(Duration::from_secs(secs.into()));
     }
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    let wait: SignedDuration = date.duration_since(now);
-    Some(Duration::try_from(wait).unwrap_or_default())
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -174,40 +146,37 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(
-        repeat: Repeat,
-        result: AttemptResult,
-        number: u32,
-        after: Option<u64>,
-        expected: RetryDecision,
-    ) {
-        let retry_after = after.map(Duration::from_secs);
-        let attempt = Attempt { number, repeat, result, retry_after };
-        assert_eq!(policy().next_step_at(&attempt, 0), expected);
+    fn check(number: u32, asked: Option<u64>, expected: Option<Duration>) {
+        let delay = policy().next_delay_at(number, asked.map(Duration::from_secs), 0);
+        assert_eq!(delay, expected);
+    }
+
+    fn answered(status: StatusCode) -> Result<HttpResponse, ExchangeError> {
+        Ok(HttpResponse { status, headers: HeaderMap::new(), body: Default::default() })
     }
 
     #[test]
     fn only_what_is_harmless_is_repeated() {
-        let half = RetryDecision::RetryAfter(SECOND / 2);
-        for result in [AttemptResult::ServerError, AttemptResult::NoAnswer] {
-            check(Repeat::Harmless, result, 1, None, half);
-            check(Repeat::Never, result, 1, None, RetryDecision::Accept);
-            check(Repeat::Never, result, 1, Some(1), RetryDecision::Accept);
+        let failures = [
+            answered(StatusCode::BAD_GATEWAY),
+            Err(ExchangeError::NotSent("")),
+            Err(ExchangeError::BrokenOff("")),
+        ];
+        for outcome in failures {
+            assert!(may_repeat(&outcome, Repeat::Harmless), "{outcome:?}");
+            assert!(!may_repeat(&outcome, Repeat::Never), "{outcome:?}");
         }
-        check(Repeat::Never, AttemptResult::Busy, 1, None, half);
-        check(Repeat::Harmless, AttemptResult::Final, 1, Some(1), RetryDecision::Accept);
+        assert!(may_repeat(&answered(StatusCode::TOO_MANY_REQUESTS), Repeat::Never));
+        for outcome in [answered(StatusCode::NOT_FOUND), Err(ExchangeError::TooLarge)] {
+            assert!(!may_repeat(&outcome, Repeat::Harmless), "{outcome:?}");
+        }
     }
 
     #[test]
     fn the_attempts_are_counted_and_the_waits_grow() {
-        check(
-            Repeat::Harmless,
-            AttemptResult::ServerError,
-            2,
-            None,
-            RetryDecision::RetryAfter(SECOND),
-        );
-        check(Repeat::Harmless, AttemptResult::ServerError, 3, None, RetryDecision::Accept);
+        check(1, None, Some(SECOND / 2));
+        check(2, None, Some(SECOND));
+        check(3, None, None);
         assert_eq!(policy().backoff_after(40, 0), BACKOFF_MAX / 2);
     }
 
@@ -221,21 +190,9 @@ mod tests {
 
     #[test]
     fn a_forge_may_ask_for_some_time_and_not_for_any() {
-        check(
-            Repeat::Harmless,
-            AttemptResult::Busy,
-            1,
-            Some(7),
-            RetryDecision::RetryAfter(7 * SECOND),
-        );
-        check(
-            Repeat::Harmless,
-            AttemptResult::Busy,
-            1,
-            Some(0),
-            RetryDecision::RetryAfter(SECOND / 2),
-        );
-        check(Repeat::Harmless, AttemptResult::Busy, 1, Some(11), RetryDecision::Accept);
+        check(1, Some(7), Some(7 * SECOND));
+        check(1, Some(0), Some(SECOND / 2));
+        check(1, Some(11), None);
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {

@@ -26,17 +26,17 @@ struct ErrorBody {
 }
 
 impl Client {
-    /// Returns the error of a response; `None` if it means success.
-    pub(crate) fn read_status(
+    /// Turns the status of a response into an error, unless it means success.
+    pub(crate) fn check_status(
         &self,
         request: &HttpRequest,
         response: &HttpResponse,
-    ) -> Option<ForgeError> {
+    ) -> Result<(), ForgeError> {
         let (host, action) = (self.host.clone(), request.action.clone());
         let message = || ServerMessage(self.show(&text_of(&response.body)));
         let status = response.status.as_u16();
-        Some(match status {
-            200..=299 => return None,
+        Err(match status {
+            200..=299 => return Ok(()),
             _ if is_busy(response.status, &response.headers) => {
                 let wait = read_wait(&response.headers);
                 let wait = wait.and_then(|wait| SignedDuration::try_from(wait).ok());
@@ -59,9 +59,9 @@ impl Client {
     }
 
     /// Prepares text from a forge for a sentence.
-    pub(super) fn show(&self, words: &str) -> String {
+    pub(super) fn show(&self, text: &str) -> String {
         // Redacted while it is whole: half a token would not be recognised.
-        let redacted = self.redactor.redact(words);
+        let redacted = self.redactor.redact(text);
         let line = redacted.split_whitespace().collect::<Vec<_>>().join(" ");
         let short: String = line.chars().take(MESSAGE_MAX_CHARS).collect();
         escape_line(&short).into_owned()
@@ -70,8 +70,14 @@ impl Client {
 
 /// Returns the message of a JSON body, or a plain text. A page of HTML is not shown.
 fn text_of(body: &[u8]) -> String {
-    if let Ok(error_body) = serde_json::from_slice::<ErrorBody>(body) {
-        return text_of_error(&error_body);
+    if let Ok(ErrorBody { message, error_description, error, errors }) =
+        serde_json::from_slice(body)
+    {
+        let main = [message, error_description, error].into_iter().flatten();
+        let main = main.into_iter().find(|value| !value.is_null());
+        let mut parts = Vec::new();
+        main.iter().chain(&errors).for_each(|value| gather_texts(value, &mut parts));
+        return parts.join(": ");
     }
     let text = String::from_utf8_lossy(body);
     if text.trim_start().starts_with(['<', '{', '[', '"']) {
@@ -79,14 +85,6 @@ fn text_of(body: &[u8]) -> String {
     } else {
         text.into_owned()
     }
-}
-
-fn text_of_error(error_body: &ErrorBody) -> String {
-    let ErrorBody { message, error_description, error, errors } = error_body;
-    let main = [message, error_description, error].into_iter().flatten().find(|it| !it.is_null());
-    let mut parts = Vec::new();
-    main.into_iter().chain(errors).for_each(|value| gather_texts(value, &mut parts));
-    parts.join(": ")
 }
 
 /// Collects all texts in a value; of objects with a message only that, since the rest are codes.

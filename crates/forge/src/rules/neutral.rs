@@ -24,17 +24,10 @@ pub fn neutralise(text: &str, own_issue: u64) -> String {
 }
 
 fn break_closings(text: &str, own_issue: u64) -> String {
-    let mut broken = String::with_capacity(text.len());
-    let mut done = 0;
-    for found in find_closings(text).iter().filter(|found| !found.is_own_issue(own_issue)) {
-        // After the mark, or after the scheme of an address.
-        let cut = found.reference.find(['#', '!', ':']).map_or(0, |mark| mark + 1);
-        broken.push_str(&text[done..found.at + cut]);
-        broken.push(BREAK);
-        done = found.at + cut;
-    }
-    broken.push_str(&text[done..]);
-    broken
+    let others = find_closings(text).into_iter().filter(|found| !found.is_own_issue(own_issue));
+    // After the mark, or after the scheme of an address.
+    let cut = |reference: &str| reference.find(['#', '!', ':']).map_or(0, |mark| mark + 1);
+    insert_breaks(text, others.map(|found| found.at + cut(found.reference)))
 }
 
 fn break_mentions(text: &str) -> String {
@@ -47,15 +40,20 @@ fn break_mentions(text: &str) -> String {
     let shouts = mentions.len() > MENTIONS_MAX;
     let is_crowd =
         |name: &str| name.contains('/') || CROWDS.contains(&name.to_lowercase().as_str());
+    let broken = mentions.iter().filter(|(_, name)| shouts || is_crowd(name));
+    insert_breaks(text, broken.map(|(at, _)| at + 1))
+}
+
+/// Inserts a break at each of these offsets, which ascend.
+fn insert_breaks(text: &str, offsets: impl Iterator<Item = usize>) -> String {
     let mut broken = String::with_capacity(text.len());
     let mut done = 0;
-    for (at, _) in mentions.iter().filter(|(_, name)| shouts || is_crowd(name)) {
-        broken.push_str(&text[done..=*at]);
+    for offset in offsets {
+        broken.push_str(&text[done..offset]);
         broken.push(BREAK);
-        done = at + 1;
+        done = offset;
     }
-    broken.push_str(&text[done..]);
-    broken
+    broken + &text[done..]
 }
 
 fn name_after(text: &str) -> &str {

@@ -1,7 +1,8 @@
 //! Scope of a run's writes: its issue, and the pull requests that are its own.
 
 use std::collections::BTreeSet;
-use std::fmt;
+
+use thiserror::Error;
 
 use super::neutral::neutralise;
 use crate::thread::{Numbering, Thread};
@@ -21,48 +22,28 @@ pub struct Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadKind {
     Issue,
-    /// A pull request.
     Pull,
 }
 
 /// Write that was not allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("refused {operation} to #{}: {reason}", .target.number())]
 pub struct WriteRefusal {
     /// As a verb: `comment` or `update description`.
     pub operation: &'static str,
-    /// Thread that would have been written to.
     pub target: Thread,
     pub reason: RefusalReason,
 }
 
-/// Reason why a write is not allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RefusalReason {
     /// It is neither the assigned issue nor one of its pull requests.
+    #[error("out of scope")]
     OutOfScope,
+    #[error("the text is empty")]
     Empty,
-    /// The text exceeds the length limit.
-    TooLong {
-        bytes: usize,
-    },
-}
-
-impl fmt::Display for RefusalReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfScope => write!(f, "out of scope"),
-            Self::Empty => write!(f, "the text is empty"),
-            Self::TooLong { bytes } => {
-                write!(f, "the text has {bytes} bytes and {BODY_MAX_BYTES} are the most")
-            }
-        }
-    }
-}
-
-impl fmt::Display for WriteRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "refused {} to #{}: {}", self.operation, self.target.number(), self.reason)
-    }
+    #[error("the text has {bytes} bytes and {BODY_MAX_BYTES} are the most")]
+    TooLong { bytes: usize },
 }
 
 impl Scope {
@@ -84,7 +65,6 @@ impl Scope {
         }
     }
 
-    /// Returns whether the run may write there.
     pub(crate) fn allows(&self, thread: Thread, numbering: Numbering) -> bool {
         match (numbering, thread) {
             (Numbering::Shared, thread) => {

@@ -4,9 +4,10 @@
 //! trusted: the state of the thread is read from the forge.
 
 use hmac::{Hmac, KeyInit, Mac};
+use model::digest::sha256;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 
 use crate::kind::ForgeKind;
 use crate::thread::Thread;
@@ -159,9 +160,7 @@ impl ForgeKind {
         let event = first(format.event).ok_or(EVENT)?;
         let id = match (first(format.id), &format.missing_id) {
             (Some(id), _) => id.to_owned(),
-            (None, MissingId::DigestOfBody) => {
-                Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
-            }
+            (None, MissingId::DigestOfBody) => sha256(body),
             (None, MissingId::Refused) => return Err(ID),
         };
         let is_plain = |c: char| c.is_ascii_graphic();

@@ -20,7 +20,6 @@ pub struct NewWebhook {
 /// Webhook as the forge shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Number on the forge.
     pub id: u64,
     /// Address that the forge posts to.
     pub url: String,
