@@ -12,7 +12,7 @@ use std::process::Command;
 use guest::config::RlimitSpec;
 use nix::sys::signal::SigSet;
 
-use crate::{complain, limit, spawn};
+use crate::{GuestError, complain, limit, spawn};
 
 /// The first argument that selects this role.
 pub(crate) const ROLE: &str = "exec";
@@ -20,10 +20,8 @@ pub(crate) const ROLE: &str = "exec";
 /// Same for a command whose standard input is a terminal of its own.
 pub(crate) const TERMINAL_ROLE: &str = "exec-at-terminal";
 
-/// Kind of session that the command leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionKind {
-    /// Without a terminal.
     Plain,
     /// With its standard input as controlling terminal: keys become signals, and a closed terminal hangs up.
     AtTerminal,
@@ -31,7 +29,7 @@ pub(crate) enum SessionKind {
 
 /// Exit statuses of a command that did not start, by the convention of shells.
 const EXIT_NOT_EXECUTABLE: u8 = 126;
-const EXIT_NOT_FOUND: u8 = 127;
+pub(crate) const EXIT_NOT_FOUND: u8 = 127;
 
 /// Prepares a command that runs `argv` through this role. The caller adds environment, folder and streams.
 pub(crate) fn command<'a>(
@@ -60,17 +58,15 @@ pub(crate) fn run(session: SessionKind, limits: &str, program: &str, args: &[OsS
     complain(format_args!("could not start {program}: {error}"), status)
 }
 
-fn prepare(session: SessionKind, limits: &str) -> Result<(), String> {
-    let limits: RlimitSpec = serde_json::from_str(limits).map_err(|error| error.to_string())?;
-    limit::set(&limits).map_err(|error| error.to_string())?;
-    SigSet::empty()
-        .thread_set_mask()
-        .map_err(|error| format!("could not clear the signal mask: {error}"))?;
+fn prepare(session: SessionKind, limits: &str) -> Result<(), GuestError> {
+    let limits: RlimitSpec = serde_json::from_str(limits).map_err(GuestError::new)?;
+    limit::set(&limits)?;
+    SigSet::empty().thread_set_mask().map_err(GuestError::could_not("clear the signal mask"))?;
     // A group leader cannot start a session; it already has a group of its own, which is what matters.
     rustix::process::setsid().ok();
     match session {
         SessionKind::Plain => Ok(()),
         SessionKind::AtTerminal => rustix::process::ioctl_tiocsctty(std::io::stdin())
-            .map_err(|error| format!("could not take the terminal: {error}")),
+            .map_err(GuestError::could_not("take the terminal")),
     }
 }

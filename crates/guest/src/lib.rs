@@ -1,8 +1,7 @@
 //! The protocol between the host and the program inside the box.
 //!
-//! The program is `bottle-guest`: pid 1 of every box, and the player of scripted agents. This library holds
-//! only the types of the files and lines that cross the boundary, so that host crates can link it without the
-//! program.
+//! The program is `bottle-guest`: pid 1 of every box, and the player of scripted agents. This library holds only the
+//! types of the files and lines that cross the boundary, so that host crates can link it without the program.
 
 pub mod config;
 pub mod script;

@@ -3,16 +3,10 @@
 use guest::config::RlimitSpec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-#[derive(Debug, thiserror::Error)]
-#[error("could not limit {name} to {value}: {errno}")]
-pub(crate) struct LimitError {
-    name: &'static str,
-    value: u64,
-    errno: rustix::io::Errno,
-}
+use crate::GuestError;
 
 /// Sets every given limit, soft and hard, and returns the effective ones.
-pub(crate) fn set(wanted: &RlimitSpec) -> Result<RlimitSpec, LimitError> {
+pub(crate) fn set(wanted: &RlimitSpec) -> Result<RlimitSpec, GuestError> {
     Ok(RlimitSpec {
         nproc: set_one("nproc", Resource::Nproc, wanted.nproc)?,
         nofile: set_one("nofile", Resource::Nofile, wanted.nofile)?,
@@ -40,11 +34,11 @@ fn set_one(
     name: &'static str,
     resource: Resource,
     wanted: Option<u64>,
-) -> Result<Option<u64>, LimitError> {
+) -> Result<Option<u64>, GuestError> {
     let Some(wanted) = wanted else { return Ok(None) };
     let value = within_hard(resource, wanted);
     setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
-        .map_err(|errno| LimitError { name, value, errno })?;
+        .map_err(GuestError::could_not(format!("limit {name} to {value}")))?;
     Ok(getrlimit(resource).current)
 }
 

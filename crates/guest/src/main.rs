@@ -8,6 +8,7 @@ mod play;
 mod spawn;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,8 +17,7 @@ use guest::HARNESS_STATE;
 
 use exec::SessionKind;
 
-/// Exit status of a wrong invocation. Only the host invokes this program, so it is a bug and not a user's
-/// mistake.
+/// Exit status of a wrong invocation. Only the host invokes this program, so it is a bug and not a user's mistake.
 const EXIT_USAGE: u8 = 2;
 
 const USAGE: &str = "usage: bottle-guest init <config.json> | play <script.json> [<harness state>] | forge <command> | --version";
@@ -53,8 +53,24 @@ fn print_version() -> u8 {
     u8::from(line.is_err())
 }
 
+/// A failure of this program, as a sentence: its callers only show it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct GuestError(String);
+
+impl GuestError {
+    fn new(sentence: impl Display) -> Self {
+        Self(sentence.to_string())
+    }
+
+    /// Wraps the cause of a failed action: "could not print: broken pipe".
+    fn could_not<E: Display>(action: impl Display) -> impl FnOnce(E) -> Self {
+        move |cause| Self(format!("could not {action}: {cause}"))
+    }
+}
+
 /// Prints the reason on stderr, and returns the status. If even that cannot be written, the status remains.
-fn complain(why: impl std::fmt::Display, status: u8) -> u8 {
+fn complain(why: impl Display, status: u8) -> u8 {
     writeln!(std::io::stderr(), "bottle-guest: {why}").ok();
     status
 }

@@ -7,7 +7,6 @@ use std::process::{Command, ExitStatus};
 /// Path of this program, which works even if the rest of the file system is inaccessible.
 const OURSELVES: &str = "/proc/self/exe";
 
-/// Creates a command for `program`.
 #[expect(
     clippy::disallowed_methods,
     reason = "host::process belongs to the other side of the wall; the guest stays tiny and static"

@@ -8,18 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalSize {
-    /// Lines.
     pub rows: u16,
-    /// Characters in a line.
     pub cols: u16,
 }
 
-/// Input to a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalInput {
     /// Bytes from the keyboard.
     Keys(Vec<u8>),
-    /// New size of the window.
     Size(TerminalSize),
 }
 
@@ -31,7 +27,6 @@ const SIZE: u8 = 1;
 const HEADER: usize = 3;
 
 impl TerminalInput {
-    /// Renders the frames.
     pub fn render(&self) -> Vec<u8> {
         match self {
             Self::Keys(keys) => {

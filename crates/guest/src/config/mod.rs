@@ -26,16 +26,13 @@ pub struct GuestConfig {
     /// The whole environment of the command; nothing is inherited.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Working directory of the command.
     pub cwd: PathBuf,
-    /// Limits for every process in the box.
     #[serde(default)]
     pub limits: RlimitSpec,
     /// Loopback ports that are relayed to sockets of the host.
     #[serde(default)]
     pub relays: Vec<Relay>,
-    /// Gateways and LAN addresses that must be unreachable, beside the metadata address, which is always
-    /// probed.
+    /// Gateways and LAN addresses that must be unreachable, beside the metadata address, which is always probed.
     #[serde(default)]
     pub probe_addresses: Vec<SocketAddr>,
     /// Checks that must pass before the command starts. All checks run and are reported; only these decide.
@@ -71,7 +68,6 @@ pub struct Relay {
 pub struct TerminalConfig {
     /// The socket's path in the box.
     pub socket: PathBuf,
-    /// Initial size.
     pub size: TerminalSize,
 }
 
@@ -93,7 +89,6 @@ impl GuestConfig {
         }
     }
 
-    /// Parses the text of the configuration file.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let config: Self = serde_json::from_str(text).map_err(ConfigError::Json)?;
         if config.argv.is_empty() {
@@ -106,7 +101,6 @@ impl GuestConfig {
     }
 }
 
-/// A configuration that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("the configuration does not parse: {0}")]
@@ -115,10 +109,7 @@ pub enum ConfigError {
     NoCommand,
     /// A relay must listen on loopback, so that only this box reaches it.
     #[error("a relay listens on loopback only, not on {listen}")]
-    NotLoopback {
-        /// The configured address.
-        listen: SocketAddr,
-    },
+    NotLoopback { listen: SocketAddr },
 }
 
 fn every_check() -> Vec<PreflightCheck> {

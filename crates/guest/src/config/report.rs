@@ -14,18 +14,14 @@ pub struct GuestReport {
     pub bottle: u32,
     /// True if the command is started after this line.
     pub ready: bool,
-    /// Results of the checks.
     pub preflight: Vec<PreflightItem>,
-    /// Effective limits.
     pub limits: RlimitSpec,
-    /// User id of the command.
     pub uid: u32,
     /// Failure of the guest itself, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreflightItem {
     pub name: PreflightCheck,
@@ -37,24 +33,20 @@ pub struct PreflightItem {
     pub detail: String,
 }
 
-/// Checks of the box. Each is named after the thing that must be absent, so that `blocked` is always the good
-/// result.
+/// Checks of the box. Each is named after the thing that must be absent, so that `blocked` is always the good result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreflightCheck {
     /// Processes of others in the pid namespace. Always demanded: the init signals every process it can see.
     SharedPids,
-    /// Running as root. Always demanded.
+    /// Always demanded.
     Root,
     /// Gaining privileges through setuid programs.
     NewPrivileges,
-    /// Holding capabilities.
     Capabilities,
-    /// System calls without a filter.
     UnfilteredSyscalls,
     /// A network interface beside loopback that is up, or a route over one.
     Interface,
-    /// The cloud metadata service.
     Metadata,
     /// One of the configured gateway and LAN addresses.
     Address,
@@ -98,7 +90,6 @@ impl GuestReport {
 }
 
 impl PreflightItem {
-    /// Returns whether the check was demanded and not blocked.
     pub fn failed(&self) -> bool {
         self.demanded && !self.blocked
     }
@@ -141,16 +132,12 @@ impl PreflightCheck {
     }
 }
 
-/// A line that is not a valid report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error("this is not a report of the guest: {0}")]
     Json(serde_json::Error),
     #[error("the guest reports in version {found}, not {VERSION}")]
-    Version {
-        /// The version in the line.
-        found: u32,
-    },
+    Version { found: u32 },
 }
 
 #[cfg(test)]

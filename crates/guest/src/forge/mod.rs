@@ -1,7 +1,6 @@
 //! `forge`: the sidecar's methods for shells, and for agents without other tools.
 //!
-//! It contains no forge client and no token: it sends one call to the socket in the box and prints the
-//! response.
+//! It contains no forge client and no token: it sends one call to the socket in the box and prints the response.
 
 mod talk;
 
@@ -66,15 +65,10 @@ fn read_call(
         ["read-issue", number] => ("read_issue", json!({ "number": plain_number(number)? })),
         ["read-pr", number] => ("read_pr", json!({ "number": plain_number(number)? })),
         ["comments", thread] => ("read_comments", read_thread(thread)?),
-        ["comment", thread, rest @ ..] => {
+        [verb @ ("comment" | "describe"), thread, rest @ ..] => {
             let mut params = read_thread(thread)?;
             params["body"] = json!(text(rest)?);
-            ("post_comment", params)
-        }
-        ["describe", thread, rest @ ..] => {
-            let mut params = read_thread(thread)?;
-            params["body"] = json!(text(rest)?);
-            ("update_description", params)
+            (if *verb == "comment" { "post_comment" } else { "update_description" }, params)
         }
         ["done", status, rest @ ..] => {
             ("signal_done", json!({ "status": status, "summary": text(rest)? }))

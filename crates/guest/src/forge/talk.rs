@@ -26,9 +26,7 @@ pub(super) enum SidecarAddress {
 /// A failed call, with a message for the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Failed {
-    /// It is not allowed.
     Refused(String),
-    /// It did not work.
     Other(String),
 }
 

@@ -14,12 +14,10 @@ const LOOPBACK: &str = "lo";
 pub(crate) struct WaysOut {
     /// Interfaces that are up. Even without a route a socket can be bound to one and reach its neighbours.
     pub(crate) up: Vec<String>,
-    /// Interfaces with a route.
     pub(crate) routed: Vec<String>,
 }
 
-/// Lists the ways out. An interface that is down (kernels put tunnels like `sit0` into every namespace) does
-/// not count.
+/// Lists the ways out. An interface that is down (kernels put tunnels like `sit0` into every namespace) does not count.
 pub(crate) fn observe_ways_out() -> io::Result<WaysOut> {
     let mut up: Vec<String> = getifaddrs()?
         .filter(|entry| entry.flags.contains(InterfaceFlags::IFF_UP))

@@ -24,92 +24,72 @@ const AF_VSOCK: u16 = 40;
 /// A filter, as opposed to none or the strict mode that allows four calls.
 const SECCOMP_FILTER: u32 = 2;
 
+/// A check, whether the attempt failed as it must, and the observation.
+type Finding = (PreflightCheck, bool, String);
+
 /// Checks the identity of the process, without any attempt.
 pub(crate) fn identity(status: &Status, pid: u32, demand: &[PreflightCheck]) -> Vec<PreflightItem> {
+    let Status { uids, no_new_privs, capabilities, seccomp_mode } = status;
+    let is_filtered = *seccomp_mode == SECCOMP_FILTER;
     let findings = [
         (PreflightCheck::SharedPids, pid == 1, format!("pid {pid}")),
-        (
-            PreflightCheck::Root,
-            !status.uids.contains(&0),
-            format!("uid {}", render_uids(&status.uids)),
-        ),
-        (
-            PreflightCheck::NewPrivileges,
-            status.no_new_privs,
-            format!("no_new_privs {}", status.no_new_privs),
-        ),
-        (
-            PreflightCheck::Capabilities,
-            status.capabilities == 0,
-            format!("{:#x}", status.capabilities),
-        ),
-        (
-            PreflightCheck::UnfilteredSyscalls,
-            status.seccomp_mode == SECCOMP_FILTER,
-            format!("seccomp mode {}", status.seccomp_mode),
-        ),
+        (PreflightCheck::Root, !uids.contains(&0), format!("uid {}", render_uids(uids))),
+        (PreflightCheck::NewPrivileges, *no_new_privs, format!("no_new_privs {no_new_privs}")),
+        (PreflightCheck::Capabilities, *capabilities == 0, format!("{capabilities:#x}")),
+        (PreflightCheck::UnfilteredSyscalls, is_filtered, format!("seccomp mode {seccomp_mode}")),
     ];
-    findings
-        .into_iter()
-        .map(|(name, blocked, detail)| item(demand, name, blocked, detail))
-        .collect()
+    items(demand, findings)
 }
 
 /// Attempts to use the network, the hypervisor and the kernel.
 pub(crate) fn attempts(config: &GuestConfig) -> Vec<PreflightItem> {
     // Started first, so that it runs during the other checks.
     let userns = userns::start();
-    let demand = &config.demand;
-    let mut items = vec![try_interface(demand)];
-    items.extend(try_addresses(config));
-    items.push(try_vsock(demand));
+    let mut findings = vec![try_interface()];
+    findings.extend(try_addresses(&config.probe_addresses));
+    findings.push(try_vsock());
     let (blocked, detail) = userns.finish();
-    items.push(item(demand, PreflightCheck::UserNamespace, blocked, detail));
-    items
+    findings.push((PreflightCheck::UserNamespace, blocked, detail));
+    items(&config.demand, findings)
 }
 
-fn try_interface(demand: &[PreflightCheck]) -> PreflightItem {
-    match network::observe_ways_out() {
-        Ok(ways) => item(demand, PreflightCheck::Interface, ways.is_none(), ways.render()),
-        Err(error) => {
-            item(demand, PreflightCheck::Interface, false, format!("could not be seen: {error}"))
-        }
-    }
+fn try_interface() -> Finding {
+    let (blocked, detail) = match network::observe_ways_out() {
+        Ok(ways) => (ways.is_none(), ways.render()),
+        Err(error) => (false, format!("could not be seen: {error}")),
+    };
+    (PreflightCheck::Interface, blocked, detail)
 }
 
-fn try_addresses(config: &GuestConfig) -> Vec<PreflightItem> {
-    let named: Vec<(PreflightCheck, SocketAddr)> = METADATA
-        .iter()
-        .map(|address| (PreflightCheck::Metadata, *address))
-        .chain(config.probe_addresses.iter().map(|address| (PreflightCheck::Address, *address)))
-        .collect();
-    let addresses: Vec<SocketAddr> = named.iter().map(|(_, address)| *address).collect();
+fn try_addresses(configured: &[SocketAddr]) -> impl Iterator<Item = Finding> {
+    let addresses = [&METADATA, configured].concat();
     let reached = reach::observe_reach(&addresses, CONNECT_LIMIT);
-    named
-        .into_iter()
-        .zip(reached)
-        .map(|((name, address), reach)| {
-            item(&config.demand, name, reach.is_blocked(), format!("{address}: {}", reach.render()))
-        })
-        .collect()
+    let checks = [PreflightCheck::Metadata; METADATA.len()].into_iter();
+    let checks = checks.chain(std::iter::repeat(PreflightCheck::Address));
+    checks.zip(addresses).zip(reached).map(|((check, address), reach)| {
+        (check, reach.is_blocked(), format!("{address}: {}", reach.render()))
+    })
 }
 
-fn try_vsock(demand: &[PreflightCheck]) -> PreflightItem {
+fn try_vsock() -> Finding {
     let family = AddressFamily::from_raw(AF_VSOCK);
-    match socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None) {
-        Ok(_socket) => item(demand, PreflightCheck::Vsock, false, "a socket opened".to_owned()),
-        Err(errno) => item(demand, PreflightCheck::Vsock, true, errno.to_string()),
-    }
+    let (blocked, detail) =
+        match socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None) {
+            Ok(_socket) => (false, "a socket opened".to_owned()),
+            Err(errno) => (true, errno.to_string()),
+        };
+    (PreflightCheck::Vsock, blocked, detail)
 }
 
-fn item(
+fn items(
     demand: &[PreflightCheck],
-    name: PreflightCheck,
-    blocked: bool,
-    detail: String,
-) -> PreflightItem {
-    let demanded = name.is_always_demanded() || demand.contains(&name);
-    PreflightItem { name, blocked, demanded, detail }
+    findings: impl IntoIterator<Item = Finding>,
+) -> Vec<PreflightItem> {
+    let item = |(name, blocked, detail): Finding| {
+        let demanded = name.is_always_demanded() || demand.contains(&name);
+        PreflightItem { name, blocked, demanded, detail }
+    };
+    findings.into_iter().map(item).collect()
 }
 
 fn render_uids(uids: &[u32; 4]) -> String {

@@ -9,14 +9,12 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
-/// Result of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReachResult {
     /// The address responded: it accepted or refused, and a refusal is a response from outside too.
     Answered(Option<Errno>),
     /// The kernel has no route.
     NoWay(Errno),
-    /// No response in time.
     Silent,
 }
 
@@ -48,68 +46,49 @@ impl ReachResult {
 
 /// Tries every address. Without an interface each attempt fails at once, without waiting.
 pub(crate) fn observe_reach(addresses: &[SocketAddr], limit: Duration) -> Vec<ReachResult> {
-    let mut attempts: Vec<ReachAttempt> = addresses.iter().map(start).collect();
+    let mut results = vec![ReachResult::Silent; addresses.len()];
+    let mut pending = Vec::new();
+    for (result, address) in results.iter_mut().zip(addresses) {
+        match start(address) {
+            Ok(socket) => pending.push((result, socket)),
+            Err(ended) => *result = ended,
+        }
+    }
     let deadline = Instant::now() + limit;
-    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-        if !wait_for_some(&mut attempts, left) {
+    while !pending.is_empty()
+        && let Some(left) = deadline.checked_duration_since(Instant::now())
+        && let Ok(timeout) = Timespec::try_from(left)
+    {
+        let sockets = pending.iter().map(|(_, socket)| PollFd::new(socket, PollFlags::OUT));
+        let mut polled: Vec<PollFd<'_>> = sockets.collect();
+        if poll(&mut polled, Some(&timeout)).is_err() {
             break;
         }
+        let ended: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut ended = ended.into_iter();
+        pending.retain_mut(|(result, socket)| {
+            let has_ended = ended.next() == Some(true);
+            if has_ended {
+                **result = ReachResult::from_result(socket_error(&*socket).and_then(|end| end));
+            }
+            !has_ended
+        });
     }
-    attempts.into_iter().map(ReachAttempt::settle).collect()
+    results
 }
 
-enum ReachAttempt {
-    Pending(OwnedFd),
-    Settled(ReachResult),
-}
-
-impl ReachAttempt {
-    fn settle(self) -> ReachResult {
-        match self {
-            Self::Pending(_) => ReachResult::Silent,
-            Self::Settled(reach) => reach,
-        }
-    }
-}
-
-fn start(address: &SocketAddr) -> ReachAttempt {
+/// Returns the socket of an attempt that is under way, or the result of one that has ended at once.
+fn start(address: &SocketAddr) -> Result<OwnedFd, ReachResult> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = match socket_with(family, SocketType::STREAM, flags, None) {
-        Ok(socket) => socket,
-        Err(errno) => return ReachAttempt::Settled(ReachResult::NoWay(errno)),
-    };
+    let socket =
+        socket_with(family, SocketType::STREAM, flags, None).map_err(ReachResult::NoWay)?;
     match connect(&socket, address) {
-        Err(Errno::INPROGRESS) => ReachAttempt::Pending(socket),
-        result => ReachAttempt::Settled(ReachResult::from_result(result)),
-    }
-}
-
-/// Records the attempts that have ended. Returns false when none is pending.
-fn wait_for_some(attempts: &mut [ReachAttempt], left: Duration) -> bool {
-    let Ok(timeout) = Timespec::try_from(left) else { return false };
-    let mut polled: Vec<PollFd<'_>> = attempts.iter().filter_map(poll_fd).collect();
-    if polled.is_empty() || poll(&mut polled, Some(&timeout)).is_err() {
-        return false;
-    }
-    let ended: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
-    let pending = attempts.iter_mut().filter(|attempt| poll_fd(attempt).is_some());
-    for (attempt, _) in pending.zip(ended).filter(|(_, ended)| *ended) {
-        if let ReachAttempt::Pending(socket) = attempt {
-            let result = socket_error(socket).and_then(|result| result);
-            *attempt = ReachAttempt::Settled(ReachResult::from_result(result));
-        }
-    }
-    true
-}
-
-fn poll_fd(attempt: &ReachAttempt) -> Option<PollFd<'_>> {
-    match attempt {
-        ReachAttempt::Pending(socket) => Some(PollFd::new(socket, PollFlags::OUT)),
-        ReachAttempt::Settled(_) => None,
+        Err(Errno::INPROGRESS) => Ok(socket),
+        result => Err(ReachResult::from_result(result)),
     }
 }
 

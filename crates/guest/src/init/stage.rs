@@ -1,17 +1,14 @@
 //! The end of a box: pure decisions on events.
 //!
-//! There are two stages. While the command runs the init waits; once the end has begun, all processes have
-//! been signalled, and the init exits as soon as none is left or the time is up. The kernel kills the rest
-//! when pid 1 exits.
+//! There are two stages. While the command runs the init waits; once the end has begun, all processes have been
+//! signalled, and the init exits as soon as none is left or the time is up. The kernel kills the rest when pid 1 exits.
 
 use std::time::{Duration, Instant};
 
 use guest::{EXIT_BACKSTOP, EXIT_GUEST_FAILED, EXIT_STOPPED};
 
-/// Stage of the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitStage {
-    /// The command runs.
     Running,
     /// All processes were signalled to end.
     Ending {
@@ -22,33 +19,23 @@ pub(crate) enum InitStage {
     },
 }
 
-/// Event that the init observes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitEvent {
-    /// The command ended with this status.
     CommandEnded(i32),
     /// No child is left, and for pid 1 that means no other process.
     NobodyLeft,
-    /// The host requested a stop.
     StopAsked,
-    /// The backstop timer ran out.
     BackstopReached,
-    /// The time to end is up.
     TimeUp,
 }
 
-/// Reaction to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitAction {
-    /// Nothing.
     Wait,
-    /// Signal all processes to end.
     TerminateAll,
-    /// End the box.
     Leave(i32),
 }
 
-/// Time limits of the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndTimeouts {
     /// For leftovers, once the command has ended.
@@ -62,15 +49,15 @@ pub(crate) fn next_stage(
     stage: InitStage,
     event: InitEvent,
     now: Instant,
-    patience: EndTimeouts,
+    timeouts: EndTimeouts,
 ) -> (InitStage, InitAction) {
-    let end = |status, patience: Duration| {
-        (InitStage::Ending { status, until: now + patience }, InitAction::TerminateAll)
+    let end = |status, time: Duration| {
+        (InitStage::Ending { status, until: now + time }, InitAction::TerminateAll)
     };
     match (stage, event) {
-        (InitStage::Running, InitEvent::CommandEnded(status)) => end(status, patience.linger),
-        (InitStage::Running, InitEvent::StopAsked) => end(EXIT_STOPPED, patience.grace),
-        (InitStage::Running, InitEvent::BackstopReached) => end(EXIT_BACKSTOP, patience.grace),
+        (InitStage::Running, InitEvent::CommandEnded(status)) => end(status, timeouts.linger),
+        (InitStage::Running, InitEvent::StopAsked) => end(EXIT_STOPPED, timeouts.grace),
+        (InitStage::Running, InitEvent::BackstopReached) => end(EXIT_BACKSTOP, timeouts.grace),
         // The end of the command always comes first; if it was lost, the wait would never end.
         (InitStage::Running, InitEvent::NobodyLeft) => {
             (stage, InitAction::Leave(EXIT_GUEST_FAILED))
@@ -78,7 +65,7 @@ pub(crate) fn next_stage(
         (InitStage::Running, InitEvent::TimeUp) => (stage, InitAction::Wait),
         // The grace was for the command. Its leftovers get no more of it than after any other end.
         (InitStage::Ending { status, until }, InitEvent::CommandEnded(_)) => (
-            InitStage::Ending { status, until: until.min(now + patience.linger) },
+            InitStage::Ending { status, until: until.min(now + timeouts.linger) },
             InitAction::Wait,
         ),
         (InitStage::Ending { status, .. }, InitEvent::NobodyLeft | InitEvent::TimeUp) => {

@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
+use crate::GuestError;
+
 const STATUS_FILE: &str = "/proc/self/status";
 
-/// Status of a process in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
     /// Real, effective, saved and file system user.
@@ -17,24 +18,14 @@ pub(crate) struct Status {
     pub(crate) seccomp_mode: u32,
 }
 
-/// A status that could not be read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StatusError {
-    #[error("{0}")]
-    Read(std::io::Error),
-    #[error("there is no readable line {name}")]
-    Line { name: &'static str },
+pub(crate) fn load_own_status() -> Result<Status, GuestError> {
+    parse_status(&std::fs::read_to_string(STATUS_FILE).map_err(GuestError::new)?)
 }
 
-/// Loads the status of this process.
-pub(crate) fn load_own_status() -> Result<Status, StatusError> {
-    parse_status(&std::fs::read_to_string(STATUS_FILE).map_err(StatusError::Read)?)
-}
-
-fn parse_status(text: &str) -> Result<Status, StatusError> {
+fn parse_status(text: &str) -> Result<Status, GuestError> {
     let uids: Vec<u32> =
         field(text, "Uid")?.split_whitespace().filter_map(|id| id.parse().ok()).collect();
-    let uids = uids.try_into().map_err(|_wrong_count| StatusError::Line { name: "Uid" })?;
+    let uids = uids.try_into().or(Err(unreadable("Uid")))?;
     Ok(Status {
         uids,
         no_new_privs: number::<u32>(text, "NoNewPrivs")? == 1,
@@ -49,18 +40,22 @@ impl Status {
     }
 }
 
-fn field<'a>(text: &'a str, name: &'static str) -> Result<&'a str, StatusError> {
+fn field<'a>(text: &'a str, name: &str) -> Result<&'a str, GuestError> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     let mut found = lines.filter_map(|(key, value)| (key == name).then_some(value.trim()));
-    found.next().ok_or(StatusError::Line { name })
+    found.next().ok_or_else(|| unreadable(name))
 }
 
-fn number<N: FromStr>(text: &str, name: &'static str) -> Result<N, StatusError> {
-    field(text, name)?.parse().map_err(|_not_a_number| StatusError::Line { name })
+fn number<N: FromStr>(text: &str, name: &str) -> Result<N, GuestError> {
+    field(text, name)?.parse().or(Err(unreadable(name)))
 }
 
-fn hex(text: &str, name: &'static str) -> Result<u64, StatusError> {
-    u64::from_str_radix(field(text, name)?, 16).map_err(|_not_hex| StatusError::Line { name })
+fn hex(text: &str, name: &str) -> Result<u64, GuestError> {
+    u64::from_str_radix(field(text, name)?, 16).or(Err(unreadable(name)))
+}
+
+fn unreadable(name: &str) -> GuestError {
+    GuestError(format!("there is no readable line {name}"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Supervision of the command: starts it, reaps children, and watches signals and the clock until the box may
-//! end.
+//! Supervision of the command: starts it, reaps children, and watches signals and the clock until the box may end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -53,21 +52,20 @@ fn is_from_outside(code: i32, sender: u32) -> bool {
     code == SENT_BY_KILL && sender == 0
 }
 
-/// Runs the command and returns the status of the box.
 pub(crate) fn run(
     config: &GuestConfig,
     command_limits: &RlimitSpec,
     signals: &SignalQueue,
     terminal: Option<GuestTerminal>,
 ) -> io::Result<u8> {
-    let patience = EndTimeouts {
+    let timeouts = EndTimeouts {
         linger: Duration::from_millis(config.linger_ms),
         grace: Duration::from_millis(config.grace_ms),
     };
     let backstop = start_backstop(config.backstop_secs)?;
     let command = launch(config, command_limits, terminal.as_ref())?;
     let serving = terminal.map(GuestTerminal::serve).transpose().map_err(io::Error::other)?;
-    let status = wait_for_end(command, signals, &backstop, patience)?;
+    let status = wait_for_end(command, signals, &backstop, timeouts)?;
     if let Some(serving) = serving {
         serving.finish();
     }
@@ -79,11 +77,11 @@ fn wait_for_end(
     command: i32,
     signals: &SignalQueue,
     backstop: &OwnedFd,
-    patience: EndTimeouts,
+    timeouts: EndTimeouts,
 ) -> io::Result<u8> {
     let mut stage = InitStage::Running;
     loop {
-        let rang = wait_for_news(&signals.0, backstop, stage)?;
+        let rang = wait_for_events(&signals.0, backstop, stage)?;
         let mut events = reap(command)?;
         if signals.drain()? {
             events.push(InitEvent::StopAsked);
@@ -95,7 +93,7 @@ fn wait_for_end(
             events.push(InitEvent::TimeUp);
         }
         for event in events {
-            let (next, act) = next_stage(stage, event, Instant::now(), patience);
+            let (next, act) = next_stage(stage, event, Instant::now(), timeouts);
             stage = next;
             match act {
                 InitAction::Wait => {}
@@ -138,7 +136,7 @@ fn start_backstop(secs: u64) -> io::Result<OwnedFd> {
 }
 
 /// Sleeps until a signal, the backstop or the end of the stage; returns whether it was the backstop.
-fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io::Result<bool> {
+fn wait_for_events(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io::Result<bool> {
     let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
     let timeout = match stage {
         InitStage::Running => {
@@ -156,8 +154,7 @@ fn wait_for_news(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io
     Ok(fds.get(1).is_some_and(|fd| !fd.revents().is_empty()))
 }
 
-/// Reaps all dead children. Orphans become children of pid 1, so this covers every process of the box in the
-/// end.
+/// Reaps all dead children. Orphans become children of pid 1, so this covers every process of the box in the end.
 fn reap(command: i32) -> io::Result<Vec<InitEvent>> {
     let mut events = Vec::new();
     loop {

@@ -4,10 +4,9 @@
 //! command. When the host disconnects, the terminal is gone, as for a shell whose window was closed.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -20,22 +19,14 @@ use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use super::is_for_later;
+use crate::GuestError;
+
 const BUFFER_BYTES: usize = 32 * 1024;
 const STACK_BYTES: usize = 128 * 1024;
 
 /// Time for the last output to get through once the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// A terminal that could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TerminalError {
-    #[error("could not open a terminal in the box: {0}")]
-    Open(rustix::io::Errno),
-    #[error("nobody sits at the terminal: could not connect to {socket}: {source}", socket = socket.display())]
-    Connect { socket: PathBuf, source: io::Error },
-    #[error("could not start the terminal: {0}")]
-    Thread(io::Error),
-}
 
 /// A terminal in which nothing was started yet.
 pub(crate) struct GuestTerminal {
@@ -46,14 +37,17 @@ pub(crate) struct GuestTerminal {
 
 impl GuestTerminal {
     /// Opens it, and connects to the host's socket.
-    pub(crate) fn open(config: &TerminalConfig) -> Result<Self, TerminalError> {
-        let (ours, theirs) = open_pair(config.size).map_err(TerminalError::Open)?;
-        let host = UnixStream::connect(&config.socket)
-            .map_err(|source| TerminalError::Connect { socket: config.socket.clone(), source })?;
+    pub(crate) fn open(config: &TerminalConfig) -> Result<Self, GuestError> {
+        let (ours, theirs) =
+            open_pair(config.size).map_err(GuestError::could_not("open a terminal in the box"))?;
+        let socket = config.socket.display();
+        let host = UnixStream::connect(&config.socket).map_err(|error| {
+            let reason = format!("could not connect to {socket}: {error}");
+            GuestError(format!("nobody sits at the terminal: {reason}"))
+        })?;
         Ok(Self { ours: File::from(ours), theirs, host })
     }
 
-    /// Returns the three streams of the command.
     pub(crate) fn streams(&self) -> io::Result<[Stdio; 3]> {
         let stream = || self.theirs.try_clone().map(Stdio::from);
         Ok([stream()?, stream()?, stream()?])
@@ -61,7 +55,7 @@ impl GuestTerminal {
 
     /// Starts copying bytes. The command must be started: its end of the terminal is closed here, so that the
     /// last process to close it ends the connection.
-    pub(crate) fn serve(self) -> Result<Serving, TerminalError> {
+    pub(crate) fn serve(self) -> Result<Serving, GuestError> {
         let (done, ended) = channel();
         let Self { ours, theirs, host } = self;
         drop(theirs);
@@ -71,22 +65,19 @@ impl GuestTerminal {
             .name("terminal".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || {
-                // The terminal closes with the connection, whatever the reason; there is no way left to
-                // report it.
+                // The terminal closes with the connection, whatever the reason; there is no way left to report it.
                 link.run().ok();
                 done.send(()).ok();
             })
-            .map_err(TerminalError::Thread)?;
+            .map_err(GuestError::could_not("start the terminal"))?;
         Ok(Serving(ended))
     }
 }
 
-/// A terminal that is being served.
 pub(crate) struct Serving(Receiver<()>);
 
 impl Serving {
-    /// Waits until the last output is through, but not for long: a leftover process may hold the terminal
-    /// open.
+    /// Waits until the last output is through, but not for long: a leftover process may hold the terminal open.
     pub(crate) fn finish(self) {
         self.0.recv_timeout(LAST_WORDS).ok();
     }
@@ -194,8 +185,4 @@ impl TerminalConnection {
         }
         Ok(())
     }
-}
-
-fn is_for_later(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

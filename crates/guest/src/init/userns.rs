@@ -27,7 +27,6 @@ pub(crate) fn run() -> u8 {
 /// A running attempt, so that other checks can run meanwhile.
 pub(crate) struct Probe(std::io::Result<Child>);
 
-/// Starts the attempt.
 pub(crate) fn start() -> Probe {
     let mut command = spawn::command_ourselves(ROLE);
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

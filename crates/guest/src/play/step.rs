@@ -13,27 +13,17 @@ use guest::script::{
     ScriptStep, WriteFile,
 };
 
-use super::{PlayError, print, render_line};
+use super::{print, render_line};
 use crate::exec::{self, SessionKind};
-use crate::{complain, spawn};
-
-/// Exit status of a command that could not be started, by the convention of shells.
-const EXIT_NOT_FOUND: i32 = 127;
+use crate::{GuestError, complain, spawn};
 
 /// Keeps the line running after the shell that started it has ended, so that the init becomes its parent.
 const DAEMON: &str = r#"(trap "" TERM HUP; eval "$1") </dev/null &"#;
 
-/// Directories beside the workspace, which is the current folder.
-pub(crate) struct ScriptDirs<'a> {
-    pub(crate) harness_state: &'a Path,
-}
-
-/// Continuation of the script after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepOutcome {
     /// Continue with the next step; the step ended with this status.
     GoOn(i32),
-    /// End the script with this status.
     End(i32),
 }
 
@@ -45,8 +35,7 @@ impl StepOutcome {
     }
 }
 
-/// Carries out a step.
-pub(crate) fn run(step: &ScriptStep, places: &ScriptDirs<'_>) -> Result<StepOutcome, PlayError> {
+pub(crate) fn run(step: &ScriptStep, harness_state: &Path) -> Result<StepOutcome, GuestError> {
     match step {
         ScriptStep::Run { command, cwd, expect } => {
             return Ok(judge(run_command(command, cwd.as_deref()), *expect));
@@ -56,7 +45,7 @@ pub(crate) fn run(step: &ScriptStep, places: &ScriptDirs<'_>) -> Result<StepOutc
         ScriptStep::Sleep(time) => thread::sleep(*time),
         ScriptStep::Print(text) => print(text)?,
         ScriptStep::Stuck(text) => write_text(Path::new(STUCK_FILE), text)?,
-        ScriptStep::Ask(question) => ask(question, places)?,
+        ScriptStep::Ask(question) => ask(question, harness_state)?,
         ScriptStep::Daemon(line) => leave_daemon(line)?,
     }
     Ok(StepOutcome::GoOn(0))
@@ -77,8 +66,7 @@ pub(crate) fn render_detail(step: &ScriptStep) -> String {
     }
 }
 
-/// Compares a status with the expected one. An unexpected success ends the script as well, with a failure
-/// status.
+/// Compares a status with the expected one. An unexpected success ends the script as well, with a failure status.
 fn judge(status: i32, expect: ExpectedStatus) -> StepOutcome {
     match expect {
         ExpectedStatus::Any => StepOutcome::GoOn(status),
@@ -105,13 +93,13 @@ fn run_command(command: &ScriptCommand, cwd: Option<&Path>) -> i32 {
         Ok(status) => spawn::status_code(status),
         Err(error) => {
             complain(format_args!("could not start the command: {error}"), 0);
-            EXIT_NOT_FOUND
+            i32::from(exec::EXIT_NOT_FOUND)
         }
     }
 }
 
-fn write_file(file: &WriteFile) -> Result<(), PlayError> {
-    write_file_io(file).map_err(|source| PlayError::Write { path: file.path.clone(), source })
+fn write_file(file: &WriteFile) -> Result<(), GuestError> {
+    write_file_io(file).map_err(GuestError::could_not(format!("write {}", file.path.display())))
 }
 
 fn write_file_io(file: &WriteFile) -> io::Result<()> {
@@ -125,24 +113,24 @@ fn write_file_io(file: &WriteFile) -> io::Result<()> {
     file.mode.map_or(Ok(()), |mode| open.set_permissions(Permissions::from_mode(mode)))
 }
 
-fn write_text(path: &Path, text: &str) -> Result<(), PlayError> {
-    fs::write(path, text).map_err(|source| PlayError::Write { path: path.to_path_buf(), source })
+fn write_text(path: &Path, text: &str) -> Result<(), GuestError> {
+    fs::write(path, text).map_err(GuestError::could_not(format!("write {}", path.display())))
 }
 
-fn ask(question: &ScriptQuestion, places: &ScriptDirs<'_>) -> Result<(), PlayError> {
+fn ask(question: &ScriptQuestion, harness_state: &Path) -> Result<(), GuestError> {
     let ScriptQuestion { question, options } = question.clone();
     let line = render_line(&PlayerEvent::Clarification { question, options })?;
     print(&line)?;
-    write_text(&places.harness_state.join(CLARIFICATION_FILE), &line)
+    write_text(&harness_state.join(CLARIFICATION_FILE), &line)
 }
 
-fn leave_daemon(line: &str) -> Result<(), PlayError> {
+fn leave_daemon(line: &str) -> Result<(), GuestError> {
     let argv = ["sh", "-c", DAEMON, "daemon", line];
     exec::command(SessionKind::Plain, &RlimitSpec::default(), argv)
         .map_err(io::Error::from)
         .and_then(|mut command| command.stdin(Stdio::null()).status())
         .map(drop)
-        .map_err(PlayError::Daemon)
+        .map_err(GuestError::could_not("start the daemon"))
 }
 
 #[cfg(test)]

@@ -2,20 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One line of the player.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum PlayerEvent {
-    /// A step begins.
     Step {
         /// Position in the script, from 0.
         index: usize,
         /// The key that names its kind.
         kind: String,
-        /// Summary of the step.
         detail: String,
     },
-    /// A step has ended.
     StepDone {
         /// Position in the script, from 0.
         index: usize,
@@ -23,7 +19,6 @@ pub enum PlayerEvent {
         /// Duration in milliseconds.
         ms: u64,
     },
-    /// The agent asks the user.
     Clarification {
         question: String,
         /// Answers to choose from, if any.

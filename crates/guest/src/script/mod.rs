@@ -18,7 +18,6 @@ pub const STUCK_FILE: &str = "STUCK.md";
 /// File for an agent's clarification request, in the harness state.
 pub const CLARIFICATION_FILE: &str = "clarification.json";
 
-/// Steps of a scripted agent, in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -27,7 +26,6 @@ pub struct Script {
     pub steps: Vec<ScriptStep>,
 }
 
-/// One step of a scripted agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StepTable", into = "StepTable")]
 pub enum ScriptStep {
@@ -41,15 +39,11 @@ pub enum ScriptStep {
     },
     /// Writes a file and the folders above it.
     Write(WriteFile),
-    /// Waits.
     Sleep(Duration),
-    /// Prints a text as it is.
     Print(String),
     /// Leaves a [`STUCK_FILE`].
     Stuck(String),
-    /// Asks the user.
     Ask(ScriptQuestion),
-    /// Ends the script with this status.
     Exit(u8),
     /// Leaves a shell line running in a session of its own that ignores SIGTERM, as a misbehaving agent does.
     Daemon(String),
@@ -61,11 +55,9 @@ pub enum ScriptStep {
 pub enum ScriptCommand {
     /// A line for `sh -c`.
     Shell(String),
-    /// A program and its arguments.
     Argv(Vec<String>),
 }
 
-/// Status of a command with which the script continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ExpectValue", into = "ExpectValue")]
 pub enum ExpectedStatus {
@@ -78,7 +70,6 @@ pub enum ExpectedStatus {
 pub struct WriteFile {
     /// Relative to the workspace root.
     pub path: PathBuf,
-    /// Content.
     pub text: String,
     /// Adds to the file instead of replacing it.
     #[serde(default)]
@@ -88,7 +79,6 @@ pub struct WriteFile {
     pub mode: Option<u32>,
 }
 
-/// A question to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptQuestion {
@@ -114,7 +104,6 @@ impl ScriptStep {
     }
 }
 
-/// A table that is not a step.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
     #[error("a step needs one of {KINDS}")]

@@ -1,12 +1,14 @@
 //! One relayed connection: bytes in both directions, each direction closed on its own.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{Shutdown, shutdown};
+
+use crate::init::is_for_later;
 
 const BUFFER_BYTES: usize = 32 * 1024;
 
@@ -54,7 +56,6 @@ fn interest(leaving: &Lane, leading: &Lane) -> Option<PollFlags> {
     (!flags.is_empty()).then_some(flags)
 }
 
-/// One direction.
 #[derive(Default)]
 struct Lane {
     buffer: Vec<u8>,
@@ -64,7 +65,6 @@ struct Lane {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LaneState {
-    /// More bytes may arrive.
     #[default]
     Open,
     /// The source has ended; the buffer is still to be written.
@@ -144,8 +144,4 @@ impl Lane {
         }
         !self.has_bytes()
     }
-}
-
-fn is_for_later(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

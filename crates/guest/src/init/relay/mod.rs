@@ -6,7 +6,7 @@
 mod link;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -16,6 +16,7 @@ use guest::config::Relay;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
+use crate::GuestError;
 use link::RelayConnection;
 
 /// Concurrent connections; more wait in the listener's queue.
@@ -27,17 +28,6 @@ const STACK_BYTES: usize = 128 * 1024;
 /// Pause after a failed accept (no descriptors left): the listener stays ready, so the loop would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// A relay that could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RelayError {
-    #[error("there is no loopback in the box: {0}")]
-    Loopback(io::Error),
-    #[error("could not listen on {listen}: {source}")]
-    Listen { listen: SocketAddr, source: io::Error },
-    #[error("could not start the relay: {0}")]
-    Thread(io::Error),
-}
-
 /// A bound port, and its target.
 pub(crate) struct RelayListener {
     listener: TcpListener,
@@ -45,51 +35,56 @@ pub(crate) struct RelayListener {
 }
 
 /// Binds every port. Programs may connect from now on; they are served once [`serve`] runs.
-pub(crate) fn open(relays: &[Relay]) -> Result<Vec<RelayListener>, RelayError> {
+pub(crate) fn open(relays: &[Relay]) -> Result<Vec<RelayListener>, GuestError> {
     // Sandboxes bring loopback up; without it nothing that the agent tests locally would work.
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(RelayError::Loopback)?;
-    relays.iter().map(open_door).collect()
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .map_err(|error| GuestError(format!("there is no loopback in the box: {error}")))?;
+    relays.iter().map(open_listener).collect()
 }
 
-fn open_door(relay: &Relay) -> Result<RelayListener, RelayError> {
-    let listen = |source| RelayError::Listen { listen: relay.listen, source };
-    let listener = TcpListener::bind(relay.listen).map_err(listen)?;
-    listener.set_nonblocking(true).map_err(listen)?;
+fn open_listener(relay: &Relay) -> Result<RelayListener, GuestError> {
+    let listener = TcpListener::bind(relay.listen)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .map_err(GuestError::could_not(format!("listen on {}", relay.listen)))?;
     Ok(RelayListener { listener, socket: relay.socket.clone() })
 }
 
 /// Serves the listeners on a separate thread until the box ends.
-pub(crate) fn serve(doors: Vec<RelayListener>) -> Result<(), RelayError> {
-    if doors.is_empty() {
+pub(crate) fn serve(listeners: Vec<RelayListener>) -> Result<(), GuestError> {
+    if listeners.is_empty() {
         return Ok(());
     }
     let relay = thread::Builder::new().name("relay".to_owned()).stack_size(STACK_BYTES);
-    relay.spawn(move || relay_for_ever(&doors)).map(drop).map_err(RelayError::Thread)
+    relay
+        .spawn(move || relay_for_ever(&listeners))
+        .map(drop)
+        .map_err(GuestError::could_not("start the relay"))
 }
 
-fn relay_for_ever(doors: &[RelayListener]) {
+fn relay_for_ever(listeners: &[RelayListener]) {
     let mut links: Vec<RelayConnection> = Vec::new();
     loop {
-        let news = wait_for_news(doors, &links);
-        let mut ready = news.links.into_iter();
+        let ready_ends = wait_for_events(listeners, &links);
+        let mut ready = ready_ends.links.into_iter();
         links.retain_mut(|link| ready.next() != Some(true) || link.pump());
-        for (door, _) in doors.iter().zip(news.doors).filter(|(_, ready)| *ready) {
-            accept_all(door, &mut links);
+        for (listener, _) in listeners.iter().zip(ready_ends.listeners).filter(|(_, ready)| *ready)
+        {
+            accept_all(listener, &mut links);
         }
     }
 }
 
 /// Ready ends, in the order of the listeners and of the connections.
 struct ReadyEnds {
-    doors: Vec<bool>,
+    listeners: Vec<bool>,
     links: Vec<bool>,
 }
 
 /// Sleeps until something can move. At the limit no connection is accepted.
-fn wait_for_news(doors: &[RelayListener], links: &[RelayConnection]) -> ReadyEnds {
-    let doors = if links.len() < MAX_LINKS { doors } else { &[] };
+fn wait_for_events(listeners: &[RelayListener], links: &[RelayConnection]) -> ReadyEnds {
+    let listeners = if links.len() < MAX_LINKS { listeners } else { &[] };
     let mut fds: Vec<PollFd<'_>> =
-        doors.iter().map(|door| PollFd::new(&door.listener, PollFlags::IN)).collect();
+        listeners.iter().map(|entry| PollFd::new(&entry.listener, PollFlags::IN)).collect();
     let ends: Vec<Vec<PollFd<'_>>> = links.iter().map(|link| link.interest().collect()).collect();
     let counts: Vec<usize> = ends.iter().map(Vec::len).collect();
     fds.extend(ends.into_iter().flatten());
@@ -98,17 +93,16 @@ fn wait_for_news(doors: &[RelayListener], links: &[RelayConnection]) -> ReadyEnd
     let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
     let mut any_of = |count| ready.by_ref().take(count).fold(false, |any, ready| any | ready);
     ReadyEnds {
-        doors: doors.iter().map(|_| any_of(1)).collect(),
+        listeners: listeners.iter().map(|_| any_of(1)).collect(),
         links: counts.into_iter().map(any_of).collect(),
     }
 }
 
-fn accept_all(door: &RelayListener, links: &mut Vec<RelayConnection>) {
+fn accept_all(from: &RelayListener, links: &mut Vec<RelayConnection>) {
     while links.len() < MAX_LINKS {
-        match door.listener.accept() {
-            // If the host's socket cannot be reached the client is disconnected, as it would be without the
-            // relay.
-            Ok((client, _)) => links.extend(join(client, &door.socket).ok()),
+        match from.listener.accept() {
+            // If the host's socket cannot be reached the client is disconnected, as it would be without the relay.
+            Ok((client, _)) => links.extend(join(client, &from.socket).ok()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(_) => return thread::sleep(ACCEPT_PAUSE),
         }
@@ -134,7 +128,7 @@ fn connect_without_waiting(path: &Path) -> io::Result<UnixStream> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::Shutdown;
+    use std::net::{Shutdown, SocketAddr};
     use std::os::unix::net::UnixListener;
 
     use super::*;
