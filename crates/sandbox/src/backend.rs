@@ -14,9 +14,7 @@ use crate::spec::BoxSpec;
 
 pub use crate::kind::{BackendKind, UnknownBackend};
 
-/// Builds boxes.
 pub trait Backend {
-    /// The handle of the boxes that it builds.
     type Control: BoxControl;
 
     /// Builds the box and starts the guest in it. Must be called on a thread that outlives the box: the kernel ties
@@ -27,16 +25,13 @@ pub trait Backend {
     ) -> impl Future<Output = Result<Started<Self::Control>, SandboxError>>;
 }
 
-/// A box with its guest running.
 pub struct Started<C> {
-    /// The handle by which it can be ended.
     pub control: C,
     /// Completes when the box has ended.
     pub exit: Pin<Box<dyn Future<Output = BoxExit>>>,
     pub output: OutputStream,
 }
 
-/// The handle of a running box.
 pub trait BoxControl {
     /// Asks the guest to end the agent politely.
     fn terminate(&self) -> impl Future<Output = Result<(), SandboxError>>;
@@ -44,39 +39,35 @@ pub trait BoxControl {
     /// Ends the whole box, at once and with certainty.
     fn kill(&self) -> impl Future<Output = Result<(), SandboxError>>;
 
-    /// Resident memory of the box, where the watchdog has to look after it; `None` where the kernel does.
+    /// Resident memory of the box, where the watchdog has to enforce the limit; `None` where the kernel does.
     fn memory_bytes(&self) -> Option<u64>;
 
-    /// How long the processes in the box have computed; `None` where that cannot be seen from here.
+    /// Processor time of all processes in the box; `None` where it cannot be observed.
     fn cpu_time(&self) -> impl Future<Output = Option<Duration>>;
 
-    /// Removes what the backend keeps of an ended box.
+    /// Removes the backend's own remains of an ended box.
     fn remove(&self) -> impl Future<Output = Result<(), SandboxError>>;
 }
 
-/// What came out of a box, in the order in which each stream produced it.
+/// Output of a box, each stream in its own order.
 pub type OutputStream = mpsc::Receiver<OutputChunk>;
 
-/// How many chunks may wait for the log before the box itself has to wait.
+/// Chunks that may wait for the log before the box itself has to wait.
 pub(crate) const OUTPUT_QUEUE: usize = 64;
 
-/// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputChunk {
-    /// From standard output.
     Out(Vec<u8>),
-    /// From standard error.
     Err(Vec<u8>),
 }
 
-/// How a box ended, as its backend saw it.
+/// Exit of a box, as its backend observed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoxExit {
     /// The guest ended with this status, which is the agent's unless the guest reported otherwise.
     Exited(i32),
-    /// The guest was killed.
     Signalled(i32),
-    /// The kernel ended it for want of memory.
+    /// The kernel killed it.
     OutOfMemory,
     /// The backend lost sight of it.
     Lost(String),

@@ -1,4 +1,4 @@
-//! Which backend a run uses: what was found on this machine, and the rule that picks.
+//! Choice of the backend of a run: the facts about this machine, and the rule.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,15 @@ use crate::backend::BackendKind;
 use crate::bwrap::Bwrap;
 use crate::docker::{Engine, EngineFacts};
 
-/// What this machine offers.
+/// Backends of this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackendFacts {
-    /// Bubblewrap, where it is.
     pub bwrap: Option<PathBuf>,
     pub engine: Option<EngineFacts>,
     /// True if that engine holds the wanted image.
     pub has_image: bool,
 }
 
-/// The decision, with its reason in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendChoice {
     pub kind: BackendKind,
@@ -27,7 +25,7 @@ pub struct BackendChoice {
 #[error("{0}")]
 pub struct NoBackend(String);
 
-/// Looks for both backends and for `image`. When one was asked for by name, only that one is looked for.
+/// Finds both backends and `image`, or only the backend that is `wanted`.
 pub async fn observe(wanted: Option<BackendKind>, image: &str) -> BackendFacts {
     let bwrap = match wanted {
         Some(BackendKind::Docker) => None,
@@ -44,8 +42,8 @@ pub async fn observe(wanted: Option<BackendKind>, image: &str) -> BackendFacts {
     BackendFacts { bwrap, engine: engine.map(|engine| engine.facts().clone()), has_image }
 }
 
-/// What was asked for by name is used or refused, never replaced. Otherwise an engine that answers and holds the
-/// image comes first, because the kernel keeps its limits; bubblewrap is the default of a machine without one.
+/// Chooses the backend. A `wanted` one is used or refused, never replaced. Otherwise an engine that answers and holds
+/// the image comes first, because the kernel enforces its limits; bubblewrap is the default of a machine without one.
 pub fn choose(
     wanted: Option<BackendKind>,
     found: &BackendFacts,

@@ -1,4 +1,4 @@
-//! The kinds of backend, and what differs between them as methods.
+//! The kinds of backend, and their differences as methods.
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +11,6 @@ use crate::docker::Engine;
 use crate::seccomp;
 use crate::spec::Root;
 
-/// The kinds of box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackendKind {
@@ -65,7 +64,7 @@ impl BackendKind {
         }
     }
 
-    /// What holds the memory limit of a box, as statements name it.
+    /// Enforcer of the memory limit of a box, as statements name it.
     pub fn memory_guard(self) -> &'static str {
         match self {
             Self::Docker => "cgroup",
@@ -80,7 +79,6 @@ impl fmt::Display for BackendKind {
     }
 }
 
-/// A backend was asked for by a name that none has.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown backend '{0}'; use docker or bwrap (podman is reached as docker)")]
 pub struct UnknownBackend(String);

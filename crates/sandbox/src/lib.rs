@@ -2,9 +2,9 @@
 //!
 //! Two backends behind one trait: bubblewrap, which needs no daemon, and container engines (Docker, podman). Both
 //! run the same static guest as first process, give the box no network interface and mount the same three folders.
-//! Deadlines, logs and records are the engine's business.
+//! Deadlines, logs and records belong to the engine.
 //!
-//! What differs between backends is in [`backend::BackendKind`] (`kind.rs`); `backend.rs` says how to add one.
+//! Differences between backends are in [`backend::BackendKind`] (`kind.rs`); `backend.rs` says how to add one.
 //! Default limits of a box are in [`spec::BoxLimits`].
 
 pub mod backend;
@@ -16,10 +16,8 @@ pub mod error;
 mod kind;
 pub mod seccomp;
 pub mod spec;
-#[cfg(test)]
-mod test_spec;
 
 pub use boxdir::guest_program;
 
-/// The lock in a box's folder that its shim holds for as long as the box is watched over.
+/// The lock in a box's folder, which its shim holds as long as it supervises the box.
 pub const LOCK_FILE: &str = "lock";

@@ -1,26 +1,25 @@
-//! What a box is, as data. A [`BoxSpec`] is made by whoever seals a run, saved beside the run, and read by the
-//! shim, which hands it to a backend. Nothing here touches the machine.
+//! Specification of a box, as data. The engine writes a [`BoxSpec`] beside the run, and the shim reads it and passes it
+//! to a backend. Nothing here touches the machine.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use guest::terminal::TerminalSize;
 use model::id::{BoxName, RunId};
 use serde::{Deserialize, Serialize};
 
-/// Everything a backend needs to know to build one box.
+/// Specification of one box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxSpec {
     /// The run that the box belongs to; also a label on container engines, so that orphans can be swept.
     pub run: RunId,
-    /// Which box of the run this is (`agent`, `export`, ...).
+    /// Name within the run (`agent`, `export`, ...).
     pub name: BoxName,
     /// The file system that the box sees as `/`, always read-only.
     pub root: Root,
     /// The copy of the repository, at `/workspace`.
     pub workspace: PathBuf,
-    /// True if the box may write to the workspace.
     pub workspace_access: MountAccess,
     /// The agent's own files (home, logs, answers), at `/harness-state`.
     pub harness_state: PathBuf,
@@ -32,20 +31,19 @@ pub struct BoxSpec {
     pub programs: Vec<ProgramMount>,
     /// The command that the guest starts once its checks have passed.
     pub argv: Vec<String>,
-    /// Its whole environment.
+    /// The whole environment of the command.
     pub env: BTreeMap<String, String>,
-    /// Its working directory inside the box.
+    /// Working directory inside the box.
     pub cwd: String,
     /// Loopback ports in the box that lead to sockets in the guest folder.
     pub relays: Vec<BoxRelay>,
     /// Addresses of this host that must not answer from inside.
     pub probe_addresses: Vec<SocketAddr>,
-    /// Who the box runs as on the host.
+    /// Host identity of the box.
     pub user: BoxUser,
     pub limits: BoxLimits,
-    /// What happens to its standard output.
     pub output: BoxOutput,
-    /// The terminal that the command has in the box, if somebody sits at the socket in the guest folder.
+    /// The terminal of the command, if one is attached at the socket in the guest folder.
     #[serde(default)]
     pub terminal: Option<TerminalSize>,
     /// Seconds of boot time after which the whole box is ended.
@@ -58,18 +56,42 @@ pub struct BoxSpec {
 }
 
 impl BoxSpec {
-    /// The folder that is mounted read-only at `/harness-state/run`: guest program, configuration, sockets.
+    /// Folder that is mounted read-only at `/harness-state/run`: guest program, configuration, sockets.
     pub fn guest_dir(&self) -> PathBuf {
         self.box_dir.join("guest")
     }
 
     /// The made-up `/etc` of a box without an image.
-    pub fn etc_dir(&self) -> PathBuf {
+    pub(crate) fn etc_dir(&self) -> PathBuf {
         self.box_dir.join("etc")
+    }
+
+    /// The three folders of every box, then its programs, in the order of mounting.
+    pub(crate) fn binds(&self) -> Vec<BindMount> {
+        let bind = |source: &Path, inside: &str, access| {
+            let (source, inside) = (source.to_path_buf(), inside.to_owned());
+            BindMount { source, inside, access }
+        };
+        let mut binds = vec![
+            bind(&self.workspace, guest::WORKSPACE, self.workspace_access),
+            bind(&self.harness_state, guest::HARNESS_STATE, MountAccess::ReadWrite),
+            bind(&self.guest_dir(), guest::BOX_DIR, MountAccess::ReadOnly),
+        ];
+        let programs = self.programs.iter();
+        binds.extend(programs.map(|it| bind(&it.host, &it.inside, MountAccess::ReadOnly)));
+        binds
     }
 }
 
-/// Where the read-only root of a box comes from.
+/// A host folder at its path in the box.
+#[derive(Debug, Clone)]
+pub(crate) struct BindMount {
+    pub(crate) source: PathBuf,
+    pub(crate) inside: String,
+    pub(crate) access: MountAccess,
+}
+
+/// Source of the read-only root of a box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Root {
@@ -81,29 +103,24 @@ pub enum Root {
     Image(String),
 }
 
-/// Read-write or read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MountAccess {
-    /// The box may change it.
     ReadWrite,
-    /// The box may look at it.
     ReadOnly,
 }
 
 /// A host folder bound read-only into the box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramMount {
-    /// The folder on the host.
     pub host: PathBuf,
-    /// Its absolute place inside the box.
+    /// Absolute path inside the box.
     pub inside: String,
 }
 
 /// A TCP address inside the box and the socket in the guest folder that it leads to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxRelay {
-    /// For example `127.0.0.1:3128`.
     pub listen: SocketAddr,
     /// The file name of the socket in the guest folder.
     pub socket: String,
@@ -112,18 +129,15 @@ pub struct BoxRelay {
 /// The host identity behind the box. Never root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxUser {
-    /// User id on the host.
     pub uid: u32,
-    /// Group id on the host.
     pub gid: u32,
 }
 
 impl BoxUser {
-    /// The uid that images and specifications agree on.
+    /// User that images and specifications agree on.
     pub const DEFAULT: Self = Self { uid: 1000, gid: 1000 };
 
-    /// Who is behind the boxes of this process: its own user, or 1000:1000 when that is root. A box is never backed by
-    /// root.
+    /// Identity behind the boxes of this process: its own user, or 1000:1000 if that is root.
     pub fn of_caller() -> Self {
         Self::for_caller(host::env::uid(), host::env::gid())
     }
@@ -156,7 +170,6 @@ pub struct BoxLimits {
     pub tmp_bytes: u64,
 }
 
-/// One mebibyte.
 pub const MIB: u64 = 1 << 20;
 
 impl Default for BoxLimits {
@@ -175,29 +188,23 @@ impl Default for BoxLimits {
     }
 }
 
-/// Where standard output goes.
+/// Destination of standard output, with a cap in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxOutput {
-    /// To a redacted log; what exceeds the cap is counted and dropped, and the box goes on.
-    Log {
-        /// Bytes kept.
-        cap: u64,
-    },
-    /// Byte for byte to a file; exceeding the cap ends the box.
-    Exact {
-        /// Bytes allowed.
-        cap: u64,
-    },
+    /// A redacted log; output beyond the cap is counted and dropped, and the box continues.
+    Log { cap: u64 },
+    /// A file, byte for byte; exceeding the cap ends the box.
+    Exact { cap: u64 },
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
     fn a_spec_is_read_back_and_one_of_the_version_before_too() {
-        let spec = crate::test_spec::spec();
+        let spec = spec();
         let mut value = serde_json::to_value(&spec).expect("JSON");
         assert_eq!(serde_json::from_value::<BoxSpec>(value.clone()).expect("a spec"), spec);
         assert_eq!(value["place"], "/runs/r/boxes/agent");
@@ -211,5 +218,31 @@ mod tests {
     fn root_never_backs_a_box() {
         assert_eq!(BoxUser::for_caller(0, 0), BoxUser { uid: 1000, gid: 1000 });
         assert_eq!(BoxUser::for_caller(1001, 100), BoxUser { uid: 1001, gid: 100 });
+    }
+
+    /// A plain box, for the tests of this crate.
+    pub(crate) fn spec() -> BoxSpec {
+        BoxSpec {
+            run: RunId::parse("fork_20260102_030405").expect("legal"),
+            name: BoxName::parse("agent").expect("legal"),
+            root: Root::HostUsr,
+            workspace: "/runs/r/workspace".into(),
+            workspace_access: MountAccess::ReadWrite,
+            harness_state: "/runs/r/harness-state".into(),
+            box_dir: "/runs/r/boxes/agent".into(),
+            programs: vec![],
+            argv: vec!["true".to_owned()],
+            env: BTreeMap::new(),
+            cwd: "/workspace".to_owned(),
+            relays: vec![],
+            probe_addresses: vec![],
+            user: BoxUser::DEFAULT,
+            limits: BoxLimits::default(),
+            output: BoxOutput::Log { cap: 1 << 20 },
+            deadline_secs: 480,
+            silence_secs: None,
+            terminal: None,
+            grace_ms: 5000,
+        }
     }
 }

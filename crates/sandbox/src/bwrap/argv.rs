@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::spec::{BoxSpec, MountAccess};
+use crate::spec::{BindMount, BoxSpec, MountAccess};
 
 /// The parts of a command line that depend on the machine and not on the spec.
 #[derive(Debug, Clone)]
@@ -12,22 +12,14 @@ pub(crate) struct BoxMounts {
     pub(crate) root: Vec<RootEntry>,
     /// Single files and folders of `/etc` that are safe and useful: certificates, alternatives, the linker's cache.
     pub(crate) etc: Vec<(PathBuf, PathBuf)>,
-    /// Where workspace, harness state, guest folder, made-up `/etc` and programs can be reached by the box's user.
-    pub(crate) paths: Paths,
+    /// The made-up `/etc`, by a path that the box's user can reach.
+    pub(crate) made_up_etc: PathBuf,
+    /// The folders of the box, by paths that its user can reach.
+    pub(crate) binds: Vec<BindMount>,
     /// Descriptors of the compiled filters.
     pub(crate) seccomp_fds: Vec<i32>,
-    /// Descriptor on which bubblewrap tells the pid of the guest.
+    /// Descriptor on which bubblewrap reports the pid of the guest.
     pub(crate) status_fd: i32,
-}
-
-/// Host folders under the names by which bubblewrap reaches them.
-#[derive(Debug, Clone)]
-pub(crate) struct Paths {
-    pub(crate) workspace: PathBuf,
-    pub(crate) harness_state: PathBuf,
-    pub(crate) guest: PathBuf,
-    pub(crate) etc: PathBuf,
-    pub(crate) programs: Vec<PathBuf>,
 }
 
 /// One entry of the box's root.
@@ -44,7 +36,7 @@ pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &BoxMounts) -> Vec<OsString> {
     let mut argv = Argv::default();
     argv.flags(&["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]);
     argv.flags(&["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "bottle"]);
-    // Inside, the user is always 1000, whoever is behind it: images, harness and logs agree on that.
+    // Inside, the user is always 1000, whatever the host identity: images, harness and logs agree on that.
     argv.flags(&["--uid", "1000", "--gid", "1000"]);
     for entry in &machine.root {
         match entry {
@@ -53,7 +45,7 @@ pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &BoxMounts) -> Vec<OsString> {
         }
     }
     for file in super::root::MADE_UP_ETC {
-        argv.bind("--ro-bind", &machine.paths.etc.join(file), &Path::new("/etc").join(file));
+        argv.bind("--ro-bind", &machine.made_up_etc.join(file), &Path::new("/etc").join(file));
     }
     for (source, dest) in &machine.etc {
         argv.bind("--ro-bind", source, dest);
@@ -62,15 +54,12 @@ pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &BoxMounts) -> Vec<OsString> {
     argv.tmpfs("/tmp", spec.limits.tmp_bytes);
     argv.tmpfs("/dev/shm", spec.limits.tmp_bytes);
     argv.flags(&["--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp"]);
-    let workspace = match spec.workspace_access {
-        MountAccess::ReadWrite => "--bind",
-        MountAccess::ReadOnly => "--ro-bind",
-    };
-    argv.bind(workspace, &machine.paths.workspace, Path::new(guest::WORKSPACE));
-    argv.bind("--bind", &machine.paths.harness_state, Path::new(guest::HARNESS_STATE));
-    argv.bind("--ro-bind", &machine.paths.guest, Path::new(guest::BOX_DIR));
-    for (mount, source) in spec.programs.iter().zip(&machine.paths.programs) {
-        argv.bind("--ro-bind", source, Path::new(&mount.inside));
+    for BindMount { source, inside, access } in &machine.binds {
+        let flag = match access {
+            MountAccess::ReadWrite => "--bind",
+            MountAccess::ReadOnly => "--ro-bind",
+        };
+        argv.bind(flag, source, Path::new(inside));
     }
     // `/dev` is a file system in memory that the box's user owns and that has no size of its own.
     argv.flags(&["--remount-ro", "/dev", "--remount-ro", "/"]);
@@ -95,8 +84,8 @@ impl Argv {
         self.0.extend([flag.into(), source.into(), dest.into()]);
     }
 
-    fn tmpfs(&mut self, box_dir: &str, bytes: u64) {
-        self.flags(&["--size", &bytes.to_string(), "--tmpfs", box_dir]);
+    fn tmpfs(&mut self, path: &str, bytes: u64) {
+        self.flags(&["--size", &bytes.to_string(), "--tmpfs", path]);
     }
 }
 
@@ -104,36 +93,36 @@ impl Argv {
 mod tests {
     use super::*;
     use crate::spec::ProgramMount;
-    use crate::test_spec::spec;
+    use crate::spec::tests::spec;
 
-    fn machine() -> BoxMounts {
+    fn machine(spec: &BoxSpec) -> BoxMounts {
+        let staged = ["workspace", "harness-state", "guest", "p0", "p1"];
+        let mut binds = spec.binds();
+        for (bind, name) in binds.iter_mut().zip(staged) {
+            bind.source = Path::new("/stage").join(name);
+        }
         BoxMounts {
             root: vec![
                 RootEntry::Bind { source: "/usr".into(), dest: "/usr".into() },
                 RootEntry::Link { target: "usr/bin".into(), dest: "/bin".into() },
             ],
             etc: vec![("/etc/ssl/certs".into(), "/etc/ssl/certs".into())],
-            paths: Paths {
-                workspace: "/stage/workspace".into(),
-                harness_state: "/stage/harness-state".into(),
-                guest: "/stage/guest".into(),
-                etc: "/stage/etc".into(),
-                programs: vec![],
-            },
+            made_up_etc: "/stage/etc".into(),
+            binds,
             seccomp_fds: vec![7, 8],
             status_fd: 9,
         }
     }
 
-    fn shown(spec: &BoxSpec, machine: &BoxMounts) -> String {
-        let argv = argv_bwrap(spec, machine);
+    fn shown(spec: &BoxSpec) -> String {
+        let argv = argv_bwrap(spec, &machine(spec));
         let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         words.join(" ").replace(" --", "\n--")
     }
 
     #[test]
     fn the_profile_is_the_measured_one() {
-        insta::assert_snapshot!(shown(&spec(), &machine()), @r"
+        insta::assert_snapshot!(shown(&spec()), @r"
         --unshare-all
         --unshare-user
         --disable-userns
@@ -182,10 +171,8 @@ mod tests {
             ProgramMount { host: "/opt/agents/codex".into(), inside: "/opt/agent".to_owned() },
             ProgramMount { host: "/opt/forge".into(), inside: "/opt/forge".to_owned() },
         ];
-        let mut machine = machine();
-        machine.paths.programs = vec!["/stage/p0".into(), "/stage/p1".into()];
-        let plain = shown(&self::spec(), &self::machine());
-        let with_programs = shown(&spec, &machine);
+        let plain = shown(&self::spec());
+        let with_programs = shown(&spec);
         let added: Vec<_> =
             with_programs.lines().filter(|line| !plain.lines().any(|old| old == *line)).collect();
         assert_eq!(added, ["--ro-bind /stage/p0 /opt/agent", "--ro-bind /stage/p1 /opt/forge"]);
@@ -198,14 +185,14 @@ mod tests {
         let mut spec = spec();
         spec.argv = vec!["agent".to_owned(), "--key=hunter2".to_owned()];
         spec.env.insert("TOKEN".to_owned(), "hunter2".to_owned());
-        assert_eq!(shown(&spec, &machine()), shown(&self::spec(), &machine()));
+        assert_eq!(shown(&spec), shown(&self::spec()));
     }
 
     #[test]
     fn memory_file_systems_have_the_size_of_the_limit() {
         let mut spec = spec();
         spec.limits.tmp_bytes = 4096;
-        let text = shown(&spec, &machine());
+        let text = shown(&spec);
         assert_eq!(text.matches("--size 4096\n--tmpfs").count(), 2, "{text}");
     }
 
@@ -213,7 +200,7 @@ mod tests {
     fn an_export_box_sees_the_workspace_read_only() {
         let mut spec = spec();
         spec.workspace_access = MountAccess::ReadOnly;
-        let argv = argv_bwrap(&spec, &machine());
+        let argv = argv_bwrap(&spec, &machine(&spec));
         let at = argv.iter().position(|word| word == "/workspace").expect("mounted");
         assert_eq!(argv[at - 2], "--ro-bind");
     }

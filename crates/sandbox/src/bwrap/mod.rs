@@ -22,13 +22,12 @@ use crate::backend::{
 use crate::boxdir;
 use crate::error::SandboxError;
 use crate::seccomp::bwrap_programs;
-use crate::spec::{BoxSpec, Root};
-use argv::{BoxMounts, Paths, argv_bwrap};
+use crate::spec::{BindMount, BoxSpec, Root};
+use argv::{BoxMounts, argv_bwrap};
 
-/// How much is read from a box at once.
+/// Bytes that are read from a box at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Bubblewrap as a backend.
 #[derive(Debug, Clone)]
 pub struct Bwrap {
     program: PathBuf,
@@ -41,7 +40,6 @@ impl Bwrap {
             .ok_or(SandboxError::Missing { program: "bwrap", package: "bubblewrap" })
     }
 
-    /// Where it was found.
     pub fn program(&self) -> &Path {
         &self.program
     }
@@ -56,10 +54,12 @@ impl Backend for Bwrap {
         let filters = open_filters(spec)?;
         let (status_read, status_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|errno| SandboxError::io("make a pipe")(errno.into()))?;
+        let (made_up_etc, binds) = reachable_binds(spec)?;
         let machine = BoxMounts {
             root: observe_root(&spec.root)?,
             etc: root::observe_etc(&spec.root),
-            paths: reachable_paths(spec)?,
+            made_up_etc,
+            binds,
             seccomp_fds: filters.iter().map(AsRawFd::as_raw_fd).collect(),
             status_fd: status_write.as_raw_fd(),
         };
@@ -166,33 +166,26 @@ fn open_filters(spec: &BoxSpec) -> Result<Vec<File>, SandboxError> {
     bwrap_programs()?.into_iter().enumerate().map(write_and_open).collect()
 }
 
-/// The folders by names that the box's user can reach. An ordinary caller is that user. Root is not, and its folders
-/// may lie where nobody else may go, so they are bound on a stage that only this box sees.
-fn reachable_paths(spec: &BoxSpec) -> Result<Paths, SandboxError> {
-    let (guest, etc) = (spec.guest_dir(), spec.etc_dir());
-    let mut sources: Vec<&Path> = vec![&spec.workspace, &spec.harness_state, &guest, &etc];
-    sources.extend(spec.programs.iter().map(|mount| mount.host.as_path()));
-    let staged = if host::env::is_root() {
-        host::mount::stage(&sources).map_err(|error| {
+/// Returns the made-up `/etc` and the binds by paths that the box's user can reach. An ordinary caller is that user. Root
+/// is not, and its folders may be closed to all others, so they are bound on a stage that only this box sees.
+fn reachable_binds(spec: &BoxSpec) -> Result<(PathBuf, Vec<BindMount>), SandboxError> {
+    let (mut etc, mut binds) = (spec.etc_dir(), spec.binds());
+    if host::env::is_root() {
+        let sources = binds.iter_mut().map(|bind| &mut bind.source);
+        let mut paths: Vec<&mut PathBuf> = sources.chain([&mut etc]).collect();
+        let folders: Vec<&Path> = paths.iter().map(|path| path.as_path()).collect();
+        let staged = host::mount::stage(&folders).map_err(|error| {
             SandboxError::io("stage the folders of the box")(io::Error::other(error))
-        })?
-    } else {
-        sources.iter().map(|path| path.to_path_buf()).collect()
-    };
-    let [workspace, harness_state, guest, etc, programs @ ..] = staged.as_slice() else {
-        return Err(SandboxError::io("stage the folders of the box")(io::Error::other("too few")));
-    };
-    Ok(Paths {
-        workspace: workspace.clone(),
-        harness_state: harness_state.clone(),
-        guest: guest.clone(),
-        etc: etc.clone(),
-        programs: programs.to_vec(),
-    })
+        })?;
+        for (path, staged) in paths.iter_mut().zip(staged) {
+            **path = staged;
+        }
+    }
+    Ok((etc, binds))
 }
 
-/// Bubblewrap's first status line names the guest's process id on this host. No line means that it failed early; its
-/// exit says so then.
+/// Reads bubblewrap's first status line, which names the guest's process id on this host. No line means that it failed
+/// early, which its exit shows.
 async fn read_guest(status: &File) -> Result<Option<ProcessHandle>, SandboxError> {
     let status = status.try_clone().map_err(SandboxError::io("read bubblewrap's status"))?;
     let read = tokio::task::spawn_blocking(move || {

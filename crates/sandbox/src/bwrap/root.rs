@@ -1,4 +1,4 @@
-//! The root of a box without an image: which parts of the host, or of an unpacked root, it is made of.
+//! The root of a box without an image: parts of the host, or of an unpacked root.
 
 use std::fs;
 use std::io;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use super::argv::RootEntry;
 use crate::spec::{BoxSpec, Root};
 
-/// Folders of the host that hold programs and libraries, and nothing of a person's.
+/// Folders of the host that hold programs and libraries, and no user's files.
 const HOST_FOLDERS: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// Entries of an unpacked root that the box replaces by its own.
 const REPLACED: [&str; 10] =
     ["proc", "dev", "tmp", "run", "var", "sys", "workspace", "harness-state", "home", "root"];
 
-/// Files that are written anew for every box, so that no account, host or search domain of this host is told.
+/// Files that are written for every box, so that no account, host or search domain of this host is disclosed.
 pub(crate) const MADE_UP_ETC: [&str; 5] =
     ["passwd", "group", "hosts", "nsswitch.conf", "resolv.conf"];
 
@@ -66,8 +66,7 @@ fn observe_entry(root: &Path, name: &str) -> io::Result<Option<RootEntry>> {
     }
 }
 
-/// Those of the shared parts of `/etc` that exist, as pairs of host path and path in the box. An unpacked root has
-/// its own.
+/// Existing shared parts of `/etc`, as pairs of host path and path in the box. An unpacked root has its own.
 pub(crate) fn observe_etc(root: &Root) -> Vec<(PathBuf, PathBuf)> {
     let below = |path: &str| match root {
         Root::Folder(folder) => folder.join(path.trim_start_matches('/')),
@@ -80,7 +79,6 @@ pub(crate) fn observe_etc(root: &Root) -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
-/// Writes the made-up files.
 pub(crate) fn write_etc(spec: &BoxSpec) -> io::Result<()> {
     let etc = spec.etc_dir();
     fs::create_dir_all(&etc)?;
@@ -90,7 +88,7 @@ pub(crate) fn write_etc(spec: &BoxSpec) -> io::Result<()> {
     Ok(())
 }
 
-/// Nobody of this host, only the box's own user; names are looked up in files alone.
+/// Text of a made-up file: only the box's own user, and name resolution from files alone.
 fn etc_text(name: &str) -> &'static str {
     match name {
         "passwd" => {
@@ -140,7 +138,7 @@ mod tests {
     #[test]
     fn the_made_up_etc_is_written_whole_and_resolves_no_names() {
         let root = tempfile::tempdir().expect("a folder");
-        let mut spec = crate::test_spec::spec();
+        let mut spec = crate::spec::tests::spec();
         spec.box_dir = root.path().to_path_buf();
         write_etc(&spec).expect("written");
         let read = |name: &str| fs::read_to_string(spec.etc_dir().join(name)).expect("a file");

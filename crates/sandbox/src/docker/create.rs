@@ -7,26 +7,21 @@ use bollard::models::{
 };
 
 use crate::boxdir::guest_command;
-use crate::spec::{BoxSpec, MountAccess};
+use crate::spec::{BindMount, BoxSpec, MountAccess};
 
 /// Label with the run's id: every container of ours has it.
-pub const LABEL_RUN: &str = "bottle.run";
-/// Label with the path of the lock that the shim holds while the box is watched over.
-pub const LABEL_LOCK: &str = "bottle.lock";
+pub(super) const LABEL_RUN: &str = "bottle.run";
+/// Label with the path of the lock that the shim holds while it supervises the box.
+pub(super) const LABEL_LOCK: &str = "bottle.lock";
 /// Label with the boot-clock second at which the box must be gone.
-pub const LABEL_DEADLINE: &str = "bottle.deadline";
-/// Label with the boot id in whose seconds the deadline is told.
-pub const LABEL_BOOT: &str = "bottle.boot";
+pub(super) const LABEL_DEADLINE: &str = "bottle.deadline";
+/// Label with the boot id that the deadline's clock belongs to.
+pub(super) const LABEL_BOOT: &str = "bottle.boot";
 
-/// What the sweeper needs to know of a container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BoxLabels {
-    pub(crate) lock: String,
-    pub(crate) deadline_boot_secs: u64,
-    pub(crate) boot_id: String,
-}
+/// Time for the shim to end the box itself after its deadline and grace.
+const SWEEP_SLACK_SECS: u64 = 5;
 
-/// In what the engines differ.
+/// Differences between the engines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EngineSettings {
     /// The filter inline, or the path of a file that holds it.
@@ -39,8 +34,8 @@ pub(crate) struct EngineSettings {
 pub(crate) fn create_body(
     spec: &BoxSpec,
     image: &str,
-    leash: &BoxLabels,
-    dialect: &EngineSettings,
+    labels: HashMap<String, String>,
+    settings: &EngineSettings,
 ) -> ContainerCreateBody {
     ContainerCreateBody {
         image: Some(image.to_owned()),
@@ -56,22 +51,29 @@ pub(crate) fn create_body(
         tty: Some(false),
         open_stdin: Some(false),
         network_disabled: Some(true),
-        labels: Some(labels(spec, leash)),
-        host_config: Some(host_config(spec, dialect)),
+        labels: Some(labels),
+        host_config: Some(host_config(spec, settings)),
         ..Default::default()
     }
 }
 
-fn labels(spec: &BoxSpec, leash: &BoxLabels) -> HashMap<String, String> {
+/// Labels for the sweeper of a container that starts at this second of the boot clock.
+pub(super) fn labels(
+    spec: &BoxSpec,
+    now_boot_secs: u64,
+    boot_id: String,
+) -> HashMap<String, String> {
+    let lock = spec.box_dir.join(crate::LOCK_FILE);
+    let deadline = now_boot_secs + spec.deadline_secs + spec.grace_ms / 1000 + SWEEP_SLACK_SECS;
     HashMap::from([
         (LABEL_RUN.to_owned(), spec.run.to_string()),
-        (LABEL_LOCK.to_owned(), leash.lock.clone()),
-        (LABEL_DEADLINE.to_owned(), leash.deadline_boot_secs.to_string()),
-        (LABEL_BOOT.to_owned(), leash.boot_id.clone()),
+        (LABEL_LOCK.to_owned(), lock.to_string_lossy().into_owned()),
+        (LABEL_DEADLINE.to_owned(), deadline.to_string()),
+        (LABEL_BOOT.to_owned(), boot_id),
     ])
 }
 
-fn host_config(spec: &BoxSpec, dialect: &EngineSettings) -> HostConfig {
+fn host_config(spec: &BoxSpec, settings: &EngineSettings) -> HostConfig {
     let limits = &spec.limits;
     HostConfig {
         network_mode: Some("none".to_owned()),
@@ -84,55 +86,43 @@ fn host_config(spec: &BoxSpec, dialect: &EngineSettings) -> HostConfig {
         cap_drop: Some(vec!["ALL".to_owned()]),
         security_opt: Some(vec![
             "no-new-privileges".to_owned(),
-            format!("seccomp={}", dialect.seccomp),
+            format!("seccomp={}", settings.seccomp),
         ]),
         pids_limit: Some(signed(limits.pids)),
         memory: Some(signed(limits.memory_bytes)),
         memory_swap: Some(signed(limits.memory_bytes)),
         nano_cpus: Some(i64::from(limits.cpu_percent) * 10_000_000),
-        ulimits: Some(ulimits(spec, dialect)),
+        ulimits: Some(ulimits(spec, settings)),
         ipc_mode: Some("private".to_owned()),
         privileged: Some(false),
         auto_remove: Some(false),
-        // The shim is attached and keeps the log. One of the engine's would hold what ours strikes out, and costs the
-        // box a hundredfold of the time for each line.
+        // The shim is attached and keeps the log. The engine's own would hold unredacted text, and costs the box a
+        // hundredfold of the time for each line.
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
-        mounts: Some(mounts(spec)),
+        mounts: Some(spec.binds().into_iter().map(mount).collect()),
         ..Default::default()
     }
 }
 
 /// Processes are counted by the control group. The limit of the same name counts per user of the whole host, so it
 /// is set only where an engine insists, and then high.
-fn ulimits(spec: &BoxSpec, dialect: &EngineSettings) -> Vec<ResourcesUlimits> {
+fn ulimits(spec: &BoxSpec, settings: &EngineSettings) -> Vec<ResourcesUlimits> {
     let mut ulimits = vec![
         ulimit("core", 0),
         ulimit("nofile", spec.limits.open_files),
         ulimit("fsize", spec.limits.file_bytes),
     ];
-    ulimits.extend(dialect.nproc.map(|limit| ulimit("nproc", limit)));
+    ulimits.extend(settings.nproc.map(|limit| ulimit("nproc", limit)));
     ulimits
 }
 
-/// The three binds of a box, then its programs. Mounts rather than `Binds`: a colon in a path means nothing here.
-fn mounts(spec: &BoxSpec) -> Vec<Mount> {
-    let mut mounts = vec![
-        bind(&spec.workspace, guest::WORKSPACE, spec.workspace_access),
-        bind(&spec.harness_state, guest::HARNESS_STATE, MountAccess::ReadWrite),
-        bind(&spec.guest_dir(), guest::BOX_DIR, MountAccess::ReadOnly),
-    ];
-    mounts.extend(
-        spec.programs.iter().map(|mount| bind(&mount.host, &mount.inside, MountAccess::ReadOnly)),
-    );
-    mounts
-}
-
-fn bind(source: &std::path::Path, target: &str, access: MountAccess) -> Mount {
+/// A mount rather than one of `Binds`, where a colon in a path has a meaning.
+fn mount(bind: BindMount) -> Mount {
     Mount {
         typ: Some(MountType::BIND),
-        source: Some(source.to_string_lossy().into_owned()),
-        target: Some(target.to_owned()),
-        read_only: Some(access == MountAccess::ReadOnly),
+        source: Some(bind.source.to_string_lossy().into_owned()),
+        target: Some(bind.inside),
+        read_only: Some(bind.access == MountAccess::ReadOnly),
         ..Default::default()
     }
 }
@@ -153,22 +143,15 @@ fn signed(value: u64) -> i64 {
 mod tests {
     use super::*;
     use crate::spec::ProgramMount;
-    use crate::test_spec::spec;
+    use crate::spec::tests::spec;
 
-    fn leash() -> BoxLabels {
-        BoxLabels {
-            lock: "/runs/r/boxes/agent/lock".to_owned(),
-            deadline_boot_secs: 1234,
-            boot_id: "b".to_owned(),
-        }
-    }
-
-    fn dialect() -> EngineSettings {
+    fn settings() -> EngineSettings {
         EngineSettings { seccomp: "{}".to_owned(), nproc: None }
     }
 
     fn json(spec: &BoxSpec, settings: &EngineSettings) -> serde_json::Value {
-        let body = create_body(spec, "image:tag", &leash(), settings);
+        let labels = labels(spec, 1234 - 480 - 5 - SWEEP_SLACK_SECS, "b".to_owned());
+        let body = create_body(spec, "image:tag", labels, settings);
         let mut value = serde_json::to_value(&body).expect("JSON");
         value.sort_all_objects();
         value
@@ -264,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_profile_is_the_measured_one() {
-        let value = json(&spec(), &dialect());
+        let value = json(&spec(), &settings());
         assert_eq!(serde_json::to_string_pretty(&value).expect("text"), PLAIN);
     }
 
@@ -289,7 +272,7 @@ mod tests {
         spec.limits.memory_bytes = 1 << 30;
         spec.limits.cpu_percent = 150;
         spec.limits.tmp_bytes = u64::MAX;
-        let host = &json(&spec, &dialect())["HostConfig"];
+        let host = &json(&spec, &settings())["HostConfig"];
         assert_eq!(host["PidsLimit"], 7);
         // Memory and swap together are what memory alone may be: no swap.
         assert_eq!((&host["Memory"], &host["MemorySwap"]), (&(1 << 30).into(), &(1 << 30).into()));
@@ -303,7 +286,7 @@ mod tests {
         spec.workspace_access = MountAccess::ReadOnly;
         spec.programs =
             vec![ProgramMount { host: "/opt/a:b".into(), inside: "/opt/agent".to_owned() }];
-        let mounts = mounts(&spec);
+        let mounts: Vec<Mount> = spec.binds().into_iter().map(mount).collect();
         assert_eq!(mounts[0].read_only, Some(true));
         let program = mounts.last().expect("a mount");
         assert_eq!(program.source.as_deref(), Some("/opt/a:b"), "a colon has no meaning");
@@ -318,12 +301,12 @@ mod tests {
         let mut spec = spec();
         spec.argv = vec!["agent".to_owned(), "--key=hunter2".to_owned()];
         spec.env.insert("TOKEN".to_owned(), "hunter2".to_owned());
-        assert_eq!(json(&spec, &dialect()), json(&self::spec(), &dialect()));
+        assert_eq!(json(&spec, &settings()), json(&self::spec(), &settings()));
     }
 
     #[test]
     fn there_are_three_binds_and_the_guest_folder_is_read_only() {
-        let mounts = mounts(&spec());
+        let mounts: Vec<Mount> = spec().binds().into_iter().map(mount).collect();
         let seen: Vec<_> =
             mounts.iter().map(|mount| (mount.target.as_deref(), mount.read_only)).collect();
         assert_eq!(

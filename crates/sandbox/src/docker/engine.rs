@@ -7,7 +7,7 @@ use bollard::{API_DEFAULT_VERSION, Docker as Client};
 
 use crate::error::SandboxError;
 
-/// How long an engine may take to say hello before it counts as absent.
+/// Time limit of the first response, after which an engine counts as absent.
 const HELLO: Duration = Duration::from_secs(3);
 
 /// Seconds that any single answer may take; the API client wants a number.
@@ -20,16 +20,15 @@ pub struct Engine {
     facts: EngineFacts,
 }
 
-/// What an engine said about itself.
+/// Self-description of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineFacts {
     pub address: String,
     pub version: String,
-    /// Which of the two dialects it speaks.
     pub flavour: EngineFlavour,
 }
 
-/// The API is shared, the details are not.
+/// Engines share the API, but not all details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineFlavour {
     /// Takes a system call filter inline.
@@ -40,7 +39,7 @@ pub enum EngineFlavour {
 }
 
 impl Engine {
-    /// Asks, in this order, `DOCKER_HOST`, Docker's socket and podman's sockets. The first answer wins.
+    /// Tries, in this order, `DOCKER_HOST`, Docker's socket and podman's sockets. The first response wins.
     pub async fn find() -> Result<Self, SandboxError> {
         let mut tried = Vec::new();
         for address in candidates(host::env::var("DOCKER_HOST"), host::env::var("XDG_RUNTIME_DIR"))
@@ -53,20 +52,18 @@ impl Engine {
         Err(SandboxError::NoEngine { tried: format!("tried {}", tried.join(", ")) })
     }
 
-    /// The connection.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// What it said about itself.
     pub fn facts(&self) -> &EngineFacts {
         &self.facts
     }
 
     /// Returns whether it holds an image by this name.
     pub async fn has_image(&self, image: &str) -> bool {
-        let question = self.client.inspect_image(image);
-        matches!(tokio::time::timeout(HELLO, question).await, Ok(Ok(_)))
+        let inspect = self.client.inspect_image(image);
+        matches!(tokio::time::timeout(HELLO, inspect).await, Ok(Ok(_)))
     }
 
     async fn hello(address: &str) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Building an image on the engine, from files that are handed over in one piece.
+//! Building of an image on the engine, from files that are sent in one archive.
 
 use std::collections::HashMap;
 
@@ -9,22 +9,20 @@ use futures_util::StreamExt;
 use super::Engine;
 use crate::error::SandboxError;
 
-/// A file of the build: its path in the context, its mode and its bytes.
+/// A file of the build context.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextFile<'a> {
     /// Relative, such as `harness/run.sh`.
     pub path: &'a str,
-    /// Such as `0o755`.
     pub mode: u32,
     pub bytes: &'a [u8],
 }
 
-/// What is built.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageBuild<'a> {
-    /// The name that the image gets.
+    /// Name of the image.
     pub tag: &'a str,
-    /// The files, `Dockerfile` among them.
+    /// With a `Dockerfile` among them.
     pub files: &'a [ContextFile<'a>],
     /// Values for the recipe's arguments.
     pub args: &'a [(&'a str, &'a str)],
@@ -32,50 +30,50 @@ pub struct ImageBuild<'a> {
 }
 
 impl Engine {
-    /// Builds an image and tells each line that the builder says.
+    /// Builds an image and passes on each line of the builder's output.
     pub async fn build_image(
         &self,
-        wish: ImageBuild<'_>,
-        mut told: impl FnMut(&str),
+        build: ImageBuild<'_>,
+        mut on_line: impl FnMut(&str),
     ) -> Result<(), SandboxError> {
         let map = |pairs: &[(&str, &str)]| -> HashMap<String, String> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
         let options = BuildImageOptionsBuilder::default()
-            .t(wish.tag)
+            .t(build.tag)
             .dockerfile("Dockerfile")
             .rm(true)
             .forcerm(true)
-            .buildargs(&map(wish.args))
-            .labels(&map(wish.labels))
+            .buildargs(&map(build.args))
+            .labels(&map(build.labels))
             .build();
-        let context = pack(wish.files).map_err(|error| failed(wish.tag, &error.to_string()))?;
+        let context = pack(build.files).map_err(|error| failed(build.tag, &error.to_string()))?;
         let body = bollard::body_full(context.into());
         let mut lines = std::pin::pin!(self.client().build_image(options, None, Some(body)));
-        // A failing command is told by its status alone; what it said stands in the lines before.
+        // A failing command is reported by its status alone; its output is in the lines before.
         let mut last = String::new();
         while let Some(line) = lines.next().await {
-            let with_last = |error: EngineError| failed(wish.tag, &format!("{error} ({last})"));
+            let with_last = |error: EngineError| failed(build.tag, &format!("{error} ({last})"));
             let line = line.map_err(with_last)?;
             if let Some(text) = line.stream.as_deref().or(line.status.as_deref()) {
                 for line in text.lines().filter(|line| !line.trim().is_empty()) {
-                    told(line);
+                    on_line(line);
                     last = line.trim().to_owned();
                 }
             }
             if let Some(error) = line.error_detail {
-                return Err(failed(wish.tag, &error.message.unwrap_or_default()));
+                return Err(failed(build.tag, &error.message.unwrap_or_default()));
             }
         }
         Ok(())
     }
 
-    /// The id of an image, which is the digest of its configuration; nothing if there is no such image.
+    /// Id of an image, which is the digest of its configuration.
     pub async fn image_id(&self, image: &str) -> Option<String> {
         self.client().inspect_image(image).await.ok()?.id
     }
 
-    /// The labels of an image; nothing if there is no such image.
+    /// Labels of an image; `None` if there is no such image.
     pub async fn image_labels(&self, image: &str) -> Option<HashMap<String, String>> {
         let found = self.client().inspect_image(image).await.ok()?;
         Some(found.config.and_then(|config| config.labels).unwrap_or_default())
@@ -86,7 +84,7 @@ fn failed(tag: &str, reason: &str) -> SandboxError {
     SandboxError::Build { image: tag.to_owned(), reason: reason.trim().to_owned() }
 }
 
-/// The context as the engine wants it. Times and owners are fixed, so that the same files are the same context.
+/// Renders the context as an archive. Times and owners are fixed, so that the same files are the same context.
 fn pack(files: &[ContextFile<'_>]) -> std::io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for file in files {

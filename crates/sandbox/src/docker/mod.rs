@@ -10,6 +10,7 @@ use std::time::Duration;
 use bollard::Docker as Client;
 use bollard::container::LogOutput;
 use bollard::errors::Error as EngineError;
+use bollard::models::ContainerState;
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, InspectContainerOptions, KillContainerOptionsBuilder,
     RemoveContainerOptionsBuilder, WaitContainerOptionsBuilder,
@@ -26,7 +27,6 @@ use crate::seccomp::engine_profile;
 use crate::spec::{BoxSpec, Root};
 
 use create::EngineSettings;
-pub use create::{LABEL_BOOT, LABEL_DEADLINE, LABEL_LOCK, LABEL_RUN};
 pub use engine::{Engine, EngineFacts, EngineFlavour};
 pub use image::{ContextFile, ImageBuild};
 pub use sweep::{SweptContainer, sweep};
@@ -34,10 +34,9 @@ pub use sweep::{SweptContainer, sweep};
 /// Longest wait for an answer of the engine. A hung engine must not hang the deadline.
 const ENGINE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The limit on processes per user that podman wants to be told; the control group's limit is the one that counts.
+/// Limit on processes per user that podman requires; the control group's limit is the one that counts.
 const PODMAN_NPROC: u64 = 4096;
 
-/// The engine as a backend.
 #[derive(Debug, Clone)]
 pub struct Docker {
     client: Client,
@@ -45,7 +44,6 @@ pub struct Docker {
 }
 
 impl Docker {
-    /// Uses an engine that has answered.
     pub fn new(engine: &Engine) -> Self {
         Self { client: engine.client().clone(), flavour: engine.facts().flavour }
     }
@@ -63,15 +61,9 @@ impl Backend for Docker {
             });
         };
         boxdir::prepare(spec, BackendKind::Docker)?;
-        let leash = create::BoxLabels {
-            lock: spec.box_dir.join(crate::LOCK_FILE).to_string_lossy().into_owned(),
-            deadline_boot_secs: host::clock::boottime().as_secs()
-                + spec.deadline_secs
-                + spec.grace_ms / 1000
-                + 5,
-            boot_id: host::proc::boot_id(),
-        };
-        let body = create::create_body(spec, image, &leash, &self.dialect(spec)?);
+        let now = host::clock::boottime().as_secs();
+        let labels = create::labels(spec, now, host::proc::boot_id());
+        let body = create::create_body(spec, image, labels, &self.settings(spec)?);
         let created = in_time("create the box", self.client.create_container(None, body)).await;
         let id = match created {
             Ok(created) => created.id,
@@ -96,7 +88,7 @@ impl Backend for Docker {
 }
 
 impl Docker {
-    fn dialect(&self, spec: &BoxSpec) -> Result<EngineSettings, SandboxError> {
+    fn settings(&self, spec: &BoxSpec) -> Result<EngineSettings, SandboxError> {
         let profile = engine_profile().to_string();
         match self.flavour {
             EngineFlavour::Docker => Ok(EngineSettings { seccomp: profile, nproc: None }),
@@ -112,7 +104,6 @@ impl Docker {
     }
 }
 
-/// A container of ours.
 #[derive(Debug, Clone)]
 pub struct DockerBox {
     client: Client,
@@ -143,18 +134,22 @@ impl DockerBox {
     async fn exit(self) -> BoxExit {
         let options = WaitContainerOptionsBuilder::default().condition("not-running").build();
         let mut waiting = std::pin::pin!(self.client.wait_container(&self.id, Some(options)));
-        // Its answer repeats what the inspection says with more detail; a status other than 0 even comes as an error.
+        // The inspection says the same with more detail; here a status other than 0 even comes as an error.
         drop(waiting.next().await);
         match self.inspect_exit().await {
             Ok(exit) => exit,
-            // A broken wait says nothing about the agent; the engine may have been restarted under us.
+            // A broken wait says nothing about the agent: the engine may have been restarted.
             Err(error) => BoxExit::Lost(format!("the engine lost the box: {error}")),
         }
     }
 
-    async fn inspect_exit(&self) -> Result<BoxExit, SandboxError> {
+    async fn inspect(&self) -> Result<ContainerState, SandboxError> {
         let inspect = self.client.inspect_container(&self.id, None::<InspectContainerOptions>);
-        let state = in_time("inspect the box", inspect).await?.state.unwrap_or_default();
+        Ok(in_time("inspect the box", inspect).await?.state.unwrap_or_default())
+    }
+
+    async fn inspect_exit(&self) -> Result<BoxExit, SandboxError> {
+        let state = self.inspect().await?;
         let code = i32::try_from(state.exit_code.unwrap_or(-1)).unwrap_or(-1);
         Ok(match state.oom_killed {
             Some(true) => BoxExit::OutOfMemory,
@@ -179,21 +174,29 @@ impl BoxControl for DockerBox {
         None
     }
 
-    /// The engine names the guest by its number on this machine.
+    /// The engine reports the guest's process id on this machine.
     async fn cpu_time(&self) -> Option<Duration> {
-        let inspect = self.client.inspect_container(&self.id, None::<InspectContainerOptions>);
-        let state = in_time("inspect the box", inspect).await.ok()?.state?;
-        let pid = i32::try_from(state.pid?).ok().filter(|pid| *pid > 0)?;
+        let pid = self.inspect().await.ok()?.pid?;
+        let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0)?;
         Some(host::proc::cpu_time(&host::proc::descendants(pid)))
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {
-        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-        let remove = self.client.remove_container(&self.id, Some(options));
-        match in_time("remove the box", remove).await {
-            Err(error) if is_gone(&error) => Ok(()),
-            other => other,
-        }
+        remove_container(&self.client, &self.id, "remove the box").await.map(drop)
+    }
+}
+
+/// Removes a container; returns false if it was already gone.
+async fn remove_container(
+    client: &Client,
+    id: &str,
+    doing: &'static str,
+) -> Result<bool, SandboxError> {
+    let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+    match in_time(doing, client.remove_container(id, Some(options))).await {
+        Ok(()) => Ok(true),
+        Err(error) if is_gone(&error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -215,13 +218,13 @@ async fn pump(
     }
 }
 
-/// Every question to the engine has a time limit and says what was being done.
+/// Sends a request to the engine within the time limit.
 async fn in_time<T>(
     doing: &'static str,
-    question: impl Future<Output = Result<T, EngineError>>,
+    request: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<T, SandboxError> {
-    match tokio::time::timeout(ENGINE_TIMEOUT, question).await {
-        Ok(Ok(answer)) => Ok(answer),
+    match tokio::time::timeout(ENGINE_TIMEOUT, request).await {
+        Ok(Ok(response)) => Ok(response),
         Ok(Err(source)) => Err(SandboxError::Engine { doing, source: Box::new(source) }),
         Err(_elapsed) => Err(SandboxError::EngineTimeout { doing, secs: ENGINE_TIMEOUT.as_secs() }),
     }

@@ -1,31 +1,28 @@
-//! Ending containers that nobody watches over any more. A shim that was killed cannot remove its container;
-//! whoever runs next does, by label and lock.
+//! Removal of containers without a supervisor. A shim that was killed cannot remove its container; the next run does,
+//! by label and lock.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use bollard::models::ContainerSummary;
-use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+use bollard::query_parameters::ListContainersOptionsBuilder;
 
 use super::create::{LABEL_BOOT, LABEL_DEADLINE, LABEL_LOCK, LABEL_RUN};
-use super::{Engine, in_time, is_gone};
+use super::{Engine, in_time, remove_container};
 use crate::error::SandboxError;
 
-/// A container that was removed, and why.
+/// A container that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweptContainer {
-    /// The run that it belonged to.
     pub run: String,
-    /// Why it was an orphan.
     pub reason: OrphanReason,
 }
 
-/// Why a container counts as an orphan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrphanReason {
-    /// Nobody holds its lock.
+    /// Its lock is free.
     Unwatched,
-    /// Its deadline is past and somebody's shim is not doing its work.
+    /// Its deadline is past, and its shim does not end it.
     Overdue,
 }
 
@@ -47,13 +44,9 @@ pub async fn sweep(engine: &Engine) -> Result<Vec<SweptContainer>, SandboxError>
     for container in listed {
         let (Some(id), Some(run)) = (&container.id, label(&container, LABEL_RUN)) else { continue };
         if let Some(reason) = judge(&observe(&container), now) {
-            let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-            let remove = engine.client().remove_container(id, Some(options));
-            match in_time("remove an orphan", remove).await {
-                Ok(()) => swept.push(SweptContainer { run, reason }),
-                // Its shim or another sweeper was quicker.
-                Err(error) if is_gone(&error) => {}
-                Err(error) => return Err(error),
+            // Its shim or another sweeper may be quicker.
+            if remove_container(engine.client(), id, "remove an orphan").await? {
+                swept.push(SweptContainer { run, reason });
             }
         }
     }
@@ -63,7 +56,7 @@ pub async fn sweep(engine: &Engine) -> Result<Vec<SweptContainer>, SandboxError>
 fn observe(container: &ContainerSummary) -> ContainerFacts {
     let lock = label(container, LABEL_LOCK).unwrap_or_default();
     ContainerFacts {
-        // A lock that cannot be looked at counts as held: better a late sweep than a wrong one.
+        // A lock that cannot be read counts as held: better a late sweep than a wrong one.
         lock_held: host::lock::is_held(Path::new(&lock)).unwrap_or(true),
         same_boot: label(container, LABEL_BOOT).is_some_and(|id| id == host::proc::boot_id()),
         deadline_boot_secs: label(container, LABEL_DEADLINE).and_then(|text| text.parse().ok()),

@@ -1,8 +1,8 @@
-//! Which system calls exist inside a box. One list: the bubblewrap filter and the engine profile are both made
-//! from it.
+//! System calls that exist inside a box. One list, from which both the bubblewrap filter and the engine profile are
+//! made.
 //!
-//! It is an allow-list. What is missing from it does not exist in the box (`ENOSYS`), so that libraries fall back
-//! as they would on an older kernel. Missing on purpose: everything that makes or enters namespaces, mounts,
+//! It is an allow-list. A missing call does not exist in the box (`ENOSYS`), so that libraries fall back as they would
+//! on an older kernel. Missing on purpose: everything that makes or enters namespaces, mounts,
 //! traces, loads code into the kernel, or has a history of kernel bugs (`ptrace`, `io_uring`, `bpf`,
 //! `userfaultfd`, `keyctl`, `perf_event_open`), `clone3` (its flags cannot be inspected) and
 //! `sched_setaffinity` (the processor limit of an engine-less box rests on affinity).
@@ -315,8 +315,8 @@ pub(super) const NAMESPACE_FLAGS: u64 = 0x80
     | 0x2000_0000
     | 0x4000_0000;
 
-/// Calls whose absence is spelled out for engines, some of which answer unlisted calls with "not permitted": a
-/// library that is told "does not exist" falls back, one that is told "not permitted" may give up.
+/// Calls whose absence is spelled out for engines, some of which refuse unlisted calls with "not permitted": a library
+/// falls back on "does not exist", and may give up on "not permitted".
 pub(super) const ABSENT: &[&str] = &[
     "acct",
     "add_key",

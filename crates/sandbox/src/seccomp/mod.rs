@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
 
-/// The filter could not be built; this is a fault of this program, not of its input.
+/// A filter that could not be built: a fault of this program, not of its input.
 #[derive(Debug, thiserror::Error)]
 #[error("could not build the system call filter: {0}")]
 pub struct SeccompError(String);
 
-/// Compiled programs for `bwrap --add-seccomp-fd`, in the order in which they are added. The kernel asks all of
-/// them and takes the strictest answer.
+/// Compiled programs for `bwrap --add-seccomp-fd`, in order. The kernel runs all of them and takes the strictest
+/// result.
 pub fn bwrap_programs() -> Result<Vec<Vec<u8>>, SeccompError> {
     Ok(vec![program_bytes(&allow_list()?), program_bytes(&argument_rules()?)])
 }
