@@ -22,14 +22,12 @@ pub struct EgressConfig {
     pub log_path: PathBuf,
 }
 
-/// Result of a run's egress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EgressReport {
     pub summary: EgressSummary,
     pub usage: ModelUsage,
 }
 
-/// A run's egress that cannot be served.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EgressError {

@@ -10,16 +10,13 @@ use std::time::{Duration, Instant};
 
 use host::clock;
 
-/// Future of a resolution.
 pub type Resolved<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
 
-/// Source of addresses for names.
 pub trait Resolver: Send + Sync + fmt::Debug {
     /// Returns all addresses of `host`, each with `port`.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> Resolved<'a>;
 }
 
-/// The resolver of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemResolver;
 

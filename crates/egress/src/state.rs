@@ -9,7 +9,6 @@ use host::clock;
 use crate::model_route::ModelUsage;
 use crate::record::{EgressEntry, TrafficKind};
 
-/// Counters of a run's traffic.
 #[derive(Debug)]
 pub struct EgressState {
     started: Instant,
@@ -66,8 +65,7 @@ impl EgressState {
         self.bytes_down.load(Relaxed)
     }
 
-    /// Returns the usage of the model so far: tokens, cost, caps, and the time until which its server refuses
-    /// calls.
+    /// Returns the usage of the model so far: tokens, cost, caps, and the time until which its server refuses calls.
     #[must_use]
     pub fn usage(&self) -> ModelUsage {
         self.usage_mut().clone()

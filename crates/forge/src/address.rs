@@ -12,7 +12,6 @@ use url::{Host, Url};
 /// Characters that are escaped in a segment of a path and in a value of a query.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Repository that a remote names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remote {
     /// On a server that may be a forge.
@@ -21,7 +20,6 @@ pub enum Remote {
     Local(String),
 }
 
-/// Protocol of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     Https,
@@ -30,7 +28,6 @@ pub enum Scheme {
     Ssh,
 }
 
-/// Repository on a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeAddress {
     pub scheme: Scheme,
@@ -41,7 +38,6 @@ pub struct ForgeAddress {
     /// Path before the owner, without slashes at its ends: the sub-path of an installation, or, on forges that have
     /// them, the outer groups.
     pub prefix: String,
-    /// The user or organisation.
     pub owner: String,
     /// The repository, without `.git`.
     pub repo: String,
@@ -150,7 +146,6 @@ impl WebBase {
         self.0.scheme() == "https"
     }
 
-    /// Returns the same page on another server.
     pub(crate) fn with_host(mut self, host: &str) -> Self {
         // An invalid host is refused and leaves the old one.
         self.0.set_host(Some(host)).ok();
@@ -196,8 +191,7 @@ fn split_short_form(url: &str) -> Option<(&str, &str)> {
     (!authority.contains('/')).then_some((authority, path))
 }
 
-/// Parses a hosted remote. Every scheme is parsed as a web address: only for those does the library check the
-/// host.
+/// Parses a hosted remote. Every scheme is parsed as a web address: only for those does the library check the host.
 fn parse_hosted(scheme: Scheme, rest: &str) -> Option<Remote> {
     let stand_in = match scheme {
         Scheme::Https | Scheme::Ssh => "https",
@@ -212,8 +206,7 @@ fn parse_hosted(scheme: Scheme, rest: &str) -> Option<Remote> {
     Some(Remote::Hosted(ForgeAddress { scheme, host, port, prefix, owner, repo }))
 }
 
-/// Parses a web address and drops the user in it. Refuses `..` segments and blanks, which the library would
-/// repair.
+/// Parses a web address and drops the user in it. Refuses `..` segments and blanks, which the library would repair.
 fn parse_http(text: &str) -> Option<Url> {
     let (scheme, rest) = text.split_once("://")?;
     let is_web = ["http", "https"].contains(&scheme.to_ascii_lowercase().as_str());

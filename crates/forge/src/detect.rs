@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::address::{ForgeAddress, WebBase};
 use crate::error::ForgeError;
 use crate::forge::ForgeOptions;
-use crate::http::{Client, HttpRequest, HttpResponse, MissingLink, Paging, Protocol};
+use crate::http::{Client, HttpRequest, HttpResponse, MissingLink, Protocol};
 use crate::kind::ForgeKind;
 
 /// Request that needs no login, and the response by which a kind is recognised.
@@ -27,12 +27,10 @@ const UNKNOWN: Protocol = Protocol {
     token_word: "",
     accept: "application/json",
     headers: &[],
-    paging: Paging {
-        size_field: "",
-        size: 0,
-        total_header: "",
-        missing_link: MissingLink::Unknown,
-    },
+    page_size_field: "",
+    page_size: 0,
+    total_header: "",
+    missing_link: MissingLink::Unknown,
 };
 
 impl ForgeKind {
@@ -61,7 +59,6 @@ impl ForgeKind {
     }
 }
 
-/// Finds the kind of a server.
 pub async fn find_kind(
     address: &ForgeAddress,
     options: &ForgeOptions,

@@ -95,7 +95,6 @@ pub enum ForgeError {
     Tls(#[from] TlsError),
     #[error("the folder {} delivers no webhooks; bot-bottle serve looks at it regularly without one", .path.display())]
     NoWebhooks { path: PathBuf },
-    /// The repository of a folder, or the files beside it, cannot be used.
     #[error("could not {action} in the folder {}; check that it is there and that you may write to it", .path.display())]
     Folder { path: PathBuf, action: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
@@ -126,7 +125,6 @@ impl ForgeError {
 pub struct ServerMessage(pub(crate) String);
 
 impl ServerMessage {
-    /// Returns the text; empty if there is none.
     pub fn as_str(&self) -> &str {
         &self.0
     }

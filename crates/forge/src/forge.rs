@@ -68,7 +68,6 @@ pub enum PlainHttp {
 }
 
 impl PlainHttp {
-    /// Reads [`ALLOW_HTTP_VARIABLE`].
     pub fn from_env() -> Self {
         Self::parse(host::env::var(ALLOW_HTTP_VARIABLE).as_deref())
     }
@@ -146,10 +145,7 @@ impl Forge {
 
     /// Returns a thread in the forge's notation: `#3`, or `!3` for a merge request.
     pub fn reference(&self, thread: Thread) -> String {
-        match (self.numbering(), thread) {
-            (Numbering::Separate, Thread::Pull(number)) => format!("!{number}"),
-            (Numbering::Shared | Numbering::Separate, thread) => format!("#{}", thread.number()),
-        }
+        self.numbering().reference(thread)
     }
 
     /// Returns the account of the token, and whether it may push; fails if the token is not valid.
@@ -163,8 +159,7 @@ impl Forge {
         each!(self, forge => forge.is_org_member(org, user).await)
     }
 
-    /// Reads an issue. Where issues and pull requests share their numbers, the number of a pull request is
-    /// not found.
+    /// Reads an issue. Where issues and pull requests share their numbers, the number of a pull request is not found.
     pub async fn read_issue(&self, number: u64) -> Result<Issue, ForgeError> {
         each!(self, forge => forge.read_issue(number).await)
     }

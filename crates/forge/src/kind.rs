@@ -95,9 +95,8 @@ impl ForgeKind {
         }
     }
 
-    /// Returns the environment variable with the address of the API, for kinds whose address is usually given
-    /// that way, and the path of that API below the front page. All kinds accept the front page in
-    /// `FORGE_URL`.
+    /// Returns the environment variable with the address of the API, for kinds whose address is usually given that way,
+    /// and the path of that API below the front page. All kinds accept the front page in `FORGE_URL`.
     pub fn api_variable(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Gitea => Some(("FORGE_GITEA_API", "/api/v1")),
@@ -125,8 +124,7 @@ impl ForgeKind {
         }
     }
 
-    /// Returns whether repositories may lie in nested groups, so that everything before the name is their
-    /// owner.
+    /// Returns whether repositories may lie in nested groups, so that everything before the name is their owner.
     fn has_nested_owners(self) -> bool {
         match self {
             Self::GitLab => true,
@@ -162,8 +160,7 @@ impl ForgeKind {
         }
     }
 
-    /// Returns the value of `MERGE_MODE` that selects a pull request there; `None` where there is no such
-    /// mode.
+    /// Returns the value of `MERGE_MODE` that selects a pull request there; `None` where there is no such mode.
     pub fn merge_mode(self) -> Option<&'static str> {
         match self {
             Self::Gitea => Some("gitea_pr"),

@@ -1,5 +1,4 @@
-//! Writes that are done once: when the effect of one is unknown, its result is looked up before it is
-//! repeated.
+//! Writes that are done once: when the effect of one is unknown, its result is looked up before it is repeated.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,5 +1,4 @@
-//! Operations that each kind of forge implements, roughly one request each. `forge` builds on them, once for
-//! all kinds.
+//! Operations that each kind of forge implements, roughly one request each. `forge` builds on them, once for all kinds.
 
 use model::id::BranchName;
 

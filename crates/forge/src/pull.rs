@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::thread::ThreadState;
 
-/// Pull request as a forge has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PullRequest {
     pub number: u64,
@@ -40,7 +39,6 @@ pub(crate) struct PullEdit<'a> {
     pub(crate) close: bool,
 }
 
-/// Pull request to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPull {
     pub title: String,
@@ -55,7 +53,6 @@ impl PullRequest {
         self.state == ThreadState::Open
     }
 
-    /// Returns whether these are its branches.
     pub(crate) fn is_between(&self, head: &BranchName, base: &BranchName) -> bool {
         self.head_branch == head.as_str() && self.base_branch == base.as_str()
     }

@@ -24,10 +24,8 @@ pub struct ScopedForge {
     redactor: Arc<Redactor>,
 }
 
-/// Result of a write within a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteOutcome<T> {
-    /// Allowed, and done.
     Done(T),
     /// Not allowed; nothing was sent.
     Refused(WriteRefusal),
@@ -48,12 +46,10 @@ impl ScopedForge {
         self.scope.allows(thread, self.forge.numbering())
     }
 
-    /// Reads any issue, for context.
     pub async fn read_issue(&self, number: u64) -> Result<Issue, ForgeError> {
         self.forge.read_issue(number).await
     }
 
-    /// Reads any pull request, for context.
     pub async fn read_pr(&self, number: u64) -> Result<PullRequest, ForgeError> {
         self.forge.read_pr(number).await
     }
@@ -74,7 +70,6 @@ impl ScopedForge {
         }
     }
 
-    /// Comments on an assigned thread.
     pub async fn post_comment(
         &self,
         thread: Thread,
@@ -86,7 +81,6 @@ impl ScopedForge {
         }
     }
 
-    /// Replaces the text of an assigned thread.
     pub async fn update_description(
         &self,
         thread: Thread,

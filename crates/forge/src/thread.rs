@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// Issue as a forge has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Issue {
     pub number: u64,
@@ -18,8 +17,7 @@ pub struct Issue {
     pub assignees: Vec<String>,
 }
 
-/// An issue or a pull request. On some forges the two are numbered separately, so the number alone names
-/// neither.
+/// An issue or a pull request. On some forges the two are numbered separately, so the number alone names neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thread {
@@ -27,12 +25,10 @@ pub enum Thread {
     Pull(u64),
 }
 
-/// Numbering of threads on a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
     /// Issues and pull requests share their numbers.
     Shared,
-    /// Each has its own.
     Separate,
 }
 
@@ -47,7 +43,6 @@ pub enum ThreadState {
     Other(String),
 }
 
-/// Comment on an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Comment {
     /// Number on the forge; reviews and remarks may be numbered separately.
@@ -62,7 +57,6 @@ pub struct Comment {
     pub created_at: Option<Timestamp>,
 }
 
-/// Place of a comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum CommentKind {
@@ -82,8 +76,17 @@ pub enum CommentKind {
 pub struct Account {
     /// The login; `None` if the token is valid but may not read its account.
     pub login: Option<String>,
-    /// True if the account may push to the repository.
     pub may_push: bool,
+}
+
+impl Numbering {
+    /// Notation of a thread: `#3`, or `!3` for a pull request with its own numbers.
+    pub(crate) fn reference(self, thread: Thread) -> String {
+        match (self, thread) {
+            (Self::Separate, Thread::Pull(number)) => format!("!{number}"),
+            (Self::Shared | Self::Separate, thread) => format!("#{}", thread.number()),
+        }
+    }
 }
 
 impl Thread {

@@ -30,7 +30,6 @@ pub enum KeySource {
     None,
 }
 
-/// A key that could not be fetched.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -55,17 +54,11 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub struct KeyStore {
     source: KeySource,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<FetchedKey>>,
 }
 
-#[derive(Default)]
-struct Held {
-    generation: u64,
-    key: Option<Secret>,
-}
-
-/// A key, and the number of the fetch it came from.
-#[derive(Clone, Debug)]
+/// A key, and the number of the fetch it came from; 0 before the first.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FetchedKey {
     pub(crate) secret: Option<Secret>,
     generation: u64,
@@ -83,7 +76,7 @@ impl KeyStore {
         if held.generation == 0 {
             self.fetch_into(&mut held).await?;
         }
-        Ok(FetchedKey { secret: held.key.clone(), generation: held.generation })
+        Ok(held.clone())
     }
 
     /// Returns a key that differs from `refused`, if the source has one by now. A caller that arrives during
@@ -97,12 +90,12 @@ impl KeyStore {
             self.fetch_into(&mut held).await?;
         }
         let shown = |key: &Option<Secret>| key.as_ref().map(|key| key.expose().to_owned());
-        let is_new = shown(&held.key) != shown(&refused.secret);
-        Ok(is_new.then(|| FetchedKey { secret: held.key.clone(), generation: held.generation }))
+        let is_new = shown(&held.secret) != shown(&refused.secret);
+        Ok(is_new.then(|| held.clone()))
     }
 
-    async fn fetch_into(&self, held: &mut Held) -> Result<(), KeyError> {
-        held.key = fetch(&self.source).await?;
+    async fn fetch_into(&self, held: &mut FetchedKey) -> Result<(), KeyError> {
+        held.secret = fetch(&self.source).await?;
         held.generation += 1;
         Ok(())
     }

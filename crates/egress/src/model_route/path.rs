@@ -3,7 +3,6 @@
 use hyper::Method;
 use model::wire::WireApi;
 
-/// One call that is forwarded.
 #[derive(Clone, Debug)]
 pub struct AllowedPath {
     pub method: Method,

@@ -29,7 +29,6 @@ use crate::proxy::{
 };
 use crate::record::TrafficKind;
 
-/// The model route of a run.
 #[derive(Debug)]
 pub(crate) struct ModelRoute {
     spec: ModelRouteSpec,
@@ -44,7 +43,7 @@ impl ModelRoute {
             true => Some(load_client_config(spec.ca_file.clone()).await?),
             false => None,
         };
-        let place = UpstreamTarget::Chosen(spec.upstream.host_text(), spec.upstream.port);
+        let place = UpstreamTarget::Chosen(spec.upstream.host.clone(), spec.upstream.port);
         Ok(Self { spec, keys, way: UpstreamRoute { place, tls } })
     }
 }
@@ -52,7 +51,7 @@ impl ModelRoute {
 /// Handles a request below the route's prefix.
 pub(crate) async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyResponse {
     let (host, port) = match &shared.model {
-        Some(route) => (route.spec.upstream.host_text(), route.spec.upstream.port),
+        Some(route) => (route.spec.upstream.host.clone(), route.spec.upstream.port),
         None => ("the model".to_owned(), 0),
     };
     let mut attempt = match shared.begin(TrafficKind::Model, &host, port) {
@@ -208,7 +207,6 @@ impl ModelCall {
         }
     }
 
-    /// Observes a chunk of the response.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         if let Self::Answering(tap) = self {
             tap.push(piece);

@@ -13,13 +13,11 @@ use super::key::KeySource;
 use super::price::Prices;
 use crate::policy::{HostFault, HostName};
 
-/// Target and conditions of calls to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRouteSpec {
     /// The base URL, as in `https://api.example.com`; the part after `/-/model` is appended.
     pub upstream: Upstream,
-    /// Header that carries the key.
     pub auth: AuthStyle,
     pub key: KeySource,
     /// The key that the box was given and that every call must carry; empty disables the check.
@@ -72,7 +70,6 @@ fn default_body_bytes() -> u64 {
     64 << 20
 }
 
-/// A contradiction in a route specification.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
     #[error("{0:?} is not the base address of a model server, such as https://api.example.com")]
@@ -114,17 +111,11 @@ impl ModelRouteSpec {
 #[serde(try_from = "String", into = "String")]
 pub struct Upstream {
     pub(crate) tls: bool,
-    pub(crate) host: UpstreamHost,
+    /// A name, or an address without brackets: only the user outside may name one, a process in the box may not.
+    pub(crate) host: String,
     pub(crate) port: u16,
     /// Empty, or a path without a trailing slash.
     pub(crate) path: String,
-}
-
-/// Host of the model server. Only the user outside may name an address; a process in the box may not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum UpstreamHost {
-    Name(HostName),
-    Address(IpAddr),
 }
 
 impl Upstream {
@@ -143,32 +134,20 @@ impl Upstream {
         }
         let host = authority.host();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let host = match bare.parse() {
-            Ok(address) => UpstreamHost::Address(address),
-            Err(_) => UpstreamHost::Name(
-                HostName::parse(host)
-                    .map_err(|fault| SpecError::Host { text: text.to_owned(), fault })?,
-            ),
+        let host = match bare.parse::<IpAddr>() {
+            Ok(address) => address.to_string(),
+            Err(_) => HostName::parse(host)
+                .map_err(|fault| SpecError::Host { text: text.to_owned(), fault })?
+                .to_string(),
         };
         let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
         Ok(Self { tls, host, port, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
-    /// Returns the host as used in a certificate, a log line and a `Host` header without a port.
-    pub(crate) fn host_text(&self) -> String {
-        match &self.host {
-            UpstreamHost::Name(name) => name.to_string(),
-            UpstreamHost::Address(address) => address.to_string(),
-        }
-    }
-
     /// Returns the value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
-        let host = match &self.host {
-            UpstreamHost::Name(name) => name.to_string(),
-            UpstreamHost::Address(IpAddr::V4(address)) => address.to_string(),
-            UpstreamHost::Address(IpAddr::V6(address)) => format!("[{address}]"),
-        };
+        let is_v6 = self.host.contains(':');
+        let host = if is_v6 { format!("[{}]", self.host) } else { self.host.clone() };
         let is_usual = self.port == if self.tls { 443 } else { 80 };
         if is_usual { host } else { format!("{host}:{}", self.port) }
     }

@@ -15,7 +15,6 @@ const KEPT_MAX: usize = 16 << 20;
 const BYTES_PER_TOKEN_UP: u64 = 4;
 const BYTES_PER_TOKEN_DOWN: u64 = 32;
 
-/// Observer of one response.
 #[derive(Debug)]
 pub(crate) struct Tap {
     api: WireApi,
@@ -26,14 +25,12 @@ pub(crate) struct Tap {
     seen: SeenUsage,
 }
 
-/// Format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Events,
     Document,
 }
 
-/// Usage seen so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct SeenUsage {
     model: String,
@@ -44,7 +41,6 @@ struct SeenUsage {
     is_final: bool,
 }
 
-/// Result of observing a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tapped {
     pub(super) model: String,

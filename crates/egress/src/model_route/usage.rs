@@ -29,7 +29,6 @@ pub struct Spend {
     pub estimated: bool,
 }
 
-/// Usage of the model by a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUsage {
     pub requests: u64,

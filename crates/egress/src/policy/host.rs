@@ -13,7 +13,6 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostName(String);
 
-/// A text that is not a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HostFault {
     #[error("it is empty")]

@@ -36,8 +36,7 @@ pub struct EgressPolicy {
     /// Hosts that stay denied whatever else allows them.
     #[serde(default)]
     pub deny: Vec<AllowRule>,
-    /// Registries of this host's own npm, pip or cargo configuration; they apply in
-    /// [`EgressProfile::Packages`] only.
+    /// Registries of this host's own npm, pip or cargo configuration; they apply in [`EgressProfile::Packages`] only.
     #[serde(default)]
     pub extra_package_hosts: Vec<AllowRule>,
     /// Exact addresses that count as public although they are not: a package mirror or a model server on this
@@ -49,7 +48,6 @@ pub struct EgressPolicy {
     pub limits: EgressLimits,
 }
 
-/// Limits on a run's traffic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EgressLimits {

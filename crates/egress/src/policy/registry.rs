@@ -13,7 +13,6 @@ pub struct Registry {
     pub hosts: &'static [&'static str],
 }
 
-/// All registries of profile `packages`.
 pub const REGISTRIES: &[Registry] = &[
     Registry { name: "npm", hosts: &["registry.npmjs.org", "nodejs.org", "npm.jsr.io", "jsr.io"] },
     Registry { name: "yarn", hosts: &["registry.yarnpkg.com", "repo.yarnpkg.com"] },

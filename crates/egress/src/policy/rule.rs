@@ -22,7 +22,6 @@ enum HostMatch {
     Below,
 }
 
-/// A text that is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleError {
     /// A bare star equals the profile `open`, which must be chosen by name.
@@ -66,7 +65,6 @@ impl AllowRule {
         Ok(Self { host, reach, port })
     }
 
-    /// Returns whether the rule covers this host at this port.
     #[must_use]
     pub fn covers(&self, host: &HostName, port: u16) -> bool {
         let is_named = match self.reach {

@@ -34,14 +34,12 @@ pub(crate) struct LiveUpload {
     inner: Incoming,
     meter: Arc<Meter>,
     idle: Idle,
-    /// In bytes.
     limit: u64,
     sent: u64,
     kept: Option<Arc<ReplayBuffer>>,
 }
 
-/// Buffer of a body that may have to be sent once more. The chunks are shared with the connection and not
-/// copied.
+/// Buffer of a body that may have to be sent once more. The chunks are shared with the connection and not copied.
 #[derive(Debug)]
 pub(crate) struct ReplayBuffer {
     state: Arc<EgressState>,

@@ -12,8 +12,8 @@ pub(super) const HELLO_MAX: usize = 64 << 10;
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
-const SERVER_NAME: u16 = 0;
-const HOST_NAME: u8 = 0;
+const SERVER_NAME: usize = 0;
+const HOST_NAME: usize = 0;
 const RECORD_MAX: usize = 1 << 14;
 
 /// Content of the first bytes of a tunnel.
@@ -23,7 +23,6 @@ pub(super) enum Hello {
     Incomplete,
     /// A ClientHello, with the server name as sent.
     Greets(Option<String>),
-    /// Something else.
     NotTls,
 }
 
@@ -36,7 +35,6 @@ pub(super) fn judge_hello(sni: Option<&str>, host: &HostName) -> Result<(), Deny
     }
 }
 
-/// Parses the start of a stream.
 pub(super) fn parse_hello(bytes: &[u8]) -> Hello {
     match gather_handshake(bytes) {
         Gathered::NotTls => Hello::NotTls,
@@ -82,33 +80,32 @@ fn gather_handshake(bytes: &[u8]) -> Gathered {
 }
 
 fn whole_message(message: &[u8]) -> Option<Gathered> {
-    if *message.first()? != CLIENT_HELLO {
+    let (kind, mut rest) = message.split_first()?;
+    if *kind != CLIENT_HELLO {
         return Some(Gathered::NotTls);
     }
-    let length = message.get(1..4)?;
-    let length =
-        usize::from(length[0]) << 16 | usize::from(length[1]) << 8 | usize::from(length[2]);
+    let length = take_number(&mut rest, 3)?;
     if length > HELLO_MAX {
         return Some(Gathered::NotTls);
     }
-    Some(Gathered::Message(message.get(4..4 + length)?.to_vec()))
+    Some(Gathered::Message(rest.get(..length)?.to_vec()))
 }
 
 /// Reads the server name of a ClientHello; the outer `None` means that the message is malformed.
-fn read_message(message: &[u8]) -> Option<Option<String>> {
-    let mut reader = Reader(message);
-    reader.take(2 + 32)?;
-    reader.take_short()?;
-    reader.take_long()?;
-    reader.take_short()?;
-    if reader.0.is_empty() {
+fn read_message(mut message: &[u8]) -> Option<Option<String>> {
+    // Version and random bytes, then session, cipher suites and compression.
+    message.split_off(..2 + 32)?;
+    for length_bytes in [1, 2, 1] {
+        take_field(&mut message, length_bytes)?;
+    }
+    if message.is_empty() {
         return Some(None);
     }
-    let mut extensions = Reader(reader.take_long()?);
+    let mut extensions = take_field(&mut message, 2)?;
     let mut found = None;
-    while !extensions.0.is_empty() {
-        let kind = extensions.number()?;
-        let body = extensions.take_long()?;
+    while !extensions.is_empty() {
+        let kind = take_number(&mut extensions, 2)?;
+        let body = take_field(&mut extensions, 2)?;
         if kind == SERVER_NAME {
             let name = read_server_name(body)?;
             // Two names would let the two sides read different ones.
@@ -120,40 +117,25 @@ fn read_message(message: &[u8]) -> Option<Option<String>> {
     Some(found)
 }
 
-fn read_server_name(body: &[u8]) -> Option<String> {
-    let mut list = Reader(Reader(body).take_long()?);
-    let kind = list.take(1)?[0];
-    let name = list.take_long()?;
-    let is_alone = list.0.is_empty() && kind == HOST_NAME;
+fn read_server_name(mut body: &[u8]) -> Option<String> {
+    let mut list = take_field(&mut body, 2)?;
+    let kind = take_number(&mut list, 1)?;
+    let name = take_field(&mut list, 2)?;
+    let is_alone = list.is_empty() && kind == HOST_NAME;
     let text = std::str::from_utf8(name).ok()?;
     is_alone.then(|| text.to_owned())
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Takes a number in this many bytes.
+fn take_number(rest: &mut &[u8], bytes: usize) -> Option<usize> {
+    let digits = rest.split_off(..bytes)?;
+    Some(digits.iter().fold(0, |number, digit| number << 8 | usize::from(*digit)))
+}
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn number(&mut self) -> Option<u16> {
-        let bytes = self.take(2)?;
-        Some(u16::from_be_bytes([bytes[0], bytes[1]]))
-    }
-
-    /// Takes a field with a length of one byte before it.
-    fn take_short(&mut self) -> Option<&'a [u8]> {
-        let length = self.take(1)?[0];
-        self.take(usize::from(length))
-    }
-
-    /// Takes a field with a length of two bytes before it.
-    fn take_long(&mut self) -> Option<&'a [u8]> {
-        let length = self.number()?;
-        self.take(usize::from(length))
-    }
+/// Takes a field that has its length before it, in this many bytes.
+fn take_field<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8]> {
+    let length = take_number(rest, length_bytes)?;
+    rest.split_off(..length)
 }
 
 #[cfg(test)]

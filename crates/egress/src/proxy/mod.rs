@@ -1,8 +1,7 @@
 //! The proxy: HTTP/1.1 on the socket of a run.
 //!
-//! It handles three kinds of request. `CONNECT` opens a tunnel, an absolute `http` URL is forwarded, and
-//! paths below `/-/` are the proxy's own: the model route and a page with the policy. Every refusal carries
-//! its reason.
+//! It handles three kinds of request. `CONNECT` opens a tunnel, an absolute `http` URL is forwarded, and paths below
+//! `/-/` are the proxy's own: the model route and a page with the policy. Every refusal carries its reason.
 
 mod answer;
 mod attempt;

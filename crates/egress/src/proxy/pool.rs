@@ -13,7 +13,6 @@ use super::body::Upload;
 const IDLE_MAX: Duration = Duration::from_secs(50);
 const WAITING_MAX: usize = 32;
 
-/// Server at the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) host: String,

@@ -11,8 +11,7 @@ use crate::policy::{DenyReason, EgressLimits};
 
 const BUFFER: usize = 128 << 10;
 
-/// Copies bytes between the box and the server. A reached cap cuts both directions; the meter stores the
-/// reason.
+/// Copies bytes between the box and the server. A reached cap cuts both directions; the meter stores the reason.
 pub(super) async fn pump(
     (from_box, to_box): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     (from_out, to_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),

@@ -94,8 +94,7 @@ fn server(shared: &ProxyState) -> http1::Builder {
     server
 }
 
-/// Logs input that cannot be parsed as a request; a connection that merely went idle between two requests
-/// gets no line.
+/// Logs input that cannot be parsed as a request; a connection that merely went idle between two requests gets no line.
 fn note_unreadable(shared: &Arc<ProxyState>) {
     if let Ok(mut attempt) = shared.begin(TrafficKind::Http, "", 0) {
         attempt.stopped_by(&DenyReason::BadTarget.into());
@@ -170,7 +169,6 @@ fn refuse_and_note(
     explain(&error, (host, port))
 }
 
-/// Parses the requested host.
 pub(super) fn parse_target(host: &str, port: u16) -> Result<HostName, DenyReason> {
     let name = HostName::parse(host).map_err(|fault| match fault {
         HostFault::Address => DenyReason::IpLiteral,

@@ -1,9 +1,8 @@
 //! Tunnels opened by `CONNECT`.
 //!
-//! On port 443 the first bytes must be a TLS ClientHello for exactly the requested host; nothing is sent to
-//! the server before that is known. On other ports the same holds for a ClientHello, and anything else is
-//! parsed as plain requests, which are served one by one like all the others, so a tunnel does not bypass
-//! their rules.
+//! On port 443 the first bytes must be a TLS ClientHello for exactly the requested host; nothing is sent to the server
+//! before that is known. On other ports the same holds for a ClientHello, and anything else is parsed as plain
+//! requests, which are served one by one like all the others, so a tunnel does not bypass their rules.
 
 use std::io::Cursor;
 use std::sync::Arc;

@@ -80,7 +80,6 @@ impl RequestError {
     }
 }
 
-/// Destination of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum UpstreamTarget {
     /// A target that a box requested, already allowed by name.

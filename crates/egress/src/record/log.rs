@@ -1,5 +1,4 @@
-//! The egress log open for appending: turns each entry into the next line, and writes the lines off the
-//! traffic's path.
+//! The egress log open for appending: turns each entry into the next line, and writes the lines off the traffic's path.
 //!
 //! The line is built at once and under one lock, so that the numbers and the chain are in the order of the
 //! file; only the writing happens elsewhere.
@@ -23,7 +22,6 @@ use super::{EgressEntry, EgressSummary};
 /// Time to wait for another writer, which can only be a supervisor that is about to end.
 const LOCK_WAIT: Duration = Duration::from_millis(200);
 
-/// The egress log of one run, open for appending.
 #[derive(Debug)]
 pub(crate) struct EgressLog {
     run: String,

@@ -42,7 +42,6 @@ pub struct EgressEntry {
     /// Status of the response, where it was visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Usage of a call to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
     /// Hash of the line before, or of the run's name for the first.
@@ -53,9 +52,7 @@ pub struct EgressEntry {
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
     Connect,
-    /// A plain request that was forwarded.
     Http,
-    /// A call to the model.
     Model,
 }
 
@@ -64,7 +61,6 @@ pub enum TrafficKind {
 #[serde(rename_all = "snake_case")]
 pub enum EgressVerdict {
     Allowed,
-    /// The policy refused it.
     Denied,
     /// It was allowed, and the server or the connection to it failed.
     Failed,

@@ -64,7 +64,6 @@ const OTHER_HOSTS: &str = "(other hosts)";
 /// Placeholder for a request without a readable host.
 const NO_HOST: &str = "(no host)";
 
-/// Counters behind a summary.
 #[derive(Debug, Default)]
 pub(super) struct EgressTally {
     hosts: BTreeMap<String, HostTraffic>,

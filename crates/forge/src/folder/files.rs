@@ -23,13 +23,11 @@ const ORGS_FILE: &str = "organisations.json";
 /// Time to wait for the lock, whose holder writes one small file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// Folder with the threads of one repository.
 #[derive(Debug)]
 pub(super) struct ForgeFiles {
     dir: PathBuf,
 }
 
-/// Issue or pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ThreadFile {
     pub(super) number: u64,

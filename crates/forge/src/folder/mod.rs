@@ -67,7 +67,6 @@ impl FolderForge {
         Ok(entry.number)
     }
 
-    /// Adds a member to an organisation.
     pub async fn add_member(&self, org: &str, user: &str) -> Result<(), ForgeError> {
         let _lock = self.files.lock().await?;
         self.files.change_orgs(|orgs| {

@@ -4,7 +4,7 @@ use model::id::BranchName;
 use serde_json::{Value, json};
 
 use crate::address::{WebBase, encode};
-use crate::http::{MissingLink, Paging, Protocol};
+use crate::http::{MissingLink, Protocol};
 use crate::kind::ForgeKind;
 use crate::webhook::NewWebhook;
 
@@ -20,24 +20,20 @@ const GITEA: Protocol = Protocol {
     token_word: "token",
     accept: "application/json",
     headers: &[],
-    paging: Paging {
-        size_field: "limit",
-        size: 50,
-        total_header: "x-total-count",
-        missing_link: MissingLink::Unknown,
-    },
+    page_size_field: "limit",
+    page_size: 50,
+    total_header: "x-total-count",
+    missing_link: MissingLink::Unknown,
 };
 
 const GITHUB: Protocol = Protocol {
     token_word: "Bearer",
     accept: "application/vnd.github+json",
     headers: &[("x-github-api-version", "2022-11-28")],
-    paging: Paging {
-        size_field: "per_page",
-        size: 100,
-        total_header: "",
-        missing_link: MissingLink::LastPage,
-    },
+    page_size_field: "per_page",
+    page_size: 100,
+    total_header: "",
+    missing_link: MissingLink::LastPage,
 };
 
 impl Flavour {
@@ -91,8 +87,7 @@ impl Flavour {
         }
     }
 
-    /// Builds the query, ordered by age: an order that changes with every comment would move entries between
-    /// pages.
+    /// Builds the query, ordered by age: an order that changes with every comment would move entries between pages.
     pub(super) fn open_pulls_query(self, owner: &str, head: Option<&BranchName>) -> String {
         match self {
             Self::Gitea => "state=open&sort=oldest".to_owned(),

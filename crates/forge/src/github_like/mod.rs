@@ -86,7 +86,6 @@ impl GithubLike {
         }
     }
 
-    /// Comments on lines of files.
     async fn remarks(&self, pull: u64, reviews: &[WireReview]) -> ForgeResult<Vec<WireRemark>> {
         let number = pull.to_string();
         let action = format!("read the reviews of #{pull}");
@@ -217,8 +216,7 @@ impl ForgeProvider for GithubLike {
         });
         let request = HttpRequest::post(self.repo_url(&["pulls"]), body, "open the pull request");
         match self.pull(&request).await {
-            // GitHub has one status for bad values and for an existing pull request: only a lookup
-            // distinguishes them.
+            // GitHub has one status for bad values and for an existing pull request: only a lookup distinguishes them.
             Err(ForgeError::Invalid { host, action, message })
                 if self.flavour == Flavour::GitHub =>
             {

@@ -1,5 +1,4 @@
-//! Bodies of responses. Only fields that are used are parsed, and those missing or null on some server are
-//! optional.
+//! Bodies of responses. Only fields that are used are parsed, and those missing or null on some server are optional.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -48,7 +47,6 @@ pub(super) struct WireIssue {
     pull_request: Option<IgnoredAny>,
 }
 
-/// One end of a pull request.
 #[derive(Debug, Deserialize)]
 struct WireEnd {
     label: Option<String>,
@@ -91,7 +89,6 @@ pub(super) struct WireReview {
     comments_count: Option<u64>,
 }
 
-/// A comment on a line.
 #[derive(Debug, Deserialize)]
 pub(super) struct WireRemark {
     #[serde(flatten)]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::address::{WebBase, encode};
 use crate::error::ForgeError;
 use crate::forge::ForgeOptions;
-use crate::http::{Client, HttpRequest, MissingLink, Paging, Protocol, RetryPolicy};
+use crate::http::{Client, HttpRequest, MissingLink, Protocol, RetryPolicy};
 use crate::kind::ForgeKind;
 use crate::provider::{ForgeProvider, ForgeResult};
 use crate::pull::{NewPull, PullEdit, PullRequest};
@@ -29,15 +29,12 @@ const PROTOCOL: Protocol = Protocol {
     token_word: "Bearer",
     accept: "application/json",
     headers: &[],
-    paging: Paging {
-        size_field: "per_page",
-        size: 100,
-        total_header: "x-total",
-        missing_link: MissingLink::LastPage,
-    },
+    page_size_field: "per_page",
+    page_size: 100,
+    total_header: "x-total",
+    missing_link: MissingLink::LastPage,
 };
 
-/// One project on a GitLab server.
 #[derive(Debug)]
 pub struct Gitlab {
     client: Client,
@@ -192,7 +189,7 @@ impl ForgeProvider for Gitlab {
     /// Reads the comments. Remarks on lines are among the notes, so they are included.
     async fn plain_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
         let url = self.thread_url(thread, &["notes"]);
-        let action = format!("read the notes on {}", name_of(thread));
+        let action = format!("read the notes on {}", Numbering::Separate.reference(thread));
         let query = "order_by=created_at&sort=asc";
         let id_of = |note: &WireNote| note.id;
         let wire = self.client.list(&url, query, &action, id_of).await?;
@@ -206,7 +203,7 @@ impl ForgeProvider for Gitlab {
 
     async fn make_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
         let url = self.thread_url(thread, &["notes"]);
-        let action = format!("comment on {}", name_of(thread));
+        let action = format!("comment on {}", Numbering::Separate.reference(thread));
         let request = HttpRequest::post(url, json!({ "body": body }), action);
         let note: WireNote = self.client.json(&request).await?;
         let odd = || self.client.unreadable(&request, "it is a note of the system");
@@ -214,7 +211,7 @@ impl ForgeProvider for Gitlab {
     }
 
     async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {
-        let action = format!("update the description of {}", name_of(thread));
+        let action = format!("update the description of {}", Numbering::Separate.reference(thread));
         let fields = Some(json!({ "description": body }));
         let request = HttpRequest::set(Method::PUT, self.thread_url(thread, &[]), fields, action);
         self.client.call(&request).await.map(drop)
@@ -252,11 +249,4 @@ fn webhook_fields(hook: &NewWebhook) -> Value {
         "url": hook.url, "token": hook.secret.expose(), "enable_ssl_verification": true,
         "issues_events": true, "note_events": true, "merge_requests_events": true, "push_events": false,
     })
-}
-
-fn name_of(thread: Thread) -> String {
-    match thread {
-        Thread::Issue(number) => format!("#{number}"),
-        Thread::Pull(number) => format!("!{number}"),
-    }
 }

@@ -28,7 +28,7 @@ use crate::forge::{ForgeOptions, PlainHttp};
 use exchange::ExchangeError;
 use retry::{may_repeat, read_wait};
 
-pub(crate) use page::{MissingLink, Paging};
+pub(crate) use page::MissingLink;
 pub use pool::HttpPool;
 pub use retry::RetryPolicy;
 
@@ -39,7 +39,13 @@ pub(crate) struct Protocol {
     pub(crate) token_word: &'static str,
     pub(crate) accept: &'static str,
     pub(crate) headers: &'static [(&'static str, &'static str)],
-    pub(crate) paging: Paging,
+    /// Query field with the size of a page of a list.
+    pub(crate) page_size_field: &'static str,
+    /// Largest page that a server gives by default.
+    pub(crate) page_size: usize,
+    /// Header with the number of all entries of a list.
+    pub(crate) total_header: &'static str,
+    pub(crate) missing_link: MissingLink,
 }
 
 /// Client of one forge with one token.

@@ -1,25 +1,12 @@
-//! Complete lists. Servers cap pages below the requested size, so a short page is not necessarily the last
-//! one.
+//! Complete lists. Servers cap pages below the requested size, so a short page is not necessarily the last one.
 
 use std::collections::BTreeSet;
 
 use hyper::header::{HeaderMap, LINK};
 use serde::de::DeserializeOwned;
 
-use super::{Client, HttpRequest};
+use super::{Client, HttpRequest, Protocol};
 use crate::error::ForgeError;
-
-/// Paging of lists by a kind of forge.
-#[derive(Debug)]
-pub(crate) struct Paging {
-    /// Query field with the size of a page.
-    pub(crate) size_field: &'static str,
-    /// Largest page that a server gives by default.
-    pub(crate) size: usize,
-    /// Header with the number of all entries.
-    pub(crate) total_header: &'static str,
-    pub(crate) missing_link: MissingLink,
-}
 
 /// Meaning of a page without a `Link` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,14 +37,14 @@ impl Client {
         action: &str,
         id_of: fn(&T) -> u64,
     ) -> Result<Vec<T>, ForgeError> {
-        let Paging { size_field, size, total_header, missing_link } = &self.protocol.paging;
+        let Protocol { page_size_field, page_size, total_header, missing_link, .. } = self.protocol;
         let mut reads = 1;
         loop {
             let mut found = Vec::new();
             let mut ids = BTreeSet::new();
             let mut totals = BTreeSet::new();
             for number in 1..=PAGES_MAX {
-                let url = format!("{url}?{query}&page={number}&{size_field}={size}");
+                let url = format!("{url}?{query}&page={number}&{page_size_field}={page_size}");
                 let request = HttpRequest::get(url.replace("?&", "?"), action);
                 let (entries, headers) = self.call_json::<Option<Vec<T>>>(&request).await?;
                 let before = found.len();

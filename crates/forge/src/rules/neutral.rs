@@ -1,8 +1,7 @@
 //! Neutralisation of an agent's text: it stays readable and triggers nothing.
 //!
-//! Forges act on some words anywhere in a text: "closes #3" closes an issue, `@all` notifies everyone, a line
-//! with `/close` is a command to GitLab. An invisible character in the middle disables them and leaves them
-//! readable.
+//! Forges act on some words anywhere in a text: "closes #3" closes an issue, `@all` notifies everyone, a line with
+//! `/close` is a command to GitLab. An invisible character in the middle disables them and leaves them readable.
 
 use super::link::find_closings;
 

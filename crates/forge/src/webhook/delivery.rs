@@ -57,8 +57,7 @@ struct DeliveryFormat {
 }
 
 enum Signature {
-    /// HMAC-SHA-256 of the body in hexadecimal digits after a prefix, in the first present one of these
-    /// headers.
+    /// HMAC-SHA-256 of the body in hexadecimal digits after a prefix, in the first present one of these headers.
     Hmac {
         headers: &'static [&'static str],
         prefix: &'static str,
