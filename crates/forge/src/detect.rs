@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::address::{ForgeAddress, WebBase};
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 use crate::forge::ForgeOptions;
 use crate::http::{Client, HttpRequest, HttpResponse, MissingLink, Protocol};
 use crate::kind::ForgeKind;
@@ -59,10 +59,7 @@ impl ForgeKind {
     }
 }
 
-pub async fn find_kind(
-    address: &ForgeAddress,
-    options: &ForgeOptions,
-) -> Result<ForgeKind, ForgeError> {
+pub async fn find_kind(address: &ForgeAddress, options: &ForgeOptions) -> ForgeResult<ForgeKind> {
     let host = options.web.as_ref().map_or(address.host.as_str(), WebBase::host);
     match options.kind.or_else(|| ForgeKind::all().find(|kind| kind.owns_host(host))) {
         Some(kind) => Ok(kind),
@@ -71,10 +68,7 @@ pub async fn find_kind(
 }
 
 /// Probes for each kind in turn. No token is sent to a server of unknown kind.
-async fn probe_server(
-    address: &ForgeAddress,
-    options: &ForgeOptions,
-) -> Result<ForgeKind, ForgeError> {
+async fn probe_server(address: &ForgeAddress, options: &ForgeOptions) -> ForgeResult<ForgeKind> {
     let installation = options.web.clone().unwrap_or_else(|| address.web_base());
     let root = options.web.clone().unwrap_or_else(|| address.root_base());
     let client = Client::open(&installation, &UNKNOWN, None, options).await?;
@@ -113,7 +107,7 @@ fn is_gitea(response: &HttpResponse) -> bool {
 }
 
 /// Sends a probe. Any response is informative, except that of a server that is down or busy.
-async fn send_probe(client: &Client, url: String) -> Result<HttpResponse, ForgeError> {
+async fn send_probe(client: &Client, url: String) -> ForgeResult<HttpResponse> {
     let request = HttpRequest::get(url, "say which kind of forge it is");
     let response = client.send(&request).await?;
     match client.check_status(&request, &response) {

@@ -9,6 +9,8 @@ use thiserror::Error;
 
 use crate::forge::ALLOW_HTTP_VARIABLE;
 
+pub type ForgeResult<T> = Result<T, ForgeError>;
+
 /// Failed operation on a forge. Text from the forge is shown escaped, cut short, and without the token.
 #[derive(Debug, Error)]
 #[non_exhaustive]

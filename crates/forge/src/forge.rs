@@ -11,7 +11,7 @@ use model::secret::Secret;
 
 use crate::address::{Remote, WebBase};
 use crate::detect::find_kind;
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 use crate::folder::FolderForge;
 use crate::github_like::{Flavour, GithubLike};
 use crate::gitlab::Gitlab;
@@ -105,7 +105,7 @@ impl Forge {
         remote: &Remote,
         token: &Secret,
         options: &ForgeOptions,
-    ) -> Result<Self, ForgeError> {
+    ) -> ForgeResult<Self> {
         let address = match remote {
             Remote::Hosted(address) => address,
             Remote::Local(path) => {
@@ -149,61 +149,58 @@ impl Forge {
     }
 
     /// Returns the account of the token, and whether it may push; fails if the token is not valid.
-    pub async fn whoami(&self) -> Result<Account, ForgeError> {
+    pub async fn whoami(&self) -> ForgeResult<Account> {
         each!(self, forge => forge.whoami().await)
     }
 
     /// Returns whether an account is a member of an organisation (a group). A forge that hides the members,
     /// because the token's account is not one, is an error and not a no.
-    pub async fn is_org_member(&self, org: &str, user: &str) -> Result<bool, ForgeError> {
+    pub async fn is_org_member(&self, org: &str, user: &str) -> ForgeResult<bool> {
         each!(self, forge => forge.is_org_member(org, user).await)
     }
 
     /// Reads an issue. Where issues and pull requests share their numbers, the number of a pull request is not found.
-    pub async fn read_issue(&self, number: u64) -> Result<Issue, ForgeError> {
+    pub async fn read_issue(&self, number: u64) -> ForgeResult<Issue> {
         each!(self, forge => forge.read_issue(number).await)
     }
 
     /// Lists the open issues that have all of these labels, oldest first, without pull requests. Servers
     /// ignore filters that they do not understand, so everything is matched again.
-    pub async fn list_open_issues(&self, labels: &[String]) -> Result<Vec<Issue>, ForgeError> {
+    pub async fn list_open_issues(&self, labels: &[String]) -> ForgeResult<Vec<Issue>> {
         let mut issues = each!(self, forge => forge.open_issues(labels).await)?;
         issues.retain(|issue| issue.is_open_with(labels));
         issues.sort_by_key(|issue| issue.number);
         Ok(issues)
     }
 
-    pub async fn read_pr(&self, number: u64) -> Result<PullRequest, ForgeError> {
+    pub async fn read_pr(&self, number: u64) -> ForgeResult<PullRequest> {
         each!(self, forge => forge.read_pr(number).await)
     }
 
     /// Finds the open pull request of the token's own account, from a branch of the repository itself, that
     /// closes an issue; the newest of several. Other accounts can make the same claim and are ignored: the
     /// scope of writes follows from this.
-    pub async fn get_pr_for_issue(&self, number: u64) -> Result<Option<u64>, ForgeError> {
+    pub async fn get_pr_for_issue(&self, number: u64) -> ForgeResult<Option<u64>> {
         let login = self.whoami().await?.login;
         let pulls = each!(self, forge => forge.own_pulls(None).await)?;
         Ok(choose_pull_for_issue(&pulls, number, login.as_deref()))
     }
 
     /// Finds the open pull request whose changes are on this branch of the repository itself; the newest of several.
-    pub async fn find_pull(&self, head: &BranchName) -> Result<Option<PullRequest>, ForgeError> {
+    pub async fn find_pull(&self, head: &BranchName) -> ForgeResult<Option<PullRequest>> {
         let pulls = each!(self, forge => forge.own_pulls(Some(head)).await)?;
         Ok(pulls.into_iter().rev().find(|pull| pull.head_branch == head.as_str()))
     }
 
     /// Lists the open pull requests from branches of the repository itself that begin with `prefix`, oldest first.
-    pub async fn list_open_pulls_by_prefix(
-        &self,
-        prefix: &str,
-    ) -> Result<Vec<PullRequest>, ForgeError> {
+    pub async fn list_open_pulls_by_prefix(&self, prefix: &str) -> ForgeResult<Vec<PullRequest>> {
         let mut pulls = each!(self, forge => forge.own_pulls(None).await)?;
         pulls.retain(|pull| pull.head_branch.starts_with(prefix));
         Ok(pulls)
     }
 
     /// Opens a pull request, once: if the response is lost, it is looked for before the request is sent again.
-    pub async fn create_pull(&self, pull: &NewPull) -> Result<PullRequest, ForgeError> {
+    pub async fn create_pull(&self, pull: &NewPull) -> ForgeResult<PullRequest> {
         each!(self, forge => once::create_pull(forge, pull).await)
     }
 
@@ -213,13 +210,13 @@ impl Forge {
         number: u64,
         title: &str,
         body: &str,
-    ) -> Result<PullRequest, ForgeError> {
+    ) -> ForgeResult<PullRequest> {
         let edit = PullEdit { title: Some(title), body: Some(body), ..PullEdit::default() };
         each!(self, forge => forge.edit_pull(number, &edit).await)
     }
 
     /// Closes a pull request without merging it; one that is closed already stays as it is.
-    pub async fn close_pull(&self, number: u64) -> Result<PullRequest, ForgeError> {
+    pub async fn close_pull(&self, number: u64) -> ForgeResult<PullRequest> {
         let pull = self.read_pr(number).await?;
         match pull.state {
             ThreadState::Closed => Ok(pull),
@@ -231,7 +228,7 @@ impl Forge {
     }
 
     /// Reads all comments on an issue or a pull request, reviews and remarks on lines included, oldest first.
-    pub async fn read_comments(&self, thread: Thread) -> Result<Vec<Comment>, ForgeError> {
+    pub async fn read_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
         let mut comments = each!(self, forge => forge.plain_comments(thread).await)?;
         comments.extend(each!(self, forge => forge.review_comments(thread).await)?);
         // Stable, so that comments without a time, or with the same, keep the forge's order.
@@ -240,26 +237,26 @@ impl Forge {
     }
 
     /// Comments on an issue or a pull request, once, like [`Self::create_pull`].
-    pub async fn post_comment(&self, thread: Thread, body: &str) -> Result<Comment, ForgeError> {
+    pub async fn post_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
         each!(self, forge => once::post_comment(forge, thread, body).await)
     }
 
     /// Replaces the text of an issue or a pull request, and nothing else.
-    pub async fn update_description(&self, thread: Thread, body: &str) -> Result<(), ForgeError> {
+    pub async fn update_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {
         each!(self, forge => forge.set_description(thread, body).await)
     }
 
-    pub async fn webhooks(&self) -> Result<Vec<Webhook>, ForgeError> {
+    pub async fn webhooks(&self) -> ForgeResult<Vec<Webhook>> {
         each!(self, forge => forge.webhooks().await)
     }
 
     /// Ensures that exactly one webhook leads to this address, with this secret: one that is there is replaced.
-    pub async fn set_webhook(&self, hook: &NewWebhook) -> Result<Webhook, ForgeError> {
+    pub async fn set_webhook(&self, hook: &NewWebhook) -> ForgeResult<Webhook> {
         each!(self, forge => set_webhook(forge, hook).await)
     }
 
     /// Removes every webhook that leads to this address, and returns their number.
-    pub async fn remove_webhooks(&self, url: &str) -> Result<usize, ForgeError> {
+    pub async fn remove_webhooks(&self, url: &str) -> ForgeResult<usize> {
         let mut there = self.webhooks().await?;
         there.retain(|hook| hook.url == url);
         for hook in &there {
@@ -270,10 +267,7 @@ impl Forge {
 }
 
 /// Makes the new webhook before it removes the old ones, so that no event is lost in between.
-async fn set_webhook<P: ForgeProvider>(
-    forge: &P,
-    hook: &NewWebhook,
-) -> Result<Webhook, ForgeError> {
+async fn set_webhook<P: ForgeProvider>(forge: &P, hook: &NewWebhook) -> ForgeResult<Webhook> {
     let mut before = forge.webhooks().await?;
     before.retain(|there| there.url == hook.url);
     let edited = match before.first() {

@@ -124,20 +124,12 @@ impl ForgeKind {
         }
     }
 
-    /// Returns whether repositories may lie in nested groups, so that everything before the name is their owner.
-    fn has_nested_owners(self) -> bool {
-        match self {
-            Self::GitLab => true,
-            Self::Gitea | Self::GitHub | Self::Folder => false,
-        }
-    }
-
     /// Returns the repository with its whole owner, and without the sub-path of the installation.
     pub fn repository_path(self, address: &ForgeAddress, web: Option<&WebBase>) -> String {
-        match (self.has_nested_owners(), web) {
-            (true, Some(web)) => address.project_path(web),
-            (true, None) => address.project_path(&address.root_base()),
-            (false, _) => address.full_name(),
+        match self {
+            // Repositories may lie in nested groups: everything before the name is their owner.
+            Self::GitLab => address.project_path(web.unwrap_or(&address.root_base())),
+            Self::Gitea | Self::GitHub | Self::Folder => address.full_name(),
         }
     }
 

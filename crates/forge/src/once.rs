@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 use crate::http::RetryPolicy;
-use crate::provider::{ForgeProvider, ForgeResult};
+use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullRequest};
 use crate::thread::{Comment, Thread};
 use crate::webhook::{NewWebhook, Webhook};

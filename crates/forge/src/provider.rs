@@ -2,13 +2,11 @@
 
 use model::id::BranchName;
 
-use crate::error::ForgeError;
+use crate::error::ForgeResult;
 use crate::http::RetryPolicy;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
-
-pub(crate) type ForgeResult<T> = Result<T, ForgeError>;
 
 /// One repository on one forge.
 pub(crate) trait ForgeProvider: Sync {

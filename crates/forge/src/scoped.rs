@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use model::redact::Redactor;
 
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 use crate::forge::Forge;
 use crate::pull::PullRequest;
 use crate::rules::scope::{Scope, ThreadKind, WriteRefusal, judge_text};
@@ -46,11 +46,11 @@ impl ScopedForge {
         self.scope.allows(thread, self.forge.numbering())
     }
 
-    pub async fn read_issue(&self, number: u64) -> Result<Issue, ForgeError> {
+    pub async fn read_issue(&self, number: u64) -> ForgeResult<Issue> {
         self.forge.read_issue(number).await
     }
 
-    pub async fn read_pr(&self, number: u64) -> Result<PullRequest, ForgeError> {
+    pub async fn read_pr(&self, number: u64) -> ForgeResult<PullRequest> {
         self.forge.read_pr(number).await
     }
 
@@ -60,7 +60,7 @@ impl ScopedForge {
         &self,
         number: u64,
         kind: Option<ThreadKind>,
-    ) -> Result<Vec<Comment>, ForgeError> {
+    ) -> ForgeResult<Vec<Comment>> {
         let thread = self.choose_thread(number, kind);
         match self.forge.read_comments(thread).await {
             Err(ForgeError::NotFound { .. }) if self.may_be_pull(thread, kind) => {
@@ -74,7 +74,7 @@ impl ScopedForge {
         &self,
         thread: Thread,
         body: &str,
-    ) -> Result<WriteOutcome<Comment>, ForgeError> {
+    ) -> ForgeResult<WriteOutcome<Comment>> {
         match self.judge("comment", thread, body) {
             Ok(text) => Ok(WriteOutcome::Done(self.forge.post_comment(thread, &text).await?)),
             Err(refusal) => Ok(WriteOutcome::Refused(refusal)),
@@ -85,7 +85,7 @@ impl ScopedForge {
         &self,
         thread: Thread,
         body: &str,
-    ) -> Result<WriteOutcome<()>, ForgeError> {
+    ) -> ForgeResult<WriteOutcome<()>> {
         match self.judge("update description", thread, body) {
             Ok(text) => Ok(WriteOutcome::Done(self.forge.update_description(thread, &text).await?)),
             Err(refusal) => Ok(WriteOutcome::Refused(refusal)),

@@ -1,4 +1,4 @@
-//! What the way out costs: bytes through a tunnel, small requests, and calls to the model, each beside a direct
+//! Cost of the egress proxy: bytes through a tunnel, small requests, and calls to the model, each beside a direct
 //! connection and, where there is one, beside another proxy. Nothing but loopback is ever contacted.
 
 mod model;

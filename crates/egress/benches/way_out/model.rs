@@ -1,4 +1,4 @@
-//! What the model route adds to the time until the first byte of an answer: under 2 ms.
+//! Time that the model route adds until the first byte of a response: under 2 ms.
 
 use std::borrow::BorrowMut;
 use std::fs::{self, Permissions};
@@ -18,7 +18,7 @@ use crate::way::{Connection, Door, Way, time_after_pause};
 const ROUNDS: usize = 1000;
 const PROMISED: Duration = Duration::from_millis(2);
 const KEY: &str = "key-of-this-run";
-/// What a conversation weighs that has been going on for a while.
+/// Size of a long conversation.
 const CALL_BYTES: usize = 64 << 10;
 
 pub(crate) fn measure() {

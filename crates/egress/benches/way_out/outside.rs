@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::serving::{listen, serve_on_a_thread};
 
-/// What a server does with every connection.
+/// Behaviour of a server on every connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
     /// Sends this many bytes once it was greeted.

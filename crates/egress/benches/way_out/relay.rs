@@ -36,7 +36,7 @@ async fn serve(listener: std::net::TcpListener, to: Door) {
 }
 
 async fn join(mut client: TcpStream, mut proxy: impl AsyncRead + AsyncWrite + Unpin) {
-    // Whoever has enough hangs up, in the middle if need be.
+    // A client disconnects once it has enough, possibly in the middle.
     let moved = copy_bidirectional_with_sizes(&mut client, &mut proxy, BUFFER, BUFFER).await;
     moved.unwrap_or_default();
 }

@@ -1,4 +1,4 @@
-//! What one request and one tunnel take, on a new connection each: at least as fast as tinyproxy.
+//! Time of one request and one tunnel, on a new connection each: at least as fast as tinyproxy.
 
 use std::time::Duration;
 

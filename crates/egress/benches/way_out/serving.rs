@@ -1,4 +1,4 @@
-//! What all servers here have: a port of loopback, and a thread and a runtime of their own, as in separate processes.
+//! Common part of all servers here: a port of loopback, and a thread and a runtime of their own, as in separate processes.
 
 use std::net::{SocketAddr, TcpListener};
 use std::thread;

@@ -36,7 +36,7 @@ fn pull(way: &Way, hello: &[u8]) -> Duration {
     })
 }
 
-/// What a TLS client sends first: our proxy opens no tunnel without it.
+/// First bytes of a TLS client: our proxy opens no tunnel without it.
 fn client_hello() -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)

@@ -17,9 +17,9 @@ use crate::tinyproxy::Tinyproxy;
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     door: Door,
-    /// What a tunnel has to lead to; nothing where there is no proxy.
+    /// Target of a tunnel; `None` without a proxy.
     tunnel: Option<String>,
-    /// What a plain request asks for.
+    /// Target of a plain request.
     pub(crate) page: String,
 }
 

@@ -1,4 +1,4 @@
-//! What must get out, and how it looks on the other side.
+//! Traffic that is allowed, as the server sees it.
 
 use egress::policy::{EgressPolicy, EgressProfile};
 use egress::record::{EgressVerdict, TrafficKind};

@@ -1,4 +1,4 @@
-//! What must not get out, whatever the profile: here it is mostly `open`, the most generous one.
+//! Traffic that is refused in every profile: here it is mostly `open`, the most generous one.
 
 use egress::policy::{EgressPolicy, EgressProfile};
 use egress::record::{EgressVerdict, TrafficKind};

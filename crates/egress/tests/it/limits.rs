@@ -1,4 +1,4 @@
-//! What a run may use up, and what happens then.
+//! Limits of a run, and the refusals beyond them.
 
 use std::time::Duration;
 

@@ -195,7 +195,7 @@ async fn a_chunk_passes_before_the_next_one_is_sent() {
     assert_eq!((report.usage.input, report.usage.output, report.usage.estimated), (10, 5, 0));
 }
 
-/// What the server says, what is counted and what it costs.
+/// A response of the server, the counted usage and its cost.
 async fn check_usage(path: &str, kind: &'static str, body: &'static str, expected: [u64; 4]) {
     let server = Server::start(move |_| whole("200 OK", kind, &[], body)).await;
     let (_dir, key) = key_file(REAL);

@@ -53,7 +53,7 @@ pub(crate) struct World {
     dir: TempDir,
 }
 
-/// What a request got.
+/// Response to a request.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) status: u16,
@@ -187,7 +187,7 @@ fn parse_got(bytes: &[u8]) -> Got {
     Got { status, head: head.to_owned(), body: body.to_owned() }
 }
 
-/// What a real TLS client sends first.
+/// First bytes of a real TLS client.
 pub(crate) fn client_hello(host: &str, with_name: bool) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)

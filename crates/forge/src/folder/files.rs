@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 
 const LOCK_FILE: &str = "lock";
 const THREADS: &str = "threads";
@@ -81,7 +81,7 @@ impl ForgeFiles {
     }
 
     /// Creates the folders if need be, and locks out other writers until the lock is dropped.
-    pub(super) async fn lock(&self) -> Result<FileLock, ForgeError> {
+    pub(super) async fn lock(&self) -> ForgeResult<FileLock> {
         for folder in [THREADS, COMMENTS] {
             fs::create_dir_all(self.dir.join(folder)).map_err(self.failed("make folders"))?;
         }
@@ -98,54 +98,50 @@ impl ForgeFiles {
         self.dir.join(COMMENTS).join(format!("{on:06}-{id:06}.json"))
     }
 
-    pub(super) fn load_entry(&self, number: u64) -> Result<Option<ThreadFile>, ForgeError> {
+    pub(super) fn load_entry(&self, number: u64) -> ForgeResult<Option<ThreadFile>> {
         self.load(&self.entry_path(number))
     }
 
-    pub(super) fn load_entries(&self) -> Result<Vec<ThreadFile>, ForgeError> {
+    pub(super) fn load_entries(&self) -> ForgeResult<Vec<ThreadFile>> {
         self.load_all(THREADS, "")
     }
 
-    pub(super) fn load_notes(&self, on: u64) -> Result<Vec<CommentFile>, ForgeError> {
+    pub(super) fn load_notes(&self, on: u64) -> ForgeResult<Vec<CommentFile>> {
         self.load_all(COMMENTS, &format!("{on:06}-"))
     }
 
-    pub(super) fn next_number(&self) -> Result<u64, ForgeError> {
+    pub(super) fn next_number(&self) -> ForgeResult<u64> {
         let last = self.load_entries()?.into_iter().map(|entry| entry.number).max();
         Ok(last.unwrap_or(0) + 1)
     }
 
-    pub(super) fn next_note(&self, on: u64) -> Result<u64, ForgeError> {
+    pub(super) fn next_note(&self, on: u64) -> ForgeResult<u64> {
         Ok(self.load_notes(on)?.into_iter().map(|note| note.id).max().unwrap_or(0) + 1)
     }
 
-    pub(super) fn save_entry(&self, entry: &ThreadFile) -> Result<(), ForgeError> {
+    pub(super) fn save_entry(&self, entry: &ThreadFile) -> ForgeResult<()> {
         self.save(&self.entry_path(entry.number), entry)
     }
 
-    pub(super) fn save_note(&self, on: u64, note: &CommentFile) -> Result<(), ForgeError> {
+    pub(super) fn save_note(&self, on: u64, note: &CommentFile) -> ForgeResult<()> {
         self.save(&self.note_path(on, note.id), note)
     }
 
-    pub(super) fn load_orgs(&self) -> Result<BTreeMap<String, BTreeSet<String>>, ForgeError> {
+    pub(super) fn load_orgs(&self) -> ForgeResult<BTreeMap<String, BTreeSet<String>>> {
         Ok(self.load(&self.dir.join(ORGS_FILE))?.unwrap_or_default())
     }
 
     pub(super) fn change_orgs(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, BTreeSet<String>>),
-    ) -> Result<(), ForgeError> {
+    ) -> ForgeResult<()> {
         let mut orgs = self.load_orgs()?;
         change(&mut orgs);
         self.save(&self.dir.join(ORGS_FILE), &orgs)
     }
 
     /// Loads the files of a folder with this prefix, in the order of their numbers.
-    fn load_all<T: DeserializeOwned>(
-        &self,
-        folder: &str,
-        prefix: &str,
-    ) -> Result<Vec<T>, ForgeError> {
+    fn load_all<T: DeserializeOwned>(&self, folder: &str, prefix: &str) -> ForgeResult<Vec<T>> {
         let entries = match fs::read_dir(self.dir.join(folder)) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -165,7 +161,7 @@ impl ForgeFiles {
         paths.iter().filter_map(|path| self.load(path).transpose()).collect()
     }
 
-    fn load<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, ForgeError> {
+    fn load<T: DeserializeOwned>(&self, path: &Path) -> ForgeResult<Option<T>> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -174,7 +170,7 @@ impl ForgeFiles {
         serde_json::from_slice(&bytes).map(Some).map_err(self.failed("understand a file"))
     }
 
-    fn save<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), ForgeError> {
+    fn save<T: Serialize>(&self, path: &Path, value: &T) -> ForgeResult<()> {
         let text = serde_json::to_string_pretty(value).map_err(self.failed("render a file"))?;
         write_atomic(path, format!("{text}\n").as_bytes(), 0o600)
             .map_err(self.failed("write a file"))

@@ -13,9 +13,9 @@ use host::clock;
 use host::git::UserRepo;
 use model::id::BranchName;
 
-use crate::error::{ForgeError, ServerMessage};
+use crate::error::{ForgeError, ForgeResult, ServerMessage};
 use crate::http::RetryPolicy;
-use crate::provider::{ForgeProvider, ForgeResult};
+use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, CommentKind, Issue, Numbering, Thread, ThreadState};
 use crate::webhook::{NewWebhook, Webhook};
@@ -32,7 +32,7 @@ pub struct FolderForge {
 
 impl FolderForge {
     /// Opens an existing repository. Nothing is written yet.
-    pub(crate) async fn open(repository: &Path, login: &str) -> Result<Self, ForgeError> {
+    pub(crate) async fn open(repository: &Path, login: &str) -> ForgeResult<Self> {
         UserRepo::discover(repository)
             .await
             .map_err(ForgeError::folder(repository, "open the repository"))?;
@@ -51,7 +51,7 @@ impl FolderForge {
         body: &str,
         labels: &[String],
         assignees: &[String],
-    ) -> Result<u64, ForgeError> {
+    ) -> ForgeResult<u64> {
         let _lock = self.files.lock().await?;
         let entry = ThreadFile {
             number: self.files.next_number()?,
@@ -67,7 +67,7 @@ impl FolderForge {
         Ok(entry.number)
     }
 
-    pub async fn add_member(&self, org: &str, user: &str) -> Result<(), ForgeError> {
+    pub async fn add_member(&self, org: &str, user: &str) -> ForgeResult<()> {
         let _lock = self.files.lock().await?;
         self.files.change_orgs(|orgs| {
             orgs.entry(org.to_owned()).or_default().insert(user.to_owned());

@@ -17,11 +17,11 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::address::WebBase;
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 use crate::forge::ForgeOptions;
 use crate::http::{Client, HttpRequest, RetryPolicy};
 use crate::kind::ForgeKind;
-use crate::provider::{ForgeProvider, ForgeResult};
+use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};

@@ -13,11 +13,11 @@ use model::secret::Secret;
 use serde_json::{Value, json};
 
 use crate::address::{WebBase, encode};
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 use crate::forge::ForgeOptions;
 use crate::http::{Client, HttpRequest, MissingLink, Protocol, RetryPolicy};
 use crate::kind::ForgeKind;
-use crate::provider::{ForgeProvider, ForgeResult};
+use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};

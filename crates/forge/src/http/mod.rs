@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::address::WebBase;
-use crate::error::ForgeError;
+use crate::error::{ForgeError, ForgeResult};
 use crate::forge::{ForgeOptions, PlainHttp};
 use exchange::ExchangeError;
 use retry::{may_repeat, read_wait};
@@ -92,7 +92,7 @@ impl Client {
         protocol: &'static Protocol,
         token: Option<&Secret>,
         options: &ForgeOptions,
-    ) -> Result<Self, ForgeError> {
+    ) -> ForgeResult<Self> {
         let host = base.host().to_owned();
         let authorization = match token {
             Some(_) if options.plain_http == PlainHttp::Refused && base.sends_in_the_clear() => {
@@ -118,14 +118,14 @@ impl Client {
     }
 
     /// Sends a request, with retries where they are safe, until there is a success or a final error.
-    pub(crate) async fn call(&self, request: &HttpRequest) -> Result<HttpResponse, ForgeError> {
+    pub(crate) async fn call(&self, request: &HttpRequest) -> ForgeResult<HttpResponse> {
         let response = self.send(request).await?;
         self.check_status(request, &response)?;
         Ok(response)
     }
 
     /// Sends a request like [`Self::call`], and leaves the meaning of the status to the caller.
-    pub(crate) async fn send(&self, request: &HttpRequest) -> Result<HttpResponse, ForgeError> {
+    pub(crate) async fn send(&self, request: &HttpRequest) -> ForgeResult<HttpResponse> {
         let mut number = 1;
         loop {
             let outcome = self.exchange(request).await;
@@ -144,7 +144,7 @@ impl Client {
     pub(crate) async fn call_json<T: DeserializeOwned>(
         &self,
         request: &HttpRequest,
-    ) -> Result<(T, HeaderMap), ForgeError> {
+    ) -> ForgeResult<(T, HeaderMap)> {
         let response = self.call(request).await?;
         match serde_json::from_slice(&response.body) {
             Ok(read) => Ok((read, response.headers)),
@@ -153,10 +153,7 @@ impl Client {
     }
 
     /// Reads a response as JSON, without its headers.
-    pub(crate) async fn json<T: DeserializeOwned>(
-        &self,
-        request: &HttpRequest,
-    ) -> Result<T, ForgeError> {
+    pub(crate) async fn json<T: DeserializeOwned>(&self, request: &HttpRequest) -> ForgeResult<T> {
         Ok(self.call_json(request).await?.0)
     }
 
@@ -164,7 +161,7 @@ impl Client {
     pub(crate) async fn json_if_allowed<T: DeserializeOwned>(
         &self,
         request: &HttpRequest,
-    ) -> Result<Option<T>, ForgeError> {
+    ) -> ForgeResult<Option<T>> {
         match self.json(request).await {
             Ok(found) => Ok(Some(found)),
             Err(ForgeError::Forbidden { .. }) => Ok(None),
@@ -173,7 +170,7 @@ impl Client {
     }
 
     /// Returns whether a resource exists, where the status alone tells.
-    pub(crate) async fn is_there(&self, request: &HttpRequest) -> Result<bool, ForgeError> {
+    pub(crate) async fn is_there(&self, request: &HttpRequest) -> ForgeResult<bool> {
         match self.call(request).await {
             Ok(_) => Ok(true),
             Err(ForgeError::NotFound { .. }) => Ok(false),
@@ -185,7 +182,7 @@ impl Client {
         &self,
         request: &HttpRequest,
         outcome: Result<HttpResponse, ExchangeError>,
-    ) -> Result<HttpResponse, ForgeError> {
+    ) -> ForgeResult<HttpResponse> {
         let (host, action) = (self.host.clone(), request.action.clone());
         outcome.map_err(|error| match (error, request.repeat) {
             (ExchangeError::TooLarge, _) => self.unreadable(request, "it is far too large"),
@@ -234,7 +231,7 @@ fn render_authorization(
     token: &Secret,
     protocol: &Protocol,
     host: &str,
-) -> Result<HeaderValue, ForgeError> {
+) -> ForgeResult<HeaderValue> {
     let bad = || ForgeError::BadToken { host: host.to_owned() };
     if token.is_empty() || !token.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(bad());

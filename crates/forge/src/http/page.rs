@@ -6,7 +6,7 @@ use hyper::header::{HeaderMap, LINK};
 use serde::de::DeserializeOwned;
 
 use super::{Client, HttpRequest, Protocol};
-use crate::error::ForgeError;
+use crate::error::ForgeResult;
 
 /// Meaning of a page without a `Link` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Client {
         query: &str,
         action: &str,
         id_of: fn(&T) -> u64,
-    ) -> Result<Vec<T>, ForgeError> {
+    ) -> ForgeResult<Vec<T>> {
         let Protocol { page_size_field, page_size, total_header, missing_link, .. } = self.protocol;
         let mut reads = 1;
         loop {

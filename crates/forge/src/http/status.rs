@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::retry::{is_busy, read_wait};
 use super::{Client, HttpRequest, HttpResponse};
-use crate::error::{ForgeError, ServerMessage};
+use crate::error::{ForgeError, ForgeResult, ServerMessage};
 
 /// Length limit of a forge's text within a sentence.
 const MESSAGE_MAX_CHARS: usize = 200;
@@ -31,7 +31,7 @@ impl Client {
         &self,
         request: &HttpRequest,
         response: &HttpResponse,
-    ) -> Result<(), ForgeError> {
+    ) -> ForgeResult<()> {
         let (host, action) = (self.host.clone(), request.action.clone());
         let message = || ServerMessage(self.show(&text_of(&response.body)));
         let status = response.status.as_u16();

@@ -131,7 +131,7 @@ async fn a_closed_pull_request_is_found_no_more(place: &impl Place) {
     }
     assert!(!place.forge().read_pr(number).await.unwrap().is_open());
     assert_eq!(place.forge().find_pull(&branch("run/one")).await.unwrap(), None);
-    // Whoever wants to go on opens another one.
+    // Further work needs another pull request.
     assert_ne!(place.forge().create_pull(&new_pull("run/one")).await.unwrap().number, number);
 }
 

@@ -1,4 +1,4 @@
-//! What single kinds of forge do differently, and what a client must not fall for.
+//! Peculiarities of single kinds of forge, and traps for a client.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is sent to a server, and what of its answers is believed.
+//! Requests to a server, and the parts of its responses that are trusted.
 
 use forge::{Thread, ThreadState};
 use serde_json::{Value, json};

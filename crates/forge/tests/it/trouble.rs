@@ -1,4 +1,4 @@
-//! What each status becomes, in one sentence that says what to do, and what is asked again.
+//! Errors of each status, in one sentence that says what to do, and retries.
 
 use std::net::TcpListener;
 use std::time::Duration;

@@ -54,7 +54,7 @@ pub(crate) fn branch(name: &str) -> BranchName {
     BranchName::parse(name).unwrap()
 }
 
-/// How often a method was used on a path that ends like this.
+/// Number of requests with this method and end of the path.
 pub(crate) fn count(server: &FakeGitea, method: &str, end: &str) -> usize {
     let fits = |request: &&ForgeRequest| request.method == method && request.path.ends_with(end);
     server.requests().iter().filter(fits).count()

@@ -176,7 +176,7 @@ fn the_relay_reaches_the_host() {
     assert_eq!(bottle.finish(), (Some(0), "you said ping\n".to_owned()));
 }
 
-/// What a box without a system call filter cannot promise.
+/// Checks that a box without a system call filter cannot pass.
 fn waivable() -> [PreflightCheck; 2] {
     [PreflightCheck::UnfilteredSyscalls, PreflightCheck::Vsock]
 }

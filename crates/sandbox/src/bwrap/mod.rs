@@ -43,6 +43,29 @@ impl Bwrap {
     pub fn program(&self) -> &Path {
         &self.program
     }
+
+    fn spawn(
+        &self,
+        command: &CommandSpec,
+        spec: &BoxSpec,
+        filters: &[File],
+        status: &OwnedFd,
+    ) -> Result<Child, SandboxError> {
+        let mut keep: Vec<BorrowedFd<'_>> = filters.iter().map(AsFd::as_fd).collect();
+        keep.push(status.as_fd());
+        let run_as = RunAs { uid: spec.user.uid, gid: spec.user.gid };
+        let options = ChildOptions {
+            stdout: Stdio::piped(),
+            stderr: Stdio::piped(),
+            run_as: host::env::is_root().then_some(run_as),
+            keep_fds: &keep,
+            ..ChildOptions::default()
+        };
+        let processors = usize::try_from(spec.limits.cpu_percent.div_ceil(100)).unwrap_or(1);
+        host::cpu::with_processors(processors, || spawn_child(command, options))
+            .map_err(SandboxError::io("limit the processors of the box"))?
+            .map_err(SandboxError::from)
+    }
 }
 
 impl Backend for Bwrap {
@@ -71,31 +94,6 @@ impl Backend for Bwrap {
         let status = File::from(status_read);
         let control = BwrapBox { guest: read_guest(&status).await? };
         Ok(Started { control, exit: Box::pin(wait(child, status)), output })
-    }
-}
-
-impl Bwrap {
-    fn spawn(
-        &self,
-        command: &CommandSpec,
-        spec: &BoxSpec,
-        filters: &[File],
-        status: &OwnedFd,
-    ) -> Result<Child, SandboxError> {
-        let mut keep: Vec<BorrowedFd<'_>> = filters.iter().map(AsFd::as_fd).collect();
-        keep.push(status.as_fd());
-        let run_as = RunAs { uid: spec.user.uid, gid: spec.user.gid };
-        let options = ChildOptions {
-            stdout: Stdio::piped(),
-            stderr: Stdio::piped(),
-            run_as: host::env::is_root().then_some(run_as),
-            keep_fds: &keep,
-            ..ChildOptions::default()
-        };
-        let processors = usize::try_from(spec.limits.cpu_percent.div_ceil(100)).unwrap_or(1);
-        host::cpu::with_processors(processors, || spawn_child(command, options))
-            .map_err(SandboxError::io("limit the processors of the box"))?
-            .map_err(SandboxError::from)
     }
 }
 

@@ -47,6 +47,21 @@ impl Docker {
     pub fn new(engine: &Engine) -> Self {
         Self { client: engine.client().clone(), flavour: engine.facts().flavour }
     }
+
+    fn settings(&self, spec: &BoxSpec) -> Result<EngineSettings, SandboxError> {
+        let profile = engine_profile().to_string();
+        match self.flavour {
+            EngineFlavour::Docker => Ok(EngineSettings { seccomp: profile, nproc: None }),
+            EngineFlavour::Podman => {
+                let path = spec.box_dir.join("seccomp.json");
+                std::fs::write(&path, profile).map_err(SandboxError::prepare(&path))?;
+                Ok(EngineSettings {
+                    seccomp: path.to_string_lossy().into_owned(),
+                    nproc: Some(PODMAN_NPROC),
+                })
+            }
+        }
+    }
 }
 
 impl Backend for Docker {
@@ -82,23 +97,6 @@ impl Backend for Docker {
                 // Nothing of a box that never started may stay; the first error is the one that matters.
                 drop(control.remove().await);
                 Err(error)
-            }
-        }
-    }
-}
-
-impl Docker {
-    fn settings(&self, spec: &BoxSpec) -> Result<EngineSettings, SandboxError> {
-        let profile = engine_profile().to_string();
-        match self.flavour {
-            EngineFlavour::Docker => Ok(EngineSettings { seccomp: profile, nproc: None }),
-            EngineFlavour::Podman => {
-                let path = spec.box_dir.join("seccomp.json");
-                std::fs::write(&path, profile).map_err(SandboxError::prepare(&path))?;
-                Ok(EngineSettings {
-                    seccomp: path.to_string_lossy().into_owned(),
-                    nproc: Some(PODMAN_NPROC),
-                })
             }
         }
     }

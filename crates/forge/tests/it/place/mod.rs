@@ -25,7 +25,7 @@ pub(crate) trait Place: Sized {
     /// The account under test.
     fn login(&self) -> String;
 
-    /// Somebody else who exists, and may be assigned.
+    /// Another existing account, which may be assigned.
     fn other(&self) -> String;
 
     /// Opens an issue, with labels that are made if need be. Returns its number.

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn without_the_host_a_client_is_hung_up_on() {
         let dir = tempfile::tempdir().unwrap();
-        let relay = start_doors(dir.path().join("nobody.sock"));
+        let relay = start_listeners(dir.path().join("nobody.sock"));
         let mut client = TcpStream::connect(relay).unwrap();
         assert_eq!(client.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
     }
@@ -210,10 +210,10 @@ mod tests {
                 thread::spawn(move || answer(stream));
             }
         });
-        Running { listen: start_doors(socket), _dir: dir }
+        Running { listen: start_listeners(socket), _dir: dir }
     }
 
-    fn start_doors(socket: PathBuf) -> SocketAddr {
+    fn start_listeners(socket: PathBuf) -> SocketAddr {
         let listen = "127.0.0.1:0".parse().unwrap();
         let doors = open(&[Relay { listen, socket }]).unwrap();
         let listen = doors[0].listener.local_addr().unwrap();
