@@ -81,13 +81,6 @@ impl PlainHttp {
     }
 }
 
-impl ForgeOptions {
-    pub(crate) fn pool(&self) -> HttpPool {
-        let own = || HttpPool::new(self.ca_file.as_deref(), self.retry.connect);
-        self.pool.clone().unwrap_or_else(own)
-    }
-}
-
 /// Calls the same method on each kind.
 macro_rules! each {
     ($self:ident, $forge:ident => $call:expr) => {

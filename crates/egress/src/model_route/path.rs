@@ -42,6 +42,7 @@ pub(super) fn find_path(
         _ => path,
     };
     // A single model is as harmless as the list of models.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:@.".contains(&byte);
     let is_same = |known: &str| {
         known == path
             || known == "/models"
@@ -52,10 +53,6 @@ pub(super) fn find_path(
             && is_same(known.path)
             && known.api.is_none_or(|api| apis.contains(&api))
     })
-}
-
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-_:@".contains(&byte) || byte == b'.'
 }
 
 #[cfg(test)]

@@ -37,21 +37,14 @@ pub(super) fn judge_hello(sni: Option<&str>, host: &HostName) -> Result<(), Deny
 
 pub(super) fn parse_hello(bytes: &[u8]) -> Hello {
     match gather_handshake(bytes) {
-        Gathered::NotTls => Hello::NotTls,
-        Gathered::Incomplete if bytes.len() < HELLO_MAX => Hello::Incomplete,
-        Gathered::Incomplete => Hello::NotTls,
-        Gathered::Message(message) => read_message(&message).map_or(Hello::NotTls, Hello::Greets),
+        Ok(message) => read_message(&message).map_or(Hello::NotTls, Hello::Greets),
+        Err(Hello::Incomplete) if bytes.len() >= HELLO_MAX => Hello::NotTls,
+        Err(hello) => hello,
     }
 }
 
-enum Gathered {
-    Incomplete,
-    NotTls,
-    Message(Vec<u8>),
-}
-
 /// Joins the records that carry the ClientHello; a client may split it anywhere.
-fn gather_handshake(bytes: &[u8]) -> Gathered {
+fn gather_handshake(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
     let mut message = Vec::new();
     let mut rest = bytes;
     loop {
@@ -62,33 +55,34 @@ fn gather_handshake(bytes: &[u8]) -> Gathered {
         let is_plausible = rest.first().is_none_or(|kind| *kind == HANDSHAKE)
             && rest.get(1).is_none_or(|major| *major == 3);
         if !is_plausible {
-            return Gathered::NotTls;
+            return Err(Hello::NotTls);
         }
-        let Some((header, after)) = rest.split_at_checked(5) else { return Gathered::Incomplete };
+        let (header, after) = rest.split_at_checked(5).ok_or(Hello::Incomplete)?;
         let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
         if length == 0 || length > RECORD_MAX {
-            return Gathered::NotTls;
+            return Err(Hello::NotTls);
         }
         let piece = &after[..length.min(after.len())];
         message.extend_from_slice(piece);
         if piece.len() < length {
             // The message may end in this record although the record continues.
-            return whole_message(&message).unwrap_or(Gathered::Incomplete);
+            return whole_message(&message).unwrap_or(Err(Hello::Incomplete));
         }
         rest = &after[length..];
     }
 }
 
-fn whole_message(message: &[u8]) -> Option<Gathered> {
+/// Returns the message without its header; `None` as long as bytes are missing.
+fn whole_message(message: &[u8]) -> Option<Result<Vec<u8>, Hello>> {
     let (kind, mut rest) = message.split_first()?;
     if *kind != CLIENT_HELLO {
-        return Some(Gathered::NotTls);
+        return Some(Err(Hello::NotTls));
     }
     let length = take_number(&mut rest, 3)?;
     if length > HELLO_MAX {
-        return Some(Gathered::NotTls);
+        return Some(Err(Hello::NotTls));
     }
-    Some(Gathered::Message(rest.get(..length)?.to_vec()))
+    Some(Ok(rest.get(..length)?.to_vec()))
 }
 
 /// Reads the server name of a ClientHello; the outer `None` means that the message is malformed.

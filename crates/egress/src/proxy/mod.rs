@@ -63,10 +63,13 @@ pub(crate) async fn accept_until(
 }
 
 fn admit(shared: &Arc<ProxyState>, connections: &mut JoinSet<()>, stream: UnixStream) {
-    let slot = Slot::take(shared);
+    let slot = Slot { number: shared.state.connection_opened(), shared: Arc::clone(shared) };
     if slot.number > shared.policy.limits.connections {
         shared.log.count_unlogged();
-        turn_away(stream);
+        // Without waiting: a small write to a new socket always has room.
+        if let Ok(mut stream) = stream.into_std() {
+            stream.write_all(TOO_MANY).unwrap_or_default();
+        }
         return;
     }
     let shared = Arc::clone(shared);
@@ -76,23 +79,10 @@ fn admit(shared: &Arc<ProxyState>, connections: &mut JoinSet<()>, stream: UnixSt
     });
 }
 
-/// Rejects a connection over the limit, without waiting: a small write to a new socket always has room.
-fn turn_away(stream: UnixStream) {
-    if let Ok(mut stream) = stream.into_std() {
-        stream.write_all(TOO_MANY).unwrap_or_default();
-    }
-}
-
 /// A permit for one of the connections that may be open at the same time.
 struct Slot {
     shared: Arc<ProxyState>,
     number: usize,
-}
-
-impl Slot {
-    fn take(shared: &Arc<ProxyState>) -> Self {
-        Self { number: shared.state.connection_opened(), shared: Arc::clone(shared) }
-    }
 }
 
 impl Drop for Slot {

@@ -101,7 +101,8 @@ impl Client {
             Some(token) => Some(render_authorization(token, protocol, &host)?),
             None => None,
         };
-        let pool = options.pool();
+        let own = || HttpPool::new(options.ca_file.as_deref(), options.retry.connect);
+        let pool = options.pool.clone().unwrap_or_else(own);
         if base.has_tls() {
             pool.prepare_tls().await?;
         }

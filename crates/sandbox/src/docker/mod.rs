@@ -134,28 +134,23 @@ impl DockerBox {
         let mut waiting = std::pin::pin!(self.client.wait_container(&self.id, Some(options)));
         // The inspection says the same with more detail; here a status other than 0 even comes as an error.
         drop(waiting.next().await);
-        match self.inspect_exit().await {
-            Ok(exit) => exit,
+        let state = match self.inspect().await {
+            Ok(state) => state,
             // A broken wait says nothing about the agent: the engine may have been restarted.
-            Err(error) => BoxExit::Lost(format!("the engine lost the box: {error}")),
+            Err(error) => return BoxExit::Lost(format!("the engine lost the box: {error}")),
+        };
+        match state.oom_killed {
+            Some(true) => BoxExit::OutOfMemory,
+            _ if state.running == Some(true) => {
+                BoxExit::Lost("the engine stopped watching a running container".to_owned())
+            }
+            _ => BoxExit::Exited(i32::try_from(state.exit_code.unwrap_or(-1)).unwrap_or(-1)),
         }
     }
 
     async fn inspect(&self) -> Result<ContainerState, SandboxError> {
         let inspect = self.client.inspect_container(&self.id, None::<InspectContainerOptions>);
         Ok(in_time("inspect the box", inspect).await?.state.unwrap_or_default())
-    }
-
-    async fn inspect_exit(&self) -> Result<BoxExit, SandboxError> {
-        let state = self.inspect().await?;
-        let code = i32::try_from(state.exit_code.unwrap_or(-1)).unwrap_or(-1);
-        Ok(match state.oom_killed {
-            Some(true) => BoxExit::OutOfMemory,
-            _ if state.running == Some(true) => {
-                BoxExit::Lost("the engine stopped watching a running container".to_owned())
-            }
-            _ => BoxExit::Exited(code),
-        })
     }
 }
 
