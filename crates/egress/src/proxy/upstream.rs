@@ -67,7 +67,13 @@ impl RequestError {
         match self {
             Self::Refused(_) => StatusCode::FORBIDDEN,
             Self::Failed(UpstreamFailure::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
-            Self::Failed(_) => StatusCode::BAD_GATEWAY,
+            Self::Failed(
+                UpstreamFailure::Unresolved
+                | UpstreamFailure::Unreachable
+                | UpstreamFailure::Tls
+                | UpstreamFailure::BrokenOff
+                | UpstreamFailure::NoKey,
+            ) => StatusCode::BAD_GATEWAY,
         }
     }
 
