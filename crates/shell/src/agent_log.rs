@@ -1,4 +1,4 @@
-//! What the agent of a run printed, from the start or as it comes.
+//! Output of a run's agent, from the start or as it comes.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::box_dir::BoxDir;
 use engine::launch::{BoxStatus, box_status};
+use engine::run::is_alive;
 use model::exit::ExitStatus;
 use model::id::BoxName;
 use model::redact::RedactingStream;
@@ -16,8 +17,11 @@ use crate::failure::{Failure, OrExit};
 use crate::terminal;
 use crate::ui::Ui;
 
-/// How often a log that is followed is read.
+/// Time between two reads of a log that is followed.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Reads without a process at work on the run after which none is expected: a new run has none for a moment.
+const IDLE_READS_MAX: u32 = 10;
 
 /// When printing a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +37,8 @@ impl LogEnd {
     }
 }
 
-/// Prints the output of a run's agent. Returns false if the run has none: no agent was started, and none will be.
+/// Prints the output of a run's agent. Returns false if the run has none: no agent was started, and none will be unless
+/// another process continues the run.
 pub fn print_agent_log<S: ExitStatus>(
     ui: &Ui,
     dir: &RunDir,
@@ -44,10 +49,19 @@ pub fn print_agent_log<S: ExitStatus>(
     let path = box_dir.stdout(BoxOutput::Log { cap: 0 });
     // A piece may end in the middle of a secret, so a line is held back until it is whole.
     let mut stream = RedactingStream::new(terminal::redactor());
-    let mut file = None;
+    let (mut file, mut idle_reads) = (None, 0);
     loop {
         // Before the log is read: what the agent printed until it ended is then all there is.
-        let more = end == LogEnd::AgentEnd && may_print_more(&box_dir, dir)?;
+        let more = end == LogEnd::AgentEnd
+            && match box_status(&box_dir).or_exit(S::GENERAL)? {
+                BoxStatus::Running => true,
+                BoxStatus::NeverStarted => {
+                    idle_reads =
+                        if is_alive(dir).or_exit(S::GENERAL)? { 0 } else { idle_reads + 1 };
+                    idle_reads < IDLE_READS_MAX && !dir.is_closed()
+                }
+                BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
+            };
         if file.is_none() {
             file = File::open(&path).ok();
         }
@@ -62,13 +76,4 @@ pub fn print_agent_log<S: ExitStatus>(
         }
         std::thread::sleep(PAUSE);
     }
-}
-
-/// Whether the agent is at work, or may still be started: a closed run starts none.
-fn may_print_more<S: ExitStatus>(box_dir: &BoxDir, dir: &RunDir) -> Result<bool, Failure<S>> {
-    Ok(match box_status(box_dir).or_exit(S::GENERAL)? {
-        BoxStatus::Running => true,
-        BoxStatus::NeverStarted => !dir.is_closed(),
-        BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
-    })
 }

@@ -8,7 +8,7 @@ use crate::failure::{Failure, OrExit};
 use crate::start::Program;
 use crate::ui::Ui;
 
-/// The variable by which a shell asks for completions.
+/// Variable by which a shell requests completions.
 const COMPLETE_VARIABLE: &str = "COMPLETE";
 
 /// Flags for the output.
@@ -23,8 +23,6 @@ pub struct OutputArgs {
 }
 
 /// Print completions for a shell
-///
-/// Add `source <(PROGRAM completions bash)` to the shell's start-up file.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// The shell: bash, zsh, fish, elvish or powershell
@@ -56,6 +54,15 @@ pub fn cmd_man<S: ExitStatus>(ui: &Ui, command: Command) -> Result<(), Failure<S
     clap_mangen::Man::new(command).render(&mut page).or_exit(S::GENERAL)?;
     ui.page(&String::from_utf8_lossy(&page));
     Ok(())
+}
+
+/// Adds the help text that names the program, which the shared [`CompletionsArgs`] cannot do.
+pub(crate) fn with_program_name(command: Command, program: &str) -> Command {
+    command.mut_subcommand("completions", |completions| {
+        completions.long_about(format!(
+            "Print completions for a shell\n\nAdd `source <({program} completions bash)` to the shell's start-up file."
+        ))
+    })
 }
 
 /// Answers a shell that asks for completions; returns whether one did.

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::Path;
@@ -19,17 +19,16 @@ use crate::failure::Failure;
 use crate::terminal;
 use crate::ui::{Ui, wants_colour};
 
-/// What differs between the programs in how they are started and how they print.
+/// Start and output of one program, where it differs from the others.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Program {
     pub name: &'static str,
     /// Columns for the labels of results.
     pub label_width: usize,
-    /// What `--json` prints.
     pub json: JsonOutput,
 }
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonOutput {
     /// One object for each event, one event a line.
@@ -41,64 +40,30 @@ pub enum JsonOutput {
 #[derive(Debug, Clone, Copy)]
 pub struct Role {
     pub word: &'static str,
-    /// The part, given the path that follows the word.
+    /// Called with the path that follows the word.
     pub run: fn(&Path) -> Result<(), String>,
 }
 
-/// The shim: watches over one box until it is gone.
+/// The shim: supervises one box until it is gone.
 const SHIM: Role = Role {
     word: SHIM_WORD,
     run: |path| engine::shim::run(&BoxDir::new(path)).map_err(|error| error.to_string()),
 };
 
-/// Runs the program: a hidden role, or the command that the arguments name.
-pub fn main<S: ExitStatus>(
+/// Runs a program: a hidden role, or the command that the arguments name. Returns its exit status.
+pub fn start<C: Parser, T: Into<u8>, S: ExitStatus>(
     program: &'static Program,
     roles: &[Role],
-    command: impl FnOnce() -> ExitCode,
-) -> ExitCode {
-    std::panic::set_hook(Box::new(report_panic));
-    terminal::hide_environment();
-    // Roles come before anything else: they have no terminal, no flags and no settings.
-    let mut words = std::env::args_os().skip(1);
-    let (word, path) = (words.next().unwrap_or_default(), words.next());
-    let role = roles.iter().chain([&SHIM]).find(|role| word == OsStr::new(role.word));
-    let run = || match role {
-        Some(role) => run_role(program, role, path),
-        None => command(),
-    };
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_reported| ExitCode::from(S::INTERNAL.row().code))
-}
-
-fn run_role(program: &Program, role: &Role, path: Option<OsString>) -> ExitCode {
-    let outcome = match path {
-        Some(path) => (role.run)(path.as_ref()).map_err(|message| (message, 1)),
-        None => Err((format!("this word is for {}'s own use", program.name), 2)),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err((message, code)) => {
-            terminal::print_error(&format!("{}: {}", program.name, escape_line(&message)));
-            ExitCode::from(code)
-        }
-    }
-}
-
-/// Parses the command line, runs the command and turns its outcome into an exit status.
-pub fn run<C: Parser, T: Into<u8>, S: ExitStatus>(
-    program: &'static Program,
     output: fn(&C) -> OutputArgs,
     command: impl FnOnce(&Ui, C) -> Result<T, Failure<S>>,
 ) -> ExitCode {
-    match cli::answer_shell(C::command) {
-        Ok(false) => {}
-        Ok(true) => return ExitCode::SUCCESS,
-        Err(error) => return show_usage(&error),
+    if let Some(ended) = play_role::<S>(program, roles) {
+        return ended;
     }
-    let parsed = match C::try_parse() {
-        Ok(parsed) => parsed,
-        Err(error) => return show_usage(&error),
+    let parsed = match catch_unwind(|| parse::<C, S>(program)) {
+        Ok(Ok(parsed)) => parsed,
+        Ok(Err(ended)) => return ended,
+        Err(_reported) => return exit_code(S::INTERNAL),
     };
     let ui = Ui::new(program, output(&parsed));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -106,27 +71,92 @@ pub fn run<C: Parser, T: Into<u8>, S: ExitStatus>(
         command(&ui, parsed)
     }));
     ui.finish();
-    let code = match outcome {
-        Ok(Ok(status)) => status.into(),
+    match outcome {
+        Ok(Ok(status)) => ExitCode::from(status.into()),
         Ok(Err(failure)) => {
             ui.failure(&failure);
-            failure.status.row().code
+            exit_code(failure.status)
         }
         Err(panic) => {
             // The hook has printed it for people; scripts get the same as for any other failure.
             let text = panic_message(&*panic);
             ui.failure_document(&Failure::new(S::INTERNAL, text), text);
-            S::INTERNAL.row().code
+            exit_code(S::INTERNAL)
         }
-    };
-    ExitCode::from(code)
+    }
 }
 
-/// Shows help on standard output, and mistakes on standard error with status 2.
-fn show_usage(error: &clap::Error) -> ExitCode {
+/// The roles of [`start`] alone, for a program whose `command` calls [`run`].
+pub fn main<S: ExitStatus>(
+    program: &'static Program,
+    roles: &[Role],
+    command: impl FnOnce() -> ExitCode,
+) -> ExitCode {
+    play_role::<S>(program, roles).unwrap_or_else(command)
+}
+
+/// [`start`] without roles.
+pub fn run<C: Parser, T: Into<u8>, S: ExitStatus>(
+    program: &'static Program,
+    output: fn(&C) -> OutputArgs,
+    command: impl FnOnce(&Ui, C) -> Result<T, Failure<S>>,
+) -> ExitCode {
+    start(program, &[], output, command)
+}
+
+/// Plays the role that the first argument names. Roles come before anything else: they have no terminal, no flags and
+/// no settings.
+fn play_role<S: ExitStatus>(program: &Program, roles: &[Role]) -> Option<ExitCode> {
+    std::panic::set_hook(Box::new(report_panic));
+    terminal::hide_environment();
+    let mut words = std::env::args_os().skip(1);
+    let (word, path) = (words.next()?, words.next());
+    let role = roles.iter().chain([&SHIM]).find(|role| word == OsStr::new(role.word))?;
+    let played = catch_unwind(|| match path {
+        Some(path) => (role.run)(path.as_ref()).map_err(|message| (message, 1)),
+        None => Err((format!("this word is for {}'s own use", program.name), 2)),
+    });
+    Some(match played {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err((message, code))) => {
+            terminal::print_error(&format!("{}: {}", program.name, escape_line(&message)));
+            ExitCode::from(code)
+        }
+        Err(_reported) => exit_code(S::INTERNAL),
+    })
+}
+
+/// Parses the arguments. Help, completions and wrong usage end the program here.
+fn parse<C: Parser, S: ExitStatus>(program: &'static Program) -> Result<C, ExitCode> {
+    let mut command = cli::with_program_name(C::command(), program.name);
+    let parsed = match cli::answer_shell(C::command) {
+        Ok(true) => return Err(ExitCode::SUCCESS),
+        Ok(false) => command.try_get_matches_from_mut(std::env::args_os()),
+        Err(error) => Err(error),
+    };
+    parsed
+        .and_then(|matches| {
+            C::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+        })
+        .map_err(|error| show_usage::<S>(program, &error))
+}
+
+/// Shows help on standard output, and mistakes on standard error with status 2; with `--json` among the arguments
+/// scripts get the same as for any other failure.
+fn show_usage<S: ExitStatus>(program: &'static Program, error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    if error.use_stderr()
+        && std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+    {
+        let message = text.to_string();
+        let first = message.split("\n\n").next().unwrap_or_default();
+        let line = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = line.strip_prefix("error: ").unwrap_or(&line);
+        let ui = Ui::new(program, OutputArgs { json: true, quiet: false });
+        ui.failure_document(&Failure::new(S::USAGE, line), line);
+    }
     let stream_is_terminal =
         if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
-    let text = error.render();
     let text = match stream_is_terminal && wants_colour() {
         true => text.ansi().to_string(),
         false => text.to_string(),
@@ -136,6 +166,10 @@ fn show_usage(error: &clap::Error) -> ExitCode {
         false => terminal::print(&text),
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+fn exit_code(status: impl ExitStatus) -> ExitCode {
+    ExitCode::from(status.row().code)
 }
 
 /// Reports a panic in one line, with a backtrace if `RUST_BACKTRACE` asks for it.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use agent::Usage;
 use host::file::{FileError, write_atomic, write_transient};
 use host::git::{GitError, GitLog, SealedRepo, UserRepo};
+use host::lock::{FileLock, LockError, LockKind};
 use host::signal::Cancel;
 use model::id::{BoxName, IdError, Sha};
 use model::redact::Redactor;
@@ -46,8 +47,11 @@ pub use phase::{advance, gather_evidence};
 pub use product::{ImportSource, Product, SetupCommand};
 pub use record::{ImportOutcome, Phase, ProductRecord, RunRecord};
 
-/// The plan in the run directory. Names places of keys and holds none.
+/// The plan in the run directory. Names the locations of keys and contains none.
 const PLAN_FILE: &str = "plan.json";
+
+/// Lock in the run directory, held by the process that works on the run.
+const LOCK_FILE: &str = "lock";
 
 /// A run cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -133,6 +137,11 @@ pub fn load_plan(dir: &RunDir) -> Result<AgentPlan, RunError> {
         .map_err(|source| RunError::Plan { doing: "read", path, source })
 }
 
+/// Returns whether a process works on the run.
+pub fn is_alive(dir: &RunDir) -> Result<bool, LockError> {
+    host::lock::is_held(&dir.path().join(LOCK_FILE))
+}
+
 /// What the boxes of a run have in common.
 #[derive(Debug, Clone)]
 pub struct BoxSettings {
@@ -168,6 +177,8 @@ pub struct Run<R: ProductRecord> {
     commands: Arc<CommandsLog>,
     /// The programs of this machine: looked up while the agent works, because some take long to answer.
     snapshot: LaterSnapshot,
+    /// For [`is_alive`]. Two processes are kept apart by a lock of the product, so this one may fail.
+    _lock: Option<FileLock>,
 }
 
 /// What a run needs beside what is on disk.
@@ -191,6 +202,8 @@ impl<R: ProductRecord> Run<R> {
         secrets.extend(more);
         let redactor = Arc::new(Redactor::new(secrets.clone()));
         let commands = CommandsLog::open(&dir, Arc::clone(&redactor))?;
+        let lock = LockKind::Exclusive { note: "run" };
+        let lock = FileLock::try_acquire(&dir.path().join(LOCK_FILE), lock).ok();
         Ok(Self {
             commands: Arc::new(commands),
             dir,
@@ -203,6 +216,7 @@ impl<R: ProductRecord> Run<R> {
             secrets,
             earlier_usage,
             snapshot: LaterSnapshot::default(),
+            _lock: lock,
         })
     }
 

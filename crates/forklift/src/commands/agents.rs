@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Install or list the programs of agents.
 #[derive(Debug, Subcommand)]

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::run::begin;
 use super::{ForkliftDirs, block_on};
-use crate::cli::RunArgs;
+use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::rules::aggregate_status::aggregate_status;
 use crate::rules::fork_list::parse_fork_list;
 use crate::rules::judge::Verdict;
-use crate::ui::Ui;
 use engine::publish::Publication;
+use shell::Ui;
 
 /// What became of one fork.
 #[derive(Debug, Serialize)]

@@ -14,7 +14,7 @@ use crate::flow::observe::find_repo;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::{ForkRun, final_verdict};
 use crate::flow::show::show_end;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Finish a run whose forklift was killed: wait for its box, import, verify, publish
 #[derive(Debug, Args)]

@@ -11,13 +11,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{ForkliftDirs, block_on_stoppable};
-use crate::cli::LookArgs;
+use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
 use crate::rules::fork_file::{ForkRules, TimedCommand};
 use crate::rules::strategy::Strategy;
 use crate::rules::words::counted;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Expected result of a rebase, if the fork's rules ask for one.
 #[derive(Debug, Serialize)]

@@ -9,9 +9,9 @@ use model::exit::ForkliftExit;
 use shell::agent_settings::DEFAULT_IMAGE;
 
 use super::{ForkliftDirs, block_on};
-use crate::cli::RunArgs;
+use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::ui::Ui;
+use shell::Ui;
 
 /// What the agent does: merge, meet the conflict, resolve it, commit.
 const SCRIPT: &str = include_str!("demo.toml");
@@ -108,7 +108,7 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
         config: folder.join("config/forklift"),
         agents: folder.join("data/bottleworks/agents"),
     };
-    let status = super::run::run_in(ui, &args, &places)?;
+    let status = super::run::cmd_run(ui, &args, &places, None)?;
     ui.result(
         "look",
         &format!(

@@ -6,10 +6,10 @@ use model::exit::ForkliftExit;
 use serde_json::{Value, json};
 
 use super::{ForkliftDirs, block_on_stoppable};
-use crate::cli::LookArgs;
+use crate::commands::run_args::LookArgs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::preview::Preview;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Placeholder for the object of a deleted file.
 const NO_OBJECT: &str = "-";

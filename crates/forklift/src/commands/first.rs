@@ -9,12 +9,12 @@ use serde_json::json;
 
 use super::changelog::show_conflicts;
 use super::{ForkliftDirs, block_on_stoppable};
-use crate::cli::LookArgs;
+use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
 use crate::rules::search::{Search, SearchMethod};
 use crate::rules::words::counted;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Find the first commit of upstream's that conflicts with the fork
 ///

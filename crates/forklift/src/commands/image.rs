@@ -18,7 +18,7 @@ use shell::agent_settings::DEFAULT_IMAGE;
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::image::{Tool, judge_tools, parse_tools, tools_script};
-use crate::ui::Ui;
+use shell::Ui;
 
 /// The recipe, as it stands in `docker/kitchen-sink`.
 const FILES: [ContextFile<'static>; 5] = [

@@ -1,4 +1,4 @@
-//! `forklift log`: what the agent of a run printed, from the start or as it comes.
+//! `forklift log`: output of a run's agent, from the start or as it comes.
 
 use clap::Args;
 use model::exit::ForkliftExit;
@@ -26,5 +26,13 @@ pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs) -> Outcome {
     if print_agent_log(ui, &dir, LogEnd::follow(args.follow))? {
         return Ok(ForkliftExit::Success);
     }
-    Err(Failure::usage(format!("the run {} has no log: no agent was started", dir.id())))
+    let id = dir.id();
+    if args.follow && !dir.is_closed() {
+        let killed =
+            format!("the run {id} has no log: its forklift was killed before the agent started");
+        return Err(
+            Failure::usage(killed).with_remedy(format!("finish it with: forklift attach {id}"))
+        );
+    }
+    Err(Failure::usage(format!("the run {id} has no log: no agent was started")))
 }

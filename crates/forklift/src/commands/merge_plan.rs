@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::block_on;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::resolver::learn_kept;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Merge two commits as far as possible without an agent, and print the plan as JSON
 #[derive(Debug, Clone, Args)]

@@ -22,7 +22,7 @@ use crate::rules::prune::{
     Fate, OldRun, PruneOptions, RunState, Unpublished, judge_runs, parse_age,
 };
 use crate::rules::words::counted;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// What a run is called while it is removed: no run's name, so a removal that was cut short is never taken for a run.
 const REMOVING: &str = "removing";

@@ -12,7 +12,7 @@ use super::history::ForkHistory;
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::replay_page::{ReplaySummary, render_html, render_text};
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Repeat the merges of this fork, and show which needed no person
 #[derive(Debug, Clone, Args)]

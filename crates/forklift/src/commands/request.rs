@@ -16,7 +16,7 @@ use sandbox::backend::BackendKind;
 use shell::agent_settings::{egress_policy, load_script, parse_price};
 
 use super::ForkliftDirs;
-use crate::cli::RunArgs;
+use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::opencode_env::{
     API_KEY, AgentSettings, Overrides, parse_overrides, parse_settings,

@@ -7,12 +7,12 @@ use model::exit::ForkliftExit;
 use run_store::run_dir;
 
 use super::ForkliftDirs;
-use super::run::{run_from, run_in};
-use crate::cli::RunArgs;
+use super::run::cmd_run;
+use crate::commands::run_args::RunArgs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::resume::{EarlierRun, load_args};
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Continue from the workspace of a run that is stuck, out of time or refused
 ///
@@ -56,7 +56,7 @@ pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
     let earlier = EarlierRun::load(&dir, args.answer)?;
-    run_from(ui, &asked(&dir, resume)?, &places, Some(earlier))
+    cmd_run(ui, &asked(&dir, resume)?, &places, Some(earlier))
 }
 
 /// Repeats an earlier run from the fork as it is now.
@@ -64,7 +64,7 @@ pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
-    run_in(ui, &asked(&dir, resume)?, &places)
+    cmd_run(ui, &asked(&dir, resume)?, &places, None)
 }
 
 /// The options of the earlier run, with what is different this time.

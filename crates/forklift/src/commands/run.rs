@@ -12,7 +12,7 @@ use sandbox::choice::{self, BackendChoice};
 
 use super::request::RunRequest;
 use super::{ForkliftDirs, block_on, unless_stopped};
-use crate::cli::RunArgs;
+use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::{Observation, ObserveOptions, find_repo, observe};
@@ -22,29 +22,19 @@ use crate::flow::resume::{EarlierRun, save_args};
 use crate::flow::run::ForkRun;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
-use crate::ui::Ui;
-
-/// Runs with the places of the environment.
-pub(crate) fn cmd_run(ui: &Ui, args: &RunArgs) -> Outcome {
-    run_from(ui, args, &ForkliftDirs::from_env()?, None)
-}
-
-/// Runs with given places.
-pub(crate) fn run_in(ui: &Ui, args: &RunArgs, places: &ForkliftDirs) -> Outcome {
-    run_from(ui, args, places, None)
-}
+use shell::Ui;
 
 /// Runs, perhaps from where an earlier run stopped. Everything that can be wrong with the request is found before
 /// anything is started.
-pub(crate) fn run_from(
+pub(crate) fn cmd_run(
     ui: &Ui,
     args: &RunArgs,
-    places: &ForkliftDirs,
+    dirs: &ForkliftDirs,
     earlier: Option<EarlierRun>,
 ) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
-        let (run, fork_lock) = begin(ui, args, places, earlier, cancel).await?;
+        let (run, fork_lock) = begin(ui, args, dirs, earlier, cancel).await?;
         let outcome = advance(run).await;
         drop(fork_lock);
         outcome

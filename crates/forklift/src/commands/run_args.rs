@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches, ValueEnum};
 use merge::resolver::decide::{TrustError, TrustThreshold};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::DEFAULT_IMAGE;
@@ -112,40 +112,25 @@ pub(crate) struct RunArgs {
     pub(crate) silence: u64,
 }
 
+/// The fork to look at, and what would be taken from upstream.
+#[derive(Debug, Args)]
+pub(crate) struct LookArgs {
+    /// Look at the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// What would be taken from upstream, as for a run [default: what FORK.md says, else tip]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<Target>,
+    /// The branch to bring up to date, here and upstream
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    pub(crate) main_branch: String,
+}
+
 impl Default for RunArgs {
     /// Options of a bare `forklift`.
     fn default() -> Self {
-        Self {
-            directory: None,
-            provider: "opencode".to_owned(),
-            script: None,
-            backend: None,
-            image: DEFAULT_IMAGE.to_owned(),
-            timeout: DEFAULT_TIMEOUT_SECS,
-            agent_when: AgentWhen::Conflict,
-            accept_loss: false,
-            forge_url: None,
-            target: None,
-            strategy: None,
-            trust: None,
-            instruction: None,
-            notify_cmd: None,
-            wait: DEFAULT_WAIT_SECS,
-            main_branch: "main".to_owned(),
-            model: None,
-            variant: None,
-            agent: None,
-            model_url: None,
-            key_file: None,
-            key_command: None,
-            max_usd: None,
-            max_tokens: None,
-            price: None,
-            egress: None,
-            allow: Vec::new(),
-            permit_private: Vec::new(),
-            silence: DEFAULT_SILENCE_SECS,
-        }
+        let bare = Self::augment_args(Command::new("forklift")).try_get_matches_from(["forklift"]);
+        bare.and_then(|bare| Self::from_arg_matches(&bare)).expect("no option is required")
     }
 }
 

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
-use crate::ui::Ui;
 use engine::publish::Publication;
 use engine::run::Phase;
+use shell::Ui;
 
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
     let runs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_exit(ForkliftExit::Machine)?;

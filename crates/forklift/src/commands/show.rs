@@ -8,7 +8,7 @@ use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Show one run
 #[derive(Debug, Args)]

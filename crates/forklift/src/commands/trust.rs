@@ -15,7 +15,7 @@ use super::{ForkliftDirs, block_on};
 use crate::exit::Outcome;
 use crate::rules::replay_page::one_sided;
 use crate::rules::words::counted;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Show how far each kind of answer to a conflict is trusted in this fork, and why
 #[derive(Debug, Clone, Args)]

@@ -9,7 +9,7 @@ use model::exit::ForkliftExit;
 
 use super::observe::fork_key;
 use crate::exit::{Failure, OrExit};
-use crate::ui::Ui;
+use shell::Ui;
 
 const KIND: LockKind<'static> = LockKind::Exclusive { note: "forklift" };
 

@@ -10,7 +10,7 @@ use run_store::run_dir::RunDir;
 use super::record::ForkRunRecord;
 use super::show::verdict_event;
 use crate::rules::judge::Verdict;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// A notification that takes longer is no use to anybody.
 const LIMIT: Duration = Duration::from_secs(60);

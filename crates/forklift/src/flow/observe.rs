@@ -16,7 +16,7 @@ use super::run::workspace_failure;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::target::Target;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// How long one remote may take to answer.
 pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);

@@ -9,10 +9,10 @@ use model::id::BranchName;
 use tempfile::TempDir;
 
 use super::observe::{Observation, ObserveOptions, find_repo, fork_key, observe};
-use crate::cli::LookArgs;
+use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkRules;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// A fork that is looked at.
 pub(crate) struct Preview {

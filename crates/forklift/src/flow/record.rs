@@ -12,7 +12,7 @@ use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
 use super::resolver::ResolverSummary;
-use crate::cli::AgentWhen;
+use crate::commands::run_args::AgentWhen;
 use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
 use crate::rules::strategy::Strategy;

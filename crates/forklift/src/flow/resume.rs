@@ -10,7 +10,7 @@ use run_store::run_dir::RunDir;
 use super::observe::Observation;
 use super::record::ForkRunRecord;
 use super::run::ForkRun;
-use crate::cli::RunArgs;
+use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkFile;
 use crate::rules::judge::Verdict;

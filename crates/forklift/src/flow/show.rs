@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::record::ForkRunRecord;
 use super::run::STUCK_FILE;
 use crate::rules::judge::Verdict;
-use crate::ui::Ui;
+use shell::Ui;
 
 /// Lines of the agent's note that are shown.
 const STUCK_SHOWN: usize = 20;
