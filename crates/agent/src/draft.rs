@@ -16,34 +16,40 @@ pub(crate) struct ReportDraft {
     pub(crate) denials: Vec<DeniedTool>,
     /// The agent's own ids of the calls that have not ended.
     open_calls: Vec<(String, usize)>,
-    news: Vec<Progress>,
+    progress: Vec<Progress>,
 }
 
 impl ReportDraft {
-    pub(crate) fn take_news(&mut self) -> Vec<Progress> {
-        std::mem::take(&mut self.news)
+    pub(crate) fn take_progress(&mut self) -> Vec<Progress> {
+        std::mem::take(&mut self.progress)
     }
 
     /// Stores the session id; the first one counts.
     pub(crate) fn name_session(&mut self, id: Option<&str>) {
         if let (None, Some(id)) = (&self.session_id, id) {
             self.session_id = Some(id.to_owned());
-            self.news.push(Progress::SessionStarted { id: snippet(id) });
+            self.progress.push(Progress::SessionStarted { id: snippet(id) });
         }
     }
 
     pub(crate) fn say(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            self.news.push(Progress::Text(snippet(text)));
+            self.progress.push(Progress::Text(snippet(text)));
         }
     }
 
-    pub(crate) fn tell_retry(&mut self, reason: &str) {
-        self.news.push(Progress::Retrying { reason: snippet(reason) });
+    /// Stores the last message to the user.
+    pub(crate) fn set_answer(&mut self, text: String) {
+        self.say(&text);
+        self.answer = Some(text);
     }
 
-    pub(crate) fn tell_tokens(&mut self) {
-        self.news.push(Progress::Tokens(self.usage));
+    pub(crate) fn report_retry(&mut self, reason: &str) {
+        self.progress.push(Progress::Retrying { reason: snippet(reason) });
+    }
+
+    pub(crate) fn report_tokens(&mut self) {
+        self.progress.push(Progress::Tokens(self.usage));
     }
 
     pub(crate) fn add_usage(&mut self, usage: Usage, cost_usd: Option<f64>) {
@@ -51,17 +57,12 @@ impl ReportDraft {
         if let Some(cost) = cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
-        self.tell_tokens();
-    }
-
-    /// Adds a call that the agent reports only once, after its end.
-    pub(crate) fn add_call(&mut self, name: &str, detail: String, ok: bool) {
-        self.push_call(name, detail, Some(ok));
+        self.report_tokens();
     }
 
     /// Opens a call whose end will carry the same id.
     pub(crate) fn open_call(&mut self, id: &str, name: &str, detail: String) {
-        if let Some(index) = self.push_call(name, detail, None) {
+        if let Some(index) = self.add_call(name, detail, None) {
             self.open_calls.push((id.to_owned(), index));
         }
     }
@@ -82,9 +83,15 @@ impl ReportDraft {
         }
     }
 
-    fn push_call(&mut self, name: &str, detail: String, ok: Option<bool>) -> Option<usize> {
+    /// Adds a call, and returns its index if it is kept.
+    pub(crate) fn add_call(
+        &mut self,
+        name: &str,
+        detail: String,
+        ok: Option<bool>,
+    ) -> Option<usize> {
         let name = snippet(name);
-        self.news.push(Progress::ToolCall { name: name.clone(), summary: detail.clone() });
+        self.progress.push(Progress::ToolCall { name: name.clone(), summary: detail.clone() });
         if self.tool_calls.len() == TOOL_CALLS_KEPT {
             return None;
         }
@@ -112,7 +119,7 @@ mod tests {
         let mut draft = ReportDraft::default();
         for index in 0..TOOL_CALLS_KEPT + 5 {
             draft.open_call(&index.to_string(), "bash", String::new());
-            draft.take_news();
+            draft.take_progress();
         }
         assert_eq!(draft.tool_calls.len(), TOOL_CALLS_KEPT);
     }

@@ -23,9 +23,7 @@ pub mod request;
 pub mod scripted;
 
 pub use program::{Cpu, Program, Runtime};
-pub use provider::{
-    AgentCommand, GuestFile, HomeFile, ModelUse, Provider, RequiredSetting, UnknownProvider,
-};
+pub use provider::{AgentCommand, ModelUse, Provider, RequiredSetting, UnknownProvider};
 pub use reader::{EventReader, Progress};
 pub use report::{AgentOutcome, AgentReport, DeniedTool, QuotaReset, ToolCall, Usage};
 pub use request::{

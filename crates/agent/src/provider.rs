@@ -13,41 +13,22 @@ use crate::{claude, codex, command, opencode, pi, scripted};
 /// Command that starts an agent in a box: in the workspace, with an empty stdin.
 ///
 /// An open and silent stdin makes most agents wait for its end, so it has to be `/dev/null`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentCommand {
     /// The program, as the box sees it, and its arguments. Never a secret: arguments are public.
     pub argv: Vec<String>,
     /// Variables of this agent, beside those that every box has.
     pub env: BTreeMap<String, String>,
-    /// Files that must be in the box's read-only folder before the command starts.
-    pub files: Vec<GuestFile>,
-    /// Files that must be in the agent's home before the command starts, whatever was there.
-    pub home: Vec<HomeFile>,
-}
-
-/// A file for the read-only folder of a box.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GuestFile {
-    /// Its name in that folder.
-    pub name: String,
-    /// Content. The agent can read it, so it holds no secret.
-    pub bytes: Vec<u8>,
-}
-
-/// A file for the home of an agent, which may change it afterwards.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HomeFile {
-    /// Path relative to the home. Its parent folders may have to be created.
-    pub path: String,
-    /// Content. The agent can read it, so it holds no secret.
-    pub bytes: Vec<u8>,
-    /// Its permission bits.
-    pub mode: u32,
+    /// Files by name for the box's read-only folder. The agent can read them, so they contain no secret.
+    pub files: BTreeMap<String, String>,
+    /// Files by path for the agent's home, which replace what was there. They contain no secret either.
+    pub home: BTreeMap<String, String>,
 }
 
 /// The supported agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Provider {
+    #[default]
     OpenCode,
     Codex,
     /// Claude Code.
@@ -62,20 +43,17 @@ pub enum Provider {
 /// Use of a model by an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelUse {
-    /// It always calls one, so a model has to be chosen.
+    /// A model has to be chosen.
     Always,
-    /// It calls one if the user names it.
+    /// Only if the user names one.
     IfNamed,
-    /// It calls none.
     Never,
 }
 
 /// A setting that an agent requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredSetting {
-    /// The command line to start.
     Command,
-    /// The script to play.
     Script,
 }
 
@@ -98,7 +76,6 @@ impl Provider {
         }
     }
 
-    /// Returns whether the agent calls a model.
     pub fn model_use(self) -> ModelUse {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => ModelUse::Always,
@@ -134,7 +111,6 @@ impl Provider {
         }
     }
 
-    /// Returns whether a session can be resumed.
     pub fn can_resume(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,
@@ -151,7 +127,6 @@ impl Provider {
         }
     }
 
-    /// Finds an agent by its name.
     pub fn parse(name: &str) -> Result<Self, UnknownProvider> {
         let found = Self::ALL.into_iter().find(|provider| provider.name() == name);
         found.ok_or_else(|| UnknownProvider { name: name.escape_debug().to_string() })
@@ -181,7 +156,6 @@ impl Provider {
         }
     }
 
-    /// Returns the default wire API.
     pub fn default_wire(self) -> Option<WireApi> {
         self.wire_apis().first().copied()
     }
@@ -197,12 +171,11 @@ impl Provider {
         }
     }
 
-    /// Builds the command that starts this agent with this request.
     pub fn command(self, request: &AgentRequest) -> Result<AgentCommand, AgentError> {
         request.check(self)?;
         match self {
             Self::OpenCode => opencode::command(request),
-            Self::Codex => codex::command(request),
+            Self::Codex => Ok(codex::command(request)),
             Self::Claude => claude::command(request),
             Self::Pi => pi::command(request),
             Self::Command => command::command(request),
@@ -213,20 +186,13 @@ impl Provider {
     }
 }
 
-impl AgentCommand {
-    /// Returns the content of a file for the read-only folder.
-    pub fn file(&self, name: &str) -> Option<&[u8]> {
-        self.files.iter().find(|file| file.name == name).map(|file| file.bytes.as_slice())
-    }
-}
-
 /// Returns the path in the box of a file in the read-only folder.
 pub(crate) fn in_box(name: &str) -> String {
     format!("{}/{name}", guest::BOX_DIR)
 }
 
-/// Variables from fixed names and values.
-pub(crate) fn variables<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
+/// Variables or files from fixed names and values.
+pub(crate) fn texts<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 

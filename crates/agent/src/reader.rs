@@ -3,6 +3,8 @@
 //! Each agent's own module knows its events and its rule of success. This module has the common parts: lines
 //! that are too long, lines that are not events, and agents that end without output.
 
+use std::fmt::Debug;
+
 use serde_json::Value;
 
 use crate::draft::ReportDraft;
@@ -39,7 +41,7 @@ pub enum Progress {
 /// Reads the lines of one run of one agent.
 #[derive(Debug)]
 pub struct EventReader {
-    events: ProviderEvents,
+    events: Box<dyn ProviderEvents>,
     draft: ReportDraft,
     /// True if an event of the agent was read.
     has_events: bool,
@@ -47,15 +49,22 @@ pub struct EventReader {
     unknown_count: u64,
 }
 
-/// Per-provider state of the reader.
-#[derive(Debug)]
-enum ProviderEvents {
-    OpenCode(opencode::OpenCodeEvents),
-    Codex(codex::CodexEvents),
-    Claude(claude::ClaudeEvents),
-    Pi(pi::PiEvents),
-    Command,
-    Scripted(scripted::ScriptedEvents),
+/// Meaning of the lines of one provider.
+pub(crate) trait ProviderEvents: Debug + Send + Sync {
+    fn take(&mut self, line: &str, draft: &mut ReportDraft) -> EventKind;
+
+    /// Judges the outcome. `exit` is the agent's exit status, if it had one.
+    fn judge(&self, exit: Option<i32>, draft: &ReportDraft) -> AgentOutcome;
+
+    /// Judges an agent that printed no event.
+    fn judge_silent(&self, exit: Option<i32>) -> AgentOutcome {
+        match exit {
+            Some(code) if code < FIRST_SIGNAL_STATUS => AgentOutcome::Failed {
+                reason: format!("it ended with status {code} before its first event"),
+            },
+            Some(_) | None => AgentOutcome::Interrupted,
+        }
+    }
 }
 
 /// Classification of a line.
@@ -63,6 +72,13 @@ enum ProviderEvents {
 pub(crate) enum EventKind {
     Known,
     Unknown,
+}
+
+/// Parses a line as a JSON event.
+pub(crate) fn parse_event(line: &str) -> Option<Value> {
+    Some(line)
+        .filter(|line| line.len() <= LINE_LIMIT)
+        .and_then(|line| serde_json::from_str(line).ok())
 }
 
 impl EventReader {
@@ -74,13 +90,13 @@ impl EventReader {
     /// Creates a reader for a resumed session. `earlier` is its last [`AgentReport::thread_usage`], which
     /// agents that count a whole session will include again.
     pub fn resuming(provider: Provider, earlier: Usage) -> Self {
-        let events = match provider {
-            Provider::OpenCode => ProviderEvents::OpenCode(opencode::OpenCodeEvents::default()),
-            Provider::Codex => ProviderEvents::Codex(codex::CodexEvents::after(earlier)),
-            Provider::Claude => ProviderEvents::Claude(claude::ClaudeEvents::default()),
-            Provider::Pi => ProviderEvents::Pi(pi::PiEvents::default()),
-            Provider::Command => ProviderEvents::Command,
-            Provider::Scripted => ProviderEvents::Scripted(scripted::ScriptedEvents::default()),
+        let events: Box<dyn ProviderEvents> = match provider {
+            Provider::OpenCode => Box::<opencode::OpenCodeEvents>::default(),
+            Provider::Codex => Box::new(codex::CodexEvents::after(earlier)),
+            Provider::Claude => Box::<claude::ClaudeEvents>::default(),
+            Provider::Pi => Box::<pi::PiEvents>::default(),
+            Provider::Command => Box::new(command::CommandEvents),
+            Provider::Scripted => Box::<scripted::ScriptedEvents>::default(),
         };
         Self {
             events,
@@ -94,18 +110,21 @@ impl EventReader {
     /// Parses one line, without its line break.
     pub fn push_line(&mut self, line: &str) -> Vec<Progress> {
         if !line.trim().is_empty() {
-            match self.take(line) {
+            match self.events.take(line, &mut self.draft) {
                 EventKind::Known => self.has_events = true,
                 EventKind::Unknown => self.keep(line),
             }
         }
-        self.draft.take_news()
+        self.draft.take_progress()
     }
 
     /// Returns the report. `exit` is the agent's exit status, if it had one; it never proves success, but may
     /// disprove it.
     pub fn finish(self, exit: Option<i32>) -> AgentReport {
-        let outcome = self.judge(exit);
+        let outcome = match self.has_events {
+            true => self.events.judge(exit, &self.draft),
+            false => self.events.judge_silent(exit),
+        };
         let draft = self.draft;
         let usage = draft.usage;
         AgentReport {
@@ -122,47 +141,10 @@ impl EventReader {
         }
     }
 
-    fn take(&mut self, line: &str) -> EventKind {
-        if matches!(self.events, ProviderEvents::Command) {
-            return command::take(line, &mut self.draft);
-        }
-        if matches!(self.events, ProviderEvents::Pi(_)) && pi::is_repetition(line) {
-            return EventKind::Known;
-        }
-        if line.len() > LINE_LIMIT {
-            return EventKind::Unknown;
-        }
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return EventKind::Unknown };
-        let draft = &mut self.draft;
-        match &mut self.events {
-            ProviderEvents::OpenCode(events) => events.take(&event, draft),
-            ProviderEvents::Codex(events) => events.take(&event, draft),
-            ProviderEvents::Claude(events) => events.take(&event, draft),
-            ProviderEvents::Pi(events) => events.take(&event, draft),
-            ProviderEvents::Command => EventKind::Unknown,
-            ProviderEvents::Scripted(events) => events.take(event, draft),
-        }
-    }
-
     fn keep(&mut self, line: &str) {
         self.unknown_count += 1;
         if self.unknown.len() < UNKNOWN_KEPT {
             self.unknown.push(cut(line, UNKNOWN_LENGTH).to_owned());
-        }
-    }
-
-    fn judge(&self, exit: Option<i32>) -> AgentOutcome {
-        match (&self.events, self.has_events, exit) {
-            (ProviderEvents::Command, _, _) => command::judge(exit),
-            (_, false, Some(code)) if code < FIRST_SIGNAL_STATUS => AgentOutcome::Failed {
-                reason: format!("it ended with status {code} before its first event"),
-            },
-            (_, false, _) => AgentOutcome::Interrupted,
-            (ProviderEvents::OpenCode(events), ..) => events.judge(exit, &self.draft),
-            (ProviderEvents::Codex(events), ..) => events.judge(exit),
-            (ProviderEvents::Claude(events), ..) => events.judge(&self.draft),
-            (ProviderEvents::Pi(events), ..) => events.judge(),
-            (ProviderEvents::Scripted(events), ..) => events.judge(),
         }
     }
 }

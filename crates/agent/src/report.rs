@@ -4,6 +4,9 @@ use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
 
+use crate::provider::Provider;
+use crate::reader::EventReader;
+
 /// Report parsed from an agent's event lines. All of it is claims.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentReport {
@@ -33,23 +36,7 @@ impl AgentReport {
     /// Creates the report of an agent at a terminal, whose output is not parsed: its status is the only
     /// evidence.
     pub fn of_status(exit: Option<i32>) -> Self {
-        let outcome = match exit {
-            Some(0) => AgentOutcome::Finished,
-            Some(code) => AgentOutcome::Failed { reason: format!("it ended with status {code}") },
-            None => AgentOutcome::Interrupted,
-        };
-        Self {
-            outcome,
-            answer: None,
-            usage: Usage::default(),
-            thread_usage: None,
-            cost_usd: None,
-            session_id: None,
-            tool_calls: Vec::new(),
-            denials: Vec::new(),
-            unknown: Vec::new(),
-            unknown_count: 0,
-        }
+        EventReader::new(Provider::Command).finish(exit)
     }
 }
 

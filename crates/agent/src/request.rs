@@ -4,6 +4,7 @@
 //! dash would be read as an option, and a session id comes from an agent's own output.
 
 use guest::script::Script;
+use serde_json::{Map, Value};
 
 pub use model::wire::{Price, WireApi};
 
@@ -21,7 +22,6 @@ pub struct AgentRequest {
     pub launcher: Vec<String>,
     /// The task. At a terminal it may be empty: then the user begins.
     pub prompt: String,
-    /// Headless or at a terminal.
     pub manner: Interaction,
     /// The model, by its name at the model route.
     pub model: Option<String>,
@@ -29,10 +29,9 @@ pub struct AgentRequest {
     pub variant: Option<String>,
     /// Name of the agent's own persona.
     pub agent: Option<String>,
-    /// A new session or a resumed one.
     pub session: SessionRequest,
     pub model_route: ModelEndpoint,
-    /// Tool servers for the agent.
+    /// Tool servers.
     pub mcp: Vec<McpServer>,
     /// The folder to work in, as the box sees it; the command is started there.
     pub workspace: String,
@@ -59,10 +58,7 @@ pub enum Interaction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionRequest {
     /// A new one. Agents that accept an id use this one, which is a version 4 UUID.
-    Fresh {
-        /// The id to use, if any.
-        id: Option<String>,
-    },
+    Fresh { id: Option<String> },
     /// An earlier one, by the id that the agent printed.
     Resume(String),
 }
@@ -158,7 +154,23 @@ impl AgentRequest {
         if let SessionRequest::Resume(id) | SessionRequest::Fresh { id: Some(id) } = &self.session {
             check_name("a session id", id)?;
         }
-        self.mcp.iter().try_for_each(|server| check_name("the name of a tool server", &server.name))
+        for server in &self.mcp {
+            check_name("the name of a tool server", &server.name)?;
+        }
+        let what = match provider {
+            Provider::Command if self.resumed().is_some() => "a session to resume",
+            Provider::Command if self.variant.is_some() => "a variant",
+            Provider::Codex | Provider::Pi | Provider::Command if self.agent.is_some() => {
+                "an agent"
+            }
+            Provider::OpenCode
+                if self.manner == Interaction::Terminal && self.variant.is_some() =>
+            {
+                "a variant at a terminal"
+            }
+            _ => return Ok(()),
+        };
+        Err(AgentError::Unsupported { provider, what })
     }
 
     /// Returns the model, where one is required.
@@ -166,8 +178,22 @@ impl AgentRequest {
         self.model.as_deref().ok_or(AgentError::NoModel { provider })
     }
 
+    /// Returns the id of the session to resume, if any.
+    pub(crate) fn resumed(&self) -> Option<&str> {
+        match &self.session {
+            SessionRequest::Resume(id) => Some(id),
+            SessionRequest::Fresh { .. } => None,
+        }
+    }
+
+    /// Returns the tool servers by name, each as `entry` renders it.
+    pub(crate) fn mcp_servers(&self, entry: impl Fn(&Transport) -> Value) -> Value {
+        let servers = self.mcp.iter().map(|server| (server.name.clone(), entry(&server.transport)));
+        servers.collect::<Map<_, _>>().into()
+    }
+
     /// Returns the first message, if any.
-    pub(crate) fn first_words(&self) -> Option<&str> {
+    pub(crate) fn first_message(&self) -> Option<&str> {
         Some(self.prompt.as_str()).filter(|prompt| !prompt.is_empty())
     }
 
@@ -175,6 +201,11 @@ impl AgentRequest {
     pub(crate) fn program(&self, name: &str) -> Vec<String> {
         if self.launcher.is_empty() { vec![name.to_owned()] } else { self.launcher.clone() }
     }
+}
+
+/// Adds an option with its value, if there is one.
+pub(crate) fn push_option(argv: &mut Vec<String>, option: &str, value: Option<&str>) {
+    argv.extend(value.into_iter().flat_map(|value| [option, value]).map(str::to_owned));
 }
 
 fn check_prompt(prompt: &str, manner: Interaction) -> Result<(), AgentError> {

@@ -54,7 +54,7 @@ async fn sealed(backend: BackendKind, root: Root) -> Duration {
     let program = env!("CARGO_BIN_EXE_bottle-shim").into();
     let launcher = Launcher { program, words: Vec::new(), backend, secrets: Vec::new() };
     let ordered = host::clock::now();
-    let box_dir = launcher.launch(&spec).expect("launched");
+    let box_dir = launcher.launch(&spec, None).expect("launched");
     let record = attach(&box_dir).await.expect("a record");
     assert_eq!(record.ended, Ended::Exited { code: 0 }, "{record:?}");
     let until_shim = record.started_at.duration_since(ordered).unsigned_abs();

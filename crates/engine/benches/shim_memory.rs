@@ -91,7 +91,7 @@ fn launch(dir: &Path) -> BoxDir {
         model: Some(model),
         log_path: box_dir.egress_log(),
     };
-    launcher.launch_with_egress(&spec, &BoxEgress { config, keys: Vec::new() }).expect("launched")
+    launcher.launch(&spec, Some(&BoxEgress { config, keys: Vec::new() })).expect("launched")
 }
 
 fn spec(dir: &Path, user: BoxUser) -> BoxSpec {

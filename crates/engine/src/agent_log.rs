@@ -1,6 +1,6 @@
-//! Listening to an agent while it works: its log is followed line by line, and each line is read as what its
-//! provider means by it.
+//! Log of an agent while it works: followed line by line, each line parsed by its provider's rules.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use agent::{AgentReport, EventReader, Progress, Provider, Usage};
 
-/// How often the log is looked at.
+/// Time between two reads.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A line longer than this is given to the reader in its present length; it cuts it anyway.
+/// A line longer than this is parsed before its end; the reader cuts it anyway.
 const LINE_CAP: usize = 4 << 20;
 
 /// Follows the log of one agent.
@@ -28,8 +28,8 @@ impl Listener {
         Self::resuming(provider, log, Usage::default())
     }
 
-    /// The same for a conversation that goes on. `earlier` is its last [`AgentReport::thread_usage`]: some agents count
-    /// it again, and it would seem to have been used twice.
+    /// As [`Listener::new`], for a resumed conversation. `earlier` is its last [`AgentReport::thread_usage`], which some
+    /// agents count again.
     pub fn resuming(provider: Provider, log: &Path, earlier: Usage) -> Self {
         Self {
             path: log.to_path_buf(),
@@ -39,25 +39,28 @@ impl Listener {
         }
     }
 
-    /// Tells of progress for ever. To be dropped when the box has ended.
-    pub async fn follow(&mut self, mut tell: impl FnMut(Progress)) {
+    /// Reports progress for ever. To be dropped when the box has ended.
+    pub async fn follow(&mut self, mut report: impl FnMut(Progress)) -> Infallible {
         loop {
             // A log that cannot be read now may be readable in a moment; in the end `finish` reads it again.
             if let Ok(progress) = self.catch_up() {
-                progress.into_iter().for_each(&mut tell);
+                progress.into_iter().for_each(&mut report);
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Reads the rest of the log and says what came of the agent.
-    pub fn finish(mut self, exit: Option<i32>, mut tell: impl FnMut(Progress)) -> AgentReport {
+    /// Reads the rest of the log and returns the agent's report.
+    pub fn finish(mut self, exit: Option<i32>, mut report: impl FnMut(Progress)) -> AgentReport {
         if let Ok(progress) = self.catch_up() {
-            progress.into_iter().for_each(&mut tell);
+            progress.into_iter().for_each(&mut report);
         }
         let rest = std::mem::take(&mut self.rest);
         if !rest.is_empty() {
-            self.reader.push_line(&String::from_utf8_lossy(&rest)).into_iter().for_each(&mut tell);
+            self.reader
+                .push_line(&String::from_utf8_lossy(&rest))
+                .into_iter()
+                .for_each(&mut report);
         }
         self.reader.finish(exit)
     }

@@ -1,52 +1,41 @@
-//! What an agent says about its work: claims, never evidence.
+//! Result of an agent in its own account: claims, never evidence.
 
 use agent::{AgentOutcome, AgentReport, QuotaReset, Usage};
 use serde::{Deserialize, Serialize};
 
-/// What an agent says about its end. An agent that says it failed is believed; one that says it is done is not.
+/// Claim of an agent about its end. A claimed failure is believed, a claimed success is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum AgentClaim {
-    /// It is done.
     Finished,
-    /// It failed, for this reason.
     Failed {
-        /// In its words.
         reason: String,
     },
-    /// Its model has no more to give until then.
+    /// The quota of its model is exhausted, until this time if known.
     Waiting {
-        /// Until when, as far as it was told.
         until: Option<String>,
     },
 }
 
-/// What an agent said about its work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentResult {
-    /// How it says that it ended.
     pub claim: AgentClaim,
-    /// Its last words.
+    /// Its last message.
     pub answer: Option<String>,
     /// The conversation's id, by which it can be resumed.
     pub session: Option<String>,
-    /// How often it used a tool.
     pub tool_calls: usize,
-    /// Tokens that it says it read.
     pub input_tokens: u64,
-    /// Tokens that it says it wrote.
     pub output_tokens: u64,
-    /// What it says it cost.
     pub cost_usd: Option<f64>,
-    /// The usage of the whole conversation, for whoever resumes it.
+    /// The usage of the whole conversation, for a run that resumes it.
     #[serde(default)]
     pub thread_usage: Option<Usage>,
 }
 
-/// What an agent's report comes to, for the record and the judge.
+/// Converts an agent's report for the record and the judge.
 ///
-/// An agent that did not finish while its model server asked to wait is waiting, whatever it says itself: some say
-/// nothing at all.
+/// An agent that did not finish while its model server asked to wait is waiting, whatever it claims: some claim nothing.
 pub fn agent_result(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> AgentResult {
     let failed = |reason: String| AgentClaim::Failed { reason };
     let claim = match (&report.outcome, waiting) {
@@ -60,7 +49,7 @@ pub fn agent_result(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> A
             failed(format!("the model did not answer: {message}"))
         }
         (AgentOutcome::QuotaExhausted { until, .. }, None) => {
-            AgentClaim::Waiting { until: until.as_ref().map(until_words) }
+            AgentClaim::Waiting { until: until.as_ref().map(render_reset) }
         }
         (AgentOutcome::PermissionDenied, None) => failed("it was denied a permission".to_owned()),
         (AgentOutcome::NeedsClarification { question }, None) => {
@@ -80,7 +69,7 @@ pub fn agent_result(report: &AgentReport, waiting: Option<jiff::Timestamp>) -> A
     }
 }
 
-fn until_words(until: &QuotaReset) -> String {
+fn render_reset(until: &QuotaReset) -> String {
     match until {
         QuotaReset::InSecs(secs) => format!("{secs} s from then"),
         QuotaReset::UnixSecs(secs) => i64::try_from(*secs)

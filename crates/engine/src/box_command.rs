@@ -1,5 +1,4 @@
-//! A command of the repository's own in a box: its set-up, its check, its tests. No agent, no model, no belief in
-//! anything but how it ended.
+//! A command of the repository's own in a box: its set-up, its check, its tests. No agent, no model; only its exit counts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ use crate::launch::{self, BoxEgress, LaunchError, Launcher};
 use crate::record::ExitRecord;
 use crate::shim::EGRESS_SOCKET;
 
-/// How much of the end of a log is shown to people and agents.
+/// Bytes at the end of a log that are shown to users and agents.
 const TAIL_CAP: usize = 4 * 1024;
 
 /// A command and where it runs.
@@ -27,20 +26,16 @@ pub struct BoxCommand {
     pub argv: Vec<String>,
     /// Variables beside those that every box has.
     pub env: BTreeMap<String, String>,
-    /// What it may reach; nothing if nothing is said.
+    /// Egress; `None` for nothing.
     pub policy: Option<EgressPolicy>,
     /// Folders that it needs and the box's root lacks.
     pub programs: Vec<ProgramMount>,
 }
 
-/// How it ended.
 #[derive(Debug, Clone)]
 pub struct BoxCommandResult {
-    /// What the clock, the watchdogs and the backend say.
     pub record: ExitRecord,
-    /// Its whole output.
     pub stdout: PathBuf,
-    /// And what it wrote to standard error.
     pub stderr: PathBuf,
 }
 
@@ -49,12 +44,11 @@ impl BoxCommand {
         Self::new(layout, ["/bin/bash", "-c", line].map(str::to_owned).to_vec())
     }
 
-    /// A program and its arguments.
     pub fn new(layout: BoxLayout, argv: Vec<String>) -> Self {
         Self { layout, argv, env: BTreeMap::new(), policy: None, programs: Vec::new() }
     }
 
-    /// Runs it to its end, or until somebody wants to stop. One that was started before is waited for.
+    /// Runs it to its end, or until it is cancelled. One that was started before is waited for.
     pub async fn run(
         self,
         launcher: &Launcher,
@@ -70,17 +64,17 @@ impl BoxCommand {
         }
         spec.env.extend(self.env);
         if launch::box_status(&box_dir)? == launch::BoxStatus::NeverStarted {
-            match self.policy {
-                Some(policy) => {
-                    let run = spec.run.to_string();
-                    let config =
-                        EgressConfig { run, policy, model: None, log_path: box_dir.egress_log() };
-                    launcher.launch_with_egress(&spec, &BoxEgress { config, keys: Vec::new() })?
-                }
-                None => launcher.launch(&spec)?,
-            };
+            let egress = self.policy.map(|policy| {
+                let (run, log_path) = (spec.run.to_string(), box_dir.egress_log());
+                let config = EgressConfig { run, policy, model: None, log_path };
+                BoxEgress { config, keys: Vec::new() }
+            });
+            launcher.launch(&spec, egress.as_ref())?;
         }
-        let record = wait(&box_dir, cancel).await?;
+        let record = tokio::select! {
+            ended = launch::attach(&box_dir) => ended,
+            _reason = cancel.cancelled() => launch::end(&box_dir).await,
+        }?;
         Ok(BoxCommandResult {
             record,
             stdout: box_dir.stdout(spec.output),
@@ -89,33 +83,23 @@ impl BoxCommand {
     }
 }
 
-async fn wait(box_dir: &BoxDir, cancel: &Cancel) -> Result<ExitRecord, LaunchError> {
-    let mut waiting = std::pin::pin!(launch::attach(box_dir));
-    tokio::select! {
-        ended = &mut waiting => ended,
-        _reason = cancel.cancelled() => launch::end(box_dir).await,
-    }
-}
-
-/// How a command in a box went, for a run's record.
+/// Exit of a command in a box, for a run's record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BoxCommandSummary {
     #[serde(default)]
     pub command: String,
     pub ended: Ended,
-    /// Milliseconds that it took.
     pub wall_ms: u64,
     /// The end of its output.
     pub tail: String,
 }
 
 impl BoxCommandSummary {
-    /// Whether it exited with status 0.
     pub fn passed(&self) -> bool {
         self.ended == Ended::Exited { code: 0 }
     }
 
-    /// How it ended, in a few words.
+    /// Its exit in a few words.
     pub fn how(&self) -> String {
         match &self.ended {
             Ended::Exited { code } => format!("status {code}"),
@@ -128,25 +112,22 @@ impl BoxCommandSummary {
         }
     }
 
-    /// The last line of its output.
     pub fn last_line(&self) -> &str {
         self.tail.lines().last().unwrap_or("it printed nothing")
     }
 }
 
 impl BoxCommandResult {
-    /// The summary for a run's record.
     pub fn summary(&self, command: String) -> BoxCommandSummary {
         let ExitRecord { ended, wall_ms, .. } = &self.record;
         BoxCommandSummary { command, ended: ended.clone(), wall_ms: *wall_ms, tail: self.tail() }
     }
 
-    /// Whether it ended well.
     pub fn passed(&self) -> bool {
         self.record.ended == Ended::Exited { code: 0 }
     }
 
-    /// The end of what it wrote, for people and agents: escaped, both streams, standard error last.
+    /// The end of its output for users and agents: escaped, both streams, standard error last.
     pub fn tail(&self) -> String {
         let text = [&self.stdout, &self.stderr].map(|path| tail_of(path)).concat();
         model::escape::escape_terminal(&text).into_owned()

@@ -1,18 +1,21 @@
-//! The host-owned folder of one box: which files stand in it, and how they are read and written.
+//! The host-owned folder of one box, and its files.
 //!
 //! ```text
 //! boxes/<name>/
-//!   order.json    what to build, written by whoever launches
+//!   order.json    configuration of the shim, written by the launcher
 //!   lock          held by the launcher, then by the shim, until the box is gone
-//!   shim.json     who watches over it
-//!   guest/        what the box sees, read-only, at /harness-state/run
+//!   shim.json     process of the shim
+//!   guest/        read-only in the box, at /harness-state/run
 //!   stdout.log    (or stdout.bin) and stderr.log
 //!   egress.jsonl  every connection that the box made or tried to make
-//!   shim.log      what the shim itself had to say
-//!   exit.json     how it ended; written once, last
+//!   shim.log      standard error of the shim
+//!   exit.json     exit of the box; written once, last
 //! ```
 
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,6 +25,7 @@ use sandbox::backend::BackendKind;
 use sandbox::spec::{BoxOutput, BoxSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::net::UnixListener;
 
 use crate::record::{ExitRecord, ShimRecord};
 
@@ -29,30 +33,27 @@ const ORDER_FILE: &str = "order.json";
 const SHIM_FILE: &str = "shim.json";
 const EXIT_FILE: &str = "exit.json";
 
-/// The folder of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoxDir(PathBuf);
 
-/// What the shim is told to do.
+/// Configuration of a shim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShimConfig {
     pub spec: BoxSpec,
     pub backend: BackendKind,
-    /// Its way out, if it has one. Names where keys are found and holds none.
+    /// Names the locations of keys and contains none.
     pub egress: Option<EgressConfig>,
 }
 
-/// A file of a box's folder could not be used.
-#[derive(Debug, thiserror::Error)]
-#[error("could not {doing} {path}", path = path.display())]
-pub struct BoxDirError {
-    doing: &'static str,
-    path: PathBuf,
-    source: io::Error,
+/// Turns an I/O error into one that names the action and the path.
+pub(crate) fn file_error<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> FileError + 'a {
+    move |source| FileError::Io { action, path: path.to_path_buf(), source }
 }
 
 impl BoxDir {
-    /// The folder at this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
@@ -61,17 +62,15 @@ impl BoxDir {
         &self.0
     }
 
-    /// The lock that says whether somebody watches over the box.
+    /// The lock that the shim holds.
     pub fn lock(&self) -> PathBuf {
         self.0.join(sandbox::LOCK_FILE)
     }
 
-    /// What the shim itself writes.
     pub fn shim_log(&self) -> PathBuf {
         self.0.join("shim.log")
     }
 
-    /// The box's standard output.
     pub fn stdout(&self, output: BoxOutput) -> PathBuf {
         match output {
             BoxOutput::Log { .. } => self.0.join("stdout.log"),
@@ -79,12 +78,10 @@ impl BoxDir {
         }
     }
 
-    /// The box's standard error.
     pub fn stderr(&self) -> PathBuf {
         self.0.join("stderr.log")
     }
 
-    /// Every connection of the box, if it may have any.
     pub fn egress_log(&self) -> PathBuf {
         self.0.join("egress.jsonl")
     }
@@ -94,58 +91,70 @@ impl BoxDir {
         self.0.join("pulse")
     }
 
-    /// When the box last gave a sign of life: output, traffic, or computing.
+    /// The time of the box's last output, traffic, or computing.
     pub fn last_sign(&self, output: BoxOutput) -> Option<SystemTime> {
         let files = [self.stdout(output), self.stderr(), self.egress_log(), self.pulse()];
-        let touched = |path: &PathBuf| std::fs::metadata(path).ok()?.modified().ok();
+        let touched = |path: &PathBuf| fs::metadata(path).ok()?.modified().ok();
         files.iter().filter_map(touched).max()
     }
 
-    /// Writes the order. No power failure leaves a box that needs it.
-    pub fn save_config(&self, order: &ShimConfig) -> Result<(), BoxDirError> {
-        self.save(ORDER_FILE, order, write_transient)
+    /// The folder that the box sees.
+    pub(crate) fn guest_dir(&self) -> PathBuf {
+        self.0.join("guest")
     }
 
-    /// Reads the order.
-    pub fn load_config(&self) -> Result<ShimConfig, BoxDirError> {
-        let path = self.0.join(ORDER_FILE);
+    /// Binds a socket in the folder that the box sees. The box's user must be able to connect, and no other box sees the
+    /// folder.
+    pub(crate) fn bind_guest_socket(&self, name: &str) -> io::Result<UnixListener> {
+        let folder = self.guest_dir();
+        fs::create_dir_all(&folder)?;
+        // The path of a run may be longer than a socket's address allows, so the folder is named by its descriptor.
+        let held = File::open(&folder)?;
+        let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", held.as_raw_fd()))?;
+        fs::set_permissions(folder.join(name), Permissions::from_mode(0o666))?;
+        Ok(listener)
+    }
+
+    /// Not durable: no power failure leaves a box that needs it.
+    pub fn save_config(&self, config: &ShimConfig) -> Result<(), FileError> {
+        self.save(ORDER_FILE, config, write_transient)
+    }
+
+    pub fn load_config(&self) -> Result<ShimConfig, FileError> {
         let absent = || io::Error::from(io::ErrorKind::NotFound);
-        self.load(ORDER_FILE)?.ok_or_else(|| BoxDirError { doing: "read", path, source: absent() })
+        self.load(ORDER_FILE)?.ok_or_else(|| file_error("read", &self.0.join(ORDER_FILE))(absent()))
     }
 
-    /// Writes who watches over the box.
-    pub fn save_shim(&self, record: &ShimRecord) -> Result<(), BoxDirError> {
+    pub fn save_shim(&self, record: &ShimRecord) -> Result<(), FileError> {
         self.save(SHIM_FILE, record, write_transient)
     }
 
-    /// Who watches over the box, if anybody ever did.
-    pub fn load_shim(&self) -> Result<Option<ShimRecord>, BoxDirError> {
+    pub fn load_shim(&self) -> Result<Option<ShimRecord>, FileError> {
         self.load(SHIM_FILE)
     }
 
-    /// Writes how the box ended.
-    pub fn save_exit(&self, record: &ExitRecord) -> Result<(), BoxDirError> {
+    pub fn save_exit(&self, record: &ExitRecord) -> Result<(), FileError> {
         self.save(EXIT_FILE, record, write_atomic)
     }
 
-    /// How the box ended, if it has. A record that breaks off says nothing: whoever wrote it did not get to its end.
-    pub fn load_exit(&self) -> Result<Option<ExitRecord>, BoxDirError> {
+    /// The exit of the box, if it has ended. A record that breaks off counts as none: its writer was killed.
+    pub fn load_exit(&self) -> Result<Option<ExitRecord>, FileError> {
         match self.load(EXIT_FILE) {
-            Err(error) if error.doing == "understand" => Ok(None),
+            Err(FileError::Io { action: "understand", .. }) => Ok(None),
             read => read,
         }
     }
 
     /// Removes the copy of the guest program from a box that has ended: it is the same in every box, and records are
     /// kept for long.
-    pub fn slim(&self) -> Result<(), BoxDirError> {
+    pub fn slim(&self) -> Result<(), FileError> {
         if self.load_exit()?.is_none() {
             return Ok(());
         }
-        let path = self.0.join("guest").join(guest::BINARY_FILE);
-        match std::fs::remove_file(&path) {
+        let path = self.guest_dir().join(guest::BINARY_FILE);
+        match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(BoxDirError { doing: "remove", path, source: error })
+                Err(file_error("remove", &path)(error))
             }
             _ => Ok(()),
         }
@@ -156,24 +165,21 @@ impl BoxDir {
         name: &str,
         value: &impl Serialize,
         write: fn(&Path, &[u8], u32) -> Result<(), FileError>,
-    ) -> Result<(), BoxDirError> {
+    ) -> Result<(), FileError> {
         let path = self.0.join(name);
-        let written = serde_json::to_vec_pretty(value)
-            .map_err(io::Error::from)
-            .and_then(|bytes| write(&path, &bytes, 0o600).map_err(io::Error::other));
-        written.map_err(|source| BoxDirError { doing: "write", path, source })
+        let bytes = serde_json::to_vec_pretty(value)
+            .map_err(|error| file_error("write", &path)(error.into()))?;
+        write(&path, &bytes, 0o600)
     }
 
-    fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, BoxDirError> {
+    fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FileError> {
         let path = self.0.join(name);
-        match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| BoxDirError {
-                doing: "understand",
-                path,
-                source: error.into(),
-            }),
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| file_error("understand", &path)(error.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(BoxDirError { doing: "read", path, source }),
+            Err(error) => Err(file_error("read", &path)(error)),
         }
     }
 }

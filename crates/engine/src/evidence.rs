@@ -1,5 +1,5 @@
-//! What the host can say about the commits that came out of a box: facts from its own repository, for a verdict
-//! that others give. Nothing here trusts a ref, a file or a word of the workspace.
+//! Evidence about the commits that came out of a box: facts from the host's own repository, for the product's verdict.
+//! Nothing here trusts a ref or a file of the workspace.
 
 use std::collections::BTreeSet;
 
@@ -20,18 +20,17 @@ const MODE_GITLINK: u32 = 0o160_000;
 /// The commits that were pinned before the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
-    /// Where the fork's branch stood.
+    /// The branch before the run.
     pub base: Sha,
-    /// What was to be integrated.
+    /// The commit to integrate.
     pub upstream: Sha,
 }
 
-/// What may not be exceeded.
+/// Limits of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub file_bytes: u64,
     pub path_bytes: usize,
-    /// Files changed.
     pub files: usize,
 }
 
@@ -41,10 +40,8 @@ impl Default for Bounds {
     }
 }
 
-/// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The commit that came out.
     pub tip: Option<Sha>,
     /// The pinned upstream commit is an ancestor of the tip.
     pub upstream_reachable: bool,
@@ -54,7 +51,7 @@ pub struct Evidence {
     pub new_commits: Vec<NewCommit>,
     /// Paths that differ from the base.
     pub files_changed: usize,
-    /// Paths whose content is neither the base's nor upstream's: what the agent itself made.
+    /// Paths whose content is neither the base's nor upstream's, so made by the agent.
     pub files_made: Vec<String>,
     /// Symbolic links that lead out of the tree.
     pub links_leaving: Vec<String>,
@@ -72,9 +69,8 @@ pub struct Evidence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewCommit {
     pub sha: Sha,
-    /// Its first line.
     pub subject: String,
-    /// How many parents it has.
+    /// Number of parents.
     pub parents: usize,
 }
 
@@ -106,7 +102,7 @@ pub async fn gather(
     })
 }
 
-/// Entries of the tip that are the same on neither side: what upstream brings is upstream's to answer for.
+/// Entries of the tip that are the same on neither side.
 fn made_here<'a>(base: &'a [ChangedEntry], upstream: &[ChangedEntry]) -> Vec<&'a ChangedEntry> {
     let differs: BTreeSet<&[u8]> = upstream.iter().map(|entry| entry.path.as_slice()).collect();
     base.iter()
@@ -131,7 +127,7 @@ async fn links_leaving(repo: &SealedRepo, made: &[&ChangedEntry]) -> Result<Vec<
     Ok(leaving.map(|(entry, _)| shown(entry)).collect())
 }
 
-/// Whether a link at `path` with this target points outside of the tree that it is in.
+/// Returns whether a link at `path` with this target points outside of its tree.
 fn leaves_tree(path: &[u8], target: &[u8]) -> bool {
     if target.starts_with(b"/") {
         return true;
@@ -162,8 +158,7 @@ async fn markers_left(repo: &SealedRepo, made: &[&ChangedEntry]) -> Result<Vec<S
     Ok(marked.map(|(entry, _)| shown(entry)).collect())
 }
 
-/// All three markers at the start of lines, in order: what git leaves in a file that it could not merge. A lone row of
-/// equals signs is a heading in many formats.
+/// All three of git's markers at the start of lines, in order. A lone row of equals signs is a heading in many formats.
 fn has_markers(text: &[u8]) -> bool {
     let mut wanted = [&b"<<<<<<< "[..], &b"======="[..], &b">>>>>>> "[..]].into_iter().peekable();
     for line in text.split(|byte| *byte == b'\n') {
@@ -199,7 +194,7 @@ async fn oversize(
     Ok(found)
 }
 
-/// Names whoever is foreign, the author before the committer.
+/// Lists commits with another author or, after that, another committer.
 fn foreign(commits: &[CommitFacts], (name, email): (&str, &str)) -> Vec<String> {
     let is_foreign = |who: &&GitIdentity| who.name != name || who.email != email;
     let line = |commit: &CommitFacts| {
@@ -216,7 +211,7 @@ impl From<CommitFacts> for NewCommit {
     }
 }
 
-/// A path for people and records: escaped, never raw.
+/// The path, escaped.
 fn shown(entry: &ChangedEntry) -> String {
     escape_line(&String::from_utf8_lossy(&entry.path)).into_owned()
 }

@@ -15,18 +15,17 @@ use crate::box_dir::BoxDir;
 use crate::launch::{LaunchError, Launcher, attach};
 use crate::mirror::{Mirror, MirrorError};
 
-/// How long the export may take.
+/// Time limit of the export.
 const EXPORT_SECS: u64 = 60;
 
 /// The largest bundle that is accepted.
 const BUNDLE_CAP: u64 = 256 * MIB;
 
-/// Statuses by which the export script tells what it found: no branch, or from here on which of the known commits the
-/// branch stands at.
+/// Statuses of the export script: no branch, or from here on the index of the known commit that the branch points to.
 const NO_BRANCH: i32 = 10;
 const AT_KNOWN: i32 = 11;
 
-/// Runs inside the box. Whatever it says is checked outside.
+/// Runs inside the box. Its output is checked outside.
 const SCRIPT: &str = r#"
 branch=$1; shift
 tip=$(git rev-parse --verify --quiet "refs/heads/$branch^{commit}") || exit 10
@@ -41,20 +40,20 @@ pub struct ExportRequest<'a> {
     /// The box in which the agent ran; the export uses the same root, user and folders.
     pub agent_box: &'a BoxSpec,
     pub branch: &'a BranchName,
-    /// Commits that we have already, pinned in the repository. The first is where the branch stood before.
+    /// Commits that the repository has already, pinned. The first is the branch before the run.
     pub known: &'a [Sha],
 }
 
-/// What came out.
+/// Result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exported {
     /// The branch, at this commit, in the host's repository.
     Tip(Sha),
-    /// The branch stands where it stood.
+    /// The branch has not moved.
     NothingNew,
     /// There is no such branch any more.
     NoBranch,
-    /// What came out was refused, for this reason.
+    /// The bundle was refused, for this reason.
     Refused(String),
 }
 
@@ -73,8 +72,8 @@ pub enum ExportError {
     Box { reason: String },
 }
 
-/// Makes the host's repository of a run, anew if there was one, with exactly what the pinned commits reach and nothing
-/// else of the user's: a commit that was never given cannot be claimed by its id.
+/// Makes the host's repository of a run, anew if there was one, with exactly what the pinned commits reach: a commit that
+/// was never given cannot be claimed by its id.
 pub async fn make_import_repo(
     path: &Path,
     source: &UserRepo,
@@ -82,7 +81,7 @@ pub async fn make_import_repo(
     pins: &[&Sha],
 ) -> Result<SealedRepo, ExportError> {
     if path.exists() {
-        // The crash of an earlier attempt may have left anything here.
+        // An earlier attempt may have crashed here.
         host::file::remove_tree_safely(path)
             .map_err(|source| GitError::Prepare { path: path.to_path_buf(), source })?;
     }
@@ -101,26 +100,26 @@ pub async fn make_import_repo(
 /// Brings the agent's branch into `repo`. `attempt` numbers the box, because a box is never run twice.
 pub async fn export(
     launcher: &Launcher,
-    wish: &ExportRequest<'_>,
+    request: &ExportRequest<'_>,
     repo: &SealedRepo,
     attempt: u32,
 ) -> Result<Exported, ExportError> {
-    export_within(BUNDLE_CAP, launcher, wish, repo, attempt).await
+    export_within(BUNDLE_CAP, launcher, request, repo, attempt).await
 }
 
 /// The same for a bundle of at most `cap` bytes.
 pub async fn export_within(
     cap: u64,
     launcher: &Launcher,
-    wish: &ExportRequest<'_>,
+    request: &ExportRequest<'_>,
     repo: &SealedRepo,
     attempt: u32,
 ) -> Result<Exported, ExportError> {
-    let spec = export_box(wish, attempt, cap)?;
-    let box_dir = launcher.launch(&spec)?;
+    let spec = export_box(request, attempt, cap)?;
+    let box_dir = launcher.launch(&spec, None)?;
     let record = attach(&box_dir).await?;
     if let Ended::Exited { code } = record.ended
-        && let Some(exported) = at_known(code, wish.known)
+        && let Some(exported) = at_known(code, request.known)
     {
         return Ok(exported);
     }
@@ -130,11 +129,11 @@ pub async fn export_within(
         Ended::OutOfSpace => {
             return Ok(Exported::Refused(format!("the bundle is larger than {cap} bytes")));
         }
-        // A workspace that git cannot read is the agent's doing, and a box that takes too long over it as well.
+        // The agent is to blame for a workspace that git cannot read, or not in time.
         Ended::Exited { code } => {
             return Ok(Exported::Refused(format!(
                 "git could not bundle the branch (status {code}): {}",
-                last_words(&box_dir)
+                last_line(&box_dir)
             )));
         }
         Ended::OutOfTime => {
@@ -142,9 +141,9 @@ pub async fn export_within(
         }
         other => return Err(ExportError::Box { reason: format!("{other:?}") }),
     }
-    let name = import_ref(wish.run, wish.branch)?;
+    let name = import_ref(request.run, request.branch)?;
     match repo
-        .fetch_bundle(&box_dir.stdout(spec.output), &RefName::of_branch(wish.branch), &name)
+        .fetch_bundle(&box_dir.stdout(spec.output), &RefName::of_branch(request.branch), &name)
         .await
     {
         Ok(()) => {}
@@ -157,7 +156,7 @@ pub async fn export_within(
     }
 }
 
-/// What came out if the status names a known commit. The first one is nothing new; another one got there by a fast
+/// The result if the status names a known commit. The first one is nothing new; another one got there by a fast
 /// forward, is here already, and would be an empty bundle.
 fn at_known(code: i32, known: &[Sha]) -> Option<Exported> {
     let at = usize::try_from(code - AT_KNOWN).ok()?;
@@ -165,17 +164,17 @@ fn at_known(code: i32, known: &[Sha]) -> Option<Exported> {
     Some(if at == 0 { Exported::NothingNew } else { Exported::Tip(commit.clone()) })
 }
 
-/// Where the agent's branch stands in the host's repository.
+/// The ref of the agent's branch in the host's repository.
 pub fn import_ref(run: &RunId, branch: &BranchName) -> Result<RefName, IdError> {
     RefName::parse(&format!("refs/bottle/{run}/{branch}"))
 }
 
-fn export_box(wish: &ExportRequest<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, IdError> {
-    let agent = wish.agent_box;
+fn export_box(request: &ExportRequest<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, IdError> {
+    let agent = request.agent_box;
     let name = BoxName::parse(&format!("export-{attempt}"))?;
     let mut argv = ["sh", "-c", SCRIPT, "export"].map(str::to_owned).to_vec();
-    argv.push(wish.branch.to_string());
-    argv.extend(wish.known.iter().map(ToString::to_string));
+    argv.push(request.branch.to_string());
+    argv.extend(request.known.iter().map(ToString::to_string));
     Ok(BoxSpec {
         box_dir: agent.box_dir.with_file_name(name.as_str()),
         name,
@@ -194,7 +193,7 @@ fn export_box(wish: &ExportRequest<'_>, attempt: u32, cap: u64) -> Result<BoxSpe
     })
 }
 
-/// The agent's own files play no part: HOME is empty, and so is git's configuration but for the repository's.
+/// Without the agent's own files: HOME is empty, and so is git's configuration but for the repository's.
 fn export_env() -> BTreeMap<String, String> {
     [
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
@@ -209,8 +208,8 @@ fn export_env() -> BTreeMap<String, String> {
     .into()
 }
 
-fn last_words(box_dir: &BoxDir) -> String {
-    let said = std::fs::read(box_dir.stderr()).unwrap_or_default();
-    let text = String::from_utf8_lossy(&said);
+fn last_line(box_dir: &BoxDir) -> String {
+    let bytes = std::fs::read(box_dir.stderr()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
     model::escape::escape_line(text.lines().last().unwrap_or("it said nothing")).into_owned()
 }

@@ -10,18 +10,20 @@ use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
 use sandbox::spec::ProgramMount;
 
-/// A few hundred megabytes over a slow line.
+use crate::box_dir::file_error;
+
+/// Time limit for a few hundred megabytes over a slow line.
 const INSTALL_LIMIT: Duration = Duration::from_secs(1200);
 
-/// For a program to say its version.
+/// Time limit for a program to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
-/// An agent's program that is there.
+/// An agent's installed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     /// The folder and its place in the box.
     pub mount: ProgramMount,
-    /// What starts it inside.
+    /// Command that starts it in the box.
     pub launcher: Vec<String>,
 }
 
@@ -35,23 +37,12 @@ pub enum InstallError {
     #[error("npm could not install {spec}: {said}")]
     Npm { spec: String, said: String },
     #[error("{spec} has no {entry} for this machine")]
-    NoEntry {
-        spec: String,
-        /// The file that should be there.
-        entry: &'static str,
-    },
-    #[error("could not {doing} {path}", path = path.display())]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    NoEntry { spec: String, entry: &'static str },
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// Where a version of a program stands below the folder of all agents.
+/// The folder of a program's version, below the folder of all agents.
 pub fn folder_of(agents: &Path, program: &Program) -> PathBuf {
     agents.join(program.name).join(program.version)
 }
@@ -80,7 +71,7 @@ pub async fn install(
     if half.exists() {
         host::file::remove_tree_safely(&half)?;
     }
-    std::fs::create_dir_all(&half).map_err(io("create", &half))?;
+    std::fs::create_dir_all(&half).map_err(file_error("create", &half))?;
     let argv = program.argv_install(&half.to_string_lossy());
     let command = npm_command(&npm, argv.get(1..).unwrap_or_default(), &half);
     let limits = RunLimits { timeout: Some(INSTALL_LIMIT), ..RunLimits::default() };
@@ -101,22 +92,24 @@ pub async fn install(
     if folder.exists() {
         host::file::remove_tree_safely(&folder)?;
     }
-    std::fs::rename(&half, &folder).map_err(io("move into box_dir", &folder))?;
+    std::fs::rename(&half, &folder).map_err(file_error("move into place", &folder))?;
     find(agents, program).ok_or(InstallError::NoEntry { spec: program.spec(), entry })
 }
 
-/// What is missing of what runs the program, for those that need more than the machine.
+/// Describes the runtime that the program needs and this machine lacks.
 pub async fn missing_runtime(program: &Program) -> Option<String> {
     let Runtime::Node { major, minor } = program.runtime else { return None };
-    let told = host::tool::tool_version("node", &["--version"], VERSION_LIMIT).await;
-    let enough =
-        told.as_deref().and_then(parse_node_version).is_some_and(|found| found >= (major, minor));
-    let found = told.unwrap_or_else(|| "none".to_owned());
+    let version = host::tool::tool_version("node", &["--version"], VERSION_LIMIT).await;
+    let enough = version
+        .as_deref()
+        .and_then(parse_node_version)
+        .is_some_and(|found| found >= (major, minor));
+    let found = version.unwrap_or_else(|| "none".to_owned());
     (!enough)
         .then(|| format!("{} needs Node.js {major}.{minor} or newer; found: {found}", program.name))
 }
 
-/// Reads `v20.11.1`.
+/// Parses `v20.11.1`.
 fn parse_node_version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.trim().trim_start_matches('v').split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -146,11 +139,6 @@ fn this_cpu() -> Cpu {
         _ if flags.contains(" avx2") => Cpu::X64,
         _ => Cpu::X64Baseline,
     }
-}
-
-fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> InstallError {
-    let path = path.to_path_buf();
-    move |source| InstallError::Io { doing, path, source }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Launching a box, and finding it again: the parent's side of the shim.
+//! Launch of a box, and its status afterwards: the parent's side of the shim.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use egress::EgressConfig;
 use host::env::EnvError;
+use host::file::FileError;
 use host::lock::{FileLock, LockError, LockKind};
 use host::process::{ProcessError, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
@@ -15,26 +16,26 @@ use sandbox::docker::{Engine, sweep};
 use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 
-use crate::box_dir::{BoxDir, BoxDirError, ShimConfig};
+use crate::box_dir::{BoxDir, ShimConfig, file_error};
 use crate::record::ExitRecord;
 use crate::shim::{REDACT_VARIABLE, SHIM_WORD};
 
-/// Variables of the caller that the shim needs to find programs and engines. Nothing else goes along.
+/// Variables that the shim inherits, to find programs and engines. It inherits no others.
 const SHIM_VARIABLES: [&str; 5] = ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR", "TMPDIR"];
 
-/// Between two looks for a shim that is on its way.
+/// Time between two looks for a shim that is being started.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A box could not be launched or found again.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     #[error(transparent)]
-    BoxDir(#[from] BoxDirError),
+    File(#[from] FileError),
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The program that runs now cannot be told, so it cannot be started as a shim.
+    /// The path of the current program is unknown, so it cannot be started as a shim.
     #[error(transparent)]
     Program(#[from] EnvError),
     /// The container of a shim that was killed could not be removed.
@@ -42,39 +43,31 @@ pub enum LaunchError {
     Orphan { path: PathBuf, source: Box<SandboxError> },
     #[error("the box in {path} was started before; a box is never run twice", path = path.display())]
     NotNew { path: PathBuf },
-    #[error("could not create {path}", path = path.display())]
-    Create { path: PathBuf, source: std::io::Error },
 }
 
-/// How to start shims.
+/// Starts shims.
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    /// The program that is a shim when started so: the product itself with its shim word, or `bottle-shim`.
+    /// The product itself with its shim word, or `bottle-shim`.
     pub program: PathBuf,
-    /// What stands between the program and the folder of the box.
+    /// Arguments before the folder of the box.
     pub words: Vec<String>,
-    /// Which backend builds the boxes.
     pub backend: BackendKind,
     /// Values that must never be written to a log.
     pub secrets: Vec<Secret>,
 }
 
-/// The way out of a box.
 #[derive(Debug, Clone)]
 pub struct BoxEgress {
-    /// What may be reached, and how the model is.
     pub config: EgressConfig,
     /// Variables with the keys that the configuration names. They reach the shim's environment and nothing else, and are
-    /// struck out of the box's logs.
+    /// redacted from the box's logs.
     pub keys: Vec<(String, Secret)>,
 }
 
-/// What is known about a box that was launched at some time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoxStatus {
-    /// No shim was ever started for it.
     NeverStarted,
-    /// A shim watches over it.
     Running,
     Ended(Box<ExitRecord>),
     /// Its shim died without leaving a record. On a container engine the container may still run; [`attach`] and
@@ -83,7 +76,7 @@ pub enum BoxStatus {
 }
 
 impl Launcher {
-    /// Shims that are the program that runs now: every product is its own.
+    /// The current program is the shim, as in every product.
     pub fn of_this_program(
         backend: BackendKind,
         secrets: Vec<Secret>,
@@ -92,36 +85,25 @@ impl Launcher {
         Ok(Self { program, words: vec![SHIM_WORD.to_owned()], backend, secrets })
     }
 
-    /// Starts a box without a way out. It goes on when the caller ends.
-    pub fn launch(&self, spec: &BoxSpec) -> Result<BoxDir, LaunchError> {
-        self.start(spec, None)
-    }
-
-    /// Starts a box that may reach what `way_out` allows.
-    pub fn launch_with_egress(
+    /// Starts a box, which outlives the caller. Without egress it reaches nothing.
+    pub fn launch(
         &self,
         spec: &BoxSpec,
-        egress: &BoxEgress,
+        egress: Option<&BoxEgress>,
     ) -> Result<BoxDir, LaunchError> {
-        self.start(spec, Some(egress))
-    }
-
-    fn start(&self, spec: &BoxSpec, egress: Option<&BoxEgress>) -> Result<BoxDir, LaunchError> {
         let box_dir = BoxDir::new(&spec.box_dir);
-        std::fs::create_dir_all(box_dir.path())
-            .map_err(|source| LaunchError::Create { path: box_dir.path().to_path_buf(), source })?;
-        // The lock goes from us to the shim without ever being free: there is no moment in which the box seems
-        // to be nobody's.
+        std::fs::create_dir_all(box_dir.path()).map_err(file_error("create", box_dir.path()))?;
+        // The lock passes from this process to the shim without ever being free.
         let lock = FileLock::try_acquire(&box_dir.lock(), LockKind::Exclusive { note: "launch" })?;
-        // What an earlier box left is its record, and nothing of it may be written over.
+        // The records of an earlier box must not be overwritten.
         if box_dir.load_shim()?.is_some() || box_dir.load_exit()?.is_some() {
             return Err(LaunchError::NotNew { path: box_dir.path().to_path_buf() });
         }
         let keys = egress.map_or(&[][..], |egress| &egress.keys);
         let egress = egress.map(|egress| egress.config.clone());
         box_dir.save_config(&ShimConfig { spec: spec.clone(), backend: self.backend, egress })?;
-        let log = File::create(box_dir.shim_log())
-            .map_err(|source| LaunchError::Create { path: box_dir.shim_log(), source })?;
+        let log = box_dir.shim_log();
+        let log = File::create(&log).map_err(file_error("create", &log))?;
         spawn_detached(&self.command(&box_dir, keys), lock.into_file(), log)?;
         Ok(box_dir)
     }
@@ -130,7 +112,7 @@ impl Launcher {
         let inherited = SHIM_VARIABLES
             .iter()
             .filter_map(|name| host::env::var(name).map(|value| ((*name).to_owned(), value)));
-        // Servers repeat keys that they do not know, and a box may print what it was told.
+        // Servers repeat keys that they do not know, and a box may print their answers.
         let secrets = self.secrets.iter().chain(keys.iter().map(|(_, key)| key));
         let values: Vec<&str> = secrets.map(Secret::expose).collect();
         let redact = serde_json::to_string(&values).unwrap_or_default();
@@ -149,9 +131,8 @@ impl Launcher {
     }
 }
 
-/// Looks at a box without touching it.
 pub fn box_status(box_dir: &BoxDir) -> Result<BoxStatus, LaunchError> {
-    // The lock first: a shim writes its record before it lets go.
+    // The lock first: a shim writes its record before it releases the lock.
     let held = host::lock::is_held(&box_dir.lock())?;
     match (held, box_dir.load_exit()?) {
         (true, _) => Ok(BoxStatus::Running),
@@ -170,9 +151,10 @@ pub async fn attach(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
     }
     let record = lost(box_dir);
     if record.backend == BackendKind::Docker {
-        let path = box_dir.path().to_path_buf();
-        let orphan = |source| LaunchError::Orphan { path, source: Box::new(source) };
-        remove_orphans().await.map_err(orphan)?;
+        remove_orphans().await.map_err(|source| LaunchError::Orphan {
+            path: box_dir.path().to_path_buf(),
+            source: Box::new(source),
+        })?;
     }
     Ok(record)
 }
@@ -181,13 +163,13 @@ async fn remove_orphans() -> Result<(), SandboxError> {
     sweep(&Engine::find().await?).await.map(drop)
 }
 
-/// Tells the shim to end the box; its record will say `stopped`.
+/// Signals the shim to end the box as `stopped`. Returns false if there is no shim.
 pub fn stop(box_dir: &BoxDir) -> Result<bool, LaunchError> {
     signal(box_dir, Signal::TERM)
 }
 
-/// Ends the box and waits until it has ended. A shim that was started this moment has not said yet who it is; it is told
-/// as soon as it has.
+/// Ends the box and waits until it has ended. A shim that was just started has not recorded its process yet, and is
+/// signalled as soon as it has.
 pub async fn end(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
     let mut waiting = std::pin::pin!(attach(box_dir));
     while !stop(box_dir)? {
@@ -199,7 +181,7 @@ pub async fn end(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
     waiting.await
 }
 
-/// Tells the shim to freeze the box: it is ended, its folders are kept, and its record says `frozen`.
+/// Signals the shim to end the box as `frozen`; its folders are kept. Returns false if there is no shim.
 pub fn freeze(box_dir: &BoxDir) -> Result<bool, LaunchError> {
     signal(box_dir, Signal::USR1)
 }
@@ -213,8 +195,8 @@ fn signal(box_dir: &BoxDir, signal: Signal) -> Result<bool, LaunchError> {
 
 /// The record of a box whose shim left none: an infrastructure failure, never the agent's.
 fn lost(box_dir: &BoxDir) -> ExitRecord {
-    let said = std::fs::read_to_string(box_dir.shim_log()).unwrap_or_default();
-    let last = said.lines().last().unwrap_or("it said nothing");
+    let log = std::fs::read_to_string(box_dir.shim_log()).unwrap_or_default();
+    let last = log.lines().last().unwrap_or("it said nothing");
     let backend = box_dir.load_config().map_or(BackendKind::Bwrap, |config| config.backend);
     let shim = box_dir.load_shim().ok().flatten();
     let started_at = shim.map_or_else(host::clock::now, |shim| shim.started_at);

@@ -1,8 +1,7 @@
 //! One supervised run: workspace in, box, workspace out, evidence.
 //!
-//! The products say what they observe, how they judge and where they publish; everything between is here. The
-//! [`shim`] is a process of its own, so a run outlives whoever started it; [`launch`] starts it and finds it
-//! again.
+//! A product observes, judges and publishes; everything between is here. The [`shim`] is a process of its own, so a box
+//! outlives the command that started it; [`launch`] starts it and finds it again.
 
 pub mod agent_log;
 pub mod agent_plan;

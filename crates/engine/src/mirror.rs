@@ -2,7 +2,7 @@
 //!
 //! It holds exactly what the commits pinned last time reach, packed by reachability out of the user's repository. A
 //! workspace for newer commits takes the difference first and then copies the packs. When the pinned history is no
-//! longer part of the wanted one (somebody rewrote a branch), the mirror is thrown away and packed anew: nothing
+//! longer part of the wanted one (a branch was rewritten), the mirror is thrown away and packed anew: nothing
 //! that the wanted commits do not reach ever gets into a workspace.
 
 use std::fs;
@@ -15,11 +15,13 @@ use host::git::{GitError, GitLog, ObjectFormat, SealedRepo, UserRepo};
 use host::lock::{FileLock, LockError, LockKind};
 use model::id::Sha;
 
+use crate::box_dir::file_error;
+
 /// A mirror of more packs than this is packed anew: many small packs make git slow inside the box.
 const MOST_PACKS: usize = 24;
 
-/// How long to wait for another run of the same fork to finish its copy.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Time limit for another run of the same fork to finish its copy.
+const LOCK_LIMIT: Duration = Duration::from_secs(600);
 
 /// The mirror could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -28,13 +30,6 @@ pub enum MirrorError {
     Git(#[from] GitError),
     #[error(transparent)]
     Lock(#[from] LockError),
-    #[error("could not {doing} {path}", path = path.display())]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -55,10 +50,11 @@ impl Mirror {
         log: Option<GitLog>,
     ) -> Result<Self, MirrorError> {
         let parent = path.parent().unwrap_or(path);
-        fs::create_dir_all(parent).map_err(failed("create", parent))?;
+        fs::create_dir_all(parent).map_err(file_error("create", parent))?;
         let lock_path = path.with_extension("lock");
         let lock =
-            FileLock::acquire(&lock_path, LockKind::Exclusive { note: "mirror" }, PATIENCE).await?;
+            FileLock::acquire(&lock_path, LockKind::Exclusive { note: "mirror" }, LOCK_LIMIT)
+                .await?;
         let known = match open(path, source.object_format(), log) {
             Some(repo) => usable_pins(&repo, source, path, wants).await?,
             None => None,
@@ -78,25 +74,36 @@ impl Mirror {
         Ok(Self { path: path.to_path_buf(), _lock: lock })
     }
 
-    /// Gives every pack to another repository of the host's, by hard links where the disk allows. Nobody but the host
-    /// writes to either, and packs are never changed, only replaced.
+    /// Links every pack into another repository of the host's, or copies it where the disk allows no hard links. Only the
+    /// host writes to either, and packs are never changed, only replaced.
     pub async fn link_packs(&self, to: &Path) -> Result<(), MirrorError> {
-        let (from, to) = (self.path.join("objects/pack"), to.to_path_buf());
-        let linked = tokio::task::spawn_blocking(move || link_files(&from, &to)).await;
-        linked
-            .map_err(io::Error::other)
-            .and_then(|linked| linked)
-            .map_err(failed("link", &self.path))
+        self.transfer_packs("link", to, |from, to| {
+            fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+        })
+        .await
     }
 
     /// Copies every pack, byte for byte, into another repository: no links, no alternates.
     pub async fn copy_packs(&self, to: &Path) -> Result<(), MirrorError> {
+        self.transfer_packs("copy", to, |from, to| fs::copy(from, to).map(drop)).await
+    }
+
+    async fn transfer_packs(
+        &self,
+        action: &'static str,
+        to: &Path,
+        transfer: fn(&Path, &Path) -> io::Result<()>,
+    ) -> Result<(), MirrorError> {
         let (from, to) = (self.path.join("objects/pack"), to.to_path_buf());
-        let copied = tokio::task::spawn_blocking(move || copy_files(&from, &to)).await;
-        copied
-            .map_err(io::Error::other)
-            .and_then(|copied| copied)
-            .map_err(failed("copy", &self.path))
+        let transferred = tokio::task::spawn_blocking(move || {
+            for entry in fs::read_dir(from)? {
+                let entry = entry?;
+                transfer(&entry.path(), &to.join(entry.file_name()))?;
+            }
+            Ok(())
+        });
+        let transferred = transferred.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        Ok(transferred.map_err(file_error(action, &self.path))?)
     }
 }
 
@@ -175,28 +182,4 @@ fn count_packs(path: &Path) -> usize {
     fs::read_dir(path.join("objects/pack")).map_or(0, |entries| {
         entries.flatten().filter(|entry| entry.path().extension() == Some("pack".as_ref())).count()
     })
-}
-
-fn link_files(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if fs::hard_link(entry.path(), &target).is_err() {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
-fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
-    }
-    Ok(())
-}
-
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MirrorError {
-    let path = path.to_path_buf();
-    move |source| MirrorError::Io { doing, path, source }
 }

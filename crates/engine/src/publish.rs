@@ -13,24 +13,22 @@ use serde::{Deserialize, Serialize};
 /// Time limit for a push.
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
-/// What a run published.
+/// Publication of a run's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
     pub branch: BranchName,
-    /// The commit that it points to.
     pub commit: Sha,
-    /// Whether the branch is at origin.
+    /// True if the branch is at origin.
     #[serde(default)]
     pub pushed: bool,
-    /// Why it was not published in full, if it was not.
+    /// Reason for which it was not published in full.
     pub problem: Option<String>,
-    /// The pull request, if one was opened.
     #[serde(default)]
     pub pull: Option<PullReference>,
-    /// Its text, where there is no forge to open it on.
+    /// The pull request's text, where there is no forge to open it on.
     #[serde(default)]
     pub pull_text: Option<PathBuf>,
-    /// What is missing for a pull request to be opened.
+    /// What a pull request would need.
     #[serde(default)]
     pub note: Option<String>,
 }
@@ -48,23 +46,21 @@ pub struct PullReference {
 /// A push of one commit.
 #[derive(Debug)]
 pub struct Push<'a> {
-    /// The repository that holds the commit.
     pub repo: &'a SealedRepo,
-    /// Origin's address.
     pub url: &'a str,
     /// The branch to create or move forward.
     pub branch: BranchName,
     pub commit: &'a Sha,
-    /// The environment of the person whose credentials are used.
+    /// The environment of the user whose credentials are used.
     pub env: UserEnv,
 }
 
-/// How a push ended.
+/// Result of a push.
 #[derive(Debug)]
 pub struct Pushed {
-    /// The publication, so far without a pull request.
+    /// So far without a pull request.
     pub publication: Publication,
-    /// Whether git failed before origin answered: trying again later may help.
+    /// True if git failed before origin answered: a retry may help.
     pub unreachable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is written down about a box: who watched over it and how it ended.
+//! Records of a box: its shim and its exit.
 
 use egress::EgressReport;
 use guest::config::GuestReport;
@@ -8,46 +8,44 @@ use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
-/// Who watches over a box.
+/// The shim of a box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimRecord {
     pub process: ProcessHandle,
-    /// When it took over.
     pub started_at: Timestamp,
 }
 
-/// How a box ended. Written once; complete when it is there at all.
+/// Exit of a box. Written once; complete when it is there at all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExitRecord {
-    /// The verdict of the clock, the watchdogs and the backend.
     pub ended: Ended,
     pub backend: BackendKind,
-    /// When the shim began to build the box.
+    /// Before the box is built.
     pub started_at: Timestamp,
-    /// When nothing of it was left.
+    /// After the last process is gone.
     pub finished_at: Timestamp,
-    /// Milliseconds of boot time from the order to the guest's report: what the box itself cost.
+    /// Milliseconds of boot time from the start to the guest's report: the cost of the box itself.
     pub ready_ms: Option<u64>,
     /// Milliseconds of boot time in all.
     pub wall_ms: u64,
-    /// What the guest reported before the agent started.
+    /// Of the guest, before the agent starts.
     pub report: Option<GuestReport>,
     /// Bytes of standard output and error that were produced.
     pub output_bytes: u64,
     /// Bytes that did not fit the log.
     pub dropped_bytes: u64,
-    /// The most memory that the watchdog saw, where it had to look.
+    /// Where the watchdog measures memory.
     pub peak_memory_bytes: Option<u64>,
-    /// It was ended because nothing was heard of it for too long, not because its time was up.
+    /// True if it was ended for its silence and not by its deadline.
     #[serde(default)]
     pub fell_silent: bool,
-    /// What it reached, what it was refused, and what it used of the model.
+    /// Connections, refusals and use of the model.
     #[serde(default)]
     pub egress: Option<EgressReport>,
 }
 
 impl ExitRecord {
-    /// The record of a box that never came to be, or whose shim left none.
+    /// Exit of a box that was never built, or whose shim left no record.
     pub(crate) fn infra(backend: BackendKind, started_at: Timestamp, reason: String) -> Self {
         Self {
             ended: Ended::Infra { reason },

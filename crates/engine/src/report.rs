@@ -1,19 +1,16 @@
-//! Progress of a run, as the person or the script that started it sees it.
+//! Progress of a run, for the user or the script that started it.
 
 use agent::Progress;
 use serde_json::{Value, json};
 
 use crate::agent_run::AgentEvent;
 use crate::record::ExitRecord;
-use crate::workspace::WorkspaceNotes;
 
 /// Output of a command while a run is under way.
 pub trait Reporter {
-    /// A phase begins.
     fn phase(&self, name: &str, message: &str);
-    /// Something worth knowing happened.
     fn note(&self, message: &str);
-    /// The agent did something.
+    /// Progress of the agent.
     fn progress(&self, kind: &str, message: &str);
     /// An event for scripts.
     fn event(&self, name: &str, fields: &Value);
@@ -43,18 +40,11 @@ pub(crate) fn report_agent_event(reporter: &dyn Reporter, event: AgentEvent) {
     reporter.progress(kind, &message);
 }
 
-/// Reports what a box reached and what it was refused.
+/// Reports connections and refusals of a box.
 pub(crate) fn report_egress(reporter: &dyn Reporter, record: &ExitRecord) {
     let Some(report) = &record.egress else { return };
     for line in egress::render_summary(&report.summary) {
         reporter.note(&line);
     }
     reporter.event("egress", &json!({"summary": report.summary, "usage": report.usage}));
-}
-
-/// Reports what of the repository is not in the workspace.
-pub(crate) fn report_workspace_notes(reporter: &dyn Reporter, notes: &WorkspaceNotes) {
-    for message in notes.messages() {
-        reporter.note(&message);
-    }
 }

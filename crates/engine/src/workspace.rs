@@ -15,53 +15,49 @@ use model::command::{CommandExit, CommandSpec};
 use model::id::{BranchName, IdError, Sha};
 use sandbox::spec::BoxUser;
 
+use crate::box_dir::file_error;
 use crate::mirror::{Mirror, MirrorError};
 
-/// Who the agent's commits are by, unless it says otherwise.
+/// Default author of the agent's commits: name and email.
 pub const AGENT_IDENTITY: (&str, &str) = ("Bottleworks agent", "agent@bottle.invalid");
 
-/// Gigabytes on a slow disk.
+/// Time limit for gigabytes on a slow disk.
 const COPY_LIMIT: Duration = Duration::from_secs(1800);
 
-/// What the workspace shall hold.
+/// Content of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceOptions {
-    /// The branch that is checked out.
     pub branch: BranchName,
     pub base: Sha,
     /// Other commits under the names by which the agent finds them, as in `upstream/main`.
     pub others: Vec<(String, Sha)>,
-    /// Who owns the files afterwards.
     pub owner: BoxUser,
     pub merge: Option<MergeBegun>,
 }
 
-/// A merge that has been begun in the host's own repository: the files are as far as they could be settled, and the rest
-/// is left as conflicts.
+/// A merge that was begun in the host's own repository: files are resolved as far as possible, the rest are conflicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeBegun {
-    /// The host's repository, which holds what neither side has.
+    /// The host's repository, with the objects that neither side has.
     pub repo: PathBuf,
-    /// A commit of the files as they shall be found; nothing in the workspace names it.
+    /// Commit of the files to check out; no ref of the workspace names it.
     pub prepared: Sha,
     pub theirs: Sha,
-    /// The versions of what is left.
+    /// The open conflicts.
     pub stages: Vec<ConflictStage>,
-    /// The message of the merge commit.
     pub message: String,
 }
 
-/// What was noticed on the way.
+/// Parts of the repository that are not in the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct WorkspaceNotes {
-    /// Submodules that stay empty folders: their repositories are not this one.
+    /// Submodules stay empty folders.
     pub submodules: Vec<String>,
-    /// Whether large files are kept elsewhere, so that the workspace has their pointers only.
+    /// True if the workspace has only pointers to large files.
     pub lfs_pointers: bool,
 }
 
 impl WorkspaceNotes {
-    /// The notes, for people.
     pub fn messages(&self) -> Vec<String> {
         let submodules = self.submodules.iter();
         let mut messages: Vec<String> = submodules
@@ -77,10 +73,10 @@ impl WorkspaceNotes {
 /// The workspace could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// History is missing, so nothing can be proved about it.
+    /// Nothing can be proved about missing history.
     #[error("{path} is a shallow clone; run 'git fetch --unshallow' in it first", path = path.display())]
     Shallow { path: PathBuf },
-    /// Objects are missing and would have to be fetched one by one.
+    /// Missing objects would have to be fetched one by one.
     #[error("{path} is a partial clone; run 'git fetch --refetch --no-filter' in it first", path = path.display())]
     Partial { path: PathBuf },
     #[error(transparent)]
@@ -102,47 +98,49 @@ pub enum WorkspaceError {
 /// Makes the workspace at `path`, by way of the mirror at `mirror`.
 pub async fn make_workspace(
     source: &UserRepo,
-    wish: &WorkspaceOptions,
+    options: &WorkspaceOptions,
     path: &Path,
     mirror: &Path,
     log: Option<GitLog>,
 ) -> Result<WorkspaceNotes, WorkspaceError> {
     refuse_incomplete(source)?;
-    let mut wants = vec![wish.base.clone()];
-    wants.extend(wish.others.iter().map(|(_, sha)| sha.clone()).filter(|sha| *sha != wish.base));
+    let mut wants = vec![options.base.clone()];
+    wants.extend(
+        options.others.iter().map(|(_, sha)| sha.clone()).filter(|sha| *sha != options.base),
+    );
     let format = source.object_format();
-    let repo = WorkspaceRepo::init(path, &wish.branch, format, AGENT_IDENTITY, log.clone())?;
+    let repo = WorkspaceRepo::init(path, &options.branch, format, AGENT_IDENTITY, log.clone())?;
     let packs = repo.pack_dir();
     let history =
         async { Mirror::update(mirror, source, &wants, log).await?.copy_packs(&packs).await };
-    // The files are written from the user's own objects while the history is still on its way: together they take as
-    // long as the slower one.
-    let (shown, lent) = match &wish.merge {
+    // The files are written from the user's own objects while the history is copied: together they take as long as the
+    // slower one.
+    let (shown, lent) = match &options.merge {
         Some(merge) => (&merge.prepared, merge.repo.join("objects")),
-        None => (&wish.base, source.objects_dir()),
+        None => (&options.base, source.objects_dir()),
     };
     let (copied, written) = tokio::join!(history, repo.checkout(shown, &lent));
     copied?;
     written?;
-    let refs = refs(wish)?;
+    let refs = refs(options)?;
     let (named, lacking) = tokio::join!(repo.set_refs(&refs), repo.lacks(&wants));
     if let Some(commit) = lacking?.into_iter().next() {
         return Err(WorkspaceError::Incomplete { commit, path: path.into() });
     }
     named?;
-    if let Some(merge) = &wish.merge {
+    if let Some(merge) = &options.merge {
         let host = SealedRepo::open(&merge.repo, format);
         host.pack_into(&packs, std::slice::from_ref(&merge.prepared), &wants).await?;
         repo.leave_conflicts(&merge.stages).await?;
         repo.begin_merge(&merge.theirs, &merge.message)?;
     }
     let notes = observe_notes(path);
-    give(path, wish.owner)?;
+    give(path, options.owner)?;
     Ok(notes)
 }
 
-/// Makes a workspace of a commit in the host's own repository, with its whole history: a result to be tried, in a folder
-/// where no agent has been.
+/// Makes a workspace of a commit in the host's own repository, with its whole history, to test a result in a folder where
+/// no agent has been.
 pub async fn make_checkout(
     repo: &SealedRepo,
     branch: &BranchName,
@@ -158,8 +156,7 @@ pub async fn make_checkout(
     Ok(give(path, owner)?)
 }
 
-/// Makes a workspace and a harness state of those of an earlier run, file by file: the earlier run stays as it is. Nobody
-/// is at work in either; links are copied as links and lead nowhere until a box resolves them.
+/// Copies a folder of an earlier run, in which no box works. Links are copied as links.
 pub async fn copy_folder(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     let spec = CommandSpec::new("/bin/cp").args(["--archive", "--no-target-directory", "--"]);
     let spec = spec.arg(from).arg(to).env("LC_ALL", "C");
@@ -168,17 +165,17 @@ pub async fn copy_folder(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     if output.exit == CommandExit::Exited(0) {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let reason = model::escape::escape_line(said.lines().next().unwrap_or("no reason given"));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let reason = model::escape::escape_line(stderr.lines().next().unwrap_or("no reason given"));
     Err(WorkspaceError::Copy { from: from.into(), reason: reason.into_owned() })
 }
 
-/// Gives a folder to the user behind the box. Only root has to: everybody else is that user.
+/// Makes the user of the box the owner of a folder. Only root has to: any other caller is that user.
 pub fn give(path: &Path, owner: BoxUser) -> Result<(), FileError> {
     if host::env::is_root() { host::file::lchown_tree(path, owner.uid, owner.gid) } else { Ok(()) }
 }
 
-/// Refuses a repository that has not all of its history and objects.
+/// Refuses a repository that lacks history or objects.
 pub fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
     let path = || source.common_dir().to_path_buf();
     if source.is_shallow() {
@@ -190,15 +187,15 @@ pub fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-fn refs(wish: &WorkspaceOptions) -> Result<Vec<(RefName, Sha)>, IdError> {
-    let mut refs = vec![(RefName::of_branch(&wish.branch), wish.base.clone())];
-    for (name, sha) in &wish.others {
+fn refs(options: &WorkspaceOptions) -> Result<Vec<(RefName, Sha)>, IdError> {
+    let mut refs = vec![(RefName::of_branch(&options.branch), options.base.clone())];
+    for (name, sha) in &options.others {
         refs.push((RefName::parse(&format!("refs/remotes/{name}"))?, sha.clone()));
     }
     Ok(refs)
 }
 
-/// Reads the two files by which a tree tells of things that live elsewhere. They are still ours: no agent has run.
+/// Reads the two files that refer to content elsewhere. No agent has run yet.
 fn observe_notes(path: &Path) -> WorkspaceNotes {
     let modules = read_small(path, ".gitmodules");
     let attributes = read_small(path, ".gitattributes");
@@ -223,14 +220,10 @@ fn parse_submodules(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Makes the folder that the agent keeps its own files in, with a home.
+/// Makes the folder of the agent's own files, with a home.
 pub fn make_harness_state(path: &Path, owner: BoxUser) -> Result<(), FileError> {
-    let io = |action, path: &Path| {
-        let path = path.to_path_buf();
-        move |source| FileError::Io { action, path, source }
-    };
     for folder in [path.to_path_buf(), path.join("home"), path.join("logs"), path.join("run")] {
-        fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(file_error("create", &folder))?;
     }
     give(path, owner)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::draft::ReportDraft;
 use crate::field::{block_texts, count, flag, input_summary, list, number, status, text};
-use crate::reader::EventKind;
+use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
 
@@ -21,42 +21,14 @@ pub(crate) struct ClaudeEvents {
 }
 
 impl ClaudeEvents {
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
-        match text(event, "/type") {
-            Some("system") => self.take_system(event, draft),
-            Some("assistant") => self.take_assistant(event, draft),
-            Some("user") => self.take_user(event, draft),
-            Some("result") => self.take_result(event, draft),
-            Some("rate_limit_event") => {
-                if text(event, "/rate_limit_info/status") == Some("rejected") {
-                    self.resets_at =
-                        event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_u64);
-                }
-            }
-            _ => return EventKind::Unknown,
-        }
-        EventKind::Known
-    }
-
-    /// Judges the outcome. Success is a last line `result` that is neither an error nor has denials.
-    pub(crate) fn judge(&self, draft: &ReportDraft) -> AgentOutcome {
-        match &self.end {
-            Some(AgentOutcome::Finished) if !draft.denials.is_empty() => {
-                AgentOutcome::PermissionDenied
-            }
-            Some(end) => end.clone(),
-            None => AgentOutcome::Interrupted,
-        }
-    }
-
     fn take_system(&mut self, event: &Value, draft: &mut ReportDraft) {
         self.end = None;
         draft.name_session(text(event, "/session_id"));
         if text(event, "/subtype") == Some("api_retry") {
             let reason = text(event, "/error").unwrap_or("unknown");
             match status(event, "/error_status") {
-                Some(status) => draft.tell_retry(&format!("{status} {reason}")),
-                None => draft.tell_retry(reason),
+                Some(status) => draft.report_retry(&format!("{status} {reason}")),
+                None => draft.report_retry(reason),
             }
         }
     }
@@ -73,12 +45,11 @@ impl ClaudeEvents {
         // A message synthesised for a model error is not an answer, nor is the text of a subagent.
         let made_up = text(event, "/message/model") == Some("<synthetic>");
         let from_subagent = text(event, "/parent_tool_use_id").is_some();
-        if let Some(said) = event.pointer("/message").and_then(block_texts)
+        if let Some(answer) = event.pointer("/message").and_then(block_texts)
             && !made_up
             && !from_subagent
         {
-            draft.say(&said);
-            draft.answer = Some(said);
+            draft.set_answer(answer);
         }
     }
 
@@ -101,7 +72,7 @@ impl ClaudeEvents {
             reasoning: 0,
         };
         draft.cost_usd = number(event, "/total_cost_usd");
-        draft.tell_tokens();
+        draft.report_tokens();
         draft.denials.clear();
         for denial in list(event, "/permission_denials") {
             let tool = text(denial, "/tool_name").unwrap_or("tool");
@@ -130,6 +101,37 @@ impl ClaudeEvents {
                 self.resets_at.map(QuotaReset::UnixSecs),
             ),
             Some(subtype) => AgentOutcome::Failed { reason: reason_of(event, subtype) },
+        }
+    }
+}
+
+impl ProviderEvents for ClaudeEvents {
+    fn take(&mut self, line: &str, draft: &mut ReportDraft) -> EventKind {
+        let Some(event) = &parse_event(line) else { return EventKind::Unknown };
+        match text(event, "/type") {
+            Some("system") => self.take_system(event, draft),
+            Some("assistant") => self.take_assistant(event, draft),
+            Some("user") => self.take_user(event, draft),
+            Some("result") => self.take_result(event, draft),
+            Some("rate_limit_event") => {
+                if text(event, "/rate_limit_info/status") == Some("rejected") {
+                    self.resets_at =
+                        event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_u64);
+                }
+            }
+            _ => return EventKind::Unknown,
+        }
+        EventKind::Known
+    }
+
+    /// Success is a last line `result` that is neither an error nor has denials.
+    fn judge(&self, _exit: Option<i32>, draft: &ReportDraft) -> AgentOutcome {
+        match &self.end {
+            Some(AgentOutcome::Finished) if !draft.denials.is_empty() => {
+                AgentOutcome::PermissionDenied
+            }
+            Some(end) => end.clone(),
+            None => AgentOutcome::Interrupted,
         }
     }
 }

@@ -2,11 +2,15 @@
 
 mod event;
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use crate::program::{Entries, Program, Runtime};
-use crate::provider::{AgentCommand, GuestFile, HomeFile, in_box, variables};
-use crate::request::{AgentError, AgentRequest, Interaction, McpServer, SessionRequest, Transport};
+use crate::provider::{AgentCommand, in_box, texts};
+use crate::request::{
+    AgentError, AgentRequest, Interaction, SessionRequest, Transport, push_option,
+};
 
 pub(crate) use event::ClaudeEvents;
 
@@ -34,7 +38,7 @@ const UUID_RULE: &str = "Claude Code takes a version 4 UUID";
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
     Ok(AgentCommand {
         argv: argv(request)?,
-        env: variables([
+        env: texts([
             ("ANTHROPIC_BASE_URL", request.model_route.root()),
             ("ANTHROPIC_API_KEY", &request.model_route.dummy_key),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -45,28 +49,26 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
             // As root it refuses to skip its permissions, unless this says that it runs in a sandbox.
             ("IS_SANDBOX", "1"),
         ]),
-        files: mcp_file(&request.mcp).into_iter().collect(),
+        files: mcp_file(request),
         home: match request.manner {
-            Interaction::Headless => Vec::new(),
-            Interaction::Terminal => vec![answers(request)],
+            Interaction::Headless => BTreeMap::new(),
+            Interaction::Terminal => texts([(".claude.json", &answers(request).to_string())]),
         },
     })
 }
 
 /// Renders the tool servers as a file, if there are any.
-pub(crate) fn mcp_file(servers: &[McpServer]) -> Option<GuestFile> {
-    let entry = |server: &McpServer| match &server.transport {
+pub(crate) fn mcp_file(request: &AgentRequest) -> BTreeMap<String, String> {
+    if request.mcp.is_empty() {
+        return BTreeMap::new();
+    }
+    let servers = request.mcp_servers(|transport| match transport {
         Transport::Http { url } => json!({ "type": "http", "url": url, "headers": {} }),
         Transport::Stdio { command, args } => {
             json!({ "type": "stdio", "command": command, "args": args, "env": {} })
         }
-    };
-    let servers: Map<String, Value> =
-        servers.iter().map(|server| (server.name.clone(), entry(server))).collect();
-    (!servers.is_empty()).then(|| GuestFile {
-        name: MCP_FILE.to_owned(),
-        bytes: json!({ "mcpServers": servers }).to_string().into_bytes(),
-    })
+    });
+    texts([(MCP_FILE, &json!({ "mcpServers": servers }).to_string())])
 }
 
 fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
@@ -75,28 +77,19 @@ fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
         argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
     }
     argv.push("--dangerously-skip-permissions".to_owned());
-    for (flag, value) in
-        [("--model", &request.model), ("--effort", &request.variant), ("--agent", &request.agent)]
-    {
-        if let Some(value) = value {
-            argv.extend([flag.to_owned(), value.clone()]);
-        }
-    }
+    push_option(&mut argv, "--model", request.model.as_deref());
+    push_option(&mut argv, "--effort", request.variant.as_deref());
+    push_option(&mut argv, "--agent", request.agent.as_deref());
     // Hooks and tool servers of the repository would run before the first output of the model.
     argv.extend(["--setting-sources", "user", "--strict-mcp-config"].map(str::to_owned));
     if !request.mcp.is_empty() {
         argv.extend(["--mcp-config".to_owned(), in_box(MCP_FILE)]);
     }
-    match &request.session {
-        SessionRequest::Fresh { id: None } => {}
-        SessionRequest::Fresh { id: Some(id) } => {
-            argv.extend(["--session-id".to_owned(), check_uuid(id)?]);
-        }
-        SessionRequest::Resume(id) => argv.extend(["--resume".to_owned(), id.clone()]),
+    if let SessionRequest::Fresh { id: Some(id) } = &request.session {
+        push_option(&mut argv, "--session-id", Some(check_uuid(id)?));
     }
-    if let Some(words) = request.first_words() {
-        argv.extend(["--".to_owned(), words.to_owned()]);
-    }
+    push_option(&mut argv, "--resume", request.resumed());
+    push_option(&mut argv, "--", request.first_message());
     Ok(argv)
 }
 
@@ -107,28 +100,26 @@ pub(crate) fn transcript(session: &str) -> String {
 
 /// Renders the answers to the prompts of a first start: theme, trust in the folder, acting without
 /// confirmation, and use of the key in the environment. The box has decided all of them.
-fn answers(request: &AgentRequest) -> HomeFile {
+fn answers(request: &AgentRequest) -> Value {
     let key = &request.model_route.dummy_key;
     let shown =
         key.char_indices().rev().nth(KEY_SHOWN - 1).map_or(key.as_str(), |(at, _)| &key[at..]);
-    let answers = json!({
+    json!({
         "hasCompletedOnboarding": true,
         "bypassPermissionsModeAccepted": true,
         "customApiKeyResponses": { "approved": [shown], "rejected": [] },
         "projects": { &request.workspace: { "hasTrustDialogAccepted": true } },
-    });
-    let bytes = answers.to_string().into_bytes();
-    HomeFile { path: ".claude.json".to_owned(), bytes, mode: 0o600 }
+    })
 }
 
-fn check_uuid(id: &str) -> Result<String, AgentError> {
+fn check_uuid(id: &str) -> Result<&str, AgentError> {
     let shape = id.char_indices().all(|(index, c)| match index {
         8 | 13 | 18 | 23 => c == '-',
         14 => c == '4',
         _ => c.is_ascii_hexdigit(),
     });
     if id.len() == 36 && shape {
-        return Ok(id.to_owned());
+        return Ok(id);
     }
     Err(AgentError::BadValue { what: "a session id", value: id.to_owned(), rule: UUID_RULE })
 }
@@ -186,8 +177,7 @@ mod tests {
             "claude --dangerously-skip-permissions --model scripted --setting-sources user \
              --strict-mcp-config"
         );
-        assert_eq!(command.home[0].path, ".claude.json");
-        let answers = String::from_utf8_lossy(&command.home[0].bytes);
+        let answers = &command.home[".claude.json"];
         assert!(answers.contains("\"123456789-0123456789\""), "{answers}");
         assert_eq!(
             Provider::Claude.transcript(UUID),
@@ -206,7 +196,7 @@ mod tests {
              -- Merge upstream"
         )));
         assert_eq!(
-            String::from_utf8_lossy(command.file("mcp.json").unwrap()),
+            command.files["mcp.json"],
             r#"{"mcpServers":{"forge":{"headers":{},"type":"http","url":"http://127.0.0.1:3129/mcp"},"probe":{"args":["arg"],"command":"prog","env":{},"type":"stdio"}}}"#
         );
     }

@@ -1,9 +1,9 @@
 //! Codex's configuration: one provider, ours, few retries, and an untrusted repository.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::KEY_VARIABLE;
-use crate::request::{AgentRequest, McpServer, Transport};
+use crate::request::{AgentRequest, Transport};
 
 /// Idle limit of the model in the middle of an answer.
 const IDLE_TIMEOUT_MS: u64 = 60_000;
@@ -35,21 +35,16 @@ pub(super) fn render(request: &AgentRequest) -> String {
         config["model"] = json!(model);
     }
     if !request.mcp.is_empty() {
-        config["mcp_servers"] = servers(&request.mcp);
+        config["mcp_servers"] = request.mcp_servers(|transport| match transport {
+            Transport::Http { url } => {
+                json!({ "url": url, "startup_timeout_sec": 20, "required": true })
+            }
+            Transport::Stdio { command, args } => json!({
+                "command": command, "args": args, "startup_timeout_sec": 20, "required": true
+            }),
+        });
     }
     toml::to_string(&config).expect("a table of strings, numbers and tables is TOML")
-}
-
-fn servers(servers: &[McpServer]) -> Value {
-    let entry = |server: &McpServer| match &server.transport {
-        Transport::Http { url } => {
-            json!({ "url": url, "startup_timeout_sec": 20, "required": true })
-        }
-        Transport::Stdio { command, args } => json!({
-            "command": command, "args": args, "startup_timeout_sec": 20, "required": true
-        }),
-    };
-    servers.iter().map(|server| (server.name.clone(), entry(server))).collect::<Map<_, _>>().into()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::draft::ReportDraft;
 use crate::field::{count, input_summary, snippet, text};
-use crate::reader::EventKind;
+use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
 
@@ -14,58 +14,14 @@ use crate::report::{AgentOutcome, Usage};
 #[derive(Debug)]
 pub(crate) struct CodexEvents {
     earlier: Usage,
-    end: Option<TurnEnd>,
-}
-
-/// The last event, where it is an end.
-#[derive(Debug)]
-enum TurnEnd {
-    Completed,
-    Failed(String),
+    /// The last event, if it ends the turn: well, or with this message.
+    end: Option<Result<(), String>>,
 }
 
 impl CodexEvents {
     /// Creates a parser for a thread with this earlier usage.
     pub(crate) fn after(earlier: Usage) -> Self {
         Self { earlier, end: None }
-    }
-
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
-        let Some(kind) = text(event, "/type") else { return EventKind::Unknown };
-        let mut end = None;
-        match kind {
-            "thread.started" => draft.name_session(text(event, "/thread_id")),
-            "turn.started" | "item.updated" => {}
-            "item.started" => take_item(event, draft),
-            "item.completed" => take_item_end(event, draft),
-            "turn.completed" => {
-                self.take_usage(event, draft);
-                end = Some(TurnEnd::Completed);
-            }
-            "turn.failed" => {
-                let message = text(event, "/error/message").unwrap_or("the turn failed");
-                end = Some(TurnEnd::Failed(message.to_owned()));
-            }
-            "error" => take_notice(event, draft),
-            _ => return EventKind::Unknown,
-        }
-        self.end = end;
-        EventKind::Known
-    }
-
-    /// Judges the outcome. Success is status 0 and a last event that completes the turn.
-    pub(crate) fn judge(&self, exit: Option<i32>) -> AgentOutcome {
-        match (&self.end, exit) {
-            (Some(TurnEnd::Completed), Some(0)) => AgentOutcome::Finished,
-            (Some(TurnEnd::Completed), Some(code)) => AgentOutcome::Failed {
-                reason: format!("its turn ended well, but its status is {code}"),
-            },
-            (Some(TurnEnd::Failed(message)), _) if refusal::speaks_of_model(message) => {
-                refusal::judge(None, message, None)
-            }
-            (Some(TurnEnd::Failed(message)), _) => AgentOutcome::Failed { reason: message.clone() },
-            (Some(TurnEnd::Completed), None) | (None, _) => AgentOutcome::Interrupted,
-        }
     }
 
     /// Takes the usage. Codex counts the whole thread, earlier runs included; cached input is part of its
@@ -82,7 +38,47 @@ impl CodexEvents {
         };
         draft.thread_usage = Some(thread);
         draft.usage = thread - self.earlier;
-        draft.tell_tokens();
+        draft.report_tokens();
+    }
+}
+
+impl ProviderEvents for CodexEvents {
+    fn take(&mut self, line: &str, draft: &mut ReportDraft) -> EventKind {
+        let Some(event) = &parse_event(line) else { return EventKind::Unknown };
+        let mut end = None;
+        match text(event, "/type") {
+            Some("thread.started") => draft.name_session(text(event, "/thread_id")),
+            Some("turn.started" | "item.updated") => {}
+            Some("item.started") => take_item(event, draft),
+            Some("item.completed") => take_item_end(event, draft),
+            Some("turn.completed") => {
+                self.take_usage(event, draft);
+                end = Some(Ok(()));
+            }
+            Some("turn.failed") => {
+                let message = text(event, "/error/message").unwrap_or("the turn failed");
+                end = Some(Err(message.to_owned()));
+            }
+            Some("error") => take_notice(event, draft),
+            Some(_) | None => return EventKind::Unknown,
+        }
+        self.end = end;
+        EventKind::Known
+    }
+
+    /// Success is status 0 and a last event that completes the turn.
+    fn judge(&self, exit: Option<i32>, _draft: &ReportDraft) -> AgentOutcome {
+        match (&self.end, exit) {
+            (Some(Ok(())), Some(0)) => AgentOutcome::Finished,
+            (Some(Ok(())), Some(code)) => AgentOutcome::Failed {
+                reason: format!("its turn ended well, but its status is {code}"),
+            },
+            (Some(Err(message)), _) if refusal::speaks_of_model(message) => {
+                refusal::judge(None, message, None)
+            }
+            (Some(Err(message)), _) => AgentOutcome::Failed { reason: message.clone() },
+            (Some(Ok(())), None) | (None, _) => AgentOutcome::Interrupted,
+        }
     }
 }
 
@@ -95,16 +91,14 @@ fn take_item(event: &Value, draft: &mut ReportDraft) {
 
 fn take_item_end(event: &Value, draft: &mut ReportDraft) {
     if text(event, "/item/type") == Some("agent_message") {
-        let said = text(event, "/item/text").unwrap_or_default();
-        draft.answer = Some(said.to_owned());
-        draft.say(said);
+        draft.set_answer(text(event, "/item/text").unwrap_or_default().to_owned());
         return;
     }
     let Some((name, detail)) = tool_of(event) else { return };
     let ok = text(event, "/item/status").is_none_or(|status| status == "completed");
     let id = text(event, "/item/id").unwrap_or_default();
     if !draft.close_call(id, ok) {
-        draft.add_call(&name, detail, ok);
+        draft.add_call(&name, detail, Some(ok));
     }
 }
 
@@ -132,6 +126,6 @@ fn tool_of(event: &Value) -> Option<(String, String)> {
 fn take_notice(event: &Value, draft: &mut ReportDraft) {
     let message = text(event, "/message").unwrap_or_default();
     if message.starts_with("Reconnecting") {
-        draft.tell_retry(message);
+        draft.report_retry(message);
     }
 }

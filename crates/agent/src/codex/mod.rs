@@ -4,8 +4,8 @@ mod config;
 mod event;
 
 use crate::program::{Entries, Program, Runtime};
-use crate::provider::{AgentCommand, HomeFile, Provider, variables};
-use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest};
+use crate::provider::{AgentCommand, texts};
+use crate::request::{AgentRequest, Interaction, push_option};
 
 pub(crate) use event::CodexEvents;
 
@@ -25,53 +25,38 @@ pub const PROGRAM: Program = Program {
 /// Variable of the key in the configuration.
 const KEY_VARIABLE: &str = "LOCAL_KEY";
 
-/// Codex's configuration, relative to the home. Codex adds to it while it runs, so it is rewritten for each
-/// run.
+/// Codex's configuration, relative to the home. Codex adds to it, so it is rewritten for each run.
 const CONFIG_FILE: &str = ".codex/config.toml";
 
-pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
-    if request.agent.is_some() {
-        return Err(AgentError::Unsupported { provider: Provider::Codex, what: "an agent" });
-    }
-    Ok(AgentCommand {
+pub(crate) fn command(request: &AgentRequest) -> AgentCommand {
+    AgentCommand {
         argv: argv(request),
-        env: variables([(KEY_VARIABLE, &request.model_route.dummy_key)]),
-        files: Vec::new(),
-        home: vec![HomeFile {
-            path: CONFIG_FILE.to_owned(),
-            bytes: config::render(request).into_bytes(),
-            mode: 0o600,
-        }],
-    })
+        env: texts([(KEY_VARIABLE, &request.model_route.dummy_key)]),
+        home: texts([(CONFIG_FILE, &config::render(request))]),
+        ..AgentCommand::default()
+    }
 }
 
 fn argv(request: &AgentRequest) -> Vec<String> {
     let mut argv = request.program(PROGRAM.name);
     let headless = request.manner == Interaction::Headless;
-    if headless {
-        argv.push("exec".to_owned());
-    }
-    if let SessionRequest::Resume(_) = request.session {
-        argv.push("resume".to_owned());
-    }
-    if headless {
-        argv.push("--json".to_owned());
-    }
-    argv.push("--dangerously-bypass-approvals-and-sandbox".to_owned());
-    if let SessionRequest::Fresh { .. } = request.session {
-        argv.extend(["-C".to_owned(), request.workspace.clone()]);
-    }
-    if let Some(model) = &request.model {
-        argv.extend(["-m".to_owned(), model.clone()]);
-    }
-    if let Some(variant) = &request.variant {
-        argv.extend(["-c".to_owned(), format!("model_reasoning_effort={variant}")]);
-    }
+    let resumed = request.resumed();
+    let words = [
+        headless.then_some("exec"),
+        resumed.map(|_| "resume"),
+        headless.then_some("--json"),
+        Some("--dangerously-bypass-approvals-and-sandbox"),
+    ];
+    argv.extend(words.into_iter().flatten().map(str::to_owned));
+    let workspace = Some(request.workspace.as_str()).filter(|_| resumed.is_none());
+    push_option(&mut argv, "-C", workspace);
+    push_option(&mut argv, "-m", request.model.as_deref());
+    let effort =
+        request.variant.as_ref().map(|variant| format!("model_reasoning_effort={variant}"));
+    push_option(&mut argv, "-c", effort.as_deref());
     argv.push("--".to_owned());
-    if let SessionRequest::Resume(id) = &request.session {
-        argv.push(id.clone());
-    }
-    argv.extend(request.first_words().map(prompt));
+    argv.extend(resumed.map(str::to_owned));
+    argv.extend(request.first_message().map(prompt));
     argv
 }
 
@@ -83,7 +68,8 @@ fn prompt(prompt: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{WireApi, sample};
+    use crate::Provider;
+    use crate::request::{SessionRequest, WireApi, sample};
 
     #[test]
     fn the_line_names_folder_and_model() {
@@ -96,7 +82,7 @@ mod tests {
              -m scripted -c model_reasoning_effort=high -- Merge upstream"
         );
         assert_eq!(command.env["LOCAL_KEY"], "dummy-1");
-        assert_eq!(command.home[0].path, ".codex/config.toml");
+        assert!(command.home.contains_key(".codex/config.toml"));
     }
 
     #[test]

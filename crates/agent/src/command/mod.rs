@@ -6,10 +6,10 @@ mod event;
 mod template;
 
 use crate::claude;
-use crate::provider::{AgentCommand, GuestFile, Provider, in_box, variables};
-use crate::request::{AgentError, AgentRequest, SessionRequest, WireApi};
+use crate::provider::{AgentCommand, Provider, in_box, texts};
+use crate::request::{AgentError, AgentRequest, WireApi};
 
-pub(crate) use event::{judge, take};
+pub(crate) use event::CommandEvents;
 
 /// The prompt, in the read-only folder of the box.
 const PROMPT_FILE: &str = "prompt.txt";
@@ -17,29 +17,18 @@ const PROMPT_FILE: &str = "prompt.txt";
 /// Builds the command. Tool servers, if any, are in `mcp.json` beside the prompt, in the format of Claude
 /// Code. The model route is in the variables that most programs read.
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
-    let unsupported = |what| AgentError::Unsupported { provider: Provider::Command, what };
-    match request {
-        AgentRequest { session: SessionRequest::Resume(_), .. } => {
-            Err(unsupported("a session to resume"))
-        }
-        AgentRequest { variant: Some(_), .. } => Err(unsupported("a variant")),
-        AgentRequest { agent: Some(_), .. } => Err(unsupported("an agent")),
-        _ => Ok(()),
-    }?;
     let route = &request.model_route;
     let env = match route.wire {
-        WireApi::Messages => variables([
-            ("ANTHROPIC_BASE_URL", route.root()),
-            ("ANTHROPIC_API_KEY", &route.dummy_key),
-        ]),
+        WireApi::Messages => {
+            texts([("ANTHROPIC_BASE_URL", route.root()), ("ANTHROPIC_API_KEY", &route.dummy_key)])
+        }
         WireApi::Chat | WireApi::Responses => {
-            variables([("OPENAI_BASE_URL", &route.v1()), ("OPENAI_API_KEY", &route.dummy_key)])
+            texts([("OPENAI_BASE_URL", &route.v1()), ("OPENAI_API_KEY", &route.dummy_key)])
         }
     };
-    let prompt =
-        GuestFile { name: PROMPT_FILE.to_owned(), bytes: request.prompt.clone().into_bytes() };
-    let files = std::iter::once(prompt).chain(claude::mcp_file(&request.mcp)).collect();
-    Ok(AgentCommand { argv: argv(request)?, env, files, home: Vec::new() })
+    let mut files = claude::mcp_file(request);
+    files.insert(PROMPT_FILE.to_owned(), request.prompt.clone());
+    Ok(AgentCommand { argv: argv(request)?, env, files, ..AgentCommand::default() })
 }
 
 fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
@@ -61,7 +50,7 @@ fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{sample, sample_servers};
+    use crate::request::{SessionRequest, sample, sample_servers};
 
     fn request(words: &[&str]) -> AgentRequest {
         let template = Some(words.iter().map(|&word| word.to_owned()).collect());
@@ -83,7 +72,7 @@ mod tests {
     fn the_prompt_is_also_a_file() {
         let command = Provider::Command.command(&request(&["x", "{prompt_file}"])).unwrap();
         assert_eq!(command.argv[1], "/harness-state/run/prompt.txt");
-        assert_eq!(command.file("prompt.txt"), Some("Merge upstream".as_bytes()));
+        assert_eq!(command.files["prompt.txt"], "Merge upstream");
         assert_eq!(command.env["OPENAI_BASE_URL"], "http://127.0.0.1:3128/-/model/v1");
     }
 
@@ -94,7 +83,7 @@ mod tests {
         request.mcp = sample_servers();
         let command = Provider::Command.command(&request).unwrap();
         assert_eq!(command.env["ANTHROPIC_BASE_URL"], "http://127.0.0.1:3128/-/model");
-        assert!(command.file("mcp.json").is_some());
+        assert!(command.files.contains_key("mcp.json"));
     }
 
     #[test]

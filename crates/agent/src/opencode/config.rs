@@ -1,9 +1,9 @@
 //! OpenCode's configuration: one provider, ours, and everything else off.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::KEY_VARIABLE;
-use crate::request::{AgentError, AgentRequest, McpServer, Transport, WireApi};
+use crate::request::{AgentError, AgentRequest, Transport, WireApi};
 
 /// OpenCode's name of our model route.
 pub(super) const PROVIDER: &str = "local";
@@ -42,7 +42,17 @@ pub(super) fn render(request: &AgentRequest, model: &str) -> Result<String, Agen
         } },
     });
     if !request.mcp.is_empty() {
-        config["mcp"] = servers(&request.mcp);
+        config["mcp"] = request.mcp_servers(|transport| match transport {
+            Transport::Http { url } => json!({
+                "type": "remote", "url": url, "headers": {}, "oauth": false, "enabled": true
+            }),
+            Transport::Stdio { command, args } => {
+                let line: Vec<_> = std::iter::once(command).chain(args).collect();
+                json!({
+                    "type": "local", "command": line, "environment": {}, "enabled": true, "timeout": 20_000
+                })
+            }
+        });
     }
     Ok(config.to_string())
 }
@@ -75,21 +85,6 @@ fn effort(wire: WireApi, variant: &str) -> Result<Value, AgentError> {
         }
     };
     Ok(json!({ "thinking": { "type": "enabled", "budgetTokens": budget } }))
-}
-
-fn servers(servers: &[McpServer]) -> Value {
-    let entry = |server: &McpServer| match &server.transport {
-        Transport::Http { url } => json!({
-            "type": "remote", "url": url, "headers": {}, "oauth": false, "enabled": true
-        }),
-        Transport::Stdio { command, args } => {
-            let line: Vec<_> = std::iter::once(command).chain(args).collect();
-            json!({
-                "type": "local", "command": line, "environment": {}, "enabled": true, "timeout": 20_000
-            })
-        }
-    };
-    servers.iter().map(|server| (server.name.clone(), entry(server))).collect::<Map<_, _>>().into()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::draft::ReportDraft;
 use crate::field::{count, input_summary, number, text};
-use crate::reader::{EventKind, LINE_LIMIT};
+use crate::reader::{EventKind, LINE_LIMIT, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
 
@@ -15,68 +15,23 @@ use crate::report::{AgentOutcome, QuotaReset, Usage};
 pub(crate) struct OpenCodeEvents {
     last_reason: Option<String>,
     error: Option<AgentOutcome>,
-    step: StepText,
-}
-
-/// Presence of text in the current step; its texts belong together.
-#[derive(Debug, Default, PartialEq, Eq)]
-enum StepText {
-    #[default]
-    None,
-    Some,
+    /// True if the current step has text; the texts of a step belong together.
+    has_text: bool,
 }
 
 impl OpenCodeEvents {
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
-        let Some(kind) = text(event, "/type") else { return EventKind::Unknown };
-        match kind {
-            "step_start" => {
-                self.step = StepText::None;
-                self.last_reason = None;
-            }
-            "tool_use" => take_tool(event, draft),
-            "text" => self.take_text(event, draft),
-            "step_finish" => self.take_finish(event, draft),
-            "error" => self.error = Some(judge_error(event)),
-            "reasoning" => {}
-            _ => return EventKind::Unknown,
-        }
-        draft.name_session(text(event, "/sessionID"));
-        EventKind::Known
-    }
-
-    /// Judges the outcome. Success is status 0, no error, and a last step that ended with `stop`. A refused
-    /// permission ends the run after a step that ended with `tool-calls`, with status 0 and without a
-    /// message.
-    pub(crate) fn judge(&self, exit: Option<i32>, draft: &ReportDraft) -> AgentOutcome {
-        match (&self.error, self.last_reason.as_deref(), exit) {
-            (Some(error), _, _) => error.clone(),
-            (None, Some("stop"), Some(0)) => AgentOutcome::Finished,
-            (None, Some("stop"), Some(code)) => AgentOutcome::Failed {
-                reason: format!("its last step ended well, but its status is {code}"),
-            },
-            (None, Some("tool-calls"), Some(_)) if !draft.denials.is_empty() => {
-                AgentOutcome::PermissionDenied
-            }
-            (None, None | Some("stop" | "tool-calls"), _) => AgentOutcome::Interrupted,
-            (None, Some(reason), _) => {
-                AgentOutcome::Failed { reason: format!("its last step ended with `{reason}`") }
-            }
-        }
-    }
-
     fn take_text(&mut self, event: &Value, draft: &mut ReportDraft) {
-        let Some(said) = text(event, "/part/text") else { return };
-        match (&self.step, &mut draft.answer) {
-            (StepText::Some, Some(answer)) if answer.len() > LINE_LIMIT => {}
-            (StepText::Some, Some(answer)) => {
+        let Some(part) = text(event, "/part/text") else { return };
+        match &mut draft.answer {
+            Some(answer) if self.has_text && answer.len() > LINE_LIMIT => {}
+            Some(answer) if self.has_text => {
                 answer.push('\n');
-                answer.push_str(said);
+                answer.push_str(part);
             }
-            (StepText::None | StepText::Some, answer) => *answer = Some(said.to_owned()),
+            answer => *answer = Some(part.to_owned()),
         }
-        self.step = StepText::Some;
-        draft.say(said);
+        self.has_text = true;
+        draft.say(part);
     }
 
     fn take_finish(&mut self, event: &Value, draft: &mut ReportDraft) {
@@ -92,6 +47,45 @@ impl OpenCodeEvents {
     }
 }
 
+impl ProviderEvents for OpenCodeEvents {
+    fn take(&mut self, line: &str, draft: &mut ReportDraft) -> EventKind {
+        let Some(event) = &parse_event(line) else { return EventKind::Unknown };
+        match text(event, "/type") {
+            Some("step_start") => {
+                self.has_text = false;
+                self.last_reason = None;
+            }
+            Some("tool_use") => take_tool(event, draft),
+            Some("text") => self.take_text(event, draft),
+            Some("step_finish") => self.take_finish(event, draft),
+            Some("error") => self.error = Some(judge_error(event)),
+            Some("reasoning") => {}
+            Some(_) | None => return EventKind::Unknown,
+        }
+        draft.name_session(text(event, "/sessionID"));
+        EventKind::Known
+    }
+
+    /// Success is status 0, no error, and a last step that ended with `stop`. A refused permission ends the run after
+    /// a step that ended with `tool-calls`, with status 0 and without a message.
+    fn judge(&self, exit: Option<i32>, draft: &ReportDraft) -> AgentOutcome {
+        match (&self.error, self.last_reason.as_deref(), exit) {
+            (Some(error), _, _) => error.clone(),
+            (None, Some("stop"), Some(0)) => AgentOutcome::Finished,
+            (None, Some("stop"), Some(code)) => AgentOutcome::Failed {
+                reason: format!("its last step ended well, but its status is {code}"),
+            },
+            (None, Some("tool-calls"), Some(_)) if !draft.denials.is_empty() => {
+                AgentOutcome::PermissionDenied
+            }
+            (None, None | Some("stop" | "tool-calls"), _) => AgentOutcome::Interrupted,
+            (None, Some(reason), _) => {
+                AgentOutcome::Failed { reason: format!("its last step ended with `{reason}`") }
+            }
+        }
+    }
+}
+
 fn take_tool(event: &Value, draft: &mut ReportDraft) {
     let name = text(event, "/part/tool").unwrap_or("tool");
     let detail = input_summary(event.pointer("/part/state/input"));
@@ -101,7 +95,7 @@ fn take_tool(event: &Value, draft: &mut ReportDraft) {
     // A command that failed is a completed call, with the status beside it.
     let completed = text(event, "/part/state/status") == Some("completed");
     let exit = event.pointer("/part/state/metadata/exit").and_then(Value::as_i64);
-    draft.add_call(name, detail, completed && exit.unwrap_or(0) == 0);
+    draft.add_call(name, detail, Some(completed && exit.unwrap_or(0) == 0));
 }
 
 fn judge_error(event: &Value) -> AgentOutcome {

@@ -3,9 +3,11 @@
 mod config;
 mod event;
 
+use std::collections::BTreeMap;
+
 use crate::program::{Entries, Program, Runtime};
-use crate::provider::{AgentCommand, HomeFile, Provider, variables};
-use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest};
+use crate::provider::{AgentCommand, Provider, texts};
+use crate::request::{AgentError, AgentRequest, Interaction, push_option};
 
 pub(crate) use event::OpenCodeEvents;
 
@@ -25,12 +27,9 @@ pub const PROGRAM: Program = Program {
 /// Variable of the key in the configuration.
 const KEY_VARIABLE: &str = "MODEL_KEY";
 
-/// Directory of OpenCode's own packages, relative to the home.
-const CONFIG_DIR: &str = ".config/opencode";
-
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
     let model = request.model_for(Provider::OpenCode)?;
-    let mut env = variables([
+    let mut env = texts([
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
@@ -39,56 +38,34 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
         (KEY_VARIABLE, &request.model_route.dummy_key),
     ]);
     env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config::render(request, model)?);
-    Ok(AgentCommand { argv: argv(request, model)?, env, files: Vec::new(), home: seed() })
+    let argv = argv(request, model);
+    Ok(AgentCommand { argv, env, home: seed(), ..AgentCommand::default() })
 }
 
-fn argv(request: &AgentRequest, model: &str) -> Result<Vec<String>, AgentError> {
-    match request.manner {
-        Interaction::Headless => Ok(argv_headless(request, model)),
-        Interaction::Terminal => argv_terminal(request, model),
-    }
-}
-
-/// Builds the arguments of its own interface. The prompt is one argument here, and the user chooses the
-/// variant in the interface.
-fn argv_terminal(request: &AgentRequest, model: &str) -> Result<Vec<String>, AgentError> {
-    if request.variant.is_some() {
-        let what = "a variant at a terminal";
-        return Err(AgentError::Unsupported { provider: Provider::OpenCode, what });
-    }
+fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
+    let headless = request.manner == Interaction::Headless;
     let mut argv = request.program(PROGRAM.name);
-    argv.extend(["-m".to_owned(), format!("{}/{model}", config::PROVIDER)]);
-    if let Some(agent) = &request.agent {
-        argv.extend(["--agent".to_owned(), agent.clone()]);
+    if headless {
+        argv.extend(["run", "--format", "json", "--dir", &request.workspace].map(str::to_owned));
     }
-    if let SessionRequest::Resume(id) = &request.session {
-        argv.extend(["--session".to_owned(), id.clone()]);
+    push_option(&mut argv, "-m", Some(&format!("{}/{model}", config::PROVIDER)));
+    push_option(&mut argv, "--variant", request.variant.as_deref());
+    push_option(&mut argv, "--agent", request.agent.as_deref());
+    if headless {
+        // A given title saves the extra model call that would generate one.
+        push_option(&mut argv, "--title", Some(&request.run_title));
     }
-    // With the equals sign, because a prompt may begin with a dash.
-    argv.extend(request.first_words().map(|words| format!("--prompt={words}")));
-    argv.push(request.workspace.clone());
-    Ok(argv)
-}
-
-fn argv_headless(request: &AgentRequest, model: &str) -> Vec<String> {
-    let mut argv = request.program(PROGRAM.name);
-    argv.extend(["run", "--format", "json", "--dir", &request.workspace].map(str::to_owned));
-    argv.extend(["-m".to_owned(), format!("{}/{model}", config::PROVIDER)]);
-    if let Some(variant) = &request.variant {
-        argv.extend(["--variant".to_owned(), variant.clone()]);
+    push_option(&mut argv, "--session", request.resumed());
+    if headless {
+        argv.push("--".to_owned());
+        // OpenCode would quote an argument that contains a space and escape its quotes. It joins its arguments by
+        // spaces, so the words of the prompt arrive as written.
+        argv.extend(words(&request.prompt));
+    } else {
+        // One argument, with the equals sign, because a prompt may begin with a dash.
+        argv.extend(request.first_message().map(|message| format!("--prompt={message}")));
+        argv.push(request.workspace.clone());
     }
-    if let Some(agent) = &request.agent {
-        argv.extend(["--agent".to_owned(), agent.clone()]);
-    }
-    // A given title saves the extra model call that would generate one.
-    argv.extend(["--title".to_owned(), request.run_title.clone()]);
-    if let SessionRequest::Resume(id) = &request.session {
-        argv.extend(["--session".to_owned(), id.clone()]);
-    }
-    argv.push("--".to_owned());
-    // OpenCode would quote an argument that contains a space and escape its quotes. It joins its arguments by
-    // spaces, so the words of the prompt arrive as written.
-    argv.extend(words(&request.prompt));
     argv
 }
 
@@ -121,24 +98,21 @@ fn is_number(word: &str) -> bool {
 
 /// Returns files that mark OpenCode's plugin package as installed. Otherwise it queries the npm registry at
 /// every start.
-fn seed() -> Vec<HomeFile> {
+fn seed() -> BTreeMap<String, String> {
     let lock = format!(
         r#"{{"packages":{{"":{{"dependencies":{{"@opencode-ai/plugin":"{}"}}}}}}}}"#,
         PROGRAM.version
     );
-    [("package-lock.json", lock), ("node_modules/.keep", String::new())]
-        .map(|(name, text)| HomeFile {
-            path: format!("{CONFIG_DIR}/{name}"),
-            bytes: text.into_bytes(),
-            mode: 0o644,
-        })
-        .to_vec()
+    texts([
+        (".config/opencode/package-lock.json", &lock),
+        (".config/opencode/node_modules/.keep", ""),
+    ])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{WireApi, sample};
+    use crate::request::{SessionRequest, WireApi, sample};
 
     #[test]
     fn a_number_in_the_prompt_is_never_a_word_of_its_own() {
@@ -212,13 +186,13 @@ mod tests {
         let off = command.env.keys().filter(|name| name.starts_with("OPENCODE_DISABLE_")).count();
         assert_eq!(off, 5);
         assert_eq!(command.env["MODEL_KEY"], "dummy-1");
-        let paths: Vec<_> = command.home.iter().map(|file| file.path.as_str()).collect();
+        let paths: Vec<_> = command.home.keys().collect();
         assert_eq!(
             paths,
-            [".config/opencode/package-lock.json", ".config/opencode/node_modules/.keep"]
+            [".config/opencode/node_modules/.keep", ".config/opencode/package-lock.json"]
         );
         assert_eq!(
-            String::from_utf8_lossy(&command.home[0].bytes),
+            command.home[".config/opencode/package-lock.json"],
             r#"{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"1.18.33"}}}}"#
         );
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::draft::ReportDraft;
 use crate::field::{block_texts, count, flag, input_summary, number, text};
-use crate::reader::EventKind;
+use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
 
@@ -22,13 +22,39 @@ struct MessageEnd {
     error: Option<String>,
 }
 
-/// Returns whether a line only repeats a growing message. It may be very long, so it is not parsed.
-pub(crate) fn is_repetition(line: &str) -> bool {
-    line.starts_with(r#"{"type":"message_update""#)
-}
+/// Beginning of a line that only repeats a growing message. It may be very long, so it is not parsed.
+const REPETITION: &str = r#"{"type":"message_update""#;
 
 impl PiEvents {
-    pub(crate) fn take(&mut self, event: &Value, draft: &mut ReportDraft) -> EventKind {
+    fn take_message(&mut self, event: &Value, draft: &mut ReportDraft) {
+        let Some(message) = event.pointer("/message") else { return };
+        if text(message, "/role") != Some("assistant") {
+            return;
+        }
+        let usage = Usage {
+            input: count(message, "/usage/input"),
+            output: count(message, "/usage/output"),
+            cache_read: count(message, "/usage/cacheRead"),
+            cache_write: count(message, "/usage/cacheWrite"),
+            reasoning: 0,
+        };
+        draft.add_usage(usage, number(message, "/usage/cost/total"));
+        if let Some(answer) = block_texts(message) {
+            draft.set_answer(answer);
+        }
+        self.stop = Some(MessageEnd {
+            reason: text(message, "/stopReason").unwrap_or("nothing").to_owned(),
+            error: text(message, "/errorMessage").map(str::to_owned),
+        });
+    }
+}
+
+impl ProviderEvents for PiEvents {
+    fn take(&mut self, line: &str, draft: &mut ReportDraft) -> EventKind {
+        if line.starts_with(REPETITION) {
+            return EventKind::Known;
+        }
+        let Some(event) = &parse_event(line) else { return EventKind::Unknown };
         match text(event, "/type") {
             Some("session") => draft.name_session(text(event, "/id")),
             Some("message_end") => self.take_message(event, draft),
@@ -42,7 +68,7 @@ impl PiEvents {
                 draft.close_call(id, !flag(event, "/isError"));
             }
             Some("auto_retry_start") => {
-                draft.tell_retry(text(event, "/errorMessage").unwrap_or("unknown"));
+                draft.report_retry(text(event, "/errorMessage").unwrap_or("unknown"));
             }
             Some(
                 "agent_start"
@@ -62,8 +88,8 @@ impl PiEvents {
         EventKind::Known
     }
 
-    /// Judges the outcome. Success is a last message of the model that ended with `stop`.
-    pub(crate) fn judge(&self) -> AgentOutcome {
+    /// Success is a last message of the model that ended with `stop`.
+    fn judge(&self, _exit: Option<i32>, _draft: &ReportDraft) -> AgentOutcome {
         let Some(MessageEnd { reason, error }) = &self.stop else {
             return AgentOutcome::Interrupted;
         };
@@ -77,28 +103,5 @@ impl PiEvents {
                 AgentOutcome::Failed { reason: format!("its last message ended with `{other}`") }
             }
         }
-    }
-
-    fn take_message(&mut self, event: &Value, draft: &mut ReportDraft) {
-        let Some(message) = event.pointer("/message") else { return };
-        if text(message, "/role") != Some("assistant") {
-            return;
-        }
-        let usage = Usage {
-            input: count(message, "/usage/input"),
-            output: count(message, "/usage/output"),
-            cache_read: count(message, "/usage/cacheRead"),
-            cache_write: count(message, "/usage/cacheWrite"),
-            reasoning: 0,
-        };
-        draft.add_usage(usage, number(message, "/usage/cost/total"));
-        if let Some(said) = block_texts(message) {
-            draft.say(&said);
-            draft.answer = Some(said);
-        }
-        self.stop = Some(MessageEnd {
-            reason: text(message, "/stopReason").unwrap_or("nothing").to_owned(),
-            error: text(message, "/errorMessage").map(str::to_owned),
-        });
     }
 }

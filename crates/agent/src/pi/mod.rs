@@ -2,14 +2,16 @@
 
 mod event;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::claude;
 use crate::program::{Entries, Program, Runtime};
-use crate::provider::{AgentCommand, GuestFile, HomeFile, Provider, in_box, variables};
-use crate::request::{AgentError, AgentRequest, Interaction, SessionRequest, WireApi};
+use crate::provider::{AgentCommand, Provider, in_box, texts};
+use crate::request::{AgentError, AgentRequest, Interaction, WireApi, push_option};
 
-pub(crate) use event::{PiEvents, is_repetition};
+pub(crate) use event::PiEvents;
 
 /// Package of pi.
 pub const PROGRAM: Program = Program {
@@ -32,24 +34,21 @@ const KEY_VARIABLE: &str = "LOCAL_KEY";
 const THINKING: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
-    if request.agent.is_some() {
-        return Err(AgentError::Unsupported { provider: Provider::Pi, what: "an agent" });
-    }
     let model = request.model_for(Provider::Pi)?;
     check_thinking(request.variant.as_deref())?;
     Ok(AgentCommand {
         argv: argv(request, model),
-        env: variables([
+        env: texts([
             ("PI_OFFLINE", "1"),
             ("PI_SKIP_VERSION_CHECK", "1"),
             ("PI_TELEMETRY", "0"),
             (KEY_VARIABLE, &request.model_route.dummy_key),
         ]),
         files: files(request),
-        home: vec![
-            home_file("models.json", &models(request, model)),
-            home_file("settings.json", &settings()),
-        ],
+        home: texts([
+            (".pi/agent/models.json", &models(request, model).to_string()),
+            (".pi/agent/settings.json", &settings().to_string()),
+        ]),
     })
 }
 
@@ -59,10 +58,8 @@ fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
         argv.extend(["-p", "--mode", "json"].map(str::to_owned));
     }
     argv.extend(["--provider", PROVIDER].map(str::to_owned));
-    argv.extend(["--model".to_owned(), model.to_owned()]);
-    if let Some(variant) = &request.variant {
-        argv.extend(["--thinking".to_owned(), variant.clone()]);
-    }
+    push_option(&mut argv, "--model", Some(model));
+    push_option(&mut argv, "--thinking", request.variant.as_deref());
     // Extensions of the repository would run before the first output of the model. One that is named still
     // loads.
     argv.extend(
@@ -70,12 +67,10 @@ fn argv(request: &AgentRequest, model: &str) -> Vec<String> {
             .map(str::to_owned),
     );
     if !request.mcp.is_empty() {
-        argv.extend(["-e".to_owned(), in_box(BRIDGE_FILE)]);
+        push_option(&mut argv, "-e", Some(&in_box(BRIDGE_FILE)));
     }
-    if let SessionRequest::Resume(id) = &request.session {
-        argv.extend(["--session".to_owned(), id.clone()]);
-    }
-    argv.extend(request.first_words().map(prompt));
+    push_option(&mut argv, "--session", request.resumed());
+    argv.extend(request.first_message().map(prompt));
     argv
 }
 
@@ -84,15 +79,12 @@ fn prompt(prompt: &str) -> String {
     if prompt.starts_with(['-', '@']) { format!("\n{prompt}") } else { prompt.to_owned() }
 }
 
-fn files(request: &AgentRequest) -> Vec<GuestFile> {
-    let Some(servers) = claude::mcp_file(&request.mcp) else { return Vec::new() };
-    let bridge = include_bytes!("bridge.ts").to_vec();
-    vec![servers, GuestFile { name: BRIDGE_FILE.to_owned(), bytes: bridge }]
-}
-
-fn home_file(name: &str, value: &Value) -> HomeFile {
-    let path = format!(".pi/agent/{name}");
-    HomeFile { path, bytes: value.to_string().into_bytes(), mode: 0o600 }
+fn files(request: &AgentRequest) -> BTreeMap<String, String> {
+    let mut files = claude::mcp_file(request);
+    if !files.is_empty() {
+        files.insert(BRIDGE_FILE.to_owned(), include_str!("bridge.ts").to_owned());
+    }
+    files
 }
 
 fn models(request: &AgentRequest, model: &str) -> Value {
@@ -141,11 +133,10 @@ fn check_thinking(variant: Option<&str>) -> Result<(), AgentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Price, sample, sample_servers};
+    use crate::request::{Price, SessionRequest, sample, sample_servers};
 
     fn models_of(command: &AgentCommand) -> Value {
-        assert_eq!(command.home[0].path, ".pi/agent/models.json");
-        serde_json::from_slice(&command.home[0].bytes).unwrap()
+        serde_json::from_str(&command.home[".pi/agent/models.json"]).unwrap()
     }
 
     #[test]
@@ -218,7 +209,8 @@ mod tests {
         let command = Provider::Pi.command(&request).unwrap();
         let argv = command.argv.join(" ");
         assert!(argv.contains("--no-themes -e /harness-state/run/bridge.ts Merge"), "{argv}");
-        assert!(command.file("bridge.ts").is_some() && command.file("mcp.json").is_some());
+        let files: Vec<_> = command.files.keys().collect();
+        assert_eq!(files, ["bridge.ts", "mcp.json"]);
     }
 
     #[test]

@@ -4,11 +4,10 @@
 //! may even print lines that look like them. A report is only a claim.
 
 use guest::script::PlayerEvent;
-use serde_json::Value;
 
 use crate::draft::ReportDraft;
 use crate::field::snippet;
-use crate::reader::EventKind;
+use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::report::AgentOutcome;
 
 /// State of the reader of a scripted agent's events.
@@ -19,8 +18,9 @@ pub(crate) struct ScriptedEvents {
     status: Option<i32>,
 }
 
-impl ScriptedEvents {
-    pub(crate) fn take(&mut self, event: Value, draft: &mut ReportDraft) -> EventKind {
+impl ProviderEvents for ScriptedEvents {
+    fn take(&mut self, line: &str, draft: &mut ReportDraft) -> EventKind {
+        let Some(event) = parse_event(line) else { return EventKind::Unknown };
         let Ok(event) = serde_json::from_value(event) else { return EventKind::Unknown };
         match event {
             PlayerEvent::Step { index, kind, detail } => {
@@ -38,8 +38,8 @@ impl ScriptedEvents {
         EventKind::Known
     }
 
-    /// Judges the outcome by the script's own status, to which that of the process adds nothing.
-    pub(crate) fn judge(&self) -> AgentOutcome {
+    /// The script's own status counts; that of the process adds nothing.
+    fn judge(&self, _exit: Option<i32>, _draft: &ReportDraft) -> AgentOutcome {
         match (self.status, &self.question) {
             (Some(0), Some(question)) => {
                 AgentOutcome::NeedsClarification { question: question.clone() }

@@ -6,9 +6,7 @@
 mod event;
 mod parse;
 
-use std::collections::BTreeMap;
-
-use crate::provider::{AgentCommand, GuestFile, in_box};
+use crate::provider::{AgentCommand, in_box, texts};
 
 pub(crate) use event::ScriptedEvents;
 pub use guest::script::Script;
@@ -20,13 +18,12 @@ const SCRIPT_FILE: &str = "script.json";
 
 /// Builds the command that starts the player with this script.
 pub fn command(script: &Script) -> AgentCommand {
-    let bytes = serde_json::to_vec(script)
+    let text = serde_json::to_string(script)
         .expect("a script holds strings, numbers and paths that were read from UTF-8");
     AgentCommand {
         argv: vec![in_box(guest::BINARY_FILE), "play".to_owned(), in_box(SCRIPT_FILE)],
-        env: BTreeMap::new(),
-        files: vec![GuestFile { name: SCRIPT_FILE.to_owned(), bytes }],
-        home: Vec::new(),
+        files: texts([(SCRIPT_FILE, &text)]),
+        ..AgentCommand::default()
     }
 }
 
@@ -43,15 +40,14 @@ mod tests {
             ["/harness-state/run/bottle-guest", "play", "/harness-state/run/script.json"]
         );
         assert!(command.env.is_empty());
-        assert_eq!(command.files.len(), 1);
-        assert_eq!(command.files[0].name, "script.json");
+        assert_eq!(command.files.keys().collect::<Vec<_>>(), ["script.json"]);
     }
 
     #[test]
     fn what_is_handed_over_is_what_was_written() {
         let script = parse_script("[[step]]\nsleep = 0.5\n[[step]]\nexit = 3").unwrap();
-        let bytes = &command(&script).files[0].bytes;
-        assert_eq!(serde_json::from_slice::<Script>(bytes).unwrap(), script);
+        let text = &command(&script).files["script.json"];
+        assert_eq!(serde_json::from_str::<Script>(text).unwrap(), script);
     }
 
     #[test]

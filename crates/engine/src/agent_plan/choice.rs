@@ -1,18 +1,20 @@
-//! Which model server a run talks to, in which way, and where its key is: from the agent, the model's name and what
-//! the person said.
+//! Choice of the model server, its wire API and the variable of its key: from the agent, the model's name and the
+//! user's options.
 
-use agent::{Provider, WireApi};
+use agent::WireApi;
 use egress::model_route::AuthStyle;
 
-/// A model server as it is known.
+use super::AgentOptions;
+
+/// A known model server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Known {
-    /// What stands before the slash in a model's name.
+    /// Prefix of a model's name, before the slash.
     prefix: &'static str,
     url: &'static str,
     wire: WireApi,
     auth: AuthStyle,
-    /// The variable in which people keep the key.
+    /// The usual variable of the key.
     key: &'static str,
 }
 
@@ -47,33 +49,18 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
-/// What was said about the model.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Said<'a> {
-    /// The model's name, with or without its server's before a slash.
-    pub model: Option<&'a str>,
-    /// Another server.
-    pub url: Option<&'a str>,
-    /// Another way to talk to it.
-    pub wire: Option<&'a str>,
-}
-
-/// What follows.
+/// The chosen server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// The server's address.
     pub url: String,
-    /// How it is talked to.
     pub wire: WireApi,
-    /// How the key is shown to it.
     pub auth: AuthStyle,
-    /// The name that the server knows.
+    /// The model's name at the server.
     pub model: Option<String>,
-    /// The variable with the key, unless the person names another place.
+    /// The variable of the key, unless the user names another location.
     pub key: &'static str,
 }
 
-/// Why no server could be chosen.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoModel {
     #[error(
@@ -82,17 +69,17 @@ pub enum NoModel {
     Unknown { model: String },
     #[error("{provider} needs the name of a model")]
     Missing { provider: &'static str },
-    /// There is no such way to talk to a model.
     #[error("unknown way to talk to a model '{wire}'; use messages, chat or responses")]
     Wire { wire: String },
 }
 
-/// Chooses. Codex and Claude Code have a server of their own; for the others the model's name says which, or the person
-/// gives an address.
-pub fn choose_model(provider: Provider, said: Said<'_>) -> Result<ModelChoice, NoModel> {
-    let wire = said.wire.map(parse_wire).transpose()?;
+/// Chooses the server. Codex and Claude Code have one of their own; for the others the model's name has its prefix, or the
+/// user gives an address.
+pub(super) fn choose_model(options: &AgentOptions) -> Result<ModelChoice, NoModel> {
+    let provider = options.provider;
+    let wire = options.wire.as_deref().map(parse_wire).transpose()?;
     let vendor = provider.vendor().and_then(|name| KNOWN.iter().find(|it| it.prefix == name));
-    let (known, model) = match (vendor, said.model) {
+    let (known, model) = match (vendor, options.model.as_deref()) {
         (Some(vendor), model) => (Some(vendor), model.map(|name| bare(name, vendor.prefix))),
         (None, None) => return Err(NoModel::Missing { provider: provider.name() }),
         (None, Some(name)) => match find(name) {
@@ -100,7 +87,7 @@ pub fn choose_model(provider: Provider, said: Said<'_>) -> Result<ModelChoice, N
             None => (None, Some(name.to_owned())),
         },
     };
-    match (known, said.url) {
+    match (known, options.url.as_deref()) {
         (Some(known), url) => Ok(ModelChoice {
             url: url.unwrap_or(known.url).to_owned(),
             wire: wire.unwrap_or(known.wire),
@@ -137,7 +124,14 @@ fn parse_wire(text: &str) -> Result<WireApi, NoModel> {
 
 #[cfg(test)]
 mod tests {
+    use agent::Provider;
+
     use super::*;
+
+    fn options(provider: Provider, model: Option<&str>, url: Option<&str>) -> AgentOptions {
+        let (model, url) = (model.map(str::to_owned), url.map(str::to_owned));
+        AgentOptions { model, url, ..AgentOptions::new(provider) }
+    }
 
     fn check(
         provider: Provider,
@@ -145,7 +139,7 @@ mod tests {
         url: Option<&str>,
         expected: (&str, WireApi, Option<&str>),
     ) {
-        let choice = choose_model(provider, Said { model, url, wire: None }).expect("a choice");
+        let choice = choose_model(&options(provider, model, url)).expect("a choice");
         assert_eq!((choice.url.as_str(), choice.wire, choice.model.as_deref()), expected);
     }
 
@@ -178,10 +172,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_known_is_asked_for() {
-        let choose = |model| choose_model(Provider::OpenCode, Said { model, ..Said::default() });
+        let choose = |model| choose_model(&options(Provider::OpenCode, model, None));
         assert!(choose(Some("mystery")).unwrap_err().to_string().contains("address"));
         assert!(choose(None).unwrap_err().to_string().contains("name of a model"));
-        let said = Said { wire: Some("smoke"), model: Some("openai/x"), url: None };
-        assert!(choose_model(Provider::Pi, said).unwrap_err().to_string().contains("smoke"));
+        let mut options = options(Provider::Pi, Some("openai/x"), None);
+        options.wire = Some("smoke".to_owned());
+        assert!(choose_model(&options).unwrap_err().to_string().contains("smoke"));
     }
 }

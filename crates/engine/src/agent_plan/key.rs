@@ -1,4 +1,4 @@
-//! Where the model's key is on this host. It is named in plans and orders, looked up late, and written nowhere.
+//! Location of the model's key on this host. Plans name it; the key is looked up late and written nowhere.
 
 use std::path::PathBuf;
 
@@ -9,37 +9,31 @@ use serde::{Deserialize, Serialize};
 
 use super::ResolveAgentError;
 
-/// The variable by which a key from a file of settings reaches the shim.
+/// Variable by which a key from a settings file reaches the shim.
 const KEY_VARIABLE: &str = "BOTTLEWORKS_MODEL_KEY";
 
-/// Where the model's key is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyLocation {
-    /// There is none.
+    /// There is no key.
     Nowhere,
-    /// In a file of settings, under a name.
-    Settings {
-        /// The file, which must be its owner's alone.
-        path: PathBuf,
-        /// The name of the setting.
-        name: String,
-    },
-    /// In a variable of the caller.
+    /// A setting in a settings file, which only its owner may read.
+    Settings { path: PathBuf, name: String },
+    /// A variable of the caller.
     Variable(String),
-    /// In a file of its own, which the shim reads itself.
+    /// A file of its own, which the shim reads.
     File(PathBuf),
-    /// In the output of a command, which the shim runs itself.
+    /// The output of a command, which the shim runs.
     Command(Vec<String>),
 }
 
 impl KeyLocation {
-    /// The person's own command line, run as they would run it: it is theirs, and it never sees the box.
+    /// The user's command line, run by a shell outside the box.
     pub fn command_line(line: &str) -> Self {
         Self::Command(["/bin/sh", "-c", line].map(str::to_owned).to_vec())
     }
 
-    /// The variables with the key that the shim needs; none where it looks the key up itself.
+    /// The variables with the key for the shim; none where it looks the key up itself.
     pub fn variables(&self) -> Result<Vec<(String, Secret)>, ResolveAgentError> {
         match self {
             Self::Nowhere | Self::File(_) | Self::Command(_) => Ok(Vec::new()),
@@ -53,8 +47,8 @@ impl KeyLocation {
         }
     }
 
-    /// The key's value, for the redactor; and with it the proof that it is there before anything starts. What a command
-    /// prints is known to the shim alone.
+    /// The key's value, for the redactor; this also proves that it exists before anything starts. Only the shim knows the
+    /// output of a command.
     pub fn values(&self) -> Result<Vec<Secret>, ResolveAgentError> {
         if let Self::File(path) = self {
             let bytes = host::file::read_private(path)?;
@@ -63,7 +57,6 @@ impl KeyLocation {
         Ok(self.variables()?.into_iter().map(|(_, secret)| secret).collect())
     }
 
-    /// How the proxy finds it.
     pub(super) fn source(&self) -> KeySource {
         match self {
             Self::Nowhere => KeySource::None,

@@ -1,5 +1,5 @@
-//! Hiring an agent: which program, which model server, which key, which way out. Everything that can be wrong with it
-//! is found here, before anything is started.
+//! Resolution of an agent: its program, model server, key and egress. All errors in the options are found here, before
+//! anything is started.
 
 pub mod choice;
 mod key;
@@ -20,68 +20,50 @@ use model::secret::Secret;
 
 use crate::install::{self, Installed};
 use crate::terminal::TerminalPlan;
-use choice::{ModelChoice, NoModel, Said, choose_model};
+use choice::{ModelChoice, NoModel, choose_model};
 
 pub use key::KeyLocation;
 pub(crate) use plan::PROGRAM_DIR;
 pub use plan::{AgentPlan, PROXY};
 
-/// Who is wanted, as far as it was said.
-#[derive(Debug, Clone)]
+/// Options of an agent, as far as the user set them.
+#[derive(Debug, Clone, Default)]
 pub struct AgentOptions {
     pub provider: Provider,
-    /// Its model, with or without its server's name before a slash.
+    /// With or without its server's prefix before a slash.
     pub model: Option<String>,
-    /// How hard the model shall think.
+    /// Reasoning effort.
     pub variant: Option<String>,
-    /// Which of the agent's own personas shall work.
+    /// Name of the agent's own persona.
     pub agent: Option<String>,
-    /// Another model server than the name implies.
+    /// Model server, instead of the one that the model's name implies.
     pub url: Option<String>,
-    /// Another way to talk to it.
+    /// Wire API, instead of the server's usual one.
     pub wire: Option<String>,
-    /// Where the key is; the variable that is usual for the server if nothing is said.
+    /// Instead of the server's usual variable.
     pub key: Option<KeyLocation>,
     pub caps: Caps,
-    /// What the model costs.
     pub price: Option<Price>,
-    /// What it may reach beside its model; nothing if nothing is said.
+    /// Egress beside the model; `None` for nothing.
     pub policy: Option<EgressPolicy>,
     /// Seconds without output or traffic after which it is ended.
     pub silence_secs: Option<u64>,
-    /// What the scripted agent plays.
+    /// For the scripted agent.
     pub script: Option<Script>,
-    /// What the agent `command` starts.
+    /// Command line of the agent `command`.
     pub template: Option<Vec<String>>,
 }
 
 impl AgentOptions {
-    /// This agent, and nothing else said.
     pub fn new(provider: Provider) -> Self {
-        Self {
-            provider,
-            model: None,
-            variant: None,
-            agent: None,
-            url: None,
-            wire: None,
-            key: None,
-            caps: Caps::default(),
-            price: None,
-            policy: None,
-            silence_secs: None,
-            script: None,
-            template: None,
-        }
+        Self { provider, ..Self::default() }
     }
 }
 
-/// Why an agent cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveAgentError {
     #[error(transparent)]
     Model(#[from] NoModel),
-    /// The model server's address or caps cannot be used.
     #[error(transparent)]
     Route(#[from] SpecError),
     #[error(transparent)]
@@ -96,20 +78,19 @@ pub enum ResolveAgentError {
     Settings { path: PathBuf, reason: String },
     #[error(transparent)]
     File(#[from] FileError),
-    /// The program of the agent `command`.
     #[error("the program '{program}' was not found; name it by its path")]
     NoProgram { program: String },
 }
 
-/// The command that installs agents, as people type it.
+/// Command line that installs agents.
 const INSTALL_HINT: &str = "forklift agents install";
 
-/// An agent that can be started: everything about it was checked.
+/// An agent whose options were checked, so that it can be started.
 #[derive(Debug, Clone)]
 pub struct ResolvedAgent {
-    wish: AgentOptions,
+    options: AgentOptions,
     installed: Option<Installed>,
-    /// The program of the agent `command`, if it is none of the system's.
+    /// Program of the agent `command`, unless it belongs to the system.
     program: Option<PathBuf>,
     model: Option<Model>,
 }
@@ -122,37 +103,36 @@ struct Model {
     secrets: Vec<Secret>,
 }
 
-/// What one run asks of the agent.
+/// Task of one run.
 #[derive(Debug, Clone)]
 pub struct AgentTask<'a> {
     pub run: &'a RunId,
     pub prompt: String,
-    /// What the repository's people say about it, shown beside the instructions.
+    /// The maintainers' notes on the repository, shown beside the instructions.
     pub context: Option<String>,
-    /// Whether this begins a conversation or goes on with one.
     pub session: SessionRequest,
     /// Tool servers.
     pub mcp: Vec<McpServer>,
 }
 
-/// Checks the wish against this machine. `agents` is the folder of installed programs.
+/// Checks the options against this machine. `agents` is the folder of installed programs.
 pub async fn resolve_agent(
-    mut wish: AgentOptions,
+    mut options: AgentOptions,
     agents: &Path,
 ) -> Result<ResolvedAgent, ResolveAgentError> {
-    let program = match wish.provider.required_setting() {
-        Some(RequiredSetting::Command) => find_program(&mut wish)?,
-        Some(RequiredSetting::Script) if wish.script.is_none() => {
+    let program = match options.provider.required_setting() {
+        Some(RequiredSetting::Command) => find_program(&mut options)?,
+        Some(RequiredSetting::Script) if options.script.is_none() => {
             return Err(AgentError::NoScript.into());
         }
         Some(RequiredSetting::Script) | None => None,
     };
-    let model = if wants_model(&wish) { Some(Model::choose(&wish)?) } else { None };
-    let installed = match wish.provider.program() {
-        Some(program) => Some(installed(wish.provider, &program, agents).await?),
+    let model = if wants_model(&options) { Some(Model::choose(&options)?) } else { None };
+    let installed = match options.provider.program() {
+        Some(program) => Some(installed(options.provider, &program, agents).await?),
         None => None,
     };
-    Ok(ResolvedAgent { wish, installed, program, model })
+    Ok(ResolvedAgent { options, installed, program, model })
 }
 
 impl ResolvedAgent {
@@ -161,17 +141,16 @@ impl ResolvedAgent {
         self.model.as_ref().map(|model| model.choice.url.clone())
     }
 
-    /// Values that must never be written anywhere.
+    /// Values that must never be written.
     pub fn secrets(&self) -> Vec<Secret> {
         self.model.iter().flat_map(|model| model.secrets.clone()).collect()
     }
 
-    /// What is started for a task.
     pub fn plan(&self, task: AgentTask<'_>) -> Result<AgentPlan, ResolveAgentError> {
         self.plan_in(Interaction::Headless, task)
     }
 
-    /// The same with the agent's own interface, for a person at a terminal. Nobody is ended for thinking in silence.
+    /// A plan with the agent's own interface at a terminal. A silent agent is not ended there.
     pub fn plan_at_terminal(
         &self,
         task: AgentTask<'_>,
@@ -189,22 +168,22 @@ impl ResolvedAgent {
         manner: Interaction,
         task: AgentTask<'_>,
     ) -> Result<AgentPlan, ResolveAgentError> {
-        let wish = &self.wish;
+        let options = &self.options;
         let dummy_key = format!("bottle-{}", task.run);
-        let command = wish.provider.command(&self.request(manner, &task, &dummy_key))?;
-        let mut plan = AgentPlan::new(wish.provider, &command, task.prompt, task.context);
+        let command = options.provider.command(&self.request(manner, &task, &dummy_key))?;
+        let mut plan = AgentPlan::new(options.provider, command, task.prompt, task.context);
         plan.programs = self.installed.iter().map(|installed| installed.mount.clone()).collect();
         plan.program = self.program.clone();
-        plan.silence_secs = wish.silence_secs;
+        plan.silence_secs = options.silence_secs;
         let route = self.model.as_ref().map(|model| {
             plan.key = model.key.clone();
             ModelRouteSpec { dummy_key, ..model.route.clone() }
         });
-        if route.is_some() || wish.policy.is_some() {
+        if route.is_some() || options.policy.is_some() {
             let only_model = || EgressPolicy::new(EgressProfile::ModelOnly);
             plan.egress = Some(EgressConfig {
                 run: task.run.to_string(),
-                policy: wish.policy.clone().unwrap_or_else(only_model),
+                policy: options.policy.clone().unwrap_or_else(only_model),
                 model: route,
                 log_path: PathBuf::new(),
             });
@@ -213,15 +192,15 @@ impl ResolvedAgent {
     }
 
     fn request(&self, manner: Interaction, task: &AgentTask<'_>, dummy_key: &str) -> AgentRequest {
-        let wish = &self.wish;
+        let options = &self.options;
         let choice = self.model.as_ref().map(|model| &model.choice);
         AgentRequest {
             launcher: self.installed.as_ref().map_or_else(Vec::new, |it| it.launcher.clone()),
             prompt: task.prompt.clone(),
             manner,
             model: choice.and_then(|choice| choice.model.clone()),
-            variant: wish.variant.clone(),
-            agent: wish.agent.clone(),
+            variant: options.variant.clone(),
+            agent: options.agent.clone(),
             session: task.session.clone(),
             model_route: ModelEndpoint {
                 base_url: egress::model_base_url(PROXY),
@@ -231,47 +210,42 @@ impl ResolvedAgent {
             mcp: task.mcp.clone(),
             workspace: "/workspace".to_owned(),
             run_title: task.run.to_string(),
-            price: wish.price,
-            script: wish.script.clone(),
-            template: wish.template.clone(),
+            price: options.price,
+            script: options.script.clone(),
+            template: options.template.clone(),
         }
     }
 }
 
 impl Model {
-    fn choose(wish: &AgentOptions) -> Result<Self, ResolveAgentError> {
-        let said = Said {
-            model: wish.model.as_deref(),
-            url: wish.url.as_deref(),
-            wire: wish.wire.as_deref(),
-        };
-        let choice = choose_model(wish.provider, said)?;
+    fn choose(options: &AgentOptions) -> Result<Self, ResolveAgentError> {
+        let choice = choose_model(options)?;
         let usual = || KeyLocation::Variable(choice.key.to_owned());
-        let key = wish.key.clone().unwrap_or_else(usual);
-        let route = route(wish, &choice, &key)?;
+        let key = options.key.clone().unwrap_or_else(usual);
+        let route = route(options, &choice, &key)?;
         let secrets = key.values()?;
         Ok(Self { choice, route, key, secrets })
     }
 }
 
-fn wants_model(wish: &AgentOptions) -> bool {
-    match wish.provider.model_use() {
+fn wants_model(options: &AgentOptions) -> bool {
+    match options.provider.model_use() {
         ModelUse::Never => false,
-        ModelUse::IfNamed => wish.model.is_some() || wish.url.is_some(),
+        ModelUse::IfNamed => options.model.is_some() || options.url.is_some(),
         ModelUse::Always => true,
     }
 }
 
 fn route(
-    wish: &AgentOptions,
+    options: &AgentOptions,
     choice: &ModelChoice,
     key: &KeyLocation,
 ) -> Result<ModelRouteSpec, ResolveAgentError> {
     let upstream = Upstream::parse(&choice.url)?;
     let mut spec = ModelRouteSpec::new(upstream, choice.auth, key.source(), "");
     spec.apis = vec![choice.wire];
-    spec.caps = wish.caps;
-    if let Some(price) = wish.price {
+    spec.caps = options.caps;
+    if let Some(price) = options.price {
         let model = choice.model.clone().unwrap_or_else(|| "*".to_owned());
         spec.prices = Prices([(model, price)].into());
     }
@@ -290,10 +264,10 @@ async fn installed(
     install::find(agents, program).ok_or(ResolveAgentError::NotInstalled { name: provider.name() })
 }
 
-/// Finds the program of the agent `command`. One of the system's is taken as the box's root has it; another one is
-/// copied beside the box and started from there, so that nothing else of its folder is shown.
-fn find_program(wish: &mut AgentOptions) -> Result<Option<PathBuf>, ResolveAgentError> {
-    let Some(first) = wish.template.as_mut().and_then(|words| words.first_mut()) else {
+/// Finds the program of the agent `command`. One of the system is in the box's root; another one is copied beside the box
+/// and started from there, so that the box sees nothing else of its folder.
+fn find_program(options: &mut AgentOptions) -> Result<Option<PathBuf>, ResolveAgentError> {
+    let Some(first) = options.template.as_mut().and_then(|words| words.first_mut()) else {
         return Err(AgentError::NoTemplate.into());
     };
     let missing = || ResolveAgentError::NoProgram { program: first.clone() };

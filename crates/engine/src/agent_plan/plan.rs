@@ -1,5 +1,5 @@
-//! What is going to be started: decided and checked before anything is, and kept with the run, so that another process
-//! can start it if this one is killed first.
+//! Plan of an agent: checked before anything is started, and kept with the run, so that another process can start it if
+//! this one is killed first.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,10 +15,10 @@ use crate::launch::BoxEgress;
 use crate::shim::EGRESS_SOCKET;
 use crate::terminal::TerminalPlan;
 
-/// Where the box finds the proxy.
+/// Address of the proxy in the box.
 pub const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
-/// Where the program of the agent `command` stands in the box.
+/// Folder in the box of the agent `command`'s program.
 pub(crate) const PROGRAM_DIR: &str = "/opt/bottleworks/command";
 
 /// Everything about the agent's box that does not follow from the run itself. Holds no secret.
@@ -26,7 +26,6 @@ pub(crate) const PROGRAM_DIR: &str = "/opt/bottleworks/command";
 pub struct AgentPlan {
     pub provider: String,
     pub argv: Vec<String>,
-    /// Variables of its own.
     pub env: BTreeMap<String, String>,
     /// Files for the box's read-only folder, by name.
     pub files: BTreeMap<String, String>,
@@ -36,40 +35,35 @@ pub struct AgentPlan {
     pub programs: Vec<ProgramMount>,
     /// One program that is copied beside the box.
     pub program: Option<PathBuf>,
-    /// Its way out.
     pub egress: Option<EgressConfig>,
-    /// Where its model's key is.
     pub key: KeyLocation,
-    /// Ways to sockets in the box's folder that others serve, beside the way out.
+    /// Relays to sockets in the box's folder that other processes serve.
     #[serde(default)]
     pub sidecars: Vec<BoxRelay>,
     /// Seconds without output or traffic after which it is ended.
     pub silence_secs: Option<u64>,
-    /// The terminal at which somebody sits, if anybody does.
+    /// The user's terminal, for an interactive agent.
     #[serde(default)]
     pub terminal: Option<TerminalPlan>,
-    /// What it was told, for people to read.
+    /// The prompt, for users to read.
     pub instructions: String,
-    /// What the repository's people say about it.
+    /// The maintainers' notes on the repository.
     pub context: Option<String>,
 }
 
 impl AgentPlan {
     pub(super) fn new(
         provider: Provider,
-        command: &AgentCommand,
+        command: AgentCommand,
         instructions: String,
         context: Option<String>,
     ) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let files = command.files.iter().map(|file| (file.name.clone(), text(&file.bytes)));
-        let home = command.home.iter().map(|file| (file.path.clone(), text(&file.bytes)));
         Self {
             provider: provider.name().to_owned(),
-            argv: command.argv.clone(),
-            env: command.env.clone(),
-            files: files.collect(),
-            home: home.collect(),
+            argv: command.argv,
+            env: command.env,
+            files: command.files,
+            home: command.home,
             programs: Vec::new(),
             program: None,
             egress: None,
@@ -82,14 +76,14 @@ impl AgentPlan {
         }
     }
 
-    /// The way out of the box, with its keys looked up.
+    /// Egress of the box, with its keys looked up.
     pub fn egress(&self, log: &Path) -> Result<Option<BoxEgress>, ResolveAgentError> {
         let Some(config) = &self.egress else { return Ok(None) };
         let config = EgressConfig { log_path: log.to_path_buf(), ..config.clone() };
         Ok(Some(BoxEgress { config, keys: self.key.variables()? }))
     }
 
-    /// The relays of the box: one if there is a way out, and those of its sidecars.
+    /// Relays of the box, to the proxy and the sidecars.
     pub(crate) fn relays(&self) -> Vec<BoxRelay> {
         let relay = || BoxRelay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
         let egress = self.egress.iter().map(|_| relay());

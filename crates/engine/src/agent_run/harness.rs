@@ -1,25 +1,25 @@
-//! The harness: the fixed script that starts every agent, and the files that tell it what to start. Both stand in the
-//! host-owned folder of the box and are read-only inside.
+//! The harness: the fixed script that starts every agent, and its files. They are in the host-owned folder of the box,
+//! read-only inside.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use host::file::write_transient;
+use host::file::{FileError, write_transient};
 use sandbox::spec::ProgramMount;
 
-use super::AgentRunError;
 use crate::agent_plan::{AgentPlan, PROGRAM_DIR};
+use crate::box_dir::file_error;
 
-/// What every agent's box starts.
+/// The script that every agent's box starts.
 pub const HARNESS: &str = "/opt/forklift/harness/run.sh";
 
-/// Where the harness stands in the box.
+/// The harness's folder in the box.
 const HARNESS_DIR: &str = "/opt/forklift/harness";
 
-/// The script, as the image has it as well.
+/// The script; the image contains the same one.
 const SCRIPT: &str = include_str!("../../../../docker/kitchen-sink/harness/run.sh");
 
-/// What is bound into the box beside the agent's own programs.
+/// Mounts beside the agent's own programs.
 pub(super) fn mounts(box_dir: &Path, plan: &AgentPlan) -> Vec<ProgramMount> {
     let mount = |name: &str, inside: &str| ProgramMount {
         host: box_dir.join(name),
@@ -29,8 +29,7 @@ pub(super) fn mounts(box_dir: &Path, plan: &AgentPlan) -> Vec<ProgramMount> {
     std::iter::once(mount("harness", HARNESS_DIR)).chain(program).collect()
 }
 
-/// Writes everything that the box needs to find.
-pub(super) fn write(box_dir: &Path, plan: &AgentPlan) -> Result<(), AgentRunError> {
+pub(super) fn write(box_dir: &Path, plan: &AgentPlan) -> Result<(), FileError> {
     put(box_dir, "harness/run.sh", SCRIPT.as_bytes(), 0o755)?;
     for (name, text) in &plan.files {
         put(box_dir, &format!("guest/{name}"), text.as_bytes(), 0o644)?;
@@ -49,38 +48,33 @@ pub(super) fn write(box_dir: &Path, plan: &AgentPlan) -> Result<(), AgentRunErro
     }
 }
 
-/// No argument can hold a zero byte, so it stands between them.
+/// Arguments separated by zero bytes, which no argument can contain.
 fn argv_bytes(argv: &[String]) -> Vec<u8> {
     argv.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect()
 }
 
-/// Whatever the caller's umask is, the user behind the box has to be able to read it.
-fn put(box_dir: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), AgentRunError> {
+/// Writes a file that the user of the box can read, whatever the caller's umask is.
+fn put(box_dir: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     let path = box_dir.join(name);
     let folders: Vec<&Path> = path.ancestors().skip(1).take_while(|it| *it != box_dir).collect();
     for folder in folders.into_iter().rev() {
         make_readable(folder)?;
     }
-    Ok(write_transient(&path, bytes, mode)?)
+    write_transient(&path, bytes, mode)
 }
 
-fn make_readable(folder: &Path) -> Result<(), AgentRunError> {
-    std::fs::create_dir_all(folder).map_err(failed("create", folder))?;
+fn make_readable(folder: &Path) -> Result<(), FileError> {
+    std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder, mode).map_err(failed("make readable", folder))
+    std::fs::set_permissions(folder, mode).map_err(file_error("make readable", folder))
 }
 
-fn copy_program(program: &Path, folder: &Path) -> Result<(), AgentRunError> {
+fn copy_program(program: &Path, folder: &Path) -> Result<(), FileError> {
     make_readable(folder)?;
     let target = folder.join(program.file_name().unwrap_or_default());
-    std::fs::copy(program, &target).map_err(failed("copy", program))?;
+    std::fs::copy(program, &target).map_err(file_error("copy", program))?;
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&target, mode).map_err(failed("make executable", &target))
-}
-
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> AgentRunError {
-    let path = path.to_path_buf();
-    move |source| AgentRunError::Io { doing, path, source }
+    std::fs::set_permissions(&target, mode).map_err(file_error("make executable", &target))
 }
 
 #[cfg(test)]

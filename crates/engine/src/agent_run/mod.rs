@@ -1,9 +1,8 @@
-//! One agent on one errand: a plan becomes a box, the box is started once, and somebody waits for it and listens.
+//! One agent in one box: a plan becomes a box, the box is started once, and its log is followed to the end.
 
 mod harness;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,86 +16,71 @@ use sandbox::spec::{BoxLimits, BoxOutput, BoxSpec, BoxUser, MIB, MountAccess, Ro
 
 use crate::agent_log::Listener;
 use crate::agent_plan::{AgentPlan, PROXY, ResolveAgentError};
-use crate::box_dir::BoxDir;
+use crate::box_dir::{BoxDir, file_error};
 use crate::launch::{self, BoxStatus, LaunchError, Launcher};
 use crate::record::ExitRecord;
 use crate::terminal::AttachedTerminal;
 
 pub use harness::HARNESS;
 
-/// The agent's log is cut after this much.
-const LOG_CAP: u64 = 16 * MIB;
+/// Output of an agent: a log of at most this size.
+const OUTPUT: BoxOutput = BoxOutput::Log { cap: 16 * MIB };
 
-/// Between the polite signal and the final one.
+/// Milliseconds between SIGTERM and SIGKILL.
 const GRACE_MS: u64 = 5000;
 
-/// How long the last words at a terminal may take once the box has ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Time limit for the last output at a terminal once the box has ended.
+const LAST_OUTPUT: Duration = Duration::from_secs(2);
 
-/// What the box of a run is made of, whoever works in it.
+/// Folders, user and limits of one box of a run.
 #[derive(Debug, Clone)]
 pub struct BoxLayout {
-    /// The run that it belongs to.
     pub run: RunId,
-    /// Which box of the run it is.
     pub name: BoxName,
     /// Its host-owned folder.
     pub box_dir: PathBuf,
-    /// The file system that it sees.
     pub root: Root,
-    /// The copy of the repository.
     pub workspace: PathBuf,
-    /// Whether the copy may be changed.
+    /// Access to the workspace.
     pub access: MountAccess,
-    /// The agent's own files.
     pub harness_state: PathBuf,
-    /// Who is behind it.
     pub user: BoxUser,
     pub limits: BoxLimits,
-    /// Seconds that it has.
     pub deadline_secs: u64,
 }
 
-/// An errand that was planned.
+/// A planned agent and its box.
 #[derive(Debug, Clone)]
 pub struct AgentRun<'a> {
     pub layout: BoxLayout,
     pub plan: &'a AgentPlan,
 }
 
-/// What the one who waits hears.
+/// Event while an agent is attended.
 #[derive(Debug)]
 pub enum AgentEvent {
-    /// The agent did something.
     Progress(Progress),
-    /// Somebody wants to stop, and the agent is being stopped.
+    /// The command was cancelled, and the agent is being stopped.
     Stopping(CancelReason),
 }
 
-/// How the errand ended.
+/// Exit of an agent.
 #[derive(Debug)]
 pub struct AgentExit {
-    /// What the clock, the watchdogs and the backend say.
+    /// Facts from the clock, the watchdogs and the backend.
     pub record: ExitRecord,
     pub report: AgentReport,
 }
 
-/// The errand could not be run.
+/// The agent could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentRunError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     #[error(transparent)]
-    Hire(#[from] ResolveAgentError),
+    Key(#[from] ResolveAgentError),
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("could not {doing} {path}", path = path.display())]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
     /// The plan names an agent that this version does not know.
     #[error(transparent)]
     Provider(#[from] agent::UnknownProvider),
@@ -124,94 +108,86 @@ impl AgentRun<'_> {
         }
     }
 
-    /// Starts the box, unless it was started before.
+    /// Starts the box unless it was started before.
     pub fn start(&self, launcher: &Launcher) -> Result<(), AgentRunError> {
         let box_dir = self.box_dir();
         if launch::box_status(&box_dir)? != BoxStatus::NeverStarted {
             return Ok(());
         }
         harness::write(&self.layout.box_dir, self.plan)?;
-        let spec = self.spec();
-        match self.plan.egress(&box_dir.egress_log())? {
-            Some(egress) => launcher.launch_with_egress(&spec, &egress)?,
-            None => launcher.launch(&spec)?,
-        };
+        let egress = self.plan.egress(&box_dir.egress_log())?;
+        launcher.launch(&self.spec(), egress.as_ref())?;
         Ok(())
     }
 
-    /// Waits for the box and listens to the agent; one that wants to stop gets it stopped, recorded and all. `earlier` is
-    /// what a resumed conversation had used before.
+    /// Waits for the box and follows the agent's log. Cancelling stops the box, and its exit is recorded as always.
+    /// `earlier` is the usage of a resumed conversation before this run.
     pub async fn attend(
         &self,
         earlier: Usage,
         cancel: &Cancel,
-        mut told: impl FnMut(AgentEvent),
+        mut report: impl FnMut(AgentEvent),
     ) -> Result<AgentExit, AgentRunError> {
         if self.plan.terminal.is_some() {
-            // Whoever sat there is gone, and what was printed was for their eyes.
-            return self.attend_terminal(None, cancel, told).await;
+            // The terminal is gone, and its output is not parsed.
+            return self.attend_terminal(None, cancel, report).await;
         }
         let box_dir = self.box_dir();
         let provider = Provider::parse(&self.plan.provider)?;
         let mut listener = Listener::resuming(provider, &box_dir.stdout(OUTPUT), earlier);
-        let record = {
-            let mut waiting = std::pin::pin!(launch::attach(&box_dir));
-            tokio::select! {
-                ended = &mut waiting => ended,
-                () = listener.follow(|progress| told(AgentEvent::Progress(progress))) => waiting.await,
-                reason = cancel.cancelled() => {
-                    told(AgentEvent::Stopping(reason));
-                    launch::end(&box_dir).await
-                }
-            }?
-        };
-        let report =
-            listener.finish(exit_code(&record), |progress| told(AgentEvent::Progress(progress)));
+        let record = tokio::select! {
+            ended = launch::attach(&box_dir) => ended,
+            never = listener.follow(|progress| report(AgentEvent::Progress(progress))) => match never {},
+            reason = cancel.cancelled() => {
+                report(AgentEvent::Stopping(reason));
+                launch::end(&box_dir).await
+            }
+        }?;
+        let progress = |progress| report(AgentEvent::Progress(progress));
+        let report = listener.finish(exit_code(&record), progress);
         Ok(AgentExit { record, report })
     }
 
-    /// Waits for the box while somebody sits at its terminal. When it has ended, what it printed last is still shown.
+    /// Waits for the box while it is attached to the user's terminal. Its last output is still shown after its end.
     pub async fn attend_terminal(
         &self,
-        seat: Option<AttachedTerminal>,
+        terminal: Option<AttachedTerminal>,
         cancel: &Cancel,
-        mut told: impl FnMut(AgentEvent),
+        mut report: impl FnMut(AgentEvent),
     ) -> Result<AgentExit, AgentRunError> {
         let box_dir = self.box_dir();
-        let mut seated = std::pin::pin!(async {
-            match seat {
-                Some(seat) => seat.serve().await,
+        let mut serving = std::pin::pin!(async {
+            match terminal {
+                Some(terminal) => terminal.serve().await,
                 None => std::future::pending().await,
             }
         });
         let mut waiting = std::pin::pin!(launch::attach(&box_dir));
-        let mut sits = true;
+        let mut attached = true;
         let record = loop {
             tokio::select! {
                 ended = &mut waiting => break ended?,
-                left = &mut seated, if sits => {
-                    sits = false;
-                    if let Err(source) = left {
+                served = &mut serving, if attached => {
+                    attached = false;
+                    if let Err(error) = served {
                         launch::end(&box_dir).await?;
-                        let path = box_dir.path().to_path_buf();
-                        return Err(AgentRunError::Io { doing: "serve the terminal of", path, source });
+                        return Err(file_error("serve the terminal of", box_dir.path())(error).into());
                     }
                 }
                 reason = cancel.cancelled() => {
-                    told(AgentEvent::Stopping(reason));
+                    report(AgentEvent::Stopping(reason));
                     break launch::end(&box_dir).await?;
                 }
             }
         };
-        if sits {
-            // Late words are no reason to fail: how the box ended is known.
-            tokio::time::timeout(LAST_WORDS, &mut seated).await.ok();
+        if attached {
+            // Late output is no reason to fail: the exit of the box is known.
+            tokio::time::timeout(LAST_OUTPUT, &mut serving).await.ok();
         }
         let report = AgentReport::of_status(exit_code(&record));
         Ok(AgentExit { record, report })
     }
 
-    /// The box's folder.
     pub fn box_dir(&self) -> BoxDir {
         BoxDir::new(&self.layout.box_dir)
     }
@@ -224,11 +200,8 @@ fn exit_code(record: &ExitRecord) -> Option<i32> {
     }
 }
 
-/// Agents talk into a log.
-const OUTPUT: BoxOutput = BoxOutput::Log { cap: LOG_CAP };
-
 impl BoxLayout {
-    /// A box here that has no command yet and no way out.
+    /// A box without a command and without egress.
     pub fn spec(&self) -> BoxSpec {
         BoxSpec {
             run: self.run.clone(),
@@ -243,7 +216,11 @@ impl BoxLayout {
             env: base_env(),
             cwd: "/workspace".to_owned(),
             relays: Vec::new(),
-            probe_addresses: probe_addresses(),
+            // The box must not be able to reach this host.
+            probe_addresses: host::net::addresses()
+                .into_iter()
+                .map(|address| SocketAddr::new(address, 80))
+                .collect(),
             user: self.user,
             limits: self.limits.clone(),
             output: OUTPUT,
@@ -255,7 +232,7 @@ impl BoxLayout {
     }
 }
 
-/// What every process in a box has.
+/// Variables of every process in a box.
 fn base_env() -> BTreeMap<String, String> {
     [
         ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
@@ -270,9 +247,4 @@ fn base_env() -> BTreeMap<String, String> {
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into()
-}
-
-/// This host, as the box must not be able to reach it.
-fn probe_addresses() -> Vec<SocketAddr> {
-    host::net::addresses().into_iter().map(|address| SocketAddr::new(address, 80)).collect()
 }

@@ -1,5 +1,5 @@
-//! The shim as a program of its own, for tests and for people who want to run one box by hand. Products carry the
-//! same code behind [`engine::shim::SHIM_WORD`].
+//! The shim as a program of its own, for tests and for running one box by hand. Products contain the same code behind
+//! [`engine::shim::SHIM_WORD`].
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 }
 
 fn failed(message: &str) -> ExitCode {
-    // Standard error is the shim's log; when even that is gone there is nobody left to tell.
+    // Standard error is the shim's log; an error there cannot be reported.
     drop(writeln!(std::io::stderr(), "{message}"));
     ExitCode::FAILURE
 }

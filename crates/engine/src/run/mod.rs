@@ -4,8 +4,8 @@
 //! followed by another one that opens the directory and continues from the last mark. [`Run::open`] is the only way to
 //! a [`Run`]: a new one is written to disk by [`create`] and then opened like any other.
 //!
-//! - `record`: what is written down
-//! - `product`: what a product adds
+//! - `record`: the record on disk
+//! - `product`: the trait of a product
 //! - `phase`: the phases
 
 mod phase;
@@ -39,7 +39,7 @@ use crate::box_command::{BoxCommand, BoxCommandSummary};
 use crate::evidence::Pins;
 use crate::export::{ExportError, make_import_repo};
 use crate::launch::{LaunchError, Launcher};
-use crate::report::{Reporter, report_agent_event, report_workspace_notes};
+use crate::report::{Reporter, report_agent_event};
 use crate::terminal::AttachedTerminal;
 use crate::workspace::{WorkspaceError, WorkspaceOptions, make_harness_state, make_workspace};
 
@@ -77,12 +77,7 @@ pub enum RunError {
     #[error("could not open the terminal of the box")]
     Terminal(#[source] std::io::Error),
     #[error("could not {doing} {path}", path = path.display())]
-    Plan {
-        /// What was being done.
-        doing: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Plan { doing: &'static str, path: PathBuf, source: std::io::Error },
 }
 
 /// A run, as it is on disk.
@@ -90,7 +85,6 @@ pub enum RunError {
 pub struct SavedRun<R: ProductRecord> {
     pub dir: RunDir,
     pub record: RunRecord<R>,
-    /// What is started in its box.
     pub plan: AgentPlan,
 }
 
@@ -99,14 +93,14 @@ impl<R: ProductRecord> SavedRun<R> {
         Ok(Self { record: RunRecord::load(&dir)?, plan: load_plan(&dir)?, dir })
     }
 
-    /// The keys of its model, as far as they are still there. They are struck out of everything that is written.
+    /// The keys of its model, as far as they still exist, for the redactor.
     pub fn secrets(&self) -> Vec<Secret> {
         self.plan.key.values().unwrap_or_default()
     }
 }
 
-/// Writes the first record and the plan of a run. Nothing has been started yet, so nothing waits for the disk but what
-/// the product says.
+/// Writes the first record and the plan of a run. Nothing has been started yet, so only phases that the product names wait
+/// for the disk.
 pub fn create<P: Product>(
     dir: &RunDir,
     record: &RunRecord<P::Record>,
@@ -142,18 +136,15 @@ pub fn is_alive(dir: &RunDir) -> Result<bool, LockError> {
     host::lock::is_held(&dir.path().join(LOCK_FILE))
 }
 
-/// What the boxes of a run have in common.
+/// Settings of all boxes of a run.
 #[derive(Debug, Clone)]
 pub struct BoxSettings {
     pub backend: BackendKind,
-    /// The file system that they see.
     pub root: Root,
-    /// The copy of the repository.
     pub workspace: PathBuf,
-    /// The agent's own files.
     pub harness_state: PathBuf,
     pub limits: BoxLimits,
-    /// Seconds that the agent has.
+    /// Time limit of the agent.
     pub agent_secs: u64,
 }
 
@@ -162,17 +153,13 @@ pub struct BoxSettings {
 pub struct Run<R: ProductRecord> {
     pub dir: RunDir,
     pub record: RunRecord<R>,
-    /// What is started in the agent's box.
     pub plan: AgentPlan,
-    /// What its boxes have in common.
     pub boxes: BoxSettings,
     pub cancel: Cancel,
-    /// Strikes secrets out of everything that is written.
     pub redactor: Arc<Redactor>,
-    /// The terminal of a person, from the launch of the box until somebody waits for it.
+    /// The user's terminal, from the launch of the box until it is attended.
     pub terminal: Option<AttachedTerminal>,
     secrets: Vec<Secret>,
-    /// What the conversation had used before this run.
     earlier_usage: Usage,
     commands: Arc<CommandsLog>,
     /// The programs of this machine: looked up while the agent works, because some take long to answer.
@@ -181,20 +168,19 @@ pub struct Run<R: ProductRecord> {
     _lock: Option<FileLock>,
 }
 
-/// What a run needs beside what is on disk.
+/// Settings of a run that are not on disk.
 #[derive(Debug)]
 pub struct RunOptions {
-    /// What its boxes have in common.
     pub boxes: BoxSettings,
     /// Values that must never be written, beside the keys of the plan.
     pub secrets: Vec<Secret>,
-    /// What the conversation had used before this run.
+    /// Usage of the conversation before this run.
     pub earlier_usage: Usage,
     pub cancel: Cancel,
 }
 
 impl<R: ProductRecord> Run<R> {
-    /// Opens a run that is on disk: one that has just been written, or one whose process was killed.
+    /// Opens a run on disk: a new one, or one whose process was killed.
     pub fn open(saved: SavedRun<R>, options: RunOptions) -> Result<Self, RunError> {
         let mut secrets = saved.secrets();
         let SavedRun { dir, record, plan } = saved;
@@ -220,7 +206,6 @@ impl<R: ProductRecord> Run<R> {
         })
     }
 
-    /// Where git commands are written down.
     pub fn git_log(&self) -> GitLog {
         self.commands.callback()
     }
@@ -249,18 +234,16 @@ impl<R: ProductRecord> Run<R> {
         })
     }
 
-    /// The agent's box.
     pub fn agent_run(&self) -> Result<AgentRun<'_>, RunError> {
         let layout = self.layout("agent", self.boxes.agent_secs)?;
         Ok(AgentRun { layout, plan: &self.plan })
     }
 
-    /// Starts the shims of this run's boxes.
     pub fn launcher(&self) -> Result<Launcher, LaunchError> {
         Launcher::of_this_program(self.boxes.backend, self.secrets.clone())
     }
 
-    /// Waits for the agent's box and reports what the agent does.
+    /// Waits for the agent's box and reports the agent's progress.
     pub async fn attend(
         &self,
         terminal: Option<AttachedTerminal>,
@@ -287,7 +270,7 @@ impl<R: ProductRecord> Run<R> {
         self.run_command(command, line).await
     }
 
-    /// Runs a command in a box of its own; `name` is what the record calls it.
+    /// Runs a command in a box of its own, recorded as `name`.
     pub async fn run_command(
         &self,
         command: BoxCommand,
@@ -297,7 +280,7 @@ impl<R: ProductRecord> Run<R> {
         Ok(result.summary(name.to_owned()))
     }
 
-    /// Makes the workspace and the agent's own folder. Half of one that a killed process left is removed first.
+    /// Makes the workspace and the harness state. What a killed process left half-done is removed first.
     pub async fn make_workspace(
         &mut self,
         source: &UserRepo,
@@ -310,18 +293,17 @@ impl<R: ProductRecord> Run<R> {
         let log = Some(self.git_log());
         let notes = make_workspace(source, options, workspace, mirror, log).await?;
         make_harness_state(harness_state, options.owner)?;
-        report_workspace_notes(reporter, &notes);
+        notes.messages().iter().for_each(|message| reporter.note(message));
         self.record.workspace = Some(notes);
         Ok(())
     }
 
-    /// Removes the workspace and the agent's own folder.
     pub fn remove_workspace(&self) -> Result<(), FileError> {
         host::file::remove_tree_safely(&self.boxes.workspace)?;
         host::file::remove_tree_safely(&self.boxes.harness_state)
     }
 
-    /// Makes the host's repository of this run, with what the pinned commits reach and nothing else.
+    /// Makes the host's repository of this run, with exactly what the pinned commits reach.
     pub async fn make_import_repo(
         &self,
         source: &ImportSource<'_>,

@@ -94,7 +94,7 @@ async fn launch<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     host::failpoint::hit("served");
     let run = product.run();
     let agent_run = run.agent_run().or_fail::<P>()?;
-    // The process that continues after a killed one may have no terminal; the box then shows that the other end is gone.
+    // A process that continues after a killed one may have no terminal; the box then notices that the other end is gone.
     let terminal = match &run.plan.terminal {
         Some(_) if host::terminal::is_present() => {
             product.reporter().release_terminal();
@@ -110,7 +110,7 @@ async fn launch<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     Ok(Phase::Launched)
 }
 
-/// Waits for the agent's box and records how it ended.
+/// Waits for the agent's box and records its exit.
 async fn wait<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     let box_dir = product.run().agent_run().or_fail::<P>()?.box_dir();
     if box_status(&box_dir).or_fail::<P>()? == BoxStatus::NeverStarted {
@@ -132,7 +132,7 @@ async fn wait<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     Ok(Phase::Ended)
 }
 
-/// Imports the agent's commits, by a box, into a repository of the host's, and gathers the evidence about them.
+/// Imports the agent's commits through a box into a repository of the host, and gathers the evidence about them.
 async fn import<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     let ended = product.run().record.agent_box.as_ref().map(|record| &record.ended);
     if !ended.is_some_and(P::has_work) {
@@ -163,7 +163,7 @@ async fn import<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     Ok(Phase::Imported)
 }
 
-/// Gathers the evidence about a commit, whichever program made it.
+/// Gathers the evidence about a commit of the agent or of the host.
 pub async fn gather_evidence<P: Product>(
     product: &mut P,
     repo: &SealedRepo,
@@ -191,7 +191,7 @@ async fn close<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {
     Ok(status)
 }
 
-/// Turns an error of the engine into the product's failure.
+/// Converts an error of the engine into the product's failure.
 trait OrFail<T> {
     fn or_fail<P: Product>(self) -> Result<T, P::Failure>;
 }

@@ -1,4 +1,4 @@
-//! Record of a run: what all products write down, with the product's own part beside it in the same JSON object.
+//! Record of a run: the part of all products, with the product's own part in the same JSON object.
 
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
@@ -25,30 +25,25 @@ const VERSION: u32 = 2;
 
 /// The product's own part of a record.
 pub trait ProductRecord: Debug + Clone + Serialize + DeserializeOwned {
-    /// How a run ends, as a value.
     type Verdict: Debug + Clone + Serialize + DeserializeOwned;
 
     /// The key that version 1 had for the agent's result.
     const AGENT_RESULT_V1: &'static str;
 }
 
-/// Steps that a run has behind it. A run that was interrupted continues after the last one.
+/// Last completed step of a run. A run that was interrupted continues after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// The commits are pinned; nothing is made yet.
     Pinned,
-    /// The workspace is there.
     Prepared,
-    /// The repository's own set-up has run.
     SetUp,
-    /// The agent's box is started.
     Launched,
     /// The agent's box has ended.
     Ended,
-    /// Its commits are in the host's repository.
+    /// The agent's commits are in the host's repository.
     Imported,
-    /// The verdict is given.
     Judged,
     /// The repository's own check has run.
     Checked,
@@ -61,49 +56,37 @@ pub enum Phase {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound = "R: ProductRecord")]
 pub struct RunRecord<R: ProductRecord> {
-    /// The version of the record's shape.
     pub version: u32,
     pub run: RunId,
-    /// The last step that was done.
     pub phase: Phase,
-    /// When the commits were pinned.
     pub started_at: Timestamp,
-    /// When the record was closed.
     pub finished_at: Option<Timestamp>,
-    /// What of the repository is not in the workspace.
     pub workspace: Option<WorkspaceNotes>,
-    /// How the repository's own set-up went, before the agent.
     #[serde(default)]
     pub setup: Option<BoxCommandSummary>,
-    /// How the agent's box ended.
     #[serde(rename = "box")]
     pub agent_box: Option<ExitRecord>,
-    /// The agent's own account of its work.
     #[serde(default)]
     pub agent_result: Option<AgentResult>,
-    /// What the host found out about the commits.
     pub evidence: Option<Evidence>,
-    /// Why nothing could be imported, if so.
+    /// Reason for which nothing could be imported.
     pub import_refused: Option<String>,
     pub verdict: Option<R::Verdict>,
     pub publication: Option<Publication>,
-    /// The status of the command.
     pub exit_status: Option<u8>,
-    /// The last entry of the operation log: without it, entries could be removed from the log's end unnoticed.
+    /// Hash of the operation log's last entry: without it, entries could be removed from the end unnoticed.
     pub operations_head: Option<String>,
-    /// The product's own part.
     #[serde(flatten)]
     pub product: R,
 }
 
-/// What came out of the workspace.
+/// Result of the import.
 #[derive(Debug, Clone)]
 pub enum ImportOutcome {
-    /// The branch stands where it stood.
+    /// The branch has not moved.
     Nothing,
-    /// The branch is gone, or what came out of the box was refused.
+    /// The branch is gone, or the bundle was refused.
     Refused(String),
-    /// Commits, and what the host found out about them.
     Commits(Box<Evidence>),
 }
 
@@ -141,7 +124,7 @@ impl<R: ProductRecord> RunRecord<R> {
         })
     }
 
-    /// How the agent's box ended; a box without a record is a failure of the machine.
+    /// Exit of the agent's box; a box without a record is a failure of the machine.
     pub fn ended(&self) -> Ended {
         match &self.agent_box {
             Some(record) => record.ended.clone(),
@@ -149,7 +132,6 @@ impl<R: ProductRecord> RunRecord<R> {
         }
     }
 
-    /// What came out of the workspace.
     pub fn import_outcome(&self) -> ImportOutcome {
         match (&self.import_refused, &self.evidence) {
             (Some(reason), _) => ImportOutcome::Refused(reason.clone()),
@@ -158,7 +140,7 @@ impl<R: ProductRecord> RunRecord<R> {
         }
     }
 
-    /// The commit that came out of the workspace, if there is one.
+    /// The imported commit, if there is one.
     pub fn tip(&self) -> Option<model::id::Sha> {
         self.evidence.as_ref().and_then(|evidence| evidence.tip.clone())
     }

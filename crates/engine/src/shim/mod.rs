@@ -1,5 +1,5 @@
 //! The shim: one small process per box. It holds the box's lock, its deadline, its logs and its exit record, so
-//! that the death of whoever launched it lifts no deadline and loses no result.
+//! that the death of its launcher lifts no deadline and loses no result.
 
 mod egress;
 mod output;
@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use host::file::FileError;
 use host::lock::{FileLock, LockError};
 use host::process::{ProcessError, ProcessHandle, become_session_leader};
 use model::redact::Redactor;
@@ -18,8 +19,9 @@ use model::secret::Secret;
 use sandbox::backend::BackendKind;
 use sandbox::bwrap::Bwrap;
 use sandbox::docker::{Docker, Engine};
+use sandbox::error::SandboxError;
 
-use crate::box_dir::{BoxDir, BoxDirError, ShimConfig};
+use crate::box_dir::{BoxDir, ShimConfig};
 use crate::record::{ExitRecord, ShimRecord};
 use supervise::{StopSignals, supervise};
 
@@ -35,25 +37,23 @@ pub(crate) const REDACT_VARIABLE: &str = "BOTTLEWORKS_REDACT";
 #[derive(Debug, thiserror::Error)]
 pub enum ShimError {
     #[error(transparent)]
-    BoxDir(#[from] BoxDirError),
+    File(#[from] FileError),
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error("could not {doing}")]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        source: io::Error,
-    },
+    Io { doing: &'static str, source: io::Error },
     #[error("the box in {0} has ended already; a box is never run twice")]
     Ended(String),
 }
 
-/// Runs the box in `place` to its end. Standard input is its locked lock file.
+/// Runs the box in `box_dir` to its end. Standard input is its locked lock file.
 pub fn run(box_dir: &BoxDir) -> Result<(), ShimError> {
     become_session_leader()?;
-    let inherited = File::from(clone_stdin()?);
+    let failed = |doing| move |source| ShimError::Io { doing, source };
+    let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(failed("take over the lock"))?;
+    let inherited = File::from(stdin);
     let lock = FileLock::from_inherited(inherited, &box_dir.lock(), "shim")?;
     if box_dir.load_exit()?.is_some() {
         return Err(ShimError::Ended(box_dir.path().display().to_string()));
@@ -63,52 +63,42 @@ pub fn run(box_dir: &BoxDir) -> Result<(), ShimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|source| ShimError::Io { doing: "start the runtime", source })?;
+        .map_err(failed("start the runtime"))?;
     let record = runtime.block_on(async {
-        let mut stop_signals = StopSignals::listen()
-            .map_err(|source| ShimError::Io { doing: "listen for signals", source })?;
-        // Only now may others know whom to signal: before, a signal would have ended the shim itself.
+        let mut stop_signals = StopSignals::listen().map_err(failed("listen for signals"))?;
+        // Recorded only now: before, a signal would have ended the shim itself.
         box_dir.save_shim(&ShimRecord {
             process: ProcessHandle::current()?,
             started_at: host::clock::now(),
         })?;
-        Ok::<_, ShimError>(run_order(&config, &mut stop_signals).await)
+        Ok::<_, ShimError>(run_box(&config, &mut stop_signals).await)
     })?;
     box_dir.save_exit(&record)?;
-    // A walk over a large tree may still be under way; nobody waits for it.
+    // A walk over a large tree may still be under way.
     runtime.shutdown_background();
     drop(lock);
     Ok(())
 }
 
-async fn run_order(config: &ShimConfig, stop_signals: &mut StopSignals) -> ExitRecord {
+async fn run_box(config: &ShimConfig, stop_signals: &mut StopSignals) -> ExitRecord {
     let redactor = Arc::new(redactor());
-    let found = match config.backend {
+    let infra = |error: SandboxError| {
+        ExitRecord::infra(config.backend, host::clock::now(), error.to_string())
+    };
+    match config.backend {
         BackendKind::Bwrap => match Bwrap::find() {
-            Ok(bwrap) => Ok(supervise(&bwrap, config, &redactor, stop_signals).await),
-            Err(error) => Err(error),
+            Ok(bwrap) => supervise(&bwrap, config, &redactor, stop_signals).await,
+            Err(error) => infra(error),
         },
         BackendKind::Docker => match Engine::find().await {
-            Ok(engine) => {
-                Ok(supervise(&Docker::new(&engine), config, &redactor, stop_signals).await)
-            }
-            Err(error) => Err(error),
+            Ok(engine) => supervise(&Docker::new(&engine), config, &redactor, stop_signals).await,
+            Err(error) => infra(error),
         },
-    };
-    found.unwrap_or_else(|error| {
-        ExitRecord::infra(config.backend, host::clock::now(), error.to_string())
-    })
+    }
 }
 
 fn redactor() -> Redactor {
     let text = host::env::var(REDACT_VARIABLE).unwrap_or_default();
     let values: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
     Redactor::new(values.into_iter().map(Secret::new))
-}
-
-fn clone_stdin() -> Result<std::os::fd::OwnedFd, ShimError> {
-    io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|source| ShimError::Io { doing: "take over the lock", source })
 }

@@ -1,5 +1,4 @@
-//! What a box prints: the guest's report is taken off the front, the rest goes to the log or, byte for byte, to a
-//! file.
+//! Output of a box: the guest's report comes first, the rest goes to the log or, byte for byte, to a file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,7 +20,6 @@ const REPORT_CAP: usize = 64 * 1024;
 /// Bytes of standard error that are kept.
 const STDERR_CAP: u64 = 8 << 20;
 
-/// What was seen on the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OutputCount {
     pub(super) bytes: u64,
@@ -36,15 +34,15 @@ pub(super) struct PumpSignals {
     pub(super) overflow: oneshot::Receiver<()>,
 }
 
-/// Takes everything that a box prints.
+/// Consumer of a box's output.
 pub(super) struct Pump {
     head: Option<Vec<u8>>,
-    report: Option<oneshot::Sender<Option<GuestReport>>>,
+    report_sender: Option<oneshot::Sender<Option<GuestReport>>>,
     overflow: Option<oneshot::Sender<()>>,
     out: Sink,
     err: LogWriter,
     seen: OutputCount,
-    heard: LastOutput,
+    last_output: LastOutput,
 }
 
 enum Sink {
@@ -53,13 +51,12 @@ enum Sink {
 }
 
 impl Pump {
-    /// Opens the files of the box.
     pub(super) fn open(
         stdout: &Path,
         stderr: &Path,
         output: BoxOutput,
         redactor: &Arc<Redactor>,
-        heard: &LastOutput,
+        last_output: &LastOutput,
     ) -> io::Result<(Self, PumpSignals)> {
         let out = match output {
             BoxOutput::Log { cap } => {
@@ -72,20 +69,20 @@ impl Pump {
         let (overflow, overflow_signal) = oneshot::channel();
         let pump = Self {
             head: Some(Vec::new()),
-            report: Some(report),
+            report_sender: Some(report),
             overflow: Some(overflow),
             out,
             err,
             seen: OutputCount::default(),
-            heard: heard.clone(),
+            last_output: last_output.clone(),
         };
         Ok((pump, PumpSignals { report: report_signal, overflow: overflow_signal }))
     }
 
-    /// Runs until the box prints no more.
+    /// Runs until the end of the output.
     pub(super) async fn drain(mut self, mut output: OutputStream) -> io::Result<OutputCount> {
         while let Some(chunk) = output.recv().await {
-            self.heard.now();
+            self.last_output.set_now();
             match chunk {
                 OutputChunk::Out(bytes) => self.take_out(&bytes)?,
                 OutputChunk::Err(bytes) => {
@@ -103,11 +100,11 @@ impl Pump {
         match head.iter().position(|byte| *byte == b'\n') {
             Some(end) => {
                 let line = String::from_utf8_lossy(&head[..end]).into_owned();
-                self.tell(GuestReport::parse_line(&line).ok());
+                self.report(GuestReport::parse_line(&line).ok());
                 self.write_out(&head[end + 1..])
             }
             None if head.len() > REPORT_CAP => {
-                self.tell(None);
+                self.report(None);
                 self.write_out(&head)
             }
             None => {
@@ -117,9 +114,9 @@ impl Pump {
         }
     }
 
-    fn tell(&mut self, report: Option<GuestReport>) {
-        if let Some(sender) = self.report.take() {
-            // Nobody listens any more once the box was ended for another reason.
+    fn report(&mut self, report: Option<GuestReport>) {
+        if let Some(sender) = self.report_sender.take() {
+            // The receiver is gone once the box was ended for another reason.
             drop(sender.send(report));
         }
     }
@@ -137,7 +134,7 @@ impl Pump {
                 *left -= fits as u64;
                 if fits < bytes.len() {
                     self.seen.dropped += (bytes.len() - fits) as u64;
-                    // Told once; whoever listened may be gone by now, and then it no longer matters.
+                    // Sent once; the receiver may be gone by now, and then it no longer matters.
                     self.overflow.take().map(|overflow| overflow.send(()).is_ok());
                 }
                 Ok(())
@@ -146,7 +143,7 @@ impl Pump {
     }
 
     fn finish(mut self) -> io::Result<OutputCount> {
-        self.tell(None);
+        self.report(None);
         match self.out {
             Sink::Log(log) => self.seen.dropped += log.finish()?.dropped,
             Sink::Exact { file, .. } => file.sync_all()?,

@@ -1,4 +1,4 @@
-//! Watching over one box from its first process to its last: the deadline, the watchdogs, the orders from outside
+//! Supervision of one box from its first process to its last: the deadline, the watchdogs, the signals from outside
 //! and the kill ladder.
 
 use std::io::{self, Write};
@@ -8,6 +8,7 @@ use std::time::Duration;
 use egress::EgressReport;
 use guest::config::GuestReport;
 use host::clock::{BootTimer, ClockError};
+use model::error_chain;
 use model::redact::Redactor;
 use model::verdict::Ended;
 use sandbox::backend::{Backend, BoxControl, BoxExit, Started};
@@ -18,19 +19,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::egress::{EgressServer, EgressServerError};
 use super::output::{OutputCount, Pump, PumpSignals};
 use super::watch::{
-    DiskScan, LastOutput, begin_disk_scan, judge_memory, keep_pulse, next_memory_look,
+    DiskScan, LastOutput, begin_disk_scan, exceeds_memory, keep_pulse, next_memory_look,
     watch_silence, watch_space,
 };
 use crate::box_dir::{BoxDir, ShimConfig};
 use crate::record::ExitRecord;
 
-/// How long a box may take to disappear after the final signal.
+/// Time limit for the end of a box after the final signal.
 const AFTER_KILL: Duration = Duration::from_secs(20);
 
-/// How long output may go on arriving after the box has ended.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Time limit for output after the end of a box.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
-/// Why the shim ended the box. `None` means that it ended by itself.
+/// Reason for which the shim ended the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Deadline,
@@ -42,22 +43,21 @@ enum Cause {
     Overflow,
 }
 
-/// Orders from outside.
+/// Signals from outside: SIGTERM means stop and SIGUSR1 means freeze.
 pub(super) struct StopSignals {
     stop: Signal,
     freeze: Signal,
-    /// Whoever started us may have ignored these (nohup, a shell's background), and what is ignored stays ignored in every
-    /// program that is started from here. What is caught does not: so keys at a terminal reach the agent in the box.
-    _unheeded: [Signal; 3],
+    /// The launcher may have ignored these (nohup, a shell's background), and an ignored signal stays ignored in every
+    /// program that is started from here. A caught one does not: so keys at a terminal reach the agent in the box.
+    _caught: [Signal; 3],
 }
 
 impl StopSignals {
-    /// From here on, SIGTERM means stop and SIGUSR1 means freeze.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             stop: signal(SignalKind::terminate())?,
             freeze: signal(SignalKind::user_defined1())?,
-            _unheeded: [
+            _caught: [
                 signal(SignalKind::interrupt())?,
                 signal(SignalKind::hangup())?,
                 signal(SignalKind::quit())?,
@@ -66,7 +66,7 @@ impl StopSignals {
     }
 }
 
-/// Runs the box to its end and says how it ended. Never fails: what goes wrong is part of the record.
+/// Runs the box to its end. Never fails: errors are part of the record.
 pub(super) async fn supervise<B: Backend>(
     backend: &B,
     config: &ShimConfig,
@@ -78,7 +78,7 @@ pub(super) async fn supervise<B: Backend>(
     let mut watched = Watched::default();
     let ended = watched.run(backend, config, redactor, stop_signals).await;
     ExitRecord {
-        ended: ended.unwrap_or_else(|error| Ended::Infra { reason: describe(&error) }),
+        ended: ended.unwrap_or_else(|error| Ended::Infra { reason: error_chain(&error) }),
         backend: config.backend,
         started_at,
         finished_at: host::clock::now(),
@@ -105,7 +105,7 @@ enum SuperviseError {
     Timer(#[from] ClockError),
 }
 
-/// What is learnt while the box runs.
+/// Facts gathered while the box runs.
 #[derive(Default)]
 struct Watched {
     report: Option<GuestReport>,
@@ -126,9 +126,9 @@ impl Watched {
     ) -> Result<Ended, SuperviseError> {
         let spec = &config.spec;
         let box_dir = BoxDir::new(&spec.box_dir);
-        let heard = LastOutput::default();
+        let last_output = LastOutput::default();
         let (stdout, stderr) = (box_dir.stdout(spec.output), box_dir.stderr());
-        let (pump, signals) = Pump::open(&stdout, &stderr, spec.output, redactor, &heard)
+        let (pump, signals) = Pump::open(&stdout, &stderr, spec.output, redactor, &last_output)
             .map_err(SuperviseError::Log)?;
         let deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
         let mut reasons = Reasons { stop_signals, signals, deadline };
@@ -141,10 +141,10 @@ impl Watched {
         let Started { control, mut exit, output } = backend.start(spec).await?;
         let draining = tokio::spawn(pump.drain(output));
         let first = {
-            let mut silence = std::pin::pin!(watch_silence(spec, &heard, traffic));
+            let mut silence = std::pin::pin!(watch_silence(spec, &last_output, traffic));
             tokio::select! {
                 event = self.watch(&control, &mut exit, spec, &mut reasons, disk) => event,
-                _ = &mut silence => WatchEvent::Cause(Cause::Silence),
+                () = &mut silence => WatchEvent::Cause(Cause::Silence),
                 never = keep_pulse(&control, &box_dir) => match never {},
             }
         };
@@ -153,7 +153,7 @@ impl Watched {
             WatchEvent::Ended(box_exit) => (None, box_exit),
             WatchEvent::Cause(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
         };
-        if let Ok(Ok(Ok(seen))) = tokio::time::timeout(LAST_WORDS, draining).await {
+        if let Ok(Ok(Ok(seen))) = tokio::time::timeout(LAST_OUTPUT, draining).await {
             self.seen = seen;
         }
         if let (None, Ok(report)) = (&self.report, reasons.signals.report.try_recv()) {
@@ -163,13 +163,13 @@ impl Watched {
             self.egress = egress.close().await;
         }
         if let Err(error) = control.remove().await {
-            // How the box ended does not change by what is left of it, and that is the sweeper's business.
-            drop(writeln!(io::stderr(), "could not tidy up: {}", describe(&error)));
+            // The exit of the box stays the same; the sweeper removes what is left.
+            drop(writeln!(io::stderr(), "could not tidy up: {}", error_chain(&error)));
         }
         Ok(judge(cause, &box_exit, self.report.as_ref()))
     }
 
-    /// Waits for the first thing that ends the box, or for its own end.
+    /// Waits for the box to end, or for the first reason to end it.
     async fn watch(
         &mut self,
         control: &impl BoxControl,
@@ -188,7 +188,7 @@ impl Watched {
                 _ = deadline.wait() => return WatchEvent::Cause(Cause::Deadline),
                 _ = stop_signals.stop.recv() => return WatchEvent::Cause(Cause::Stop),
                 _ = stop_signals.freeze.recv() => return WatchEvent::Cause(Cause::Freeze),
-                _ = &mut space => return WatchEvent::Cause(Cause::Space),
+                () = &mut space => return WatchEvent::Cause(Cause::Space),
                 report = &mut signals.report, if reporting => {
                     reporting = false;
                     self.ready = Some(host::clock::boottime());
@@ -206,7 +206,7 @@ impl Watched {
                         continue;
                     };
                     self.peak_memory = self.peak_memory.max(Some(used));
-                    if judge_memory(used, &spec.limits).is_some() {
+                    if exceeds_memory(used, &spec.limits) {
                         return WatchEvent::Cause(Cause::Memory);
                     }
                     pause = next_memory_look(used, spec.limits.memory_bytes);
@@ -216,7 +216,7 @@ impl Watched {
     }
 }
 
-/// From where an end may come, beside the box itself and what it uses up.
+/// Reasons to end a box, beside its own end and its use of resources.
 struct Reasons<'a> {
     stop_signals: &'a mut StopSignals,
     signals: PumpSignals,
@@ -228,7 +228,7 @@ enum WatchEvent {
     Cause(Cause),
 }
 
-/// The kill ladder: ask, wait, end. A box that eats memory or disk is not asked.
+/// The kill ladder: terminate, wait, kill. A box that exceeds its memory or disk is killed at once.
 async fn end(
     control: &impl BoxControl,
     exit: &mut (impl Future<Output = BoxExit> + Unpin),
@@ -253,7 +253,7 @@ async fn end(
         .unwrap_or_else(|_| BoxExit::Lost("was still there long after it was killed".to_owned()))
 }
 
-/// What the shim did outranks what the box did; a guest that never got ready outranks the status it left.
+/// The shim's reason outranks the exit of the box; a guest that never got ready outranks its exit status.
 fn judge(cause: Option<Cause>, exit: &BoxExit, report: Option<&GuestReport>) -> Ended {
     match (cause, exit) {
         (_, BoxExit::Lost(reason)) => Ended::Infra { reason: reason.clone() },
@@ -274,17 +274,6 @@ fn judge(cause: Option<Cause>, exit: &BoxExit, report: Option<&GuestReport>) -> 
             None => Ended::Infra { reason: format!("the box never got ready ({exit:?})") },
         },
     }
-}
-
-/// An error with its causes in one line.
-fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -1,5 +1,5 @@
-//! Watchdogs for what the kernel does not limit by itself: the memory of a box without a control group, and the
-//! disk that workspace and harness state take.
+//! Watchdogs for what the kernel does not limit: the memory of a box without a control group, the disk space of workspace
+//! and harness state, and silence.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -13,50 +13,49 @@ use tokio::task::JoinHandle;
 
 use crate::box_dir::BoxDir;
 
-/// When the box last printed something. The first to do so is the guest, with its report.
+/// Time of the box's last output. The first output is the guest's report.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastOutput(Arc<Mutex<Option<Instant>>>);
 
 impl LastOutput {
-    /// It printed something just now.
-    pub(super) fn now(&self) {
+    pub(super) fn set_now(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(host::clock::monotonic());
     }
 
-    fn last(&self) -> Option<Instant> {
+    fn get(&self) -> Option<Instant> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How often a box that is still being built is listened for.
-const FIRST_WORD_PAUSE: Duration = Duration::from_millis(200);
+/// Time between two checks for the first output.
+const FIRST_OUTPUT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Waits until nothing was heard for as long as the spec allows: no output, and no traffic either, because some agents
-/// say nothing while they wait for their model. Without such a limit it waits for ever. A box that is still being built
-/// is not silent; how long that may take is the deadline's business.
+/// Waits until the box was silent for as long as the spec allows: no output, and no traffic either, because some agents
+/// print nothing while they wait for their model. Without such a limit it waits for ever. A box that is still being built
+/// is not silent; the deadline limits that.
 pub(super) async fn watch_silence(
     spec: &BoxSpec,
-    heard: &LastOutput,
+    last_output: &LastOutput,
     traffic: Option<Arc<EgressState>>,
-) -> Alarm {
+) {
     let Some(limit) = spec.silence_secs.map(Duration::from_secs) else {
         return std::future::pending().await;
     };
     loop {
-        let Some(heard) = heard.last() else {
-            tokio::time::sleep(FIRST_WORD_PAUSE).await;
+        let Some(printed) = last_output.get() else {
+            tokio::time::sleep(FIRST_OUTPUT_PAUSE).await;
             continue;
         };
-        let moved = traffic.as_ref().map_or(heard, |state| state.last_activity());
-        let quiet = heard.max(moved).elapsed();
+        let moved = traffic.as_ref().map_or(printed, |state| state.last_activity());
+        let quiet = printed.max(moved).elapsed();
         if quiet >= limit {
-            return Alarm::Silence;
+            return;
         }
         tokio::time::sleep(limit - quiet).await;
     }
 }
 
-/// How often a box is looked at for computing.
+/// Time between two looks at the processor time of a box.
 const PULSE_PAUSE: Duration = Duration::from_secs(10);
 
 /// A box that computes less than this share of the time only waits: event loops wake up now and then.
@@ -71,24 +70,16 @@ pub(super) async fn keep_pulse(control: &impl BoxControl, box_dir: &BoxDir) -> I
         if let (Some(before), Some(now)) = (before, now)
             && has_computed(before, now, PULSE_PAUSE)
         {
-            // A pulse that cannot be written is a pulse that is not seen: the box is then judged by its output.
+            // Without a pulse the box is judged by its output.
             drop(host::file::write_transient(&box_dir.pulse(), b"", 0o600));
         }
         before = now;
     }
 }
 
-/// Processes that ended take their time with them, so a fall means that something happened too.
+/// Processes that ended take their time with them, so less time means computing too.
 fn has_computed(before: Duration, now: Duration, pause: Duration) -> bool {
     now < before || now - before >= pause / PULSE_SHARE
-}
-
-/// Why a watchdog barks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alarm {
-    Memory,
-    Space,
-    Silence,
 }
 
 /// Memory is looked at often when it is near its limit and seldom when it is far: two hundred sleeping boxes must
@@ -105,27 +96,27 @@ const SPACE_PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// A walk may take this share of the time at most: one in twenty.
 const WALK_SHARE: u32 = 20;
 
-/// A walk goes no further than this; what a tree grows by beyond it is not seen.
+/// Most entries of a walk; growth beyond it is not seen.
 const MOST_ENTRIES: u64 = 5_000_000;
 
-/// How long to wait before the next look at the memory.
+/// Time until the next look at the memory.
 pub(super) fn next_memory_look(used: u64, limit: u64) -> Duration {
     if used >= limit / 2 { MEMORY_NEAR } else { MEMORY_FAR }
 }
 
-/// Barks when the box holds more than it may.
-pub(super) fn judge_memory(used: u64, limits: &BoxLimits) -> Option<Alarm> {
-    (used > limits.memory_bytes).then_some(Alarm::Memory)
+pub(super) fn exceeds_memory(used: u64, limits: &BoxLimits) -> bool {
+    used > limits.memory_bytes
 }
 
-/// What the disk looks like. A tree that changes under the walk cannot always be measured.
+/// State of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Disk {
+    /// `None` if it could not be measured: the tree may change under the walk.
     taken: Option<DiskUse>,
     free: u64,
 }
 
-/// What workspace and harness state take up.
+/// Size of workspace and harness state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct DiskUse {
     bytes: u64,
@@ -141,52 +132,49 @@ impl DiskUse {
     }
 }
 
-fn judge_space(growth: DiskUse, free: u64, limits: &BoxLimits) -> Option<Alarm> {
-    let full = growth.bytes > limits.workspace_bytes
+fn is_full(growth: DiskUse, free: u64, limits: &BoxLimits) -> bool {
+    growth.bytes > limits.workspace_bytes
         || growth.entries > limits.workspace_entries
-        || free < limits.free_floor_bytes;
-    full.then_some(Alarm::Space)
+        || free < limits.free_floor_bytes
 }
 
-/// A look at the disk that is under way on another thread.
+/// A walk that is under way on another thread.
 pub(super) struct DiskScan(JoinHandle<Disk>);
 
-/// Begins to look at the disk. The first look is begun before the box is, or what an agent writes in its first moments
-/// would count as having been there before.
+/// Begins a walk. The first one begins before the box does, or what an agent writes in its first moments would count as
+/// having been there before.
 pub(super) fn begin_disk_scan(spec: &BoxSpec) -> DiskScan {
-    let places = [spec.workspace.clone(), spec.harness_state.clone()];
-    DiskScan(tokio::task::spawn_blocking(move || observe_disk(&places)))
+    let folders = [spec.workspace.clone(), spec.harness_state.clone()];
+    DiskScan(tokio::task::spawn_blocking(move || observe_disk(&folders)))
 }
 
-/// Looks at the disk until it is too full.
-pub(super) async fn watch_space(spec: &BoxSpec, first: DiskScan) -> Alarm {
-    let mut look = first;
+/// Waits until the disk is too full.
+pub(super) async fn watch_space(spec: &BoxSpec, mut scan: DiskScan) {
     let mut before = None;
     loop {
         let begun = tokio::time::Instant::now();
         let mut pause = SPACE_PAUSE_AFTER_FAILURE;
-        if let Ok(disk) = look.0.await {
+        if let Ok(disk) = scan.0.await {
             let growth = disk.taken.map(|taken| taken.since(*before.get_or_insert(taken)));
-            let alarm = judge_space(growth.unwrap_or_default(), disk.free, &spec.limits);
-            if let Some(alarm) = alarm {
-                return alarm;
+            if is_full(growth.unwrap_or_default(), disk.free, &spec.limits) {
+                return;
             }
             if growth.is_some() {
                 pause = SPACE_PAUSE;
             }
         }
         tokio::time::sleep((begun.elapsed() * WALK_SHARE).max(pause)).await;
-        look = begin_disk_scan(spec);
+        scan = begin_disk_scan(spec);
     }
 }
 
-/// What is below all places, and what is free where the first of them stands.
-fn observe_disk(places: &[PathBuf; 2]) -> Disk {
-    let taken = places.iter().try_fold(DiskUse::default(), |sum, box_dir| {
-        let size = host::file::tree_size(box_dir, MOST_ENTRIES).ok()?;
+/// The size of both folders, and the free space where the first of them is.
+fn observe_disk(folders: &[PathBuf; 2]) -> Disk {
+    let taken = folders.iter().try_fold(DiskUse::default(), |sum, folder| {
+        let size = host::file::tree_size(folder, MOST_ENTRIES).ok()?;
         Some(DiskUse { bytes: sum.bytes + size.bytes, entries: sum.entries + size.entries })
     });
-    Disk { taken, free: host::file::free_space(&places[0]).unwrap_or(u64::MAX) }
+    Disk { taken, free: host::file::free_space(&folders[0]).unwrap_or(u64::MAX) }
 }
 
 #[cfg(test)]
@@ -207,8 +195,8 @@ mod tests {
     fn memory_is_watched_closely_only_when_it_is_near_its_limit() {
         assert_eq!(next_memory_look(10, 100), MEMORY_FAR);
         assert_eq!(next_memory_look(50, 100), MEMORY_NEAR);
-        assert_eq!(judge_memory(100, &limits()), None);
-        assert_eq!(judge_memory(101, &limits()), Some(Alarm::Memory));
+        assert!(!exceeds_memory(100, &limits()));
+        assert!(exceeds_memory(101, &limits()));
     }
 
     #[test]
@@ -220,15 +208,15 @@ mod tests {
     }
 
     #[test]
-    fn growth_and_a_low_floor_both_bark() {
+    fn growth_and_a_low_floor_both_count_as_full() {
         let check = |bytes, entries, free, expected| {
             let growth = DiskUse { bytes, entries };
-            assert_eq!(judge_space(growth, free, &limits()), expected, "{growth:?} {free}");
+            assert_eq!(is_full(growth, free, &limits()), expected, "{growth:?} {free}");
         };
-        check(1000, 50, 10, None);
-        check(1001, 0, 10, Some(Alarm::Space));
-        check(0, 51, 10, Some(Alarm::Space));
-        check(0, 0, 9, Some(Alarm::Space));
+        check(1000, 50, 10, false);
+        check(1001, 0, 10, true);
+        check(0, 51, 10, true);
+        check(0, 0, 9, true);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(super) struct TerminalFilter {
 enum SequenceState {
     #[default]
     Plain,
-    /// Behind `0xc2`.
+    /// After `0xc2`.
     Latin,
     Escape,
     Control(Vec<u8>),
@@ -112,7 +112,7 @@ impl TerminalFilter {
                 self.missing -= 1;
                 shown.push(byte);
             }
-            // Half a character, or a control character in a spelling of eight bits.
+            // Half a character, or a control character in its 8-bit form.
             (0x80..=0xbf, 0) => {}
             _ => {
                 self.missing = match byte {
@@ -126,8 +126,7 @@ impl TerminalFilter {
         }
     }
 
-    /// The second byte behind `0xc2`. Control characters can be spelt like this: no interface does it, and some terminals
-    /// obey.
+    /// The byte after `0xc2`. Control characters can be encoded like this: no interface does it, and some terminals obey.
     fn latin(&mut self, byte: u8, shown: &mut Vec<u8>) {
         self.missing = 0;
         match byte {
@@ -144,7 +143,7 @@ impl TerminalFilter {
                 self.state = SequenceState::Text { kind: byte, text: Vec::new(), ends: false };
             }
             ESC => self.state = SequenceState::Escape,
-            // The end of a string that is none.
+            // The end of a string without a beginning.
             b'\\' => {}
             _ => shown.extend([ESC, byte]),
         }
@@ -172,7 +171,7 @@ impl TerminalFilter {
     fn text(&mut self, kind: u8, mut text: Vec<u8>, ends: bool, byte: u8, shown: &mut Vec<u8>) {
         let is_over = byte == BEL || (ends && byte == b'\\');
         if is_over {
-            if text.len() < STRING_MAX && may_be_said(kind, &text) {
+            if text.len() < STRING_MAX && may_pass(kind, &text) {
                 shown.extend([ESC, kind]);
                 shown.extend(text);
                 shown.extend([ESC, b'\\']);
@@ -180,7 +179,7 @@ impl TerminalFilter {
             return;
         }
         if ends && byte != ESC {
-            // It was broken off by another sequence, as terminals see it.
+            // Another sequence ends the string, as in terminals.
             self.escape(byte, shown);
             return;
         }
@@ -214,14 +213,13 @@ impl TerminalFilter {
     }
 }
 
-/// The answer would be typed by the terminal, in words that the box chose.
+/// A request for the title: the terminal would type the answer, which the box chose.
 fn asks_for_title(sequence: &[u8], end: u8) -> bool {
     end == b't' && matches!(sequence, b"20" | b"21")
 }
 
-/// Titles and colours, and what a terminal is asked about itself. Pictures, and words for the terminal behind this one,
-/// are not.
-fn may_be_said(kind: u8, text: &[u8]) -> bool {
+/// Titles, colours and queries of the terminal's capabilities pass. Pictures and sequences for an outer terminal do not.
+fn may_pass(kind: u8, text: &[u8]) -> bool {
     match kind {
         b']' => {
             let command = text.split(|byte| *byte == b';').next().unwrap_or_default();

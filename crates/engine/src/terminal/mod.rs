@@ -1,18 +1,14 @@
-//! A person at the terminal of a box: what the box is told about the terminal, and the seat from which keys go in and
-//! what is printed comes out.
+//! Terminal of a box, attached to the user's terminal: keys go in, output comes out.
 //!
 //! The terminal itself is in the box. Its other end is a socket in the box's read-only folder, which takes exactly one
 //! connection: the guest makes it before it starts anything, and then the socket is gone.
 //!
-//! - `filter` what a box may do to a person's screen
+//! - `filter` limits what a box can do to the user's screen
 
 mod filter;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use guest::TERMINAL_SOCKET_FILE;
@@ -26,10 +22,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use crate::box_dir::BoxDir;
 use filter::TerminalFilter;
 
-/// What a screen of unknown size is taken for.
+/// Size of a screen that does not report one.
 const USUAL_SIZE: TerminalSize = TerminalSize { rows: 24, cols: 80 };
 
-/// What a terminal without a usable name is taken for.
+/// Type of a terminal without a usable name.
 const USUAL_NAME: &str = "xterm-256color";
 
 const CHUNK: usize = 32 * 1024;
@@ -37,9 +33,9 @@ const CHUNK: usize = 32 * 1024;
 /// The terminal that a box is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalPlan {
-    /// How large it is at first.
+    /// Initial size.
     pub size: TerminalSize,
-    /// Variables that say what it can do.
+    /// Variables that describe its capabilities.
     pub env: BTreeMap<String, String>,
 }
 
@@ -53,7 +49,7 @@ impl TerminalPlan {
     }
 }
 
-/// The names come from outside and end up inside: only plain words go along.
+/// Only plain words are passed on: the names come from outside and end up inside.
 fn choose_env(name: Option<String>, colours: Option<String>) -> BTreeMap<String, String> {
     let is_plain = |word: &String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
@@ -68,7 +64,7 @@ fn current_size() -> Option<TerminalSize> {
     host::terminal::size().map(|(rows, cols)| TerminalSize { rows, cols })
 }
 
-/// A seat that waits for its box.
+/// The user's terminal, waiting for the connection of its box.
 #[derive(Debug)]
 pub struct AttachedTerminal {
     listener: UnixListener,
@@ -76,27 +72,19 @@ pub struct AttachedTerminal {
 }
 
 impl AttachedTerminal {
-    /// Opens the socket. The box's user must be able to connect, and nobody but that box sees the folder.
     pub fn open(box_dir: &BoxDir) -> io::Result<Self> {
-        let folder = box_dir.path().join("guest");
-        fs::create_dir_all(&folder)?;
-        // The path of a run may be longer than a socket's address allows, so the folder is named by its descriptor.
-        let held = File::open(&folder)?;
-        let address = format!("/proc/self/fd/{}/{TERMINAL_SOCKET_FILE}", held.as_raw_fd());
-        let listener = UnixListener::bind(address)?;
-        let socket = folder.join(TERMINAL_SOCKET_FILE);
-        fs::set_permissions(&socket, Permissions::from_mode(0o666))?;
-        Ok(Self { listener, socket })
+        let socket = box_dir.guest_dir().join(TERMINAL_SOCKET_FILE);
+        Ok(Self { listener: box_dir.bind_guest_socket(TERMINAL_SOCKET_FILE)?, socket })
     }
 
-    /// Waits for the box, then gives it this program's terminal until it hangs up.
+    /// Waits for the box, then connects it to this program's terminal until it hangs up.
     pub async fn serve(self) -> io::Result<()> {
         let (stream, _) = self.listener.accept().await?;
         drop(self.listener);
-        fs::remove_file(&self.socket)?;
+        std::fs::remove_file(&self.socket)?;
         let (from_box, to_box) = stream.into_split();
         let _raw = RawMode::enter()?;
-        // Apart, so that neither waits for the other: a box that takes no keys may still print.
+        // Concurrently: a box that takes no keys may still print.
         tokio::select! {
             shown = show(from_box) => shown,
             typed = type_in(to_box) => typed,
@@ -104,7 +92,7 @@ impl AttachedTerminal {
     }
 }
 
-/// A person's screen while a box draws on it. However that ends, it is made usable again.
+/// The user's screen while a box draws on it. It is made usable again on drop.
 #[derive(Default)]
 struct Canvas(TerminalFilter);
 
@@ -116,7 +104,7 @@ impl Canvas {
 
 impl Drop for Canvas {
     fn drop(&mut self) {
-        // A screen that is gone needs no tidying.
+        // A screen that is gone needs no reset.
         put(&std::mem::take(&mut self.0).leave()).ok();
     }
 }
@@ -132,7 +120,7 @@ async fn show(mut from_box: OwnedReadHalf) -> io::Result<()> {
     loop {
         match from_box.read(&mut buffer).await {
             Ok(count @ 1..) => canvas.draw(&buffer[..count])?,
-            // A box that was killed hangs up without a word.
+            // A box that was killed hangs up with an error.
             Ok(_) | Err(_) => return Ok(()),
         }
     }
@@ -142,13 +130,13 @@ async fn show(mut from_box: OwnedReadHalf) -> io::Result<()> {
 async fn type_in(mut to_box: OwnedWriteHalf) -> io::Result<()> {
     let mut keyboard = Keyboard::listen()?;
     let mut changes = host::terminal::size_changes()?;
-    // It may have changed while the box was made ready.
+    // The size may have changed while the box was made ready.
     let mut input = current_size().map(TerminalInput::Size);
     loop {
         if let Some(input) = &input
             && to_box.write_all(&input.render()).await.is_err()
         {
-            // It has hung up; its last words are still to be shown.
+            // The box has hung up; its last output is still to be shown.
             return std::future::pending().await;
         }
         input = tokio::select! {

@@ -127,7 +127,7 @@ impl<'a> Outing<'a> {
             log_path: self.log.clone(),
         };
         let egress = BoxEgress { config, keys: self.keys };
-        self.rig.launcher.launch_with_egress(&self.spec, &egress).expect("a launch");
+        self.rig.launcher.launch(&self.spec, Some(&egress)).expect("a launch");
         Out { rig: self.rig, spec: self.spec, box_dir, log: self.log }
     }
 

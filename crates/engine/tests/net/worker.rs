@@ -154,12 +154,12 @@ impl<'a> Worker<'a> {
         spec.env.extend(command.env.clone());
         spec.output = BoxOutput::Log { cap: 16 * MIB };
         spec.deadline_secs = 150;
-        for file in &command.files {
-            write(&spec.guest_dir().join(&file.name), &file.bytes, 0o644);
+        for (name, text) in &command.files {
+            write(&spec.guest_dir().join(name), text, 0o644);
         }
         let home = self.rig.harness_state().join("home");
-        for file in &command.home {
-            write(&home.join(&file.path), &file.bytes, file.mode);
+        for (path, text) in &command.home {
+            write(&home.join(path), text, 0o600);
         }
         give(&home, spec.user).expect("the agent's own home");
     }
@@ -179,8 +179,8 @@ pub(crate) fn asked(server: &ModelServer) -> Vec<RequestLog> {
     server.requests().into_iter().filter(|request| request.turn.is_some()).collect()
 }
 
-fn write(path: &Path, bytes: &[u8], mode: u32) {
+fn write(path: &Path, text: &str, mode: u32) {
     fs::create_dir_all(path.parent().expect("a folder above")).expect("the folder");
-    fs::write(path, bytes).expect("the file");
+    fs::write(path, text).expect("the file");
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own file");
 }

@@ -29,7 +29,7 @@ on_every_backend! {
 async fn a_box_is_never_run_twice(rig: &Rig) {
     let ran = rig.sh("echo ran >>count; echo out; exit 3").run().await;
     let before = picture_of(&ran.box_dir);
-    let again = rig.launcher.launch(&ran.spec);
+    let again = rig.launcher.launch(&ran.spec, None);
     assert!(matches!(again, Err(LaunchError::NotNew { .. })), "{again:?}");
     assert_eq!(attach(&ran.box_dir).await.expect("a record"), ran.record);
     assert_eq!(picture_of(&ran.box_dir), before);
@@ -45,10 +45,10 @@ fn picture_of(box_dir: &BoxDir) -> Picture {
 
 async fn a_box_that_runs_cannot_be_launched_again(rig: &Rig) {
     let running = rig.sh("echo ran >>count; until [ -e go ]; do sleep 0.02; done").launch();
-    let again = rig.launcher.launch(&running.spec);
+    let again = rig.launcher.launch(&running.spec, None);
     assert!(matches!(again, Err(LaunchError::Lock(_))), "{again:?}");
     running.made("count").await;
-    let again = rig.launcher.launch(&running.spec);
+    let again = rig.launcher.launch(&running.spec, None);
     assert!(matches!(again, Err(LaunchError::Lock(_))), "{again:?}");
     fs::write(rig.workspace().join("go"), "").expect("a file");
     let ran = running.end().await;
@@ -59,7 +59,7 @@ async fn a_box_that_runs_cannot_be_launched_again(rig: &Rig) {
 async fn a_box_whose_shim_died_is_a_failure_of_ours(rig: &Rig) {
     let (running, _) = launch_daemons(rig).await;
     kill_shim(&running).await;
-    let again = rig.launcher.launch(&running.spec);
+    let again = rig.launcher.launch(&running.spec, None);
     assert!(matches!(again, Err(LaunchError::NotNew { .. })), "{again:?}");
     let ran = running.end().await;
     let Ended::Infra { reason } = &ran.record.ended else { panic!("{ran:#?}") };
@@ -107,7 +107,7 @@ fn launch_elsewhere(rig: &Rig, spec: &BoxSpec) -> Child {
 async fn as_a_launcher_it_waits_to_be_killed() {
     let Some(file) = host::env::var(ORDER) else { return };
     let order: ShimConfig = serde_json::from_slice(&fs::read(file).expect("a file")).expect("JSON");
-    Rig::launcher_of(order.backend).launch(&order.spec).expect("a launch");
+    Rig::launcher_of(order.backend).launch(&order.spec, None).expect("a launch");
     std::future::pending::<()>().await;
 }
 

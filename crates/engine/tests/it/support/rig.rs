@@ -209,7 +209,7 @@ impl<'a> Sh<'a> {
     }
 
     pub(crate) fn launch(self) -> Running<'a> {
-        let box_dir = self.launcher.launch(&self.spec).expect("a launch");
+        let box_dir = self.launcher.launch(&self.spec, None).expect("a launch");
         self.rig.launched.lock().expect("not poisoned").push(box_dir.clone());
         Running { rig: self.rig, spec: self.spec, box_dir }
     }
