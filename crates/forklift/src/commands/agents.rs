@@ -54,15 +54,14 @@ fn list(ui: &Ui) -> Outcome {
 /// Puts an agent's program in place, from npm, in the version that forklift was made for.
 fn install(ui: &Ui, name: &str) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let provider = Provider::parse(name).or_exit(ForkliftExit::Usage)?;
+    let provider = Provider::parse(name).or_usage()?;
     let program = provider
         .program()
         .ok_or_else(|| Failure::usage(format!("{name} has no program that could be installed")))?;
     ui.phase("install", &format!("installing {} with npm", program.spec()));
     let installed = block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
-        let installed = install::install(&places.agents, &program, &cancel).await;
-        installed.or_exit(ForkliftExit::Machine)
+        let cancel = cancel_on_signals().or_machine()?;
+        install::install(&places.agents, &program, &cancel).await.or_machine()
     })?;
     ui.result(name, &format!("{} in {}", program.version, installed.mount.host.display()));
     Ok(ForkliftExit::Success)

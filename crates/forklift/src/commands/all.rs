@@ -38,7 +38,7 @@ pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome
     let places = ForkliftDirs::from_env()?;
     let forks = expand(forks)?;
     block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
+        let cancel = cancel_on_signals().or_machine()?;
         let mut rows = Vec::new();
         for (number, fork) in forks.iter().enumerate() {
             if cancel.reason().is_some() {

@@ -3,7 +3,6 @@
 use clap::Args;
 use engine::run::advance;
 use host::signal::cancel_on_signals;
-use model::exit::ForkliftExit;
 use run_store::run_dir;
 
 use super::run_args::DEFAULT_WAIT_SECS;
@@ -26,15 +25,15 @@ pub(crate) struct AttachArgs {
 /// Continues the run from its last mark.
 pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &args.run).or_exit(ForkliftExit::Usage)?;
-    let meta = ForkRunRecord::load(&dir).or_exit(ForkliftExit::Machine)?;
+    let dir = run_dir::find(&places.runs, &args.run).or_usage()?;
+    let meta = ForkRunRecord::load(&dir).or_machine()?;
     if dir.is_closed() {
         let verdict = final_verdict(&meta);
         show_end(ui, &dir, &meta, &verdict);
         return Ok(verdict.status());
     }
     block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
+        let cancel = cancel_on_signals().or_machine()?;
         let repo = find_repo(&meta.fork.path).await?;
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, DEFAULT_WAIT_SECS).await?;
         let outcome = advance(ForkRun::open(ui, &places, dir, repo, cancel)?).await;

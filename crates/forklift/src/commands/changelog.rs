@@ -48,8 +48,9 @@ pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
     block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
-        let forecast = observe_forecast(&preview.repo, &pins.base, &pins.upstream, limit).await;
-        let forecast = forecast.or_exit(ForkliftExit::Machine)?;
+        let forecast = observe_forecast(&preview.repo, &pins.base, &pins.upstream, limit)
+            .await
+            .or_machine()?;
         let rules = preview.rules();
         let rebase = match rules.strategy {
             Some(Strategy::Rebase) if forecast.merge != MergeForecast::NothingNew => {
@@ -87,8 +88,7 @@ async fn forecast_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
     let wish =
         MergeOptions { message: "", identity: &identity, when: host::clock::now(), name: &name };
     let pins = &preview.seen.pins;
-    let attempt = try_rebase(&preview.repo, &pins.base, &pins.upstream, wish).await;
-    Ok(match attempt.or_exit(ForkliftExit::Machine)? {
+    Ok(match try_rebase(&preview.repo, &pins.base, &pins.upstream, wish).await.or_machine()? {
         RebaseAttempt::Clean { made, dropped, .. } => {
             RebaseForecast::Clean { made, dropped: dropped.len() }
         }

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use clap::Args;
 use host::git::{ObjectFormat, SealedRepo, check_out_fork};
-use model::exit::ForkliftExit;
 
 use shell::agent_settings::DEFAULT_IMAGE;
 
@@ -85,15 +84,11 @@ pub(crate) struct DemoArgs {
 
 /// Makes the fork and runs forklift in it. Everything stays below one temporary folder, to be looked at.
 pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
-    let folder = tempfile::Builder::new()
-        .prefix("forklift-demo-")
-        .tempdir()
-        .or_exit(ForkliftExit::Machine)?
-        .keep();
+    let folder = tempfile::Builder::new().prefix("forklift-demo-").tempdir().or_machine()?.keep();
     ui.phase("demo", &format!("making a fork and its upstream in {}", folder.display()));
     block_on(make_fork(&folder))?;
     let script = folder.join("agent.toml");
-    std::fs::write(&script, SCRIPT).or_exit(ForkliftExit::Machine)?;
+    std::fs::write(&script, SCRIPT).or_machine()?;
     let args = RunArgs {
         directory: Some(folder.join("fork")),
         provider: "scripted".to_owned(),
@@ -123,13 +118,12 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
 async fn make_fork(folder: &Path) -> Result<(), Failure> {
     let upstream = bare(folder, "upstream.git", MOVED_ON).await?;
     let origin = bare(folder, "origin.git", FORKED).await?;
-    check_out_fork(&folder.join("fork"), &origin, &upstream).await.or_exit(ForkliftExit::Machine)
+    check_out_fork(&folder.join("fork"), &origin, &upstream).await.or_machine()
 }
 
 async fn bare(folder: &Path, name: &str, history: &str) -> Result<std::path::PathBuf, Failure> {
     let path = folder.join(name);
-    let repo =
-        SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.or_exit(ForkliftExit::Machine)?;
-    repo.fast_import(&format!("{COMMON}{history}")).await.or_exit(ForkliftExit::Machine)?;
+    let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.or_machine()?;
+    repo.fast_import(&format!("{COMMON}{history}")).await.or_machine()?;
     Ok(path)
 }

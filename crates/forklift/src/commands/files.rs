@@ -34,8 +34,10 @@ pub(crate) fn cmd_files(ui: &Ui, args: &FilesArgs) -> Outcome {
     block_on_stoppable(async {
         let preview = Preview::make(ui, look, &places.cache).await?;
         let pins = &preview.seen.pins;
-        let files = observe_own_files(&preview.repo, &pins.base, &pins.upstream).await;
-        let files = files.or_exit(ForkliftExit::Machine)?.ok_or_else(|| preview.unrelated())?;
+        let files = observe_own_files(&preview.repo, &pins.base, &pins.upstream)
+            .await
+            .or_machine()?
+            .ok_or_else(|| preview.unrelated())?;
         let rows: Vec<Value> = files.iter().map(|file| as_json(file, hash)).collect();
         ui.event(
             "files",

@@ -33,9 +33,8 @@ pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs) -> Outcome {
         let preview = Preview::make(ui, &args.look, &places.cache).await?;
         let pins = &preview.seen.pins;
         let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;
-        parted.or_exit(ForkliftExit::Machine)?.ok_or_else(|| preview.unrelated())?;
-        let line = preview.repo.first_parents(&pins.upstream, &pins.base).await;
-        let line = line.or_exit(ForkliftExit::Machine)?;
+        parted.or_machine()?.ok_or_else(|| preview.unrelated())?;
+        let line = preview.repo.first_parents(&pins.upstream, &pins.base).await.or_machine()?;
         let last = merge(&preview, &pins.upstream).await?;
         match Search::new(line.len()) {
             Some(search) if !last.is_clean => report(ui, &preview, &line, search, last).await?,
@@ -71,8 +70,7 @@ async fn report(
         ui.progress("search", &format!("tried {tried}, at commit {} of {count}", trial + 1));
     }
     let (at, conflicts) = (search.found(), conflicts_of(&merged));
-    let facts = preview.repo.new_commits(&line[at], &[], 1).await;
-    let facts = facts.or_exit(ForkliftExit::Machine)?.into_iter().next();
+    let facts = preview.repo.new_commits(&line[at], &[], 1).await.or_machine()?.into_iter().next();
     let facts = facts.ok_or_else(|| {
         Failure::new(ForkliftExit::Machine, format!("git knows nothing of commit {}", line[at]))
     })?;
@@ -97,5 +95,5 @@ async fn report(
 
 async fn merge(preview: &Preview, commit: &Sha) -> Result<MergedTree, Failure> {
     let base = &preview.seen.pins.base;
-    preview.repo.merge_tree(base, commit).await.or_exit(ForkliftExit::Machine)
+    preview.repo.merge_tree(base, commit).await.or_machine()
 }

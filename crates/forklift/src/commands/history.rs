@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use host::git::{SealedRepo, UserRepo};
 use merge::resolver::history::{HistoryRange, Learned};
 use merge::resolver::structure::StructureRecord;
-use model::exit::ForkliftExit;
 use model::id::{BranchName, Sha};
 use tempfile::TempDir;
 
@@ -13,6 +13,17 @@ use crate::exit::{Failure, OrExit};
 use crate::flow::observe::{find_repo, fork_key};
 use crate::flow::resolver::{learn_kept, save_learned};
 use crate::flow::structure::{load_record, record_file};
+
+/// The fork whose merges are read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HistoryArgs {
+    /// Look at the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The branch that is kept up to date, here and upstream
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    main_branch: String,
+}
 
 /// A fork whose merges are read. Nothing is fetched, and the checkout does not change.
 pub(super) struct ForkHistory {
@@ -26,21 +37,19 @@ pub(super) struct ForkHistory {
 
 impl ForkHistory {
     /// Finds the fork at or above a folder, with its remotes as last fetched.
-    pub(super) async fn find(dir: Option<&Path>, branch: &str) -> Result<Self, Failure> {
-        let branch = BranchName::parse(branch).or_exit(ForkliftExit::Usage)?;
-        let dir = match dir {
-            Some(dir) => dir.to_path_buf(),
-            None => host::env::current_dir().or_exit(ForkliftExit::Machine)?,
+    pub(super) async fn find(args: &HistoryArgs) -> Result<Self, Failure> {
+        let branch = BranchName::parse(&args.main_branch).or_usage()?;
+        let dir = match &args.directory {
+            Some(dir) => dir.clone(),
+            None => host::env::current_dir().or_machine()?,
         };
         let repo = find_repo(&dir).await?;
         let tip = tip_of(&repo, "origin", &branch).await?;
         let upstream = tip_of(&repo, "upstream", &branch).await?;
-        let scratch = TempDir::new().or_exit(ForkliftExit::Machine)?;
+        let scratch = TempDir::new().or_machine()?;
         let path = scratch.path().join("past.git");
-        let sealed = SealedRepo::init_bare(&path, repo.object_format())
-            .await
-            .or_exit(ForkliftExit::Machine)?;
-        sealed.add_alternate(&repo.objects_dir()).or_exit(ForkliftExit::Machine)?;
+        let sealed = SealedRepo::init_bare(&path, repo.object_format()).await.or_machine()?;
+        sealed.add_alternate(&repo.objects_dir()).or_machine()?;
         // The commit graph is the user's own: no agent can write there.
         let sealed = sealed.believing_commit_graph();
         Ok(Self { sealed, tip, upstream, key: fork_key(&repo), _scratch: scratch })
@@ -72,7 +81,7 @@ impl ForkHistory {
 
 async fn tip_of(repo: &UserRepo, remote: &str, branch: &BranchName) -> Result<Sha, Failure> {
     let name = format!("refs/remotes/{remote}/{branch}");
-    repo.resolve_commit(&name).await.or_exit(ForkliftExit::Machine)?.ok_or_else(|| {
+    repo.resolve_commit(&name).await.or_machine()?.ok_or_else(|| {
         Failure::usage(format!(
             "there is no {remote}/{branch} here; fetch it with: git fetch {remote}, or name another with --main-branch"
         ))

@@ -87,7 +87,7 @@ fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
     let recipe = recipe();
     let runtimes = if args.runtimes == "none" { "" } else { &args.runtimes };
     block_on(async {
-        let engine = Engine::find().await.or_exit(ForkliftExit::Usage)?;
+        let engine = Engine::find().await.or_usage()?;
         ui.phase("build", &format!("building {} from {}", args.tag, args.base));
         let wish = ImageBuild {
             tag: &args.tag,
@@ -98,7 +98,7 @@ fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
         let built = engine.build_image(wish, |line| {
             if line.starts_with("Step ") { ui.note(line) } else { ui.progress("build", line) }
         });
-        built.await.or_exit(ForkliftExit::Machine)
+        built.await.or_machine()
     })?;
     ui.result("image", &args.tag);
     ui.event("image", &json!({"image": args.tag, "recipe": recipe, "runtimes": runtimes}));
@@ -108,7 +108,7 @@ fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
 /// Looks into an image the way an agent would: from inside a sealed box.
 fn check(ui: &Ui, image: &str) -> Outcome {
     let (labels, tools) = block_on(async {
-        let engine = Engine::find().await.or_exit(ForkliftExit::Usage)?;
+        let engine = Engine::find().await.or_usage()?;
         let Some(labels) = engine.image_labels(image).await else {
             return Err(Failure::usage(format!(
                 "the engine has no image {image}; make it with: forklift image build --tag {image}"
@@ -138,13 +138,13 @@ fn check(ui: &Ui, image: &str) -> Outcome {
 }
 
 async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
-    let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
-    let folder = tempfile::tempdir().or_exit(ForkliftExit::Machine)?;
+    let cancel = cancel_on_signals().or_machine()?;
+    let folder = tempfile::tempdir().or_machine()?;
     let user = BoxUser::of_caller();
     let (workspace, state) = (folder.path().join("workspace"), folder.path().join("state"));
-    std::fs::create_dir(&workspace).or_exit(ForkliftExit::Machine)?;
-    engine::workspace::give(&workspace, user).or_exit(ForkliftExit::Machine)?;
-    make_harness_state(&state, user).or_exit(ForkliftExit::Machine)?;
+    std::fs::create_dir(&workspace).or_machine()?;
+    engine::workspace::give(&workspace, user).or_machine()?;
+    make_harness_state(&state, user).or_machine()?;
     let project = ProjectName::from_folder("image");
     let stamp = host::clock::stamp_utc(host::clock::now());
     let site = BoxLayout {
@@ -159,15 +159,14 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
         limits: BoxLimits::default(),
         deadline_secs: CHECK_SECS,
     };
-    let launcher = Launcher::of_this_program(BackendKind::Docker, Vec::new())
-        .or_exit(ForkliftExit::Machine)?;
-    let end = BoxCommand::shell(site, &tools_script()).run(&launcher, &cancel).await;
-    let end = end.or_exit(ForkliftExit::Machine)?;
+    let launcher = Launcher::of_this_program(BackendKind::Docker, Vec::new()).or_machine()?;
+    let end =
+        BoxCommand::shell(site, &tools_script()).run(&launcher, &cancel).await.or_machine()?;
     if end.record.ended != (Ended::Exited { code: 0 }) {
         let words = format!("{image} could not be looked into: {}", end.tail().trim());
         return Err(Failure::new(ForkliftExit::Machine, words));
     }
-    let said = std::fs::read_to_string(&end.stdout).or_exit(ForkliftExit::Machine)?;
+    let said = std::fs::read_to_string(&end.stdout).or_machine()?;
     Ok(parse_tools(&said))
 }
 

@@ -21,8 +21,7 @@ pub(crate) struct LogArgs {
 
 /// Shows the log of the run's agent.
 pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs) -> Outcome {
-    let dir =
-        run_dir::find(&ForkliftDirs::from_env()?.runs, &args.run).or_exit(ForkliftExit::Usage)?;
+    let dir = run_dir::find(&ForkliftDirs::from_env()?.runs, &args.run).or_usage()?;
     if print_agent_log(ui, &dir, LogEnd::follow(args.follow))? {
         return Ok(ForkliftExit::Success);
     }

@@ -49,17 +49,17 @@ pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
         let range = HistoryRange { tip: &args.ours, upstream: &args.theirs };
         let learned = match &args.state {
             Some(folder) => learn_kept(&repo, range, &folder.join("learned.json")).await?,
-            None => learn(&repo, range, None).await.or_exit(ForkliftExit::Machine)?,
+            None => learn(&repo, range, None).await.or_machine()?,
         };
         let knowledge = &learned.knowledge;
         let options = ResolveOptions { knowledge, ..ResolveOptions::at(args.trust) };
         let heads = MergeHeads { ours: args.ours.clone(), theirs: args.theirs.clone() };
-        resolve_conflicts(&repo, &heads, options).await.or_exit(ForkliftExit::Machine)
+        resolve_conflicts(&repo, &heads, options).await.or_machine()
     })?;
     match &args.out {
         Some(file) => {
             let text = serde_json::to_vec(&document(&plan)).or_exit(ForkliftExit::Internal)?;
-            host::file::write_atomic(file, &text, 0o644).or_exit(ForkliftExit::Machine)?;
+            host::file::write_atomic(file, &text, 0o644).or_machine()?;
         }
         None => ui.json(&document(&plan)),
     }

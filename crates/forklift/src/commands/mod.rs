@@ -26,7 +26,6 @@ use std::path::PathBuf;
 
 use host::dirs::Dirs;
 use host::signal::Cancel;
-use model::exit::ForkliftExit;
 use model::secret::Secret;
 
 use crate::exit::{Failure, OrExit};
@@ -44,7 +43,7 @@ pub(crate) struct ForkliftDirs {
 impl ForkliftDirs {
     /// As the XDG variables say.
     pub(crate) fn from_env() -> Result<Self, Failure> {
-        let dirs = Dirs::from_env().or_exit(ForkliftExit::Usage)?;
+        let dirs = Dirs::from_env().or_usage()?;
         let places = Self {
             runs: dirs.state_home().join("forklift/runs"),
             cache: dirs.cache_home().join("bottleworks"),

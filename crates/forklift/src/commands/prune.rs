@@ -57,7 +57,7 @@ pub(crate) struct PruneArgs {
 pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on(async {
-        let dirs = run_dir::list(&places.runs).or_exit(ForkliftExit::Machine)?;
+        let dirs = run_dir::list(&places.runs).or_machine()?;
         let mut turns = Turns { cache: &places.cache, taken: BTreeMap::new() };
         let mut runs = Vec::new();
         for dir in &dirs {
@@ -151,7 +151,7 @@ fn state_of(dir: &RunDir, meta: &ForkRunRecord) -> RunState {
 fn has_live_box(dir: &RunDir) -> Result<bool, Failure> {
     let Ok(boxes) = std::fs::read_dir(dir.path().join(BOXES)) else { return Ok(false) };
     for entry in boxes.flatten() {
-        let seen = launch::box_status(&BoxDir::new(entry.path())).or_exit(ForkliftExit::Machine)?;
+        let seen = launch::box_status(&BoxDir::new(entry.path())).or_machine()?;
         if seen == BoxStatus::Running {
             return Ok(true);
         }
@@ -171,19 +171,18 @@ fn remove(
     if doing == Doing::Removing {
         for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
             if entry.path().extension().is_some_and(|extension| extension == REMOVING) {
-                host::file::remove_tree_safely(&entry.path()).or_exit(ForkliftExit::Machine)?;
+                host::file::remove_tree_safely(&entry.path()).or_machine()?;
             }
         }
     }
     let mut sizes = Vec::new();
     for (dir, _) in dirs.iter().zip(fates).filter(|(_, fate)| **fate == Fate::Remove) {
-        let size = host::file::tree_size(dir.path(), MOST_COUNTED);
-        sizes.push(size.or_exit(ForkliftExit::Machine)?.bytes);
+        sizes.push(host::file::tree_size(dir.path(), MOST_COUNTED).or_machine()?.bytes);
         if doing == Doing::Removing {
             ui.progress("remove", &format!("removing {}", dir.id()));
             let doomed = root.join(format!("{}.{REMOVING}", dir.id()));
-            std::fs::rename(dir.path(), &doomed).or_exit(ForkliftExit::Machine)?;
-            host::file::remove_tree_safely(&doomed).or_exit(ForkliftExit::Machine)?;
+            std::fs::rename(dir.path(), &doomed).or_machine()?;
+            host::file::remove_tree_safely(&doomed).or_machine()?;
         }
     }
     Ok(sizes)

@@ -8,7 +8,7 @@ use merge::resolver::history::{self, Learned, ReplayedMerge};
 use model::exit::ForkliftExit;
 use serde_json::json;
 
-use super::history::ForkHistory;
+use super::history::{ForkHistory, HistoryArgs};
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::replay_page::{ReplaySummary, render_html, render_text};
@@ -17,12 +17,8 @@ use shell::Ui;
 /// Repeat the merges of this fork, and show which needed no person
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReplayArgs {
-    /// Look at the fork in this folder instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
-    /// The branch that is kept up to date, here and upstream
-    #[arg(long, value_name = "BRANCH", default_value = "main")]
-    main_branch: String,
+    #[command(flatten)]
+    fork: HistoryArgs,
     /// Report on the newest N merges; older ones are only learned from
     #[arg(long, value_name = "N")]
     last: Option<usize>,
@@ -42,8 +38,7 @@ pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
     let Learned { skipped, one_sided, .. } = learned;
     let replayed = ReplaySummary::new(&tried[shown..], args.trust.share(), skipped, one_sided);
     if let Some(file) = &args.html {
-        host::file::write_atomic(file, render_html(&replayed).as_bytes(), 0o644)
-            .or_exit(ForkliftExit::Machine)?;
+        host::file::write_atomic(file, render_html(&replayed).as_bytes(), 0o644).or_machine()?;
     }
     if ui.is_json() {
         ui.document(&json!({"summary": replayed, "merges": &tried[shown..]}));
@@ -58,13 +53,13 @@ async fn replay(
     args: &ReplayArgs,
     places: &ForkliftDirs,
 ) -> Result<(Learned, Vec<ReplayedMerge>), Failure> {
-    let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
+    let fork = ForkHistory::find(&args.fork).await?;
     let ui = ui.without_events();
     ui.phase("replay", "replaying the fork's merges");
     let watch =
         |tried: &ReplayedMerge| ui.progress("merge", &format!("merge {}", tried.merge.short()));
     let replayed = history::replay(&fork.sealed, fork.range(), args.trust, watch).await;
-    let (learned, tried) = replayed.or_exit(ForkliftExit::Machine)?;
+    let (learned, tried) = replayed.or_machine()?;
     // The next run starts from this.
     fork.keep(&places.cache, &learned)?;
     Ok((learned, tried))

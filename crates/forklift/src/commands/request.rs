@@ -38,11 +38,11 @@ impl RunRequest {
     pub(crate) async fn check(args: &RunArgs, places: &ForkliftDirs) -> Result<Self, Failure> {
         let directory = match &args.directory {
             Some(directory) => directory.clone(),
-            None => host::env::current_dir().or_exit(ForkliftExit::Usage)?,
+            None => host::env::current_dir().or_usage()?,
         };
-        let branch = BranchName::parse(&args.main_branch).or_exit(ForkliftExit::Usage)?;
+        let branch = BranchName::parse(&args.main_branch).or_usage()?;
         let backend = args.backend.as_deref().map(str::parse).transpose();
-        let backend: Option<BackendKind> = backend.or_exit(ForkliftExit::Usage)?;
+        let backend: Option<BackendKind> = backend.or_usage()?;
         let wish = agent_wish(args, places)?;
         let resolved = resolve_agent(wish, &places.agents).await.map_err(with_flag)?;
         shell::terminal::hide(resolved.secrets());
@@ -71,8 +71,8 @@ fn with_flag(error: ResolveAgentError) -> Failure {
 fn agent_wish(args: &RunArgs, places: &ForkliftDirs) -> Result<AgentOptions, Failure> {
     let flags =
         parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
-            .or_exit(ForkliftExit::Usage)?;
-    let provider = Provider::parse(&args.provider).or_exit(ForkliftExit::Usage)?;
+            .or_usage()?;
+    let provider = Provider::parse(&args.provider).or_usage()?;
     let mut wish = AgentOptions::new(provider);
     match provider {
         Provider::Command => {
@@ -117,7 +117,7 @@ fn apply_settings(
 ) -> Result<(), Failure> {
     let path = host::env::var_os(ENV_FILE_VARIABLE)
         .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
-    let bytes = host::file::read_private(&path).or_exit(ForkliftExit::Usage)?;
+    let bytes = host::file::read_private(&path).or_usage()?;
     let AgentSettings { model, variant, agent, url, wire } = parse_settings(&bytes, flags)
         .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
     let flags = Overrides { model: Some(model), variant: Some(variant), agent: Some(agent) };
@@ -132,15 +132,15 @@ fn scripted(path: Option<&Path>) -> Result<Script, Failure> {
     let path = path.ok_or_else(|| {
         Failure::usage("the scripted agent needs a script; name it with --script FILE")
     })?;
-    load_script(path).or_exit(ForkliftExit::Usage)
+    load_script(path).or_usage()
 }
 
 fn policy(args: &RunArgs) -> Result<EgressPolicy, Failure> {
     let profile: EgressProfile = match &args.egress {
-        Some(profile) => profile.parse().or_exit(ForkliftExit::Usage)?,
+        Some(profile) => profile.parse().or_usage()?,
         None => EgressProfile::Packages,
     };
-    egress_policy(profile, &args.allow, &args.permit_private).or_exit(ForkliftExit::Usage)
+    egress_policy(profile, &args.allow, &args.permit_private).or_usage()
 }
 
 fn price(text: &str) -> Result<Price, Failure> {

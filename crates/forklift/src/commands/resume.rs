@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::exit::ForkliftExit;
 use run_store::run_dir;
 
 use super::ForkliftDirs;
 use super::run::cmd_run;
 use crate::commands::run_args::RunArgs;
-use crate::exit::{OrExit, Outcome};
+use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::resume::{EarlierRun, load_args};
 use shell::Ui;
@@ -34,7 +33,7 @@ pub(crate) struct RetryArgs {
     earlier: EarlierRunArgs,
 }
 
-/// The earlier run, and what is different this time.
+/// The earlier run, and the options that differ this time.
 #[derive(Debug, Args)]
 struct EarlierRunArgs {
     /// The run's name, or the start of it
@@ -54,32 +53,26 @@ struct EarlierRunArgs {
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
+    let dir = run_dir::find(&places.runs, &resume.run).or_usage()?;
     let earlier = EarlierRun::load(&dir, args.answer)?;
-    cmd_run(ui, &asked(&dir, resume)?, &places, Some(earlier))
+    cmd_run(ui, &run_args(&dir, resume)?, &places, Some(earlier))
 }
 
 /// Repeats an earlier run from the fork as it is now.
 pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &resume.run).or_exit(ForkliftExit::Usage)?;
-    cmd_run(ui, &asked(&dir, resume)?, &places, None)
+    let dir = run_dir::find(&places.runs, &resume.run).or_usage()?;
+    cmd_run(ui, &run_args(&dir, resume)?, &places, None)
 }
 
-/// The options of the earlier run, with what is different this time.
-fn asked(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, crate::exit::Failure> {
-    let meta = ForkRunRecord::load(dir).or_exit(ForkliftExit::Machine)?;
+/// The options of the earlier run, with those that differ this time.
+fn run_args(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, Failure> {
+    let meta = ForkRunRecord::load(dir).or_machine()?;
     let mut args = load_args(dir)?;
     args.directory = Some(meta.fork.path.clone());
-    if let Some(timeout) = resume.timeout {
-        args.timeout = timeout;
-    }
-    if let Some(instruction) = &resume.instruction {
-        args.instruction = Some(instruction.clone());
-    }
-    if let Some(script) = &resume.script {
-        args.script = Some(script.clone());
-    }
+    args.timeout = resume.timeout.unwrap_or(args.timeout);
+    args.instruction = resume.instruction.clone().or(args.instruction);
+    args.script = resume.script.clone().or(args.script);
     Ok(args)
 }

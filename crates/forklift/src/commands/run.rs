@@ -5,7 +5,6 @@ use engine::agent_plan::AgentTask;
 use engine::run::{Phase, Product, advance, create};
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
-use model::exit::ForkliftExit;
 use model::id::RunId;
 use run_store::run_dir::RunDir;
 use sandbox::choice::{self, BackendChoice};
@@ -33,7 +32,7 @@ pub(crate) fn cmd_run(
     earlier: Option<EarlierRun>,
 ) -> Outcome {
     block_on(async {
-        let cancel = cancel_on_signals().or_exit(ForkliftExit::Machine)?;
+        let cancel = cancel_on_signals().or_machine()?;
         let (run, fork_lock) = begin(ui, args, dirs, earlier, cancel).await?;
         let outcome = advance(run).await;
         drop(fork_lock);
@@ -52,8 +51,7 @@ pub(super) async fn begin<'a>(
 ) -> Result<(ForkRun<'a>, FileLock), Failure> {
     let request = RunRequest::check(args, places).await?;
     let found = choice::observe(request.backend, &args.image).await;
-    let choice =
-        choice::choose(request.backend, &found, &args.image).or_exit(ForkliftExit::Usage)?;
+    let choice = choice::choose(request.backend, &found, &args.image).or_usage()?;
     let repo = find_repo(&request.directory).await?;
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
@@ -75,11 +73,10 @@ pub(super) async fn begin<'a>(
     let mut secrets = request.resolved.secrets();
     secrets.extend(ForgePlan::find(&seen.fork.forge, &places.config)?.token);
     shell::terminal::hide(secrets.iter().cloned());
-    let dir = RunDir::create(&places.runs, &seen.project, host::clock::now())
-        .or_exit(ForkliftExit::Machine)?;
+    let dir = RunDir::create(&places.runs, &seen.project, host::clock::now()).or_machine()?;
     let record = first_record(&dir, &seen, args, choice, earlier.as_ref());
     let task = task(dir.id(), &seen, args, &record.settings, earlier.as_ref());
-    let plan = request.resolved.plan(task).or_exit(ForkliftExit::Usage)?;
+    let plan = request.resolved.plan(task).or_usage()?;
     save_args(args, &dir)?;
     create::<ForkRun<'_>>(&dir, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     host::failpoint::hit("pinned");

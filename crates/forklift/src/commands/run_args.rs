@@ -44,7 +44,7 @@ pub(crate) struct RunArgs {
     pub(crate) forge_url: Option<String>,
     /// What to take from upstream: tip, latest-tag, or the name of a tag, branch or commit [default: what FORK.md says,
     /// else tip]
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     pub(crate) target: Option<Target>,
     /// How: a merge commit, or the fork's commits rebased on top of upstream's [default: what FORK.md says, else merge]
     #[arg(long, value_name = "HOW", value_enum)]
@@ -119,7 +119,7 @@ pub(crate) struct LookArgs {
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// What would be taken from upstream, as for a run [default: what FORK.md says, else tip]
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     pub(crate) target: Option<Target>,
     /// The branch to bring up to date, here and upstream
     #[arg(long, value_name = "BRANCH", default_value = "main")]

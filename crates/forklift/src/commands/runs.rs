@@ -13,7 +13,7 @@ use engine::run::Phase;
 use shell::Ui;
 
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
-    let runs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_exit(ForkliftExit::Machine)?;
+    let runs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_machine()?;
     if ui.is_json() {
         let rows: Vec<_> = runs
             .iter()

@@ -20,8 +20,8 @@ pub(crate) struct ShowArgs {
 /// Shows the run; as JSON, the whole of its metadata.
 pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &args.run).or_exit(ForkliftExit::Usage)?;
-    let meta = ForkRunRecord::load(&dir).or_exit(ForkliftExit::Machine)?;
+    let dir = run_dir::find(&places.runs, &args.run).or_usage()?;
+    let meta = ForkRunRecord::load(&dir).or_machine()?;
     if ui.is_json() {
         ui.document(&meta);
         return Ok(ForkliftExit::Success);

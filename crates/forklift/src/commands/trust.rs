@@ -1,7 +1,5 @@
 //! `forklift trust`: measured precision of each class of answers in this fork.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use merge::resolver::history::Learned;
 use merge::resolver::record::{PrecisionRecord, PrecisionTally};
@@ -10,7 +8,7 @@ use merge::resolver::table::Table;
 use model::exit::ForkliftExit;
 use serde_json::json;
 
-use super::history::ForkHistory;
+use super::history::{ForkHistory, HistoryArgs};
 use super::{ForkliftDirs, block_on};
 use crate::exit::Outcome;
 use crate::rules::replay_page::one_sided;
@@ -20,19 +18,15 @@ use shell::Ui;
 /// Show how far each kind of answer to a conflict is trusted in this fork, and why
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TrustArgs {
-    /// Look at the fork in this folder instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
-    /// The branch that is kept up to date, here and upstream
-    #[arg(long, value_name = "BRANCH", default_value = "main")]
-    main_branch: String,
+    #[command(flatten)]
+    fork: HistoryArgs,
 }
 
 /// Learns what is new and shows the record.
 pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (learned, structure) = block_on(async {
-        let fork = ForkHistory::find(args.directory.as_deref(), &args.main_branch).await?;
+        let fork = ForkHistory::find(&args.fork).await?;
         ui.without_events().phase("learn", "learning from the merges of this fork");
         let learned = fork.learned(&places.cache).await?;
         Ok((learned, fork.structure(&places.cache)))

@@ -42,7 +42,7 @@ pub(crate) fn try_fork_lock(repo: &UserRepo, cache: &Path) -> Result<Option<File
 
 fn lock_path(repo: &UserRepo, cache: &Path) -> Result<PathBuf, Failure> {
     let folder = cache.join("forks");
-    std::fs::create_dir_all(&folder).or_exit(ForkliftExit::Machine)?;
+    std::fs::create_dir_all(&folder).or_machine()?;
     Ok(folder.join(format!("{}.run", fork_key(repo))))
 }
 
@@ -57,6 +57,6 @@ fn busy(repo: &UserRepo, error: LockError) -> Failure {
             );
             Failure::new(ForkliftExit::Machine, words)
         }
-        other => Err::<(), _>(other).or_exit(ForkliftExit::Machine).expect_err("it is an error"),
+        other => Err::<(), _>(other).or_machine().expect_err("it is an error"),
     }
 }

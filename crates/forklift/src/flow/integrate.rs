@@ -53,8 +53,7 @@ impl ForkRun<'_> {
         let options = MergeOptions { message: &message, identity: &identity, when, name: &name };
         let done = match strategy {
             Strategy::Merge => {
-                let attempt = try_merge(&repo, &pins.base, &pins.upstream, options).await;
-                match attempt.or_exit(ForkliftExit::Machine)? {
+                match try_merge(&repo, &pins.base, &pins.upstream, options).await.or_machine()? {
                     MergeAttempt::Clean { commit, .. } => Some(commit),
                     MergeAttempt::Conflicts(conflicts) => {
                         self.note_conflicts(&conflicts);
@@ -68,7 +67,7 @@ impl ForkRun<'_> {
             }
             Strategy::Rebase => {
                 let attempt = try_rebase(&repo, &pins.base, &pins.upstream, options).await;
-                self.read_rebase(attempt.or_exit(ForkliftExit::Machine)?)
+                self.read_rebase(attempt.or_machine()?)
             }
         };
         let Some(commit) = done else { return Ok(Integration::Rest(None)) };
@@ -96,8 +95,8 @@ impl ForkRun<'_> {
         }
         let parents = [self.run.record.pins.base.clone(), self.run.record.pins.upstream.clone()];
         let made = CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
-        let commit = repo.commit_tree(made).await.or_exit(ForkliftExit::Machine)?;
-        repo.update_ref(name, &commit, OldValue::Missing).await.or_exit(ForkliftExit::Machine)?;
+        let commit = repo.commit_tree(made).await.or_machine()?;
+        repo.update_ref(name, &commit, OldValue::Missing).await.or_machine()?;
         gather_evidence(self, repo, &commit, HOST_IDENTITY).await?;
         let lost = self.run.record.contract.as_ref().is_some_and(|contract| contract.lost);
         if lost && !self.run.record.settings.accept_loss {
@@ -153,7 +152,7 @@ impl ForkRun<'_> {
     ) -> Result<Option<Contract>, Failure> {
         let pins = &self.run.record.pins;
         let parted = repo.merge_base(&pins.base, &pins.upstream).await;
-        let Some(merge_base) = parted.or_exit(ForkliftExit::Machine)? else { return Ok(None) };
+        let Some(merge_base) = parted.or_machine()? else { return Ok(None) };
         let ends = ContractEnds {
             merge_base,
             base: pins.base.clone(),
@@ -162,6 +161,6 @@ impl ForkRun<'_> {
         };
         let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
         let facts = observe_contract(repo, &ends, &protected, ContractBounds::default()).await;
-        Ok(Some(judge_contract(&facts.or_exit(ForkliftExit::Machine)?)))
+        Ok(Some(judge_contract(&facts.or_machine()?)))
     }
 }

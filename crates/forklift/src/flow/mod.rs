@@ -1,4 +1,4 @@
-//! What `forklift` does, in order: observe, seal, launch, import, judge, publish, record.
+//! Effects of `forklift`, in order: observe, seal, launch, import, judge, publish, record.
 
 mod check;
 pub(crate) mod fork_lock;
@@ -13,5 +13,6 @@ mod resolve_target;
 pub(crate) mod resolver;
 pub(crate) mod resume;
 pub(crate) mod run;
+mod scratch;
 pub(crate) mod show;
 pub(crate) mod structure;

@@ -71,7 +71,7 @@ pub(crate) async fn observe(
         url(&repo, &origin),
         url(&repo, &upstream),
     );
-    ours.and(theirs).or_exit(ForkliftExit::Machine)?;
+    ours.and(theirs).or_machine()?;
     let (origin_url, upstream_url) = (origin_url?, upstream_url?);
     drop(lock);
     let (base, tip) = tips(&repo, branch, [&origin, &upstream]).await?;
@@ -112,7 +112,7 @@ pub(crate) async fn observe(
 /// The fork's own words and rules, as they stand on its main branch: what lies in the checkout does not count.
 async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>, Failure> {
     let read = repo.read_first_blob(base, &FORK_FILES, FORK_FILE_CAP).await;
-    let Some((name, blob)) = read.or_exit(ForkliftExit::Machine)? else { return Ok(None) };
+    let Some((name, blob)) = read.or_machine()? else { return Ok(None) };
     let text = String::from_utf8_lossy(&blob.bytes);
     let file = parse_fork_file(&text)
         .map_err(|fault| Failure::usage(format!("{name} on the fork's main branch: {fault}")))?;
@@ -129,17 +129,17 @@ pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
             "{} is not inside a git repository; run forklift in a checkout of your fork",
             dir.display()
         ))),
-        other => other.or_exit(ForkliftExit::Machine),
+        other => other.or_machine(),
     }
 }
 
 /// Two forklifts that fetch into one repository at once would trip over each other's refs.
 async fn lock_fetch(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> {
     let folder = cache.join("forks");
-    std::fs::create_dir_all(&folder).or_exit(ForkliftExit::Machine)?;
+    std::fs::create_dir_all(&folder).or_machine()?;
     let path = folder.join(format!("{}.lock", fork_key(repo)));
     let lock = FileLock::acquire(&path, LockKind::Exclusive { note: "fetch" }, FETCH_LIMIT * 2);
-    lock.await.or_exit(ForkliftExit::Machine)
+    lock.await.or_machine()
 }
 
 /// A name for a repository that fits into a file name, whatever its path is.
@@ -160,7 +160,7 @@ fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<RemoteName, Failure
 
 /// Where a remote leads, after the person's rules for addresses.
 async fn url(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
-    let url = repo.remote_url(remote).await.or_exit(ForkliftExit::Machine)?;
+    let url = repo.remote_url(remote).await.or_machine()?;
     url.ok_or_else(|| {
         Failure::usage(format!(
             "the remote '{remote}' leads nowhere; say where with: git remote set-url {remote} <url>"
@@ -177,14 +177,14 @@ async fn tips(
     let name = |remote| RefName::parse(&format!("refs/remotes/{remote}/{branch}"));
     let names: Result<Vec<_>, _> = remotes.into_iter().map(name).collect();
     let found = repo.resolve_refs(&names.or_exit(ForkliftExit::Internal)?).await;
-    let mut found = found.or_exit(ForkliftExit::Machine)?.into_iter();
+    let mut found = found.or_machine()?.into_iter();
     Ok((found.next().flatten(), found.next().flatten()))
 }
 
 /// Whether a commit of upstream's is part of the fork already; one that is not there is not.
 async fn contains(repo: &UserRepo, base: &Sha, theirs: Option<&Sha>) -> Result<bool, Failure> {
     match theirs {
-        Some(theirs) => repo.is_ancestor(theirs, base).await.or_exit(ForkliftExit::Machine),
+        Some(theirs) => repo.is_ancestor(theirs, base).await.or_machine(),
         None => Ok(false),
     }
 }

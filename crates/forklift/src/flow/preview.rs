@@ -4,7 +4,6 @@ use std::path::Path;
 
 use engine::export::make_import_repo;
 use host::git::SealedRepo;
-use model::exit::ForkliftExit;
 use model::id::BranchName;
 use tempfile::TempDir;
 
@@ -27,21 +26,21 @@ impl Preview {
     pub(crate) async fn make(ui: &Ui, look: &LookArgs, cache: &Path) -> Result<Self, Failure> {
         let directory = match &look.directory {
             Some(directory) => directory.clone(),
-            None => host::env::current_dir().or_exit(ForkliftExit::Usage)?,
+            None => host::env::current_dir().or_usage()?,
         };
-        let branch = BranchName::parse(&look.main_branch).or_exit(ForkliftExit::Usage)?;
+        let branch = BranchName::parse(&look.main_branch).or_usage()?;
         let repo = find_repo(&directory).await?;
         let options =
             ObserveOptions { branch: &branch, target: look.target.as_ref(), forge: None, cache };
         let seen = observe(ui, repo, options).await?;
         let folder = cache.join("previews");
-        std::fs::create_dir_all(&folder).or_exit(ForkliftExit::Machine)?;
-        let folder = TempDir::new_in(&folder).or_exit(ForkliftExit::Machine)?;
+        std::fs::create_dir_all(&folder).or_machine()?;
+        let folder = TempDir::new_in(&folder).or_machine()?;
         let mirror = cache.join("mirrors").join(format!("{}.git", fork_key(&seen.repo)));
         let pins = [&seen.pins.base, &seen.pins.upstream];
         let path = folder.path().join("repo.git");
         let made = make_import_repo(&path, &seen.repo, &mirror, &pins);
-        let repo = made.await.or_exit(ForkliftExit::Machine)?;
+        let repo = made.await.or_machine()?;
         Ok(Self { seen, repo, _folder: folder })
     }
 

@@ -45,7 +45,7 @@ impl ForgePlan {
             None => match host::file::read_private(&file) {
                 Ok(bytes) => Some(Secret::new(String::from_utf8_lossy(&bytes).trim())),
                 Err(error) if error.is_not_found() => None,
-                Err(error) => return Err(error).or_exit(ForkliftExit::Usage),
+                Err(error) => return Err(error).or_usage(),
             },
         };
         Ok(Self { url: url.to_owned(), token, kind: find_kind()? })
@@ -149,5 +149,5 @@ async fn publish(
 }
 
 fn keep_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, Failure> {
-    write_pull_text(folder, pull).or_exit(ForkliftExit::Machine)
+    write_pull_text(folder, pull).or_machine()
 }

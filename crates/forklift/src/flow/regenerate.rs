@@ -4,26 +4,21 @@
 use std::path::Path;
 
 use engine::box_command::BoxCommandSummary;
-use engine::workspace::{make_checkout, make_harness_state};
 use host::git::{CommitDraft, SealedRepo};
 use merge::path::TreePath;
 use merge::resolver::{RegeneratedFile, RegeneratedFiles, ResolvedMerge};
-use model::exit::ForkliftExit;
-use sandbox::spec::BoxUser;
+use model::id::Sha;
 
 use super::integrate::host_identity;
 use super::run::ForkRun;
+use super::scratch::Scratch;
 use crate::exit::{Failure, OrExit};
-
-/// Folders of the box; both are removed afterwards.
-const WORKSPACE: &str = "regenerate-workspace";
-const STATE: &str = "regenerate-state";
 
 /// Largest file that is taken; a larger one is left to the agent.
 const FILE_CAP: usize = 64 << 20;
 
 /// Most characters of a command's last line.
-const WORDS_CAP: usize = 300;
+const LINE_CAP: usize = 300;
 
 impl ForkRun<'_> {
     /// Runs each command once, in the order of the files and in the same checkout: a command may need the output of another.
@@ -42,64 +37,41 @@ impl ForkRun<'_> {
             return Ok(RegeneratedFiles::new());
         }
         self.ui.phase("regenerate", "running the regenerate commands in a box");
-        self.lay_out_merge(repo, resolved).await?;
+        let scratch = Scratch { run: self, prefix: "regenerate" };
+        scratch.check_out(repo, &self.commit_merge(repo, resolved).await?).await?;
         let mut ended = Vec::new();
         for line in commands {
-            ended.push(self.run_regeneration(line).await?);
+            let name = format!("regenerate-{}", self.run.dir.next_box("regenerate"));
+            let layout = scratch.layout(&name, self.run.record.settings.rules.regenerate_secs())?;
+            ended.push(self.run_line(layout, line).await?);
         }
         let made = |(path, how): &(TreePath, merge::resolver::rule::Regenerate)| {
             let end = ended.iter().find(|end| end.command == how.command);
-            let failure = end.filter(|end| !end.passed()).map(last_words);
-            let workspace = self.run.dir.path().join(WORKSPACE);
+            let failure = end.filter(|end| !end.passed()).map(last_line);
+            let workspace = scratch.folder("workspace");
             (path.clone(), failure.map_or_else(|| take(&workspace, path), RegeneratedFile::Failed))
         };
         let regenerated = resolved.regenerate.iter().map(made).collect();
+        scratch.remove()?;
         self.run.record.regenerate = ended;
-        self.remove_folders(&[WORKSPACE, STATE])?;
         Ok(regenerated)
     }
 
-    async fn run_regeneration(&self, line: &str) -> Result<BoxCommandSummary, Failure> {
-        let timeout_secs = self.run.record.settings.rules.regenerate_secs();
-        let name = format!("regenerate-{}", self.run.dir.next_box("regenerate"));
-        let layout = self.run.layout(&name, timeout_secs);
-        let mut layout = layout.or_exit(ForkliftExit::Machine)?;
-        layout.workspace = self.run.dir.path().join(WORKSPACE);
-        layout.harness_state = self.run.dir.path().join(STATE);
-        self.run_line(layout, line).await
-    }
-
-    /// Checks out the merge so far. Open conflicts have git's markers.
-    async fn lay_out_merge(
+    /// Commits the merge so far. Open conflicts have git's markers.
+    async fn commit_merge(
         &self,
         repo: &SealedRepo,
         resolved: &ResolvedMerge,
-    ) -> Result<(), Failure> {
-        self.remove_folders(&[WORKSPACE, STATE])?;
+    ) -> Result<Sha, Failure> {
         let pins = &self.run.record.pins;
-        let parents = [pins.base.clone(), pins.upstream.clone()];
-        let identity = host_identity();
-        let (when, message) = (self.run.record.started_at, "merge so far\n");
-        let wish = CommitDraft {
+        let draft = CommitDraft {
             tree: &resolved.tree,
-            parents: &parents,
-            identity: &identity,
-            when,
-            message,
+            parents: &[pins.base.clone(), pins.upstream.clone()],
+            identity: &host_identity(),
+            when: self.run.record.started_at,
+            message: "merge so far\n",
         };
-        let commit = repo.commit_tree(wish).await.or_exit(ForkliftExit::Machine)?;
-        let workspace = self.run.dir.path().join(WORKSPACE);
-        make_checkout(
-            repo,
-            &self.run.record.fork.branch,
-            &commit,
-            &workspace,
-            BoxUser::of_caller(),
-        )
-        .await
-        .or_exit(ForkliftExit::Machine)?;
-        make_harness_state(&self.run.dir.path().join(STATE), BoxUser::of_caller())
-            .or_exit(ForkliftExit::Machine)
+        repo.commit_tree(draft).await.or_machine()
     }
 }
 
@@ -118,8 +90,8 @@ fn take(workspace: &Path, path: &TreePath) -> RegeneratedFile {
     }
 }
 
-fn last_words(end: &BoxCommandSummary) -> String {
-    let words = end.tail.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let words: String = words.unwrap_or("no output").chars().take(WORDS_CAP).collect();
-    format!("{}: {words}", end.how())
+fn last_line(end: &BoxCommandSummary) -> String {
+    let line = end.tail.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let line: String = line.unwrap_or("no output").chars().take(LINE_CAP).collect();
+    format!("{}: {line}", end.how())
 }

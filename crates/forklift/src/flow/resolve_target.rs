@@ -2,7 +2,6 @@
 //! same name does not matter and stays.
 
 use host::git::{RemoteRef, UserRepo};
-use model::exit::ForkliftExit;
 use model::id::{BranchName, RemoteName, Sha};
 
 use super::observe::{FETCH_LIMIT, no_branch};
@@ -30,7 +29,7 @@ pub(crate) async fn resolve_target(
         }
         Target::LatestTag => {
             let tags = tags(repo, upstream, "refs/tags/*").await?;
-            let tag = choose_latest(&tags).or_exit(ForkliftExit::Usage)?;
+            let tag = choose_latest(&tags).or_usage()?;
             take_tag(repo, upstream, tag).await
         }
         Target::Named(name) => named(repo, upstream, name).await,
@@ -47,7 +46,7 @@ async fn named(
     let wants_branch = name.starts_with("refs/heads/");
     let wants_tag = name.starts_with("refs/tags/");
     let branch_ref = format!("refs/remotes/{upstream}/{}", short("refs/heads/"));
-    let branch = repo.resolve_commit(&branch_ref).await.or_exit(ForkliftExit::Machine)?;
+    let branch = repo.resolve_commit(&branch_ref).await.or_machine()?;
     let tag_ref = format!("refs/tags/{}", short("refs/tags/"));
     let tags = if wants_branch { Vec::new() } else { tags(repo, upstream, &tag_ref).await? };
     let tag = tags.first();
@@ -73,8 +72,7 @@ async fn commit(repo: &UserRepo, name: &str) -> Result<ResolvedTarget, Failure> 
     if !looks_like_one {
         return Err(unknown());
     }
-    let found = repo.resolve_commit(name).await.or_exit(ForkliftExit::Machine)?;
-    let commit = found.ok_or_else(unknown)?;
+    let commit = repo.resolve_commit(name).await.or_machine()?.ok_or_else(unknown)?;
     Ok(ResolvedTarget { name: format!("commit {}", commit.short()), commit })
 }
 
@@ -84,7 +82,7 @@ async fn tags(repo: &UserRepo, upstream: &RemoteName, pattern: &str) -> Result<V
         let name = found.name.strip_prefix("refs/tags/")?.to_owned();
         Some(Tag { name, id: found.id })
     };
-    Ok(refs.or_exit(ForkliftExit::Machine)?.into_iter().filter_map(tag).collect())
+    Ok(refs.or_machine()?.into_iter().filter_map(tag).collect())
 }
 
 async fn take_tag(
@@ -92,15 +90,13 @@ async fn take_tag(
     upstream: &RemoteName,
     tag: &Tag,
 ) -> Result<ResolvedTarget, Failure> {
-    let known = repo.resolve_commit(tag.id.as_str()).await.or_exit(ForkliftExit::Machine)?;
+    let known = repo.resolve_commit(tag.id.as_str()).await.or_machine()?;
     let commit = match known {
         Some(commit) => commit,
         None => {
             let name = format!("refs/tags/{}", tag.name);
-            let fetched = repo.fetch_nameless(upstream, &[&name], FETCH_LIMIT).await;
-            fetched.or_exit(ForkliftExit::Machine)?;
-            let found = repo.resolve_commit(tag.id.as_str()).await;
-            found.or_exit(ForkliftExit::Machine)?.ok_or_else(|| {
+            repo.fetch_nameless(upstream, &[&name], FETCH_LIMIT).await.or_machine()?;
+            repo.resolve_commit(tag.id.as_str()).await.or_machine()?.ok_or_else(|| {
                 Failure::usage(format!("upstream's tag '{}' is not on a commit", tag.name))
             })?
         }

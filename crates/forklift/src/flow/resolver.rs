@@ -65,8 +65,7 @@ impl ForkRun<'_> {
         let heads = MergeHeads { ours: pins.base, theirs: pins.upstream };
         let mut done = self.resolve_with_programs(repo, &heads, &learned.knowledge).await?;
         if !done.rest.is_empty() {
-            let touched = add_touches(repo, &heads, &mut done.rest).await;
-            touched.or_exit(ForkliftExit::Machine)?;
+            add_touches(repo, &heads, &mut done.rest).await.or_machine()?;
         }
         self.run.record.resolver = Some(ResolverSummary {
             resolved: resolved_paths(repo, &done).await?,
@@ -94,7 +93,7 @@ impl ForkRun<'_> {
         let rules = self.run.record.settings.rules.resolve_rules();
         let trust = self.run.record.settings.trust();
         let options = ResolveOptions { rules: &rules, knowledge, ..ResolveOptions::at(trust) };
-        let first = resolve_conflicts(repo, heads, options).await.or_exit(ForkliftExit::Machine)?;
+        let first = resolve_conflicts(repo, heads, options).await.or_machine()?;
         let regenerated = self.regenerate(repo, &first).await?;
         let run = &*self;
         let mergiraf = if first.rest.is_empty() { None } else { Mergiraf::find(run).await };
@@ -108,7 +107,7 @@ impl ForkRun<'_> {
         let structure = mergiraf.as_ref().zip(record.as_ref());
         let structure = structure.map(|(mergiraf, record)| mergiraf.with(record));
         let options = ResolveOptions { structure, regenerated: &regenerated, ..options };
-        resolve_conflicts(repo, heads, options).await.or_exit(ForkliftExit::Machine)
+        resolve_conflicts(repo, heads, options).await.or_machine()
     }
 
     /// What the agent gets: briefs of the open conflicts and, if any conflict was resolved, the merge so far.
@@ -128,9 +127,8 @@ impl ForkRun<'_> {
         let when = self.run.record.started_at;
         let commit =
             CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
-        let prepared = repo.commit_tree(commit).await.or_exit(ForkliftExit::Machine)?;
-        let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
-        let stages = merged.or_exit(ForkliftExit::Machine)?.stages;
+        let prepared = repo.commit_tree(commit).await.or_machine()?;
+        let stages = repo.merge_tree(&pins.base, &pins.upstream).await.or_machine()?.stages;
         let open: BTreeSet<&[u8]> = resolved.rest.iter().flat_map(paths_of).collect();
         let left = |stage: &ConflictStage| open.contains(stage.path.as_slice());
         Ok(Handover {
@@ -153,7 +151,7 @@ impl ForkRun<'_> {
     ) -> Result<(), Failure> {
         let Some(summary) = &self.run.record.resolver else { return Ok(()) };
         let paths: Vec<&[u8]> = summary.resolved.iter().map(|it| it.path.as_bytes()).collect();
-        let now = repo.entries_at(tip, &paths).await.or_exit(ForkliftExit::Machine)?;
+        let now = repo.entries_at(tip, &paths).await.or_machine()?;
         let id_now = |path: &TreePath| now.get(path.as_bytes()).map(|entry| entry.id.clone());
         let changed = summary.resolved.iter().filter(|it| id_now(&it.path) != it.id);
         let changed_after: Vec<TreePath> = changed.map(|it| it.path.clone()).collect();
@@ -181,11 +179,10 @@ impl ForkRun<'_> {
         let Some(evidence) = &self.run.record.evidence else { return Ok(BTreeSet::new()) };
         let Some(tip) = &evidence.tip else { return Ok(BTreeSet::new()) };
         let pins = &self.run.record.pins;
-        let merged = repo.merge_tree(&pins.base, &pins.upstream).await;
-        let merged = merged.or_exit(ForkliftExit::Machine)?.tree;
+        let merged = repo.merge_tree(&pins.base, &pins.upstream).await.or_machine()?.tree;
         let paths: Vec<&[u8]> = evidence.files_made.iter().map(String::as_bytes).collect();
-        let by_git = repo.entries_at(&merged, &paths).await.or_exit(ForkliftExit::Machine)?;
-        let mut made = repo.entries_at(tip, &paths).await.or_exit(ForkliftExit::Machine)?;
+        let by_git = repo.entries_at(&merged, &paths).await.or_machine()?;
+        let mut made = repo.entries_at(tip, &paths).await.or_machine()?;
         made.retain(|path, entry| by_git.get(path).is_some_and(|other| other.id == entry.id));
         Ok(made.into_keys().collect())
     }
@@ -201,7 +198,7 @@ pub(crate) async fn learn_kept(
     let kept: Option<Learned> =
         std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
     let before = kept.as_ref().map(Learned::source);
-    let learned = learn(repo, range, kept).await.or_exit(ForkliftExit::Machine)?;
+    let learned = learn(repo, range, kept).await.or_machine()?;
     if before != Some(learned.source()) {
         save_learned(file, &learned)?;
     }
@@ -210,10 +207,10 @@ pub(crate) async fn learn_kept(
 
 pub(crate) fn save_learned(file: &Path, learned: &Learned) -> Result<(), Failure> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).or_exit(ForkliftExit::Machine)?;
+        std::fs::create_dir_all(folder).or_machine()?;
     }
     let text = serde_json::to_vec(learned).or_exit(ForkliftExit::Internal)?;
-    host::file::write_atomic(file, &text, 0o600).or_exit(ForkliftExit::Machine)
+    host::file::write_atomic(file, &text, 0o600).or_machine()
 }
 
 async fn resolved_paths(
@@ -224,7 +221,7 @@ async fn resolved_paths(
     let paths: Vec<&TreePath> =
         resolved.receipts.iter().map(|it| &it.path).filter(|path| !open.contains(*path)).collect();
     let bytes: Vec<&[u8]> = paths.iter().map(|path| path.as_bytes()).collect();
-    let entries = repo.entries_at(&resolved.tree, &bytes).await.or_exit(ForkliftExit::Machine)?;
+    let entries = repo.entries_at(&resolved.tree, &bytes).await.or_machine()?;
     let id = |path: &TreePath| entries.get(path.as_bytes()).map(|entry| entry.id.clone());
     Ok(paths.into_iter().map(|path| ResolvedPath { path: path.clone(), id: id(path) }).collect())
 }

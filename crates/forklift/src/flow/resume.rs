@@ -22,8 +22,7 @@ const ARGS_FILE: &str = "request.json";
 /// Saves the arguments of a run.
 pub(crate) fn save_args(args: &RunArgs, dir: &RunDir) -> Result<(), Failure> {
     let bytes = serde_json::to_vec_pretty(args).or_exit(ForkliftExit::Internal)?;
-    host::file::write_transient(&dir.path().join(ARGS_FILE), &bytes, 0o600)
-        .or_exit(ForkliftExit::Machine)
+    host::file::write_transient(&dir.path().join(ARGS_FILE), &bytes, 0o600).or_machine()
 }
 
 /// Loads the arguments of a run.
@@ -31,7 +30,7 @@ pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
     let bytes = std::fs::read(dir.path().join(ARGS_FILE)).map_err(|error| {
         Failure::usage(format!("{} has no record of what was asked: {error}", dir.id()))
     })?;
-    serde_json::from_slice(&bytes).or_exit(ForkliftExit::Machine)
+    serde_json::from_slice(&bytes).or_machine()
 }
 
 /// A run that ended without reaching its target.
@@ -47,7 +46,7 @@ pub(crate) struct EarlierRun {
 impl EarlierRun {
     /// Loads a run and checks that it can be resumed.
     pub(crate) fn load(dir: &RunDir, answer: Option<String>) -> Result<Self, Failure> {
-        let meta = ForkRunRecord::load(dir).or_exit(ForkliftExit::Machine)?;
+        let meta = ForkRunRecord::load(dir).or_machine()?;
         let id = dir.id();
         if !dir.is_closed() {
             return Err(Failure::usage(format!(
@@ -90,8 +89,7 @@ impl EarlierRun {
     pub(crate) async fn observe(&self, repo: UserRepo) -> Result<Observation, Failure> {
         let Pins { base, upstream } = self.meta.pins.clone();
         for commit in [&base, &upstream] {
-            let known = repo.resolve_commit(commit.as_str()).await;
-            if known.or_exit(ForkliftExit::Machine)?.is_none() {
+            if repo.resolve_commit(commit.as_str()).await.or_machine()?.is_none() {
                 return Err(Failure::usage(format!(
                     "the commit {commit} of {} is no longer in the repository; start over with: forklift retry {}",
                     self.meta.run, self.meta.run

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use agent::Usage;
 use engine::agent_result::AgentClaim;
 use engine::box_command::BoxCommandSummary;
+use engine::evidence::NewCommit;
 use engine::publish::Push;
 use engine::report::Reporter;
 use engine::run::{
@@ -32,7 +33,7 @@ use crate::commands::ForkliftDirs;
 use crate::commands::run_args::AgentWhen;
 use crate::exit::{Failure, OrExit};
 use crate::rules::judge::{ResultFacts, Verdict, judge};
-use crate::rules::pull_text::{Incoming, render_pull};
+use crate::rules::pull_text::render_pull;
 
 /// Bytes of the agent's note that are read.
 const STUCK_CAP: usize = 64 * 1024;
@@ -98,16 +99,14 @@ impl<'a> ForkRun<'a> {
     /// read as a new one.
     async fn take_over(&self, earlier: &RunId) -> Result<Phase, Failure> {
         self.ui.phase("prepare", &format!("copying the workspace of {earlier}"));
-        let from = RunDir::open(&self.run.dir.path().with_file_name(earlier.as_str()));
-        let from = from.or_exit(ForkliftExit::Usage)?;
+        let from =
+            RunDir::open(&self.run.dir.path().with_file_name(earlier.as_str())).or_usage()?;
         let BoxSettings { workspace, harness_state, .. } = &self.run.boxes;
         for (from, to) in [(from.workspace(), workspace), (from.harness_state(), harness_state)] {
             copy_folder(&from, to).await.map_err(workspace_failure)?;
         }
         match std::fs::remove_file(workspace.join(STUCK_FILE)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).or_exit(ForkliftExit::Machine)
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).or_machine(),
             _ => Ok(Phase::Prepared),
         }
     }
@@ -121,20 +120,11 @@ impl<'a> ForkRun<'a> {
         let record = &self.run.record;
         let known = std::slice::from_ref(&record.pins.base);
         let incoming = repo.new_commits(&record.pins.upstream, known, MOST_INCOMING).await;
-        let incoming: Vec<Incoming> = incoming
-            .or_exit(ForkliftExit::Machine)?
-            .into_iter()
-            .map(|commit| Incoming { sha: commit.sha.short().to_owned(), subject: commit.subject })
-            .collect();
+        let incoming: Vec<NewCommit> =
+            incoming.or_machine()?.into_iter().map(NewCommit::from).collect();
         let contract = record.contract.as_ref();
         let contract = contract.map(|it| render_contract(it, ContractFormat::Markdown));
-        let text = render_pull(record, &incoming, contract.as_deref());
-        Ok(NewPull {
-            title: text.title,
-            body: text.body,
-            head: branch.clone(),
-            base: record.fork.branch.clone(),
-        })
+        Ok(render_pull(record, branch, &incoming, contract.as_deref()))
     }
 
     /// The agent's note, read as untrusted data. A note that the fork itself carries does not count.
@@ -145,22 +135,17 @@ impl<'a> ForkRun<'a> {
             Ok(Some(file)) => file.bytes,
             Err(refused) => return Ok(Some(format!("({refused})"))),
         };
-        let own = self.repo.read_blob(&self.run.record.pins.base, STUCK_FILE, STUCK_CAP).await;
-        let own = own.or_exit(ForkliftExit::Machine)?;
+        let own = self
+            .repo
+            .read_blob(&self.run.record.pins.base, STUCK_FILE, STUCK_CAP)
+            .await
+            .or_machine()?;
         let same = own.is_some_and(|blob| blob.bytes == note);
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
     }
 
     pub(super) fn mirror(&self) -> PathBuf {
         self.cache.join("mirrors").join(format!("{}.git", fork_key(&self.repo)))
-    }
-
-    /// Removes folders of the run directory in which boxes may have worked.
-    pub(super) fn remove_folders(&self, names: &[&str]) -> Result<(), Failure> {
-        names.iter().try_for_each(|name| {
-            host::file::remove_tree_safely(&self.run.dir.path().join(name))
-                .or_exit(ForkliftExit::Machine)
-        })
     }
 }
 
@@ -194,7 +179,7 @@ impl Product for ForkRun<'_> {
     }
 
     async fn prepare(&mut self) -> Result<Phase, Failure> {
-        self.run.remove_workspace().or_exit(ForkliftExit::Machine)?;
+        self.run.remove_workspace().or_machine()?;
         if let Some(earlier) = self.run.record.resumed_from.clone() {
             return self.take_over(&earlier).await;
         }
@@ -222,9 +207,8 @@ impl Product for ForkRun<'_> {
             // No agent has been here yet, so the folder is still the host's to write to.
             let state = &self.run.boxes.harness_state;
             let page = state.join(CONFLICTS_FILE);
-            host::file::write_transient(&page, handover.briefs.as_bytes(), 0o644)
-                .or_exit(ForkliftExit::Machine)?;
-            engine::workspace::give(state, owner).or_exit(ForkliftExit::Machine)?;
+            host::file::write_transient(&page, handover.briefs.as_bytes(), 0o644).or_machine()?;
+            engine::workspace::give(state, owner).or_machine()?;
         }
         Ok(Phase::Prepared)
     }
@@ -292,10 +276,10 @@ impl Product for ForkRun<'_> {
         self.ui.phase("publish", "pushing the branch to origin");
         let repo = self.run.import_repo(&self.repo);
         let branch = branch_of(self.run.dir.id())?;
-        let log = self.run.operations().or_exit(ForkliftExit::Machine)?;
+        let log = self.run.operations().or_machine()?;
         let url = &self.run.record.fork.origin;
         let push = Push { repo: &repo, url, branch, commit: &tip, env: UserEnv::from_env() };
-        let pushed = push.run(&log, &self.run.redactor).await.or_exit(ForkliftExit::Machine)?;
+        let pushed = push.run(&log, &self.run.redactor).await.or_machine()?;
         let mut published = pushed.publication;
         if published.pushed {
             let pull = self.pull_request(&repo, &published.branch).await?;
@@ -332,8 +316,8 @@ pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
 
 /// What the conversation of an earlier run had used.
 fn usage_of(runs: &Path, run: &RunId) -> Result<Usage, Failure> {
-    let dir = run_dir::find(runs, run.as_str()).or_exit(ForkliftExit::Usage)?;
-    let record = ForkRunRecord::load(&dir).or_exit(ForkliftExit::Machine)?;
+    let dir = run_dir::find(runs, run.as_str()).or_usage()?;
+    let record = ForkRunRecord::load(&dir).or_machine()?;
     Ok(record.agent_result.and_then(|result| result.thread_usage).unwrap_or_default())
 }
 

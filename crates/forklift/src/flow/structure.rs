@@ -19,6 +19,7 @@ use sandbox::spec::{BoxLimits, BoxUser, MIB, ProgramMount};
 
 use super::observe::fork_key;
 use super::run::ForkRun;
+use super::scratch::Scratch;
 use crate::exit::{Failure, OrExit};
 
 /// Name on the host's search path.
@@ -27,11 +28,6 @@ const PROGRAM: &str = "mergiraf";
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 /// Its folder in the box.
 const INSIDE: &str = "/opt/structure";
-
-/// Folders of the box; all are removed afterwards.
-const WORKSPACE: &str = "structure-workspace";
-const STATE: &str = "structure-state";
-const PROGRAM_FOLDER: &str = "structure-program";
 
 /// Time limit for all files; a file that is not done by then has no answer.
 const DEADLINE_SECS: u64 = 120;
@@ -71,11 +67,10 @@ impl<'a> Mergiraf<'a> {
         let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
         let file = record_file(&self.run.cache, &fork_key(&self.run.repo));
         let kept = load_record(&file);
-        let learned = learn_structure(repo, range, kept.clone(), self).await;
-        let learned = learned.or_exit(ForkliftExit::Machine)?;
+        let learned = learn_structure(repo, range, kept.clone(), self).await.or_machine()?;
         if kept.as_ref() != Some(&learned) && !self.is_broken.get() {
             let text = serde_json::to_vec(&learned).or_exit(ForkliftExit::Internal)?;
-            host::file::write_atomic(&file, &text, 0o600).or_exit(ForkliftExit::Machine)?;
+            host::file::write_atomic(&file, &text, 0o600).or_machine()?;
         }
         Ok(learned)
     }
@@ -87,30 +82,27 @@ impl<'a> Mergiraf<'a> {
 
     async fn ask(&self, questions: &[ThreeVersions]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let run = self.run;
-        run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
-        let folder = |name: &str| run.run.dir.path().join(name);
-        lay_out(&folder(WORKSPACE), questions).or_exit(ForkliftExit::Machine)?;
-        give(&folder(WORKSPACE), BoxUser::of_caller()).or_exit(ForkliftExit::Machine)?;
-        make_harness_state(&folder(STATE), BoxUser::of_caller()).or_exit(ForkliftExit::Machine)?;
-        copy_program(&self.program, &folder(PROGRAM_FOLDER)).or_exit(ForkliftExit::Machine)?;
+        let scratch = Scratch { run, prefix: "structure" };
+        scratch.remove()?;
+        let (workspace, program) = (scratch.folder("workspace"), scratch.folder("program"));
+        lay_out(&workspace, questions).or_machine()?;
+        give(&workspace, BoxUser::of_caller()).or_machine()?;
+        make_harness_state(&scratch.folder("state"), BoxUser::of_caller()).or_machine()?;
+        copy_program(&self.program, &program).or_machine()?;
         let name = format!("structure-{}", run.run.dir.next_box("structure"));
-        let mut layout = run.run.layout(&name, DEADLINE_SECS).or_exit(ForkliftExit::Machine)?;
-        layout.workspace = folder(WORKSPACE);
-        layout.harness_state = folder(STATE);
+        let mut layout = scratch.layout(&name, DEADLINE_SECS)?;
         layout.limits = BoxLimits { memory_bytes: MEMORY_BYTES, ..layout.limits };
-        let mut chore = BoxCommand::shell(layout, SCRIPT);
-        let (host, inside) = (folder(PROGRAM_FOLDER), INSIDE.to_owned());
-        chore.programs = vec![ProgramMount { host, inside }];
-        let ended =
-            chore.run(&run.run.launcher().or_exit(ForkliftExit::Machine)?, &run.run.cancel).await;
-        let ended = ended.or_exit(ForkliftExit::Machine)?;
+        let mut command = BoxCommand::shell(layout, SCRIPT);
+        command.programs = vec![ProgramMount { host: program, inside: INSIDE.to_owned() }];
+        let ended = command.run(&run.run.launcher().or_machine()?, &run.run.cancel).await;
+        let ended = ended.or_machine()?;
         if !ended.passed() {
             self.is_broken.set(true);
             let how = &ended.record.ended;
             run.ui.note(&format!("{} did not finish: {how:?}", self.version));
         }
-        let answers = (0..questions.len()).map(|at| read_answer(&folder(WORKSPACE), at)).collect();
-        run.remove_folders(&[WORKSPACE, STATE, PROGRAM_FOLDER])?;
+        let answers = (0..questions.len()).map(|at| read_answer(&workspace, at)).collect();
+        scratch.remove()?;
         Ok(answers)
     }
 }

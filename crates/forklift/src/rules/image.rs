@@ -1,51 +1,43 @@
-//! What an image has to hold, and how it is asked.
+//! Programs that an image must contain, and the script that finds them.
 
 use serde::Serialize;
 
-/// A program and what it is asked for its version, and the runtime that brings it if it is not always there.
-const TOOLS: [(&str, &str, Option<&str>); 21] = [
-    ("bash", "--version", None),
-    ("git", "--version", None),
-    ("gcc", "--version", None),
-    ("make", "--version", None),
-    ("cmake", "--version", None),
-    ("pkg-config", "--version", None),
-    ("python3", "--version", None),
-    ("pip3", "--version", None),
-    ("curl", "--version", None),
-    ("wget", "--version", None),
-    ("unzip", "-v", None),
-    ("openssl", "version", None),
-    ("jq", "--version", None),
-    ("rg", "--version", None),
-    ("fd", "--version", None),
-    ("tree", "--version", None),
-    ("tee", "--version", None),
-    ("cargo", "--version", Some("rust")),
-    ("node", "--version", Some("node")),
-    ("bun", "--version", Some("bun")),
-    ("pyenv", "--version", Some("pyenv")),
-];
+/// Programs of every image.
+const TOOLS: &str = "bash git gcc make cmake pkg-config python3 pip3 curl wget unzip openssl jq rg \
+     fd tree tee";
+
+/// Programs of runtimes, each with its runtime.
+const RUNTIME_TOOLS: [(&str, &str); 4] =
+    [("cargo", "rust"), ("node", "node"), ("bun", "bun"), ("pyenv", "pyenv")];
 
 /// A program that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Tool {
     pub(crate) name: String,
-    /// What it says of its version; nothing if it is not there.
+    /// `None` if the program is missing.
     pub(crate) version: Option<String>,
 }
 
-/// The script that asks each of them, one line each: a name, a tab and the first line of the answer.
+/// Script that prints a line for each program: its name, a tab and the first line of its version.
 pub(crate) fn tools_script() -> String {
-    let ask = |(name, question, _): &(&str, &str, Option<&str>)| {
+    let line = |name: &str| {
+        let option = match name {
+            "unzip" => "-v",
+            "openssl" => "version",
+            _ => "--version",
+        };
         format!(
-            "printf '%s\\t%s\\n' {name} \"$(command -v {name} > /dev/null && {name} {question} 2>&1 | head -n 1)\"\n"
+            "printf '%s\\t%s\\n' {name} \"$(command -v {name} > /dev/null && {name} {option} 2>&1 | head -n 1)\"\n"
         )
     };
-    TOOLS.iter().map(ask).collect()
+    all_tools().map(line).collect()
 }
 
-/// Reads the answers.
+fn all_tools() -> impl Iterator<Item = &'static str> {
+    TOOLS.split_whitespace().chain(RUNTIME_TOOLS.map(|(name, _)| name))
+}
+
+/// Parses the output of the script.
 pub(crate) fn parse_tools(text: &str) -> Vec<Tool> {
     let tool = |line: &str| {
         let (name, version) = line.split_once('\t')?;
@@ -55,15 +47,13 @@ pub(crate) fn parse_tools(text: &str) -> Vec<Tool> {
     text.lines().filter_map(tool).collect()
 }
 
-/// What is missing of what an image with these runtimes has to hold.
+/// Lists the missing programs of an image with these runtimes.
 pub(crate) fn judge_tools(found: &[Tool], runtimes: &str) -> Vec<&'static str> {
     let there = |name: &str| found.iter().any(|tool| tool.name == name && tool.version.is_some());
     let promised = |runtime: &str| runtimes.split_whitespace().any(|word| word == runtime);
-    TOOLS
-        .iter()
-        .filter(|(name, _, runtime)| runtime.is_none_or(promised) && !there(name))
-        .map(|(name, ..)| *name)
-        .collect()
+    let runtimes = RUNTIME_TOOLS.into_iter().filter(|(_, runtime)| promised(runtime));
+    let expected = TOOLS.split_whitespace().chain(runtimes.map(|(name, _)| name));
+    expected.filter(|name| !there(name)).collect()
 }
 
 #[cfg(test)]
@@ -71,11 +61,11 @@ mod tests {
     use super::*;
 
     fn all_but(absent: &str) -> Vec<Tool> {
-        let line = |(name, ..): &(&str, &str, Option<&str>)| {
-            let version = if *name == absent { "" } else { "1.0" };
+        let line = |name| {
+            let version = if name == absent { "" } else { "1.0" };
             format!("{name}\t{version}\n")
         };
-        parse_tools(&TOOLS.iter().map(line).collect::<String>())
+        parse_tools(&all_tools().map(line).collect::<String>())
     }
 
     #[test]
@@ -94,7 +84,7 @@ mod tests {
     #[test]
     fn the_script_asks_for_every_tool() {
         let script = tools_script();
-        assert_eq!(script.lines().count(), TOOLS.len());
-        assert!(TOOLS.iter().all(|(name, ..)| script.contains(&format!("command -v {name} "))));
+        assert_eq!(script.lines().count(), 21);
+        assert!(all_tools().all(|name| script.contains(&format!("command -v {name} "))));
     }
 }

@@ -1,9 +1,12 @@
-//! The words of a pull request: what a reviewer has to know, in the order in which they will ask.
+//! Text of a pull request, in the order of a reviewer's questions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::evidence::NewCommit;
+use forge::NewPull;
 use merge::path::TreePath;
 use merge::resolver::receipt::Receipt;
+use model::id::BranchName;
 
 use super::strategy::Strategy;
 use super::target::Target;
@@ -16,26 +19,13 @@ const LISTED: usize = 50;
 /// Marks a pull request as one of ours, whoever edits its text.
 pub(crate) const MARK: &str = "<!-- forklift -->";
 
-/// What is said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PullText {
-    pub(crate) title: String,
-    pub(crate) body: String,
-}
-
-/// A commit that comes from upstream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Incoming {
-    pub(crate) sha: String,
-    pub(crate) subject: String,
-}
-
-/// Renders title and body. Everything that came from elsewhere is quoted as plain text.
+/// Renders title and body of the pull request of `head`. Text from elsewhere is quoted as plain text.
 pub(crate) fn render_pull(
     meta: &ForkRunRecord,
-    incoming: &[Incoming],
+    head: &BranchName,
+    incoming: &[NewCommit],
     contract: Option<&str>,
-) -> PullText {
+) -> NewPull {
     let branch = &meta.fork.branch;
     let what = match &meta.settings.target {
         Target::Tip => format!("{branch} at {}", meta.pins.upstream.short()),
@@ -63,7 +53,8 @@ pub(crate) fn render_pull(
         parts.push(section("What the agent says (a claim, not evidence)", &quoted(answer)));
     }
     parts.push(format!("Run `{}`.", meta.run));
-    PullText { title, body: parts.join("\n\n") + "\n" }
+    let body = parts.join("\n\n") + "\n";
+    NewPull { title, body, head: head.clone(), base: branch.clone() }
 }
 
 fn opening(meta: &ForkRunRecord) -> String {
@@ -78,7 +69,7 @@ fn opening(meta: &ForkRunRecord) -> String {
     )
 }
 
-/// A rebased branch and the old one share no commits of the fork's: merging them as they are would double its history.
+/// A rebased branch and the old one share no commits of the fork: merging them would double its history.
 fn rebase_note(meta: &ForkRunRecord) -> Option<String> {
     let branch = &meta.fork.branch;
     (meta.settings.strategy == Strategy::Rebase).then(|| {
@@ -93,15 +84,10 @@ fn conflicts(meta: &ForkRunRecord) -> String {
     if meta.conflicts.is_empty() {
         return "None: git could do it alone.".to_owned();
     }
-    let shown = |line: &String| format!("- {}", plain(line));
-    let mut lines: Vec<String> = meta.conflicts.iter().take(LISTED).map(shown).collect();
-    if meta.conflicts.len() > LISTED {
-        lines.push(format!("- … and {} more", meta.conflicts.len() - LISTED));
-    }
-    lines.join("\n")
+    list(&meta.conflicts, |line| plain(line))
 }
 
-/// Grouped by what was done, most of a kind first; each with how sure it was and what it was learned from.
+/// Grouped by action and strategies; each with its confidence and the merges it was learned from.
 fn receipts(resolver: &ResolverSummary) -> String {
     if resolver.receipts.is_empty() {
         return "Nothing: every conflict was left to the agent.".to_owned();
@@ -114,47 +100,35 @@ fn receipts(resolver: &ResolverSummary) -> String {
         let title = format!("{} (by {})", receipt.action.as_str(), strategies.join(", "));
         groups.entry(title).or_default().push(receipt);
     }
-    let mut lines = Vec::new();
-    for (title, receipts) in groups {
-        lines.push(format!("{} files: {title}", receipts.len()));
-        lines.push(String::new());
-        lines.extend(receipts.iter().take(LISTED).map(|receipt| receipt_line(receipt)));
-        if receipts.len() > LISTED {
-            lines.push(format!("- … and {} more", receipts.len() - LISTED));
-        }
-        lines.push(String::new());
-    }
-    lines.join("\n").trim_end().to_owned()
+    let group = |(title, receipts): (String, Vec<&Receipt>)| {
+        let lines = list(&receipts, |receipt| receipt_line(receipt));
+        format!("{} files: {title}\n\n{lines}", receipts.len())
+    };
+    groups.into_iter().map(group).collect::<Vec<_>>().join("\n\n")
 }
 
 fn receipt_line(receipt: &Receipt) -> String {
-    let learned: BTreeSet<String> = receipt
-        .steps
-        .iter()
-        .filter_map(|step| step.learned_from.as_ref())
-        .map(|merge| format!("`{}`", merge.short()))
-        .collect();
-    let learned: Vec<String> = learned.into_iter().take(3).collect();
-    let from = match learned.is_empty() {
+    let steps = || receipt.steps.iter();
+    let merges = steps().filter_map(|step| step.learned_from.as_ref());
+    let merges: BTreeSet<String> = merges.map(|merge| format!("`{}`", merge.short())).collect();
+    let merges: Vec<String> = merges.into_iter().take(3).collect();
+    let from = match merges.is_empty() {
         true => String::new(),
-        false => format!(", as in {}", learned.join(", ")),
+        false => format!(", as in {}", merges.join(", ")),
     };
-    let programs: BTreeSet<String> = receipt
-        .steps
-        .iter()
-        .filter_map(|step| step.program.as_deref())
-        .map(|program| format!(", with `{}`", one_line(program)))
-        .collect();
+    let programs = steps().filter_map(|step| step.program.as_deref());
+    let programs: BTreeSet<String> =
+        programs.map(|program| format!(", with `{}`", one_line(program))).collect();
     let with: String = programs.into_iter().collect();
     let sure = (receipt.confidence * 100.0).round();
     format!(
-        "- `{}`: {} ({sure} % sure{from}{with})",
+        "`{}`: {} ({sure} % sure{from}{with})",
         path_text(&receipt.path.to_string()),
         receipt.kind.as_str()
     )
 }
 
-/// What the agent did beside what was left to it.
+/// Changes of the agent beside the open conflicts.
 fn after_the_agent(resolver: &ResolverSummary) -> Option<String> {
     let list = |title: &str, paths: &[TreePath]| {
         let shown =
@@ -175,33 +149,18 @@ fn path_text(path: &str) -> String {
     path.replace('`', "'")
 }
 
-fn commits(incoming: &[Incoming]) -> String {
-    let mut lines: Vec<String> = incoming
-        .iter()
-        .take(LISTED)
-        .map(|commit| format!("- `{}` {}", commit.sha, plain(&commit.subject)))
-        .collect();
-    if incoming.len() > LISTED {
-        lines.push(format!("- … and {} more", incoming.len() - LISTED));
-    }
-    lines.join("\n")
+fn commits(incoming: &[NewCommit]) -> String {
+    list(incoming, |commit| format!("`{}` {}", commit.sha.short(), plain(&commit.subject)))
 }
 
-/// The files whose content is neither side's: where somebody decided something, and a reviewer should look.
+/// The files whose content is neither side's, which a reviewer should read first.
 fn decisions(meta: &ForkRunRecord) -> String {
     let Some(evidence) = &meta.evidence else { return "Nothing.".to_owned() };
     if evidence.files_made.is_empty() {
         return "Nothing: every file is as one side has it.".to_owned();
     }
-    let files =
-        evidence.files_made.iter().take(LISTED).map(|path| format!("- `{}`", path_text(path)));
-    let mut lines =
-        vec!["These files are as neither side has them; please look here first:".to_owned()];
-    lines.extend(files);
-    if evidence.files_made.len() > LISTED {
-        lines.push(format!("- … and {} more", evidence.files_made.len() - LISTED));
-    }
-    lines.join("\n")
+    let files = list(&evidence.files_made, |path| format!("`{}`", path_text(path)));
+    format!("These files are as neither side has them; please look here first:\n{files}")
 }
 
 fn checks(meta: &ForkRunRecord) -> String {
@@ -228,6 +187,14 @@ fn one_line(command: &str) -> String {
     plain(&command.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// A list of at most [`LISTED`] items; more are counted.
+fn list<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
+    let more = items.len().saturating_sub(LISTED);
+    let more = (more > 0).then(|| format!("- … and {more} more"));
+    let lines = items.iter().take(LISTED).map(|item| format!("- {}", line(item)));
+    lines.chain(more).collect::<Vec<_>>().join("\n")
+}
+
 fn section(title: &str, text: &str) -> String {
     format!("### {title}\n\n{text}")
 }
@@ -237,7 +204,7 @@ fn quoted(text: &str) -> String {
     text.lines().map(|line| format!("> {}", plain(line))).collect::<Vec<_>>().join("\n")
 }
 
-/// Without markup, mentions and closing words that a forge would act on.
+/// Without markup, mentions and keywords that a forge would act on.
 fn plain(text: &str) -> String {
     let escaped = model::escape::escape_line(text).into_owned();
     escaped
@@ -249,6 +216,8 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::id::Sha;
+
     use super::*;
 
     #[test]
@@ -262,8 +231,12 @@ mod tests {
 
     #[test]
     fn a_long_list_is_cut_and_counted() {
-        let incoming: Vec<Incoming> =
-            (0..60).map(|n| Incoming { sha: format!("{n:07}"), subject: "s".to_owned() }).collect();
+        let commit = |n: u32| NewCommit {
+            sha: Sha::parse(&format!("{n:040}")).expect("legal"),
+            subject: "s".to_owned(),
+            parents: 1,
+        };
+        let incoming: Vec<NewCommit> = (0..60).map(commit).collect();
         let text = commits(&incoming);
         assert_eq!(text.lines().count(), LISTED + 1);
         assert!(text.ends_with("and 10 more"), "{text}");

@@ -48,30 +48,13 @@ impl ReplayOutcome {
         }
     }
 
-    fn words(self) -> &'static str {
+    /// Its label, symbol in a terminal and colour in HTML.
+    fn shown(self) -> (&'static str, char, &'static str) {
         match self {
-            Self::Clean => "git alone",
-            Self::Agreed => "resolved as people did",
-            Self::Differed => "resolved otherwise",
-            Self::Open => "left open",
-        }
-    }
-
-    fn symbol(self) -> char {
-        match self {
-            Self::Clean => '.',
-            Self::Agreed => '+',
-            Self::Differed => '!',
-            Self::Open => '?',
-        }
-    }
-
-    fn colour(self) -> &'static str {
-        match self {
-            Self::Clean => "#b8c4ce",
-            Self::Agreed => "#2e7d32",
-            Self::Differed => "#c62828",
-            Self::Open => "#f9a825",
+            Self::Clean => ("git alone", '.', "#b8c4ce"),
+            Self::Agreed => ("resolved as people did", '+', "#2e7d32"),
+            Self::Differed => ("resolved otherwise", '!', "#c62828"),
+            Self::Open => ("left open", '?', "#f9a825"),
         }
     }
 }
@@ -126,9 +109,9 @@ pub(crate) fn render_text(replayed: &ReplaySummary) -> String {
         replayed.trust
     );
     for outcome in ReplayOutcome::ALL {
-        let count = replayed.count(outcome);
+        let (count, (label, symbol, _)) = (replayed.count(outcome), outcome.shown());
         let bar = "#".repeat(count * BAR / replayed.merges);
-        text += &format!("  {} {:<22} {count:>5}  {bar}\n", outcome.symbol(), outcome.words());
+        text += &format!("  {symbol} {label:<22} {count:>5}  {bar}\n");
     }
     text += &format!("\n{}\n\n", symbols(replayed));
     for line in numbers(replayed).into_iter().chain(left_out(replayed)) {
@@ -140,7 +123,7 @@ pub(crate) fn render_text(replayed: &ReplaySummary) -> String {
 /// One symbol for each merge, oldest first.
 fn symbols(replayed: &ReplaySummary) -> String {
     let symbols: Vec<char> =
-        replayed.outcomes.iter().map(|(_, outcome)| outcome.symbol()).collect();
+        replayed.outcomes.iter().map(|(_, outcome)| outcome.shown().1).collect();
     let rows =
         symbols.chunks(SYMBOLS_IN_A_ROW).map(|row| format!("  {}", row.iter().collect::<String>()));
     rows.collect::<Vec<_>>().join("\n")
@@ -180,7 +163,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50em;marg
 
 /// Renders the replay as one HTML page for a browser.
 pub(crate) fn render_html(replayed: &ReplaySummary) -> String {
-    let colour = |outcome: ReplayOutcome| format!("background:{}", outcome.colour());
+    let colour = |outcome: ReplayOutcome| format!("background:{}", outcome.shown().2);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -190,14 +173,14 @@ pub(crate) fn render_html(replayed: &ReplaySummary) -> String {
             h1 { (counted(replayed.merges, "merge")) " of upstream at trust " (replayed.trust) }
             div {
                 @for (merge, outcome) in &replayed.outcomes {
-                    i title={ (merge) ": " (outcome.words()) } style=(colour(*outcome)) {}
+                    i title={ (merge) ": " (outcome.shown().0) } style=(colour(*outcome)) {}
                 }
             }
             ul {
                 @for outcome in ReplayOutcome::ALL {
                     li {
                         i style=(colour(outcome)) {}
-                        " " (outcome.words()) ": " (replayed.count(outcome))
+                        " " (outcome.shown().0) ": " (replayed.count(outcome))
                     }
                 }
             }

@@ -1,16 +1,13 @@
-//! What is brought into the fork: the tip of upstream's branch, its latest release, or something named.
+//! Target of an update: the tip of upstream's branch, its latest release, or a name.
 
 use std::fmt;
-use std::str::FromStr;
 
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-/// What is wanted of upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) enum Target {
-    /// The tip of the branch.
     #[default]
     Tip,
     /// The tag with the highest version that is no preview.
@@ -26,7 +23,7 @@ pub(crate) struct BadTarget {
 }
 
 impl Target {
-    /// Reads `tip`, `latest-tag` or a name.
+    /// Parses `tip`, `latest-tag` or a name.
     pub(crate) fn parse(text: &str) -> Result<Self, BadTarget> {
         let odd = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c);
         match text {
@@ -55,14 +52,6 @@ impl fmt::Display for Target {
     }
 }
 
-impl FromStr for Target {
-    type Err = BadTarget;
-
-    fn from_str(text: &str) -> Result<Self, BadTarget> {
-        Self::parse(text)
-    }
-}
-
 impl TryFrom<String> for Target {
     type Error = BadTarget;
 
@@ -77,16 +66,15 @@ impl From<Target> for String {
     }
 }
 
-/// A tag of upstream's.
+/// A tag of upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     /// Without `refs/tags/`.
     pub(crate) name: String,
-    /// What it was put on.
+    /// The tagged object.
     pub(crate) id: Sha,
 }
 
-/// Why there is no latest release.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoLatest {
     #[error(
