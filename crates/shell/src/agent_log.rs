@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Reads without a process at work on the run after which none is expected: a new run has none for a moment.
 const IDLE_READS_MAX: u32 = 10;
 
-/// When printing a log ends.
+/// End of printing a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogEnd {
     Now,

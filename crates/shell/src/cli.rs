@@ -11,7 +11,6 @@ use crate::ui::Ui;
 /// Variable by which a shell requests completions.
 const COMPLETE_VARIABLE: &str = "COMPLETE";
 
-/// Flags for the output.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct OutputArgs {
     /// Print events and results as JSON

@@ -8,33 +8,29 @@ use host::git::GitError;
 use jiff::Timestamp;
 use model::exit::{BottleExit, ExitStatus};
 
-/// An error with its exit status, and perhaps with what a person can do about it.
+/// An error with its exit status, and perhaps with a remedy for the user.
 #[derive(Debug)]
 pub struct Failure<S> {
-    /// How the command ends.
     pub status: S,
     remedy: Option<String>,
     cause: Box<dyn Error + Send + Sync>,
 }
 
 impl<S> Failure<S> {
-    /// A failure that has no deeper cause than this message.
+    /// A failure without a deeper cause.
     pub fn new(status: S, message: impl Into<String>) -> Self {
         Self { status, remedy: None, cause: message.into().into() }
     }
 
-    /// The failure that an error means.
     pub fn of(status: S, error: impl Error + Send + Sync + 'static) -> Self {
         Self { status, remedy: None, cause: Box::new(error) }
     }
 
-    /// The same failure with what a person can do about it.
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// What a person can do about it.
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()
     }
@@ -44,7 +40,7 @@ impl<S> Failure<S> {
         self.cause.downcast_ref()
     }
 
-    /// Whether a retry may succeed without any change here: a forge that is down, slow or limits its callers, a git
+    /// Returns whether a retry may succeed without any change here: a forge that is down, slow or limits its callers, a git
     /// command that failed or took too long.
     pub fn is_transient(&self) -> bool {
         let forge = matches!(
@@ -64,7 +60,7 @@ impl<S> Failure<S> {
         forge || git || self.cause.is::<Transient>()
     }
 
-    /// When a forge that limits its callers answers again.
+    /// The time at which a forge that limits its callers answers again.
     pub fn retry_after(&self) -> Option<Timestamp> {
         match self.forge() {
             Some(ForgeError::RateLimited { until, .. }) => *until,

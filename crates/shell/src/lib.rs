@@ -4,9 +4,9 @@
 //! - [`start`]: hidden roles, the panic hook, the command line, the exit status.
 //! - [`ui`]: the only printer. [`terminal`] is the only writer, with the redactor in front of it.
 //! - [`failure`]: an error with its exit status and its remedy.
-//! - [`runtime`]: the async runtime of a command, and how signals stop it.
+//! - [`runtime`]: the async runtime of a command, stopped by signals.
 //! - [`cli`]: flags and commands that every program has.
-//! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: what commands of several programs have in common.
+//! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: common parts of commands.
 
 pub mod agent_log;
 pub mod agent_settings;

@@ -1,4 +1,4 @@
-//! The async runtime of a command, and how signals stop it.
+//! The async runtime of a command, stopped by signals.
 
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ExitStatus;
@@ -26,7 +26,6 @@ pub fn block_on_stoppable<T, S: ExitStatus>(
     })
 }
 
-/// Does the work unless a signal comes first.
 pub async fn unless_stopped<T, S: ExitStatus>(
     cancel: &Cancel,
     work: impl Future<Output = Result<T, Failure<S>>>,

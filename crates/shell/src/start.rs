@@ -78,7 +78,7 @@ pub fn start<C: Parser, T: Into<u8>, S: ExitStatus>(
             exit_code(failure.status)
         }
         Err(panic) => {
-            // The hook has printed it for people; scripts get the same as for any other failure.
+            // The hook has printed it for users; scripts get the same as for any other failure.
             let text = panic_message(&*panic);
             ui.failure_document(&Failure::new(S::INTERNAL, text), text);
             exit_code(S::INTERNAL)

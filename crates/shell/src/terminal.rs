@@ -12,10 +12,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use model::redact::Redactor;
 use model::secret::Secret;
 
-/// Ends of names of variables that hold a secret.
+/// Suffixes of variables with secrets.
 const SECRET_NAMES: [&str; 5] = ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD"];
 
-/// A shorter value is more likely a word than a secret.
+/// Bytes; a shorter value is more likely a word than a secret.
 const SHORTEST_VALUE: usize = 8;
 
 static TERMINAL: LazyLock<Mutex<Terminal>> = LazyLock::new(|| {
@@ -62,7 +62,7 @@ pub(crate) fn hide_environment() {
     }));
 }
 
-/// A path or several words is a setting about a secret, not the secret itself.
+/// A path or a text with spaces is a setting about a secret, not the secret itself.
 fn is_secret(name: &str, value: &str) -> bool {
     SECRET_NAMES.iter().any(|end| name.ends_with(end))
         && value.len() >= SHORTEST_VALUE
@@ -70,7 +70,6 @@ fn is_secret(name: &str, value: &str) -> bool {
         && !value.contains(char::is_whitespace)
 }
 
-/// The redactor with all secrets that are known by now.
 pub(crate) fn redactor() -> Arc<Redactor> {
     Terminal::lock().redactor.clone()
 }
@@ -110,7 +109,6 @@ pub(crate) fn spin(message: &str) {
     terminal.spinner.get_or_insert_with(new_spinner).set_message(message);
 }
 
-/// Removes the spinner.
 pub(crate) fn stop_spinner() {
     if let Some(spinner) = Terminal::lock().spinner.take() {
         spinner.finish_and_clear();

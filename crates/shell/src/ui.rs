@@ -17,13 +17,12 @@ use crate::failure::Failure;
 use crate::start::{JsonOutput, Program};
 use crate::terminal;
 
-/// Output of a command.
 #[derive(Debug, Clone)]
 pub struct Ui {
     program: &'static Program,
     mode: Mode,
     volume: Volume,
-    /// Whether scripts get events; without them a document is the whole output.
+    /// True if scripts get events; otherwise a document is the whole output.
     has_events: bool,
 }
 
@@ -40,19 +39,16 @@ enum Mode {
     Mute,
 }
 
-/// How much is printed besides the result.
+/// Output besides the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Volume {
-    /// Errors alone.
     Errors,
-    /// Errors and warnings.
     Warnings,
-    /// Everything.
     Normal,
 }
 
 impl Ui {
-    /// Output as the flags, `NO_COLOR` and the two streams demand.
+    /// Output by the flags, `NO_COLOR` and the two streams.
     pub fn new(program: &'static Program, args: OutputArgs) -> Self {
         let mode = match (args.json, io::stderr().is_terminal()) {
             (true, _) => Mode::Json,
@@ -70,13 +66,12 @@ impl Ui {
         Self { program, mode: Mode::Log(subject.into()), volume: Volume::Normal, has_events: false }
     }
 
-    /// The same, no louder than `volume`.
     #[must_use]
     pub fn at_most(self, volume: Volume) -> Self {
         Self { volume: self.volume.min(volume), ..self }
     }
 
-    /// The same on the way to a document: a script that asks for a document gets nothing else.
+    /// The same before a document: a script that asks for a document gets nothing else.
     #[must_use]
     pub fn without_events(&self) -> Self {
         Self { has_events: false, ..self.clone() }
@@ -88,12 +83,10 @@ impl Ui {
         Self { mode: Mode::Mute, volume: Volume::Errors, ..self.clone() }
     }
 
-    /// Whether the output is for a script.
     pub fn is_json(&self) -> bool {
         self.mode == Mode::Json
     }
 
-    /// Announces a phase of the work.
     pub fn phase(&self, name: &str, message: &str) {
         self.event("phase", &json!({ "phase": name, "text": message }));
         let message = escape_line(message);
@@ -101,24 +94,22 @@ impl Ui {
         self.spin(&message);
     }
 
-    /// Shows what is being done: beside the spinner, or as an event.
+    /// Shows progress beside the spinner, or as an event.
     pub fn progress(&self, kind: &str, message: &str) {
         self.event("progress", &json!({ "kind": kind, "text": message }));
         self.spin(&escape_line(message));
     }
 
-    /// Adds something worth knowing to the phase.
     pub fn note(&self, message: &str) {
         self.event("note", &json!({ "text": message }));
         self.aside(&format!("  {}", escape_line(message)));
     }
 
-    /// Says what happened or what comes next, outside of the result.
+    /// Prints a message outside of the result.
     pub fn status(&self, message: &str) {
         self.aside(&escape_line(message));
     }
 
-    /// Warns about something odd that does not stop the work.
     pub fn warn(&self, message: &str) {
         self.event("warning", &json!({ "text": message }));
         let line = format!("{}: {}", self.painted("33", "warning"), escape_line(message));
@@ -131,7 +122,6 @@ impl Ui {
         }
     }
 
-    /// Prints an event for scripts.
     pub fn event(&self, name: &str, fields: &Value) {
         if !self.is_json() || !self.has_events {
             return;
@@ -143,7 +133,6 @@ impl Ui {
         terminal::print(&format!("{object}\n"));
     }
 
-    /// Prints a line of the result.
     pub fn result(&self, label: &str, value: &str) {
         let (width, value) = (self.program.label_width, escape_line(value));
         match &self.mode {
@@ -198,7 +187,7 @@ impl Ui {
         terminal::print(&format!("{text}\n"));
     }
 
-    /// Reports why the command could not do its work, and what a person can do about it.
+    /// Reports a failure with its remedy.
     pub fn failure<S: ExitStatus>(&self, failure: &Failure<S>) {
         terminal::stop_spinner();
         let text = failure.to_string();
@@ -221,7 +210,7 @@ impl Ui {
         }
     }
 
-    /// The part of a failure that is for scripts.
+    /// Prints a failure for scripts.
     pub(crate) fn failure_document<S: ExitStatus>(&self, failure: &Failure<S>, text: &str) {
         let row = failure.status.row();
         let mut fields = json!({ "status": row.code, "name": row.name, "text": text });
@@ -234,7 +223,6 @@ impl Ui {
         }
     }
 
-    /// Leaves the terminal tidy.
     pub fn finish(&self) {
         terminal::stop_spinner();
     }
@@ -294,7 +282,6 @@ impl Reporter for Ui {
     }
 }
 
-/// Whether a terminal gets colours.
 pub(crate) fn wants_colour() -> bool {
     host::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

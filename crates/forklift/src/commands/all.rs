@@ -19,7 +19,6 @@ use crate::rules::judge::Verdict;
 use engine::publish::Publication;
 use shell::Ui;
 
-/// What became of one fork.
 #[derive(Debug, Serialize)]
 struct Row {
     fork: PathBuf,
@@ -33,7 +32,7 @@ struct Row {
     outcome: ForkliftExit,
 }
 
-/// Does them all. Whatever goes wrong with one is told and is no reason to leave out the next.
+/// Runs on each fork. A failure on one is reported and does not stop the others.
 pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let forks = expand(forks)?;
@@ -57,7 +56,7 @@ pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome
     })
 }
 
-/// The folders that were named, those of list files among them, made absolute where they can be.
+/// The given folders, with those of list files.
 fn expand(forks: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for fork in forks {
@@ -117,7 +116,7 @@ fn finished(fork: &Path, dir: &RunDir, status: ForkliftExit) -> Row {
     }
 }
 
-/// The branch, unless it is just the reason why there is a problem.
+/// The branch, if it was pushed.
 fn pushed_branch(sent: &Publication) -> Option<String> {
     let pushed = sent.problem.is_none() || sent.pull_text.is_some();
     pushed.then(|| sent.branch.to_string())

@@ -12,7 +12,7 @@ use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use shell::Ui;
 
-/// What the agent does: merge, meet the conflict, resolve it, commit.
+/// Script of the agent: merge, resolve the conflict, commit.
 const SCRIPT: &str = include_str!("demo.toml");
 
 /// History before the fork, in git's import language.
@@ -35,7 +35,7 @@ data <<END
 END
 ";
 
-/// What the fork changed: its own greeting.
+/// Change of the fork: its own greeting.
 const FORKED: &str = "\
 commit refs/heads/main
 committer Fork <fork@example.invalid> 1700000100 +0000
@@ -51,7 +51,7 @@ echo \"Ahoy, harbour\"
 END
 ";
 
-/// What upstream changed since: the same line, and a licence.
+/// Change of upstream: the same line, and a licence.
 const MOVED_ON: &str = "\
 commit refs/heads/main
 committer Upstream <upstream@example.invalid> 1700000200 +0000
@@ -82,7 +82,7 @@ pub(crate) struct DemoArgs {
     image: String,
 }
 
-/// Makes the fork and runs forklift in it. Everything stays below one temporary folder, to be looked at.
+/// Makes the fork and runs forklift in it, below one temporary folder that is kept.
 pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
     let folder = tempfile::Builder::new().prefix("forklift-demo-").tempdir().or_machine()?.keep();
     ui.phase("demo", &format!("making a fork and its upstream in {}", folder.display()));

@@ -31,7 +31,7 @@ use model::secret::Secret;
 use crate::exit::{Failure, OrExit};
 use crate::flow::pull::TOKEN_FILE;
 
-/// Where runs and caches are kept.
+/// Folders of forklift.
 #[derive(Debug, Clone)]
 pub(crate) struct ForkliftDirs {
     pub(crate) runs: PathBuf,
@@ -41,7 +41,7 @@ pub(crate) struct ForkliftDirs {
 }
 
 impl ForkliftDirs {
-    /// As the XDG variables say.
+    /// From the XDG variables.
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let dirs = Dirs::from_env().or_usage()?;
         let places = Self {
@@ -59,7 +59,6 @@ impl ForkliftDirs {
     }
 }
 
-/// Runs async work to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     shell::runtime::block_on(work)
 }
@@ -71,7 +70,6 @@ pub(crate) fn block_on_stoppable<T>(
     shell::runtime::block_on_stoppable(work)
 }
 
-/// Does the work unless a signal comes first.
 pub(crate) async fn unless_stopped<T>(
     cancel: &Cancel,
     work: impl Future<Output = Result<T, Failure>>,

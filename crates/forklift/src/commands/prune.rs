@@ -24,10 +24,10 @@ use crate::rules::prune::{
 use crate::rules::words::counted;
 use shell::Ui;
 
-/// What a run is called while it is removed: no run's name, so a removal that was cut short is never taken for a run.
+/// Extension of a run that is being removed: an interrupted removal is not taken for a run.
 const REMOVING: &str = "removing";
 
-/// Entries of a run that are counted to say how much was freed.
+/// Most entries of a run that are counted for its size.
 const MOST_COUNTED: u64 = 5_000_000;
 
 /// Remove old runs
@@ -53,7 +53,7 @@ pub(crate) struct PruneArgs {
     unpublished: bool,
 }
 
-/// Decides about every run, then removes what is to go.
+/// Judges every run, then removes the old ones.
 pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on(async {
@@ -132,7 +132,6 @@ async fn observe_run(dir: &RunDir, turns: &mut Turns<'_>) -> Result<OldRun, Fail
     })
 }
 
-/// What a closed run holds.
 fn state_of(dir: &RunDir, meta: &ForkRunRecord) -> RunState {
     let sent = meta.publication.as_ref();
     match &meta.verdict {
@@ -159,8 +158,8 @@ fn has_live_box(dir: &RunDir) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// Removes the runs that are to go; the bytes of each, in the order of the runs. What an earlier prune left half done is
-/// finished first.
+/// Removes runs and returns the bytes of each, in the order of the runs. First it finishes what an earlier prune left
+/// half-done.
 fn remove(
     ui: &Ui,
     root: &Path,

@@ -1,4 +1,4 @@
-//! What was asked for, checked to the last word before anything is started.
+//! Request of a run, checked before anything is started.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ use crate::rules::opencode_env::{
 /// The variable that names another `opencode.env`.
 const ENV_FILE_VARIABLE: &str = "FORKLIFT_OPENCODE_ENV";
 
-/// A request whose every part was checked.
+/// A checked request.
 pub(crate) struct RunRequest {
     pub(crate) directory: PathBuf,
     pub(crate) branch: BranchName,
@@ -50,7 +50,7 @@ impl RunRequest {
     }
 }
 
-/// Names the flag that puts it right.
+/// Adds the flag that resolves the error.
 fn with_flag(error: ResolveAgentError) -> Failure {
     let remedy = match &error {
         ResolveAgentError::NoKey { .. } => Some("name a file with the key: --key-file FILE"),
@@ -67,7 +67,7 @@ fn with_flag(error: ResolveAgentError) -> Failure {
     }
 }
 
-/// The agent that the flags and, for OpenCode, its settings file come to.
+/// The agent's options from the flags and, for OpenCode, its settings file.
 fn agent_wish(args: &RunArgs, places: &ForkliftDirs) -> Result<AgentOptions, Failure> {
     let flags =
         parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
@@ -109,7 +109,7 @@ fn apply_overrides(wish: &mut AgentOptions, flags: Overrides) {
     wish.agent = text(flags.agent);
 }
 
-/// OpenCode is set up by a file of its own; flags outrank it.
+/// Applies OpenCode's settings file, which flags outrank.
 fn apply_settings(
     wish: &mut AgentOptions,
     flags: &Overrides,

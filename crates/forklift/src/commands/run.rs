@@ -40,8 +40,7 @@ pub(crate) fn cmd_run(
     })
 }
 
-/// Checks the request, waits for the fork's turn, looks at the fork and writes down what is to be done: a run that is ready
-/// to go, and the turn that it holds.
+/// Checks the request, locks and observes the fork, and creates the run. Returns it with the lock.
 pub(super) async fn begin<'a>(
     ui: &'a Ui,
     args: &RunArgs,
@@ -84,7 +83,7 @@ pub(super) async fn begin<'a>(
     Ok((run, fork_lock))
 }
 
-/// What the agent is asked: all of it, or, where its own conversation goes on, what is new.
+/// The whole task, or for a resumed conversation what is new.
 fn task<'a>(
     run: &'a RunId,
     seen: &Observation,
@@ -113,7 +112,7 @@ fn task<'a>(
     AgentTask { run, prompt, context, session, mcp: Vec::new() }
 }
 
-/// The record of a run that has just been pinned. One that has nothing to do is judged already.
+/// The first record of a run. A run without work is judged already.
 fn first_record(
     dir: &RunDir,
     seen: &Observation,

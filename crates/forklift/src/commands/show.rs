@@ -38,7 +38,7 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
     }
     ui.result("agent", &format!("{} on {}", meta.settings.provider, meta.settings.backend));
     for (name, chore) in [("set-up", &meta.setup), ("check", &meta.check)] {
-        // One that failed is told with the verdict, together with what it wrote.
+        // A failed one is shown with the verdict and its output.
         if let Some(chore) = chore.as_ref().filter(|chore| chore.passed()) {
             let (line, seconds) =
                 (chore.command.trim_end().replace('\n', "; "), chore.wall_ms / 1000);

@@ -16,17 +16,15 @@ use super::run::ForkRun;
 use crate::exit::{Failure, OrExit};
 use crate::rules::strategy::Strategy;
 
-/// Conflicts that are named while a run is under way; all of them are in its record.
+/// Conflicts that are printed; the record has all of them.
 const CONFLICTS_SHOWN: usize = 20;
 
-/// Author of merges that needed no agent.
 const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
 
-/// How far the host came without an agent.
+/// Result of the host's attempt.
 pub(super) enum Integration {
-    /// To the end.
     Done,
-    /// The agent has to continue, perhaps from there.
+    /// The agent has to continue, perhaps from a merge that was begun.
     Rest(Option<Handover>),
 }
 
@@ -36,8 +34,7 @@ pub(super) fn host_identity() -> GitIdentity {
 }
 
 impl ForkRun<'_> {
-    /// What git can do by itself needs no agent. It is done by the host, in its own repository, and judged like any
-    /// other result.
+    /// Integrates by git and the resolver, in the host's own repository. The result is judged like any other.
     pub(super) async fn integrate_alone(&mut self) -> Result<Integration, Failure> {
         let strategy = self.run.record.settings.strategy;
         self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
@@ -77,8 +74,8 @@ impl ForkRun<'_> {
         Ok(Integration::Done)
     }
 
-    /// Settles conflicts as far as that is trusted. A merge that is all resolved needs no agent, unless work of the fork
-    /// would be lost by it: then somebody has to look at all of it.
+    /// Resolves conflicts as far as the trust threshold allows. A merge that is all resolved needs no agent, unless it would
+    /// lose work of the fork.
     async fn merge_with_resolver(
         &mut self,
         repo: &SealedRepo,
@@ -144,7 +141,7 @@ impl ForkRun<'_> {
         self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), list.join(", ")));
     }
 
-    /// What became of everything that was the fork's; nothing for histories that have nothing in common.
+    /// The account of the fork's own changes; `None` for unrelated histories.
     pub(super) async fn account(
         &self,
         repo: &SealedRepo,

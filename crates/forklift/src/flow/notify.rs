@@ -1,4 +1,4 @@
-//! Telling whoever wants to know: the person's own command, with the verdict as JSON on its standard input.
+//! Notification: the user's own command, with the verdict as JSON on its standard input.
 
 use std::time::Duration;
 
@@ -12,10 +12,9 @@ use super::show::verdict_event;
 use crate::rules::judge::Verdict;
 use shell::Ui;
 
-/// A notification that takes longer is no use to anybody.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the command, if there is one. What becomes of it changes nothing about the verdict, which has been recorded.
+/// Runs the command, if there is one. Its failure does not change the verdict, which is recorded already.
 pub(super) async fn notify(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord) {
     let Some(line) = &meta.settings.notify_cmd else { return };
     let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);

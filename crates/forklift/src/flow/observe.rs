@@ -18,35 +18,32 @@ use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::target::Target;
 use shell::Ui;
 
-/// How long one remote may take to answer.
+/// Time limit for one remote.
 pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
-/// Bytes of the fork's own words that the agent is given.
+/// Most bytes of the fork file.
 const FORK_FILE_CAP: usize = 32 * 1024;
 
-/// What was found.
+/// State of a fork, with the pinned commits.
 pub(crate) struct Observation {
     pub(crate) repo: UserRepo,
     pub(crate) project: ProjectName,
     pub(crate) fork: Fork,
     pub(crate) pins: Pins,
-    /// What was wanted of upstream.
     pub(crate) target: Target,
-    /// What upstream's commit is called for people.
+    /// Display name of upstream's commit.
     pub(crate) target_name: String,
-    /// What the fork's people say about it.
     pub(crate) fork_file: Option<ForkFile>,
     /// Upstream's commit is contained in the fork already.
     pub(crate) up_to_date: bool,
 }
 
-/// What is to be looked at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObserveOptions<'a> {
     pub(crate) branch: &'a BranchName,
-    /// What is wanted of upstream, if the person says it.
+    /// The user's target.
     pub(crate) target: Option<&'a Target>,
-    /// The repository's address on its forge, if the person says it.
+    /// The user's address of the repository on its forge.
     pub(crate) forge: Option<&'a str>,
     pub(crate) cache: &'a Path,
 }
@@ -64,7 +61,7 @@ pub(crate) async fn observe(
     refuse_incomplete(&repo).map_err(workspace_failure)?;
     ui.phase("observe", "fetching origin and upstream");
     let lock = lock_fetch(&repo, cache).await?;
-    // Each has refs of its own, so both can be asked at once: the slower one is all that there is to wait for.
+    // Concurrently: each remote has refs of its own.
     let (ours, theirs, origin_url, upstream_url) = tokio::join!(
         repo.fetch(&origin, FETCH_LIMIT),
         repo.fetch(&upstream, FETCH_LIMIT),
@@ -76,7 +73,7 @@ pub(crate) async fn observe(
     drop(lock);
     let (base, tip) = tips(&repo, branch, [&origin, &upstream]).await?;
     let base = base.ok_or_else(|| no_branch(&origin, branch))?;
-    // Upstream's tip is what is nearly always wanted, so it is compared while the fork's own words are read.
+    // Upstream's tip is nearly always the target, so it is compared while the fork file is read.
     let (fork_file, has_tip) =
         tokio::join!(read_fork_file(&repo, &base), contains(&repo, &base, tip.as_ref()));
     let fork_file = fork_file?;
@@ -109,7 +106,7 @@ pub(crate) async fn observe(
     })
 }
 
-/// The fork's own words and rules, as they stand on its main branch: what lies in the checkout does not count.
+/// The fork file on the fork's main branch; the checkout does not count.
 async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>, Failure> {
     let read = repo.read_first_blob(base, &FORK_FILES, FORK_FILE_CAP).await;
     let Some((name, blob)) = read.or_machine()? else { return Ok(None) };
@@ -142,7 +139,7 @@ async fn lock_fetch(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> 
     lock.await.or_machine()
 }
 
-/// A name for a repository that fits into a file name, whatever its path is.
+/// A file name for a repository, whatever its path is.
 pub(crate) fn fork_key(repo: &UserRepo) -> String {
     model::digest::short_sha256(repo.common_dir().as_os_str().as_encoded_bytes(), 10)
 }
@@ -158,7 +155,7 @@ fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<RemoteName, Failure
     )))
 }
 
-/// Where a remote leads, after the person's rules for addresses.
+/// The URL of a remote, after the user's `insteadOf` rules.
 async fn url(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
     let url = repo.remote_url(remote).await.or_machine()?;
     url.ok_or_else(|| {
@@ -168,7 +165,7 @@ async fn url(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
     })
 }
 
-/// Where a branch is at two remotes.
+/// The tips of a branch at two remotes.
 async fn tips(
     repo: &UserRepo,
     branch: &BranchName,
@@ -181,7 +178,7 @@ async fn tips(
     Ok((found.next().flatten(), found.next().flatten()))
 }
 
-/// Whether a commit of upstream's is part of the fork already; one that is not there is not.
+/// Returns whether the fork contains a commit of upstream.
 async fn contains(repo: &UserRepo, base: &Sha, theirs: Option<&Sha>) -> Result<bool, Failure> {
     match theirs {
         Some(theirs) => repo.is_ancestor(theirs, base).await.or_machine(),

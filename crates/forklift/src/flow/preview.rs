@@ -1,4 +1,4 @@
-//! Looking at a fork without a run: the commits as a run would pin them, and a repository of the host's to ask in.
+//! Preview of a fork without a run: the commits as a run would pin them, and a repository of the host with them.
 
 use std::path::Path;
 
@@ -13,16 +13,15 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkRules;
 use shell::Ui;
 
-/// A fork that is looked at.
 pub(crate) struct Preview {
     pub(crate) seen: Observation,
-    /// Holds exactly what the pinned commits reach. Whatever is tried in it goes away with it.
+    /// Contains exactly what the pinned commits reach. Deleted on drop.
     pub(crate) repo: SealedRepo,
     _folder: TempDir,
 }
 
 impl Preview {
-    /// Fetches and pins as a run does. Nothing is left behind, also when this is dropped half-way.
+    /// Fetches and pins as a run does. Leaves nothing behind when it is dropped.
     pub(crate) async fn make(ui: &Ui, look: &LookArgs, cache: &Path) -> Result<Self, Failure> {
         let directory = match &look.directory {
             Some(directory) => directory.clone(),
@@ -44,17 +43,15 @@ impl Preview {
         Ok(Self { seen, repo, _folder: folder })
     }
 
-    /// The fork's rules, if it has any.
     pub(crate) fn rules(&self) -> ForkRules {
         self.seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default()
     }
 
-    /// What would be taken, for people.
+    /// The target's name with its commit.
     pub(crate) fn target(&self) -> String {
         format!("{} ({})", self.seen.target_name, self.seen.pins.upstream.short())
     }
 
-    /// What is said of two histories that have no commit in common.
     pub(crate) fn unrelated(&self) -> Failure {
         Failure::usage(format!(
             "{} and {} have no commit in common, so there is no place where they parted",

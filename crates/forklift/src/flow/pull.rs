@@ -14,30 +14,29 @@ use shell::pull::{PullRenewal, logged, open_pull as open_once};
 use crate::exit::{Failure, OrExit};
 use engine::publish::{Publication, PullReference};
 
-/// The variable with the forge's token.
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 
-/// The variable that names the kind of a forge which does not say it itself.
+/// Variable with the kind of a forge that cannot be detected.
 const KIND_VARIABLE: &str = "FORKLIFT_FORGE_KIND";
 
-/// The file with the token, in forklift's configuration folder.
+/// File with the token, in forklift's configuration folder.
 pub(crate) const TOKEN_FILE: &str = "forge-token";
 
-/// What the branches of all runs begin with.
+/// Prefix of the branches of all runs.
 const BRANCHES: &str = "forklift/";
 
-/// The forge of a fork, as far as it is known before it is asked.
+/// The forge of a fork, as far as it is known without a request.
 #[derive(Debug, Clone)]
 pub(crate) struct ForgePlan {
-    /// The repository's address there: origin's, or the one that the person gave.
+    /// Address of the repository: origin's, or the one that the user gave.
     pub(crate) url: String,
     pub(crate) token: Option<Secret>,
-    /// The kind, if the person named it.
+    /// The user's setting.
     pub(crate) kind: Option<ForgeKind>,
 }
 
 impl ForgePlan {
-    /// Looks the token up: the variable first, then the file, which must be the person's alone.
+    /// Finds the token: in the variable, else in the file, which only its owner may read.
     pub(crate) fn find(url: &str, config: &Path) -> Result<Self, Failure> {
         let file = config.join(TOKEN_FILE);
         let token = match host::env::var(TOKEN_VARIABLE).filter(|token| !token.is_empty()) {
@@ -52,7 +51,6 @@ impl ForgePlan {
     }
 }
 
-/// The kind that the person named.
 fn find_kind() -> Result<Option<ForgeKind>, Failure> {
     let Some(word) = host::env::var(KIND_VARIABLE).filter(|word| !word.is_empty()) else {
         return Ok(None);
@@ -114,12 +112,12 @@ pub(crate) async fn open_pull(
     Ok(())
 }
 
-/// Forklift's own token, or for a GitHub the one that its own program would use.
+/// Forklift's own token, or on GitHub the one of the `gh` program.
 async fn find_token(plan: &ForgePlan, address: &ForgeAddress) -> Option<Secret> {
     if let Some(token) = &plan.token {
         return Some(token.clone());
     }
-    // Asked first, so that a server is probed only where there is a login to use.
+    // First, so that a server is probed only where there is a login to use.
     let login = ForgeKind::GitHub.find_login(&address.host).await?;
     let kind = forge::detect::find_kind(address, &ForgeOptions::default()).await.ok()?;
     (kind == ForgeKind::GitHub).then_some(login)

@@ -18,10 +18,8 @@ use crate::rules::judge::Verdict;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 
-/// Record of one run of forklift.
 pub(crate) type ForkRunRecord = RunRecord<ForkRecord>;
 
-/// Forklift's own part of a run's record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ForkRecord {
     pub(crate) fork: Fork,
@@ -30,10 +28,8 @@ pub(crate) struct ForkRecord {
     /// The run whose workspace this one continues with.
     #[serde(default)]
     pub(crate) resumed_from: Option<RunId>,
-    /// How the fork's own check went, on the result.
     #[serde(default)]
     pub(crate) check: Option<BoxCommandSummary>,
-    /// How the commands went that regenerate files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) regenerate: Vec<BoxCommandSummary>,
     /// The host could merge by itself, so no agent was started.
@@ -42,12 +38,11 @@ pub(crate) struct ForkRecord {
     /// Conflicts that the resolver resolved without a model, and those it left.
     #[serde(default, alias = "ladder")]
     pub(crate) resolver: Option<ResolverSummary>,
-    /// What git could not merge by itself, with the reason.
+    /// Paths that git could not merge, with the kind of conflict.
     #[serde(default)]
     pub(crate) conflicts: Vec<String>,
-    /// The start of the agent's note, if it left one.
+    /// Beginning of the agent's note.
     pub(crate) stuck: Option<String>,
-    /// What became of everything that was the fork's.
     #[serde(default)]
     pub(crate) contract: Option<Contract>,
 }
@@ -58,18 +53,16 @@ impl ProductRecord for ForkRecord {
     const AGENT_RESULT_V1: &'static str = "agent";
 }
 
-/// Where the fork is and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fork {
     pub(crate) path: PathBuf,
     pub(crate) origin: String,
     pub(crate) upstream: String,
     pub(crate) branch: BranchName,
-    /// Where its pull requests are: origin's address, or the one that the person gave.
+    /// Address for pull requests: origin's, or the one that the user gave.
     pub(crate) forge: String,
 }
 
-/// How the run was to be made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settings {
     pub(crate) provider: String,
@@ -79,7 +72,6 @@ pub(crate) struct Settings {
     pub(crate) timeout_secs: u64,
     pub(crate) agent_when: AgentWhen,
     pub(crate) accept_loss: bool,
-    /// What was wanted of upstream, and what that came to.
     #[serde(default)]
     pub(crate) target: Target,
     #[serde(default)]
@@ -89,16 +81,15 @@ pub(crate) struct Settings {
     /// The rules of the fork, as they stood on its main branch before the agent started.
     #[serde(default)]
     pub(crate) rules: ForkRules,
-    /// How sure an answer to a conflict must be, if the person said it.
+    /// The user's trust threshold.
     #[serde(default)]
     pub(crate) trust: Option<f64>,
-    /// The person's command for whoever wants to know of verdicts.
     #[serde(default)]
     pub(crate) notify_cmd: Option<String>,
 }
 
 impl Settings {
-    /// How sure an answer to a conflict must be: what the person says, else what the fork rules, else the usual.
+    /// Trust threshold of the user, else of the fork, else the default.
     pub(crate) fn trust(&self) -> TrustThreshold {
         let given = self.trust.or(self.rules.trust);
         let given = given.and_then(|share| TrustThreshold::new(share).ok());

@@ -110,7 +110,7 @@ impl ForkRun<'_> {
         resolve_conflicts(repo, heads, options).await.or_machine()
     }
 
-    /// What the agent gets: briefs of the open conflicts and, if any conflict was resolved, the merge so far.
+    /// The briefs of the open conflicts and, if any conflict was resolved, the merge so far, for the agent.
     pub(super) async fn hand_over(
         &self,
         repo: &SealedRepo,

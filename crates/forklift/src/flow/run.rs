@@ -1,4 +1,4 @@
-//! One run of forklift: what it adds to the engine's run.
+//! One run of forklift: its part of the engine's run.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ const MOST_INCOMING: usize = 5000;
 /// The agent's note, in the root of the workspace.
 pub(crate) const STUCK_FILE: &str = "STUCK.md";
 
-/// What is left for the agent, in its harness state.
+/// Briefs of the open conflicts, in the harness state.
 const CONFLICTS_FILE: &str = "conflicts.md";
 
 /// A run of forklift under way.
@@ -52,14 +52,12 @@ pub(crate) struct ForkRun<'a> {
     pub(crate) run: Run<ForkRecord>,
     pub(crate) ui: &'a Ui,
     pub(crate) repo: UserRepo,
-    /// Where the pull request goes.
     forge: ForgePlan,
-    /// Where mirrors of forks are kept.
     pub(crate) cache: PathBuf,
 }
 
 impl<'a> ForkRun<'a> {
-    /// Opens a run that is on disk: one that has just been written, or one whose forklift was killed.
+    /// Opens a run on disk: a new one, or one whose forklift was killed.
     pub(crate) fn open(
         ui: &'a Ui,
         places: &ForkliftDirs,
@@ -90,7 +88,6 @@ impl<'a> ForkRun<'a> {
         Ok(Self { run, ui, repo, forge, cache: places.cache.clone() })
     }
 
-    /// The host's repository of this run, made with the pinned commits.
     pub(super) async fn make_import_repo(&self) -> Result<SealedRepo, Failure> {
         self.run.make_import_repo(&self.import_source()).await.map_err(Self::failure)
     }
@@ -111,7 +108,6 @@ impl<'a> ForkRun<'a> {
         }
     }
 
-    /// The text of the pull request.
     async fn pull_request(
         &self,
         repo: &SealedRepo,
@@ -204,7 +200,7 @@ impl Product for ForkRun<'_> {
         let made = self.run.make_workspace(&self.repo, &options, &mirror, self.ui).await;
         made.map_err(Self::failure)?;
         if let Some(handover) = handover {
-            // No agent has been here yet, so the folder is still the host's to write to.
+            // No agent has been here yet, so the host may write to the folder.
             let state = &self.run.boxes.harness_state;
             let page = state.join(CONFLICTS_FILE);
             host::file::write_transient(&page, handover.briefs.as_bytes(), 0o644).or_machine()?;
@@ -305,7 +301,6 @@ impl Product for ForkRun<'_> {
     }
 }
 
-/// The verdict of a run that is over.
 pub(crate) fn final_verdict(record: &ForkRunRecord) -> Verdict {
     record.verdict.clone().unwrap_or(Verdict::UpToDate)
 }
@@ -314,14 +309,14 @@ pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
     BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftExit::Internal)
 }
 
-/// What the conversation of an earlier run had used.
+/// Usage of an earlier run's conversation.
 fn usage_of(runs: &Path, run: &RunId) -> Result<Usage, Failure> {
     let dir = run_dir::find(runs, run.as_str()).or_usage()?;
     let record = ForkRunRecord::load(&dir).or_machine()?;
     Ok(record.agent_result.and_then(|result| result.thread_usage).unwrap_or_default())
 }
 
-/// Shallow and partial clones are the person's to mend; everything else is the machine's fault.
+/// The user can complete shallow and partial clones; other errors are failures of the machine.
 pub(super) fn workspace_failure(error: WorkspaceError) -> Failure {
     use WorkspaceError as E;
     let status = match error {

@@ -1,4 +1,4 @@
-//! The end of a run, for people and for machines.
+//! Output of a run's result, for users and scripts.
 
 use merge::contract::{ContractFormat, render_contract};
 use run_store::run_dir::RunDir;
@@ -12,7 +12,6 @@ use shell::Ui;
 /// Lines of the agent's note that are shown.
 const STUCK_SHOWN: usize = 20;
 
-/// The result, for people and for machines.
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
     ui.result("verdict", &verdict.words());
     ui.result("run", &dir.path().display().to_string());
@@ -63,11 +62,11 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
             ui.page(&shown.concat());
         }
     }
-    // Last, so that whoever reads events knows that this was all.
+    // The last event of a run.
     ui.event("verdict", &verdict_event(dir, meta, verdict));
 }
 
-/// The verdict for machines: an event, and what a notification says.
+/// The verdict for scripts: an event, and the input of the notification command.
 pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) -> Value {
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,

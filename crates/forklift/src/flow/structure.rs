@@ -49,7 +49,7 @@ pub(super) struct Mergiraf<'a> {
     run: &'a ForkRun<'a>,
     program: PathBuf,
     version: String,
-    /// Whether the box failed. Then a missing answer says nothing about the program.
+    /// True if the box failed. Then a missing answer does not count against the program.
     is_broken: Cell<bool>,
 }
 

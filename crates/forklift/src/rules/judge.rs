@@ -1,4 +1,4 @@
-//! How a run ends: from what the host saw itself to a verdict, and from a verdict to a status.
+//! Verdict on a run, from facts of the host; and the exit status of a verdict.
 
 use engine::agent_result::AgentClaim;
 use engine::evidence::Evidence;
@@ -9,23 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use super::strategy::Strategy;
 
-/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Verdict {
     /// Upstream was contained in the fork before the run, or nothing new came out of it.
     UpToDate,
-    /// Everything holds: the commit may be published.
+    /// The commit may be published.
     Publish,
-    /// The clock ran out.
     TimedOut,
-    /// The agent asks for help.
     Stuck,
-    /// The agent ended with a failure.
-    AgentFailed { how: String },
-    /// The model has no more to give for now; trying again later will help.
+    AgentFailed {
+        how: String,
+    },
+    /// The quota of the model is exhausted, until this time if known.
     Waiting {
-        /// Until when, as far as it was told.
         until: Option<String>,
     },
     /// The pinned upstream commit is not in the result.
@@ -35,39 +32,39 @@ pub(crate) enum Verdict {
     /// Something that the fork had is in the result no longer, and upstream does not have it either.
     WorkLost,
     /// The fork's own check does not pass on the result.
-    CheckFailed { how: String },
+    CheckFailed {
+        how: String,
+    },
     /// The fork's own set-up failed, so the agent was not started.
-    SetupFailed { how: String },
-    /// The result holds something that must not be published.
+    SetupFailed {
+        how: String,
+    },
+    /// The result contains something that must not be published.
     Refused {
-        /// What, item by item.
         reasons: Vec<String>,
     },
-    /// Somebody stopped the run.
     Stopped,
-    /// What the run stands on failed.
-    Infra { reason: String },
+    /// The machine failed.
+    Infra {
+        reason: String,
+    },
 }
 
-/// What is known when the box has ended and its commits were imported.
+/// Facts after the import.
 #[derive(Debug, Clone)]
 pub(crate) struct ResultFacts {
-    /// How the agent's box ended.
     pub(crate) ended: Ended,
-    /// Whether the agent left a note.
+    /// True if the agent left a note.
     pub(crate) stuck: bool,
-    /// What the agent's own words come to.
     pub(crate) claim: AgentClaim,
-    /// What came out.
     pub(crate) import: ImportOutcome,
-    /// Work of the fork was lost, and nobody said that this is fine.
+    /// True if work of the fork was lost and the user does not accept it.
     pub(crate) lost: bool,
-    /// How upstream's work was to get in.
     pub(crate) strategy: Strategy,
 }
 
-/// Decides how the run ends. The clock outranks the agent's note, the note outranks its status, and what the host
-/// found outranks every claim.
+/// Decides the verdict. The clock outranks the agent's note, the note outranks its exit status, and the host's evidence
+/// outranks every claim.
 pub(crate) fn judge(after: &ResultFacts) -> Verdict {
     match (&after.ended, after.stuck) {
         // Some agents wait for their quota without a word until the clock runs out; the reason is worth more.
@@ -113,7 +110,7 @@ fn judge_import(after: &ResultFacts) -> Verdict {
     }
 }
 
-/// What stands against publishing. Foreign identities are told to the reviewer but do not block.
+/// Objections to publishing. Foreign identities are shown to the reviewer but do not block.
 fn objections(evidence: &Evidence) -> Vec<String> {
     let list = |what: &str, items: &[String]| {
         items.iter().map(|item| format!("{what}: {item}")).collect::<Vec<_>>()
@@ -128,7 +125,6 @@ fn objections(evidence: &Evidence) -> Vec<String> {
 }
 
 impl Verdict {
-    /// The status that a verdict is told by.
     pub(crate) fn status(&self) -> ForkliftExit {
         match self {
             Self::UpToDate | Self::Publish => ForkliftExit::Success,
@@ -145,7 +141,6 @@ impl Verdict {
         }
     }
 
-    /// What it means, for people.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::UpToDate => "up to date: upstream is contained in the fork".to_owned(),

@@ -1,20 +1,18 @@
-//! What `opencode.env` must hold, and which flags may override it.
+//! Settings in `opencode.env`, and the flags that override them.
 
 use model::env_file::{EnvFile, EnvFileError, MissingKeys};
 use model::id::{IdError, Override};
 
-/// The address of another model server, and the way to talk to it.
+/// Address and wire API of another model server.
 const URL_KEY: &str = "OPENCODE_BASE_URL";
 const WIRE_KEY: &str = "OPENCODE_WIRE_API";
 
-/// The model's key. It stays on this host, and is looked up where it is needed.
+/// The model's key. It stays on this host.
 pub(crate) const API_KEY: &str = "OPENCODE_API_KEY";
 
-/// Keys that must be there.
 pub(crate) const REQUIRED: [&str; 4] =
     [API_KEY, "OPENCODE_MODEL", "OPENCODE_VARIANT", "OPENCODE_AGENT"];
 
-/// The agent's settings, checked.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentSettings {
     pub(crate) model: Override,
@@ -32,7 +30,6 @@ pub(crate) struct Overrides {
     pub(crate) agent: Option<Override>,
 }
 
-/// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsFault {
     #[error(transparent)]
@@ -53,7 +50,6 @@ pub(crate) fn parse_overrides(
     Ok(Overrides { model: parse(model)?, variant: parse(variant)?, agent: parse(agent)? })
 }
 
-/// Reads the file's bytes and applies the flags.
 pub(crate) fn parse_settings(
     bytes: &[u8],
     flags: &Overrides,

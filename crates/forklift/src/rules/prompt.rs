@@ -1,20 +1,19 @@
-//! What the agent is told.
+//! Prompt of the agent.
 
 use model::id::BranchName;
 
 use super::strategy::Strategy;
 
-/// What the instructions are made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Briefing<'a> {
     pub(crate) branch: &'a BranchName,
     pub(crate) strategy: Strategy,
-    /// What upstream's work is called for people, such as `v1.4.0`.
+    /// Display name of upstream's commit, such as `v1.4.0`.
     pub(crate) target: &'a str,
     pub(crate) timeout_secs: u64,
-    /// The fork's own words about itself.
+    /// Text of the fork file.
     pub(crate) context: Option<&'a str>,
-    /// What the person says for this run alone.
+    /// The user's text for this run alone.
     pub(crate) instruction: Option<&'a str>,
     /// The command that the result has to pass.
     pub(crate) check: Option<&'a str>,
@@ -23,16 +22,14 @@ pub(crate) struct Briefing<'a> {
     pub(crate) earlier: Option<EarlierAttempt<'a>>,
 }
 
-/// What an earlier run left.
+/// Result of an earlier run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EarlierAttempt<'a> {
     pub(crate) ended: &'a str,
-    /// The agent's own note.
     pub(crate) note: Option<&'a str>,
     pub(crate) answer: Option<&'a str>,
 }
 
-/// Renders the instructions.
 pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
     let Briefing { branch, target, .. } = briefing;
     let minutes = briefing.timeout_secs.div_ceil(60);
@@ -85,7 +82,7 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
     text
 }
 
-/// What is said when the same conversation goes on: the agent knows the rest.
+/// Renders the prompt of a resumed conversation: the agent knows the rest.
 pub(crate) fn render_follow_up(earlier: &EarlierAttempt<'_>, timeout_secs: u64) -> String {
     let mut text = format!(
         "Go on with your task from where you stopped ({}). The workspace is as you left it; STUCK.md, if you wrote it, has \

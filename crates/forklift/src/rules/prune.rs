@@ -1,4 +1,4 @@
-//! Which runs are removed, and why the others are kept.
+//! Choice of the runs to remove, with a reason for each of the others.
 
 use std::collections::BTreeMap;
 
@@ -6,53 +6,46 @@ use jiff::{SignedDuration, Span, SpanRelativeTo};
 use model::id::RunId;
 use serde::Serialize;
 
-/// A run, as far as it matters here.
 #[derive(Debug, Clone)]
 pub(crate) struct OldRun {
     pub(crate) run: RunId,
-    /// The fork that it is of; runs whose record cannot be read have none.
+    /// `None` if its record cannot be read.
     pub(crate) fork: Option<String>,
     pub(crate) age: SignedDuration,
     pub(crate) state: RunState,
-    /// The run that it goes on from.
     pub(crate) resumed_from: Option<RunId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunState {
-    /// A box of it runs, or a forklift is at work on its fork.
+    /// A box of it runs, or a forklift works on its fork.
     Alive,
-    /// It is not closed.
     Unfinished,
-    /// Nobody can tell what is in it.
     Unreadable,
-    /// An agent worked in it, and nothing of that was published.
+    /// Work of an agent that was not published.
     UnpublishedWork,
-    /// Its commit was verified, and could not be published.
+    /// A verified commit that could not be published.
     UnpublishedCommit,
-    /// What it made is published.
     Published,
-    /// It made nothing.
     Empty,
 }
 
-/// What the person wants removed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PruneOptions {
     pub(crate) older_than: SignedDuration,
-    /// So many of the newest of each fork stay.
+    /// Newest runs of each fork that stay.
     pub(crate) keep: usize,
     pub(crate) unpublished: Unpublished,
 }
 
-/// What happens to work that was published nowhere.
+/// Handling of work that was published nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unpublished {
     Keep,
     Remove,
 }
 
-/// What becomes of a run.
+/// Decision about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fate {
@@ -67,7 +60,6 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
-    /// Why a run is kept.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Remove => "it is old",
@@ -111,7 +103,7 @@ pub(crate) fn judge_runs(runs: &[OldRun], options: PruneOptions) -> Vec<Fate> {
     fates
 }
 
-/// Whether a later run went on from this one and was published: then this one's work is too. A chain of runs has as many
+/// Returns whether a later run that continues this one was published: then its work is too. A chain of runs has as many
 /// links as there are runs, so following it ends.
 fn is_carried_on(run: &OldRun, runs: &[OldRun]) -> bool {
     let mut names = vec![&run.run];

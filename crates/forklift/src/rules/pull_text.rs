@@ -16,7 +16,7 @@ use crate::flow::resolver::ResolverSummary;
 /// Commits that are listed; more are counted.
 const LISTED: usize = 50;
 
-/// Marks a pull request as one of ours, whoever edits its text.
+/// Marks a pull request of forklift, also after edits.
 pub(crate) const MARK: &str = "<!-- forklift -->";
 
 /// Renders title and body of the pull request of `head`. Text from elsewhere is quoted as plain text.
@@ -199,7 +199,7 @@ fn section(title: &str, text: &str) -> String {
     format!("### {title}\n\n{text}")
 }
 
-/// Text of others, quoted line by line, so that it cannot pass for ours.
+/// Text from elsewhere, quoted line by line, so that it cannot pass for forklift's.
 fn quoted(text: &str) -> String {
     text.lines().map(|line| format!("> {}", plain(line))).collect::<Vec<_>>().join("\n")
 }

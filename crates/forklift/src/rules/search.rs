@@ -8,9 +8,7 @@ pub(crate) const MOST_ONE_BY_ONE: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchMethod {
-    /// Every commit in order.
     OneByOne,
-    /// Bisection.
     Halving,
 }
 
@@ -18,7 +16,7 @@ pub(crate) enum SearchMethod {
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     method: SearchMethod,
-    /// Commits before this one do not conflict, as far as the method can tell.
+    /// Commits before this one do not conflict, as far as the method shows.
     clean: usize,
     conflicting: usize,
 }

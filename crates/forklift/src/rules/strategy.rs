@@ -1,9 +1,8 @@
-//! How upstream's work gets into the fork.
+//! Merge or rebase.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// How upstream's work gets into the fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Strategy {
