@@ -53,7 +53,7 @@ impl ReportDraft {
     }
 
     pub(crate) fn add_usage(&mut self, usage: Usage, cost_usd: Option<f64>) {
-        self.usage += usage;
+        self.usage = self.usage + usage;
         if let Some(cost) = cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }

@@ -5,7 +5,6 @@ use serde_json::Value;
 /// Length limit of a text in a progress event, in characters.
 const SNIPPET_LENGTH: usize = 200;
 
-/// Returns a text by its path.
 pub(crate) fn text<'a>(event: &'a Value, path: &str) -> Option<&'a str> {
     event.pointer(path)?.as_str()
 }
@@ -15,7 +14,6 @@ pub(crate) fn count(event: &Value, path: &str) -> u64 {
     event.pointer(path).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// Returns a number by its path.
 pub(crate) fn number(event: &Value, path: &str) -> Option<f64> {
     event.pointer(path)?.as_f64().filter(|number| number.is_finite())
 }
@@ -30,7 +28,6 @@ pub(crate) fn list<'a>(event: &'a Value, path: &str) -> &'a [Value] {
     event.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns an HTTP status by its path.
 pub(crate) fn status(event: &Value, path: &str) -> Option<u16> {
     event.pointer(path)?.as_u64()?.try_into().ok()
 }
@@ -54,8 +51,7 @@ pub(crate) fn input_summary(input: Option<&Value>) -> String {
     }
 }
 
-/// Returns the beginning of a text in one line that is safe to show: line breaks and control characters
-/// become spaces.
+/// Returns the beginning of a text in one line: line breaks and control characters become spaces.
 pub(crate) fn snippet(text: &str) -> String {
     let mut line = String::new();
     for (index, c) in text.trim().chars().enumerate() {

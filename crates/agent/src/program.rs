@@ -21,27 +21,20 @@ pub struct Program {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
-    /// Native, with the GNU C library.
-    Gnu,
-    /// Native and statically linked.
-    Static,
+    Native,
     /// Node, of this version or a newer one.
     Node {
-        /// The first number.
         major: u32,
-        /// The second number.
         minor: u32,
     },
 }
 
-/// Supported processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cpu {
     /// x86-64 with AVX2.
     X64,
     /// x86-64 without AVX2.
     X64Baseline,
-    /// 64-bit ARM.
     Arm64,
 }
 
@@ -70,32 +63,22 @@ impl Program {
         }
     }
 
-    /// Returns the package specification for `npm`.
     pub fn spec(&self) -> String {
         format!("{}@{}", self.package, self.version)
     }
 
     /// Builds the arguments that install the program into a folder. No script of any package runs.
     pub fn argv_install(&self, folder: &str) -> Vec<String> {
-        let spec = self.spec();
-        let words = [
-            "npm",
-            "install",
-            "--prefix",
-            folder,
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            spec.as_str(),
-        ];
-        words.map(str::to_owned).to_vec()
+        let options = ["--ignore-scripts", "--no-audit", "--no-fund"];
+        let words = ["npm", "install", "--prefix", folder].into_iter().chain(options);
+        words.chain([self.spec().as_str()]).map(str::to_owned).collect()
     }
 
     /// Returns the command that starts the program in a box with the installation below [`AGENTS_DIR`].
     pub fn launcher(&self, cpu: Cpu) -> Vec<String> {
         let path = format!("{AGENTS_DIR}/{}/{}", self.name, self.entry(cpu));
         match self.runtime {
-            Runtime::Gnu | Runtime::Static => vec![path],
+            Runtime::Native => vec![path],
             Runtime::Node { .. } => vec!["node".to_owned(), path],
         }
     }

@@ -25,22 +25,19 @@ pub struct AgentCommand {
     pub home: BTreeMap<String, String>,
 }
 
-/// The supported agents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Provider {
     #[default]
     OpenCode,
     Codex,
-    /// Claude Code.
     Claude,
     Pi,
     /// A custom program, started by a template.
     Command,
-    /// Plays a script: no model, the same every time.
+    /// Plays a script, without a model.
     Scripted,
 }
 
-/// Use of a model by an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelUse {
     /// A model has to be chosen.
@@ -50,7 +47,6 @@ pub enum ModelUse {
     Never,
 }
 
-/// A setting that an agent requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredSetting {
     Command,
@@ -93,7 +89,6 @@ impl Provider {
         }
     }
 
-    /// Returns the setting that the agent requires, beside a model.
     pub fn required_setting(self) -> Option<RequiredSetting> {
         match self {
             Self::Command => Some(RequiredSetting::Command),
@@ -102,8 +97,7 @@ impl Provider {
         }
     }
 
-    /// Returns whether the agent prints events that hold its answer. Otherwise its whole output is its
-    /// answer.
+    /// Returns whether the agent prints events with its answer. Otherwise its whole output is the answer.
     pub fn prints_events(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,
@@ -132,7 +126,6 @@ impl Provider {
         found.ok_or_else(|| UnknownProvider { name: name.escape_debug().to_string() })
     }
 
-    /// Returns the name in configuration and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenCode => "opencode",

@@ -22,12 +22,12 @@ const FIRST_SIGNAL_STATUS: i32 = 128;
 /// Progress event of an agent, safe to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// The session has an id.
-    SessionStarted { id: String },
-    /// A tool is used.
+    SessionStarted {
+        id: String,
+    },
+    /// With a summary of its input, in one short line.
     ToolCall {
         name: String,
-        /// Summary of its input, in one short line.
         summary: String,
     },
     /// The beginning of a text from the agent.
@@ -35,21 +35,20 @@ pub enum Progress {
     /// The tokens of this run so far.
     Tokens(Usage),
     /// The model returned an error, and the agent retries.
-    Retrying { reason: String },
+    Retrying {
+        reason: String,
+    },
 }
 
-/// Reads the lines of one run of one agent.
 #[derive(Debug)]
 pub struct EventReader {
     events: Box<dyn ProviderEvents>,
     draft: ReportDraft,
-    /// True if an event of the agent was read.
     has_events: bool,
     unknown: Vec<String>,
     unknown_count: u64,
 }
 
-/// Meaning of the lines of one provider.
 pub(crate) trait ProviderEvents: Debug + Send + Sync {
     fn take(&mut self, line: &str, draft: &mut ReportDraft) -> EventKind;
 
@@ -67,14 +66,12 @@ pub(crate) trait ProviderEvents: Debug + Send + Sync {
     }
 }
 
-/// Classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventKind {
     Known,
     Unknown,
 }
 
-/// Parses a line as a JSON event.
 pub(crate) fn parse_event(line: &str) -> Option<Value> {
     Some(line)
         .filter(|line| line.len() <= LINE_LIMIT)
@@ -118,8 +115,7 @@ impl EventReader {
         self.draft.take_progress()
     }
 
-    /// Returns the report. `exit` is the agent's exit status, if it had one; it never proves success, but may
-    /// disprove it.
+    /// Returns the report. The exit status never proves success, but may disprove it.
     pub fn finish(self, exit: Option<i32>) -> AgentReport {
         let outcome = match self.has_events {
             true => self.events.judge(exit, &self.draft),

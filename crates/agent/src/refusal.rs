@@ -2,8 +2,7 @@
 
 use crate::report::{AgentOutcome, QuotaReset};
 
-/// Decides whether the model refused or the quota is exhausted. A server error is never a quota, whatever its
-/// text.
+/// Decides whether the model refused or the quota is exhausted. A server error is never a quota.
 pub(crate) fn judge(status: Option<u16>, message: &str, until: Option<QuotaReset>) -> AgentOutcome {
     let status = status.or_else(|| status_in(message));
     let message = message.trim().to_owned();
@@ -57,8 +56,7 @@ const QUOTA_WORDS: [&str; 10] = [
     "credit balance is too low",
 ];
 
-/// Finds an HTTP status that a text begins with or names: `401 …`, `API Error: 500 …`, `… status 429 …`, `…
-/// status: 429`.
+/// Finds an HTTP status in a message: `401 …`, `API Error: 500 …`, `… status 429 …`, `… status: 429`.
 fn status_in(message: &str) -> Option<u16> {
     let lower = message.to_lowercase();
     let after = ["api error:", "status code", "status:", "status"]

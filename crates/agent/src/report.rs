@@ -1,6 +1,6 @@
 //! Report of an agent about its run, in one shape for all agents.
 
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,28 +13,23 @@ pub struct AgentReport {
     pub outcome: AgentOutcome,
     /// The last message to the user.
     pub answer: Option<String>,
-    /// The tokens of this run.
     pub usage: Usage,
     /// The tokens of the whole session so far, from agents that count them in this way.
     pub thread_usage: Option<Usage>,
     /// Cost, from agents that compute it. Absent also where tokens were used and the cost is 0, because an
     /// agent without a price list reports that too.
     pub cost_usd: Option<f64>,
-    /// Id by which the session can be resumed.
     pub session_id: Option<String>,
     /// The tools it used, in order; the first [`TOOL_CALLS_KEPT`] of them.
     pub tool_calls: Vec<ToolCall>,
-    /// Tool calls that were denied.
     pub denials: Vec<DeniedTool>,
     /// Unknown lines, cut to [`UNKNOWN_LENGTH`] bytes; the first [`UNKNOWN_KEPT`] of them.
     pub unknown: Vec<String>,
-    /// Number of unknown lines.
     pub unknown_count: u64,
 }
 
 impl AgentReport {
-    /// Creates the report of an agent at a terminal, whose output is not parsed: its status is the only
-    /// evidence.
+    /// Creates the report of an agent at a terminal: its output is not parsed, and only its exit status counts.
     pub fn of_status(exit: Option<i32>) -> Self {
         EventReader::new(Provider::Command).finish(exit)
     }
@@ -64,7 +59,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns the sum of all tokens.
     pub fn total(self) -> u64 {
         [self.input, self.output, self.cache_read, self.cache_write, self.reasoning]
             .into_iter()
@@ -90,12 +84,6 @@ impl Add for Usage {
     }
 }
 
-impl AddAssign for Usage {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
 impl Sub for Usage {
     type Output = Self;
 
@@ -110,30 +98,29 @@ impl Sub for Usage {
 pub enum AgentOutcome {
     /// It ended by itself.
     Finished,
-    /// It gave up.
-    Failed { reason: String },
-    /// The model did not respond, or responded with an error.
+    Failed {
+        reason: String,
+    },
+    /// The model did not respond, or responded with an error. The HTTP status may be unknown.
     ModelRefused {
-        /// The HTTP status; absent without a response, or if the agent does not print it.
         status: Option<u16>,
         message: String,
     },
     /// The quota of the model is exhausted for now.
     QuotaExhausted {
         message: String,
-        /// Time of the reset, if known.
         until: Option<QuotaReset>,
     },
     /// A tool call was denied; [`AgentReport::denials`] has the details.
     PermissionDenied,
-    /// It asks the user.
-    NeedsClarification { question: String },
+    NeedsClarification {
+        question: String,
+    },
     /// Its output ends before a final event.
     Interrupted,
 }
 
 impl AgentOutcome {
-    /// Returns whether the agent claims success.
     pub fn is_finished(&self) -> bool {
         *self == Self::Finished
     }
@@ -142,7 +129,6 @@ impl AgentOutcome {
 /// Time at which a quota resets, as the message gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuotaReset {
-    /// After so many seconds.
     InSecs(u64),
     /// At this second since 1970.
     UnixSecs(u64),
@@ -152,7 +138,6 @@ pub enum QuotaReset {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The tool, as the agent names it.
     pub name: String,
     /// True if it succeeded; absent when it did not end.
     pub ok: Option<bool>,
@@ -160,7 +145,6 @@ pub struct ToolCall {
     pub detail: String,
 }
 
-/// A tool call that was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedTool {
     pub tool: String,

@@ -14,7 +14,6 @@ use crate::provider::Provider;
 /// some agents need theirs in one piece; the rest is room for a prefix.
 const PROMPT_LIMIT: usize = 128 * 1024 - 16;
 
-/// Request of one run to an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRequest {
     /// Command that starts the program in the box, from [`crate::Program::launcher`]; empty for its name on
@@ -27,11 +26,9 @@ pub struct AgentRequest {
     pub model: Option<String>,
     /// Reasoning effort, in the agent's own terms, such as `high`.
     pub variant: Option<String>,
-    /// Name of the agent's own persona.
     pub agent: Option<String>,
     pub session: SessionRequest,
     pub model_route: ModelEndpoint,
-    /// Tool servers.
     pub mcp: Vec<McpServer>,
     /// The folder to work in, as the box sees it; the command is started there.
     pub workspace: String,
@@ -44,7 +41,6 @@ pub struct AgentRequest {
     pub template: Option<Vec<String>>,
 }
 
-/// Mode of interaction of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Interaction {
     /// Without a user: one prompt, events as lines, and the end.
@@ -54,7 +50,6 @@ pub enum Interaction {
     Terminal,
 }
 
-/// A new session or a resumed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionRequest {
     /// A new one. Agents that accept an id use this one, which is a version 4 UUID.
@@ -85,7 +80,6 @@ impl ModelEndpoint {
     }
 }
 
-/// A server of tools, spoken to by the Model Context Protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
     /// Its name, part of the names of its tools: letters, digits, `-` and `_`.
@@ -96,10 +90,14 @@ pub struct McpServer {
 /// Transport to a tool server from inside the box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// Streamable HTTP.
-    Http { url: String },
+    Http {
+        url: String,
+    },
     /// A program in the box, started by the agent.
-    Stdio { command: String, args: Vec<String> },
+    Stdio {
+        command: String,
+        args: Vec<String>,
+    },
 }
 
 /// A request that the agent does not support.
@@ -173,7 +171,6 @@ impl AgentRequest {
         Err(AgentError::Unsupported { provider, what })
     }
 
-    /// Returns the model, where one is required.
     pub(crate) fn model_for(&self, provider: Provider) -> Result<&str, AgentError> {
         self.model.as_deref().ok_or(AgentError::NoModel { provider })
     }
@@ -192,12 +189,10 @@ impl AgentRequest {
         servers.collect::<Map<_, _>>().into()
     }
 
-    /// Returns the first message, if any.
     pub(crate) fn first_message(&self) -> Option<&str> {
         Some(self.prompt.as_str()).filter(|prompt| !prompt.is_empty())
     }
 
-    /// Returns the arguments that start the program.
     pub(crate) fn program(&self, name: &str) -> Vec<String> {
         if self.launcher.is_empty() { vec![name.to_owned()] } else { self.launcher.clone() }
     }
@@ -239,51 +234,55 @@ fn wire_names(provider: Provider) -> String {
     names.join(", ")
 }
 
-/// A request as most tests want it.
 #[cfg(test)]
-pub(crate) fn sample(wire: WireApi) -> AgentRequest {
-    AgentRequest {
-        launcher: Vec::new(),
-        prompt: "Merge upstream".to_owned(),
-        manner: Interaction::Headless,
-        model: Some("scripted".to_owned()),
-        variant: None,
-        agent: None,
-        session: SessionRequest::Fresh { id: None },
-        model_route: ModelEndpoint {
-            base_url: "http://127.0.0.1:3128/-/model".to_owned(),
-            wire,
-            dummy_key: "dummy-1".to_owned(),
-        },
-        mcp: Vec::new(),
-        workspace: guest::WORKSPACE.to_owned(),
-        run_title: "run-1".to_owned(),
-        price: None,
-        script: None,
-        template: None,
-    }
-}
+pub(crate) mod samples {
+    use super::*;
 
-/// One tool server of each kind.
-#[cfg(test)]
-pub(crate) fn sample_servers() -> Vec<McpServer> {
-    vec![
-        McpServer {
-            name: "forge".to_owned(),
-            transport: Transport::Http { url: "http://127.0.0.1:3129/mcp".to_owned() },
-        },
-        McpServer {
-            name: "probe".to_owned(),
-            transport: Transport::Stdio {
-                command: "prog".to_owned(),
-                args: vec!["arg".to_owned()],
+    /// A request as most tests want it.
+    pub(crate) fn sample(wire: WireApi) -> AgentRequest {
+        AgentRequest {
+            launcher: Vec::new(),
+            prompt: "Merge upstream".to_owned(),
+            manner: Interaction::Headless,
+            model: Some("scripted".to_owned()),
+            variant: None,
+            agent: None,
+            session: SessionRequest::Fresh { id: None },
+            model_route: ModelEndpoint {
+                base_url: "http://127.0.0.1:3128/-/model".to_owned(),
+                wire,
+                dummy_key: "dummy-1".to_owned(),
             },
-        },
-    ]
+            mcp: Vec::new(),
+            workspace: guest::WORKSPACE.to_owned(),
+            run_title: "run-1".to_owned(),
+            price: None,
+            script: None,
+            template: None,
+        }
+    }
+
+    /// One tool server of each kind.
+    pub(crate) fn sample_servers() -> Vec<McpServer> {
+        vec![
+            McpServer {
+                name: "forge".to_owned(),
+                transport: Transport::Http { url: "http://127.0.0.1:3129/mcp".to_owned() },
+            },
+            McpServer {
+                name: "probe".to_owned(),
+                transport: Transport::Stdio {
+                    command: "prog".to_owned(),
+                    args: vec!["arg".to_owned()],
+                },
+            },
+        ]
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::samples::{sample, sample_servers};
     use super::*;
 
     #[track_caller]

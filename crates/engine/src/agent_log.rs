@@ -70,9 +70,7 @@ impl Listener {
             Some(file) => file,
             None => self.file.insert(File::open(&self.path)?),
         };
-        let mut fresh = Vec::new();
-        file.read_to_end(&mut fresh)?;
-        self.rest.extend_from_slice(&fresh);
+        file.read_to_end(&mut self.rest)?;
         let mut progress = Vec::new();
         let mut start = 0;
         while let Some(end) = self.rest[start..].iter().position(|byte| *byte == b'\n') {

@@ -108,14 +108,11 @@ impl Mirror {
 }
 
 fn open(path: &Path, format: ObjectFormat, log: Option<GitLog>) -> Option<SealedRepo> {
-    path.join("HEAD").exists().then(|| with_log(SealedRepo::open(path, format), log))
-}
-
-fn with_log(repo: SealedRepo, log: Option<GitLog>) -> SealedRepo {
-    match log {
+    let repo = path.join("HEAD").exists().then(|| SealedRepo::open(path, format))?;
+    Some(match log {
         Some(log) => repo.logged(log),
         None => repo,
-    }
+    })
 }
 
 /// The commits that the mirror holds, if all of them are still part of what is wanted.

@@ -11,7 +11,6 @@ use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
 
-/// State of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeEvents {
     /// Outcome, if the last event is a result.

@@ -14,12 +14,11 @@ use crate::request::{
 
 pub(crate) use event::ClaudeEvents;
 
-/// Package of Claude Code.
 pub const PROGRAM: Program = Program {
     name: "claude",
     package: "@anthropic-ai/claude-code",
     version: "2.1.197",
-    runtime: Runtime::Gnu,
+    runtime: Runtime::Native,
     entries: Entries {
         x64: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
         x64_baseline: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
@@ -57,7 +56,6 @@ pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError
     })
 }
 
-/// Renders the tool servers as a file, if there are any.
 pub(crate) fn mcp_file(request: &AgentRequest) -> BTreeMap<String, String> {
     if request.mcp.is_empty() {
         return BTreeMap::new();
@@ -128,7 +126,8 @@ fn check_uuid(id: &str) -> Result<&str, AgentError> {
 mod tests {
     use super::*;
     use crate::Provider;
-    use crate::request::{WireApi, sample, sample_servers};
+    use crate::request::WireApi;
+    use crate::request::samples::{sample, sample_servers};
 
     const UUID: &str = "7eba301b-919a-408e-bf63-0965e7fc3b8d";
 

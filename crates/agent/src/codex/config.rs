@@ -50,7 +50,8 @@ pub(super) fn render(request: &AgentRequest) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{WireApi, sample, sample_servers};
+    use crate::request::WireApi;
+    use crate::request::samples::{sample, sample_servers};
 
     #[test]
     fn nothing_but_the_model_route_is_reached_or_trusted() {

@@ -10,7 +10,6 @@ use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
 
-/// State of the parser.
 #[derive(Debug)]
 pub(crate) struct CodexEvents {
     earlier: Usage,
@@ -19,7 +18,6 @@ pub(crate) struct CodexEvents {
 }
 
 impl CodexEvents {
-    /// Creates a parser for a thread with this earlier usage.
     pub(crate) fn after(earlier: Usage) -> Self {
         Self { earlier, end: None }
     }
@@ -82,7 +80,6 @@ impl ProviderEvents for CodexEvents {
     }
 }
 
-/// Takes the start of an item, if it is a tool call.
 fn take_item(event: &Value, draft: &mut ReportDraft) {
     if let (Some(id), Some((name, detail))) = (text(event, "/item/id"), tool_of(event)) {
         draft.open_call(id, &name, detail);

@@ -9,12 +9,11 @@ use crate::request::{AgentRequest, Interaction, push_option};
 
 pub(crate) use event::CodexEvents;
 
-/// Package of Codex.
 pub const PROGRAM: Program = Program {
     name: "codex",
     package: "@openai/codex",
     version: "0.166.0",
-    runtime: Runtime::Static,
+    runtime: Runtime::Native,
     entries: Entries {
         x64: "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
         x64_baseline: "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
@@ -22,7 +21,6 @@ pub const PROGRAM: Program = Program {
     },
 };
 
-/// Variable of the key in the configuration.
 const KEY_VARIABLE: &str = "LOCAL_KEY";
 
 /// Codex's configuration, relative to the home. Codex adds to it, so it is rewritten for each run.
@@ -69,7 +67,8 @@ fn prompt(prompt: &str) -> String {
 mod tests {
     use super::*;
     use crate::Provider;
-    use crate::request::{SessionRequest, WireApi, sample};
+    use crate::request::samples::sample;
+    use crate::request::{SessionRequest, WireApi};
 
     #[test]
     fn the_line_names_folder_and_model() {

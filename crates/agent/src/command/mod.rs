@@ -50,7 +50,8 @@ fn argv(request: &AgentRequest) -> Result<Vec<String>, AgentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{SessionRequest, sample, sample_servers};
+    use crate::request::SessionRequest;
+    use crate::request::samples::{sample, sample_servers};
 
     fn request(words: &[&str]) -> AgentRequest {
         let template = Some(words.iter().map(|&word| word.to_owned()).collect());

@@ -90,7 +90,8 @@ fn effort(wire: WireApi, variant: &str) -> Result<Value, AgentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Price, sample, sample_servers};
+    use crate::request::Price;
+    use crate::request::samples::{sample, sample_servers};
 
     #[track_caller]
     fn check(request: &AgentRequest, expected: &Value) {

@@ -10,7 +10,6 @@ use crate::reader::{EventKind, LINE_LIMIT, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
 
-/// State of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCodeEvents {
     last_reason: Option<String>,

@@ -11,12 +11,11 @@ use crate::request::{AgentError, AgentRequest, Interaction, push_option};
 
 pub(crate) use event::OpenCodeEvents;
 
-/// Package of OpenCode.
 pub const PROGRAM: Program = Program {
     name: "opencode",
     package: "opencode-ai",
     version: "1.18.33",
-    runtime: Runtime::Gnu,
+    runtime: Runtime::Native,
     entries: Entries {
         x64: "node_modules/opencode-linux-x64/bin/opencode",
         x64_baseline: "node_modules/opencode-linux-x64-baseline/bin/opencode",
@@ -24,7 +23,6 @@ pub const PROGRAM: Program = Program {
     },
 };
 
-/// Variable of the key in the configuration.
 const KEY_VARIABLE: &str = "MODEL_KEY";
 
 pub(crate) fn command(request: &AgentRequest) -> Result<AgentCommand, AgentError> {
@@ -112,7 +110,8 @@ fn seed() -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{SessionRequest, WireApi, sample};
+    use crate::request::samples::sample;
+    use crate::request::{SessionRequest, WireApi};
 
     #[test]
     fn a_number_in_the_prompt_is_never_a_word_of_its_own() {

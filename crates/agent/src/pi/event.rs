@@ -9,7 +9,6 @@ use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
 
-/// State of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct PiEvents {
     /// Stop reason of the model's last message.

@@ -13,7 +13,6 @@ use crate::request::{AgentError, AgentRequest, Interaction, WireApi, push_option
 
 pub(crate) use event::PiEvents;
 
-/// Package of pi.
 pub const PROGRAM: Program = Program {
     name: "pi",
     package: "@mariozechner/pi-coding-agent",
@@ -133,7 +132,8 @@ fn check_thinking(variant: Option<&str>) -> Result<(), AgentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Price, SessionRequest, sample, sample_servers};
+    use crate::request::samples::{sample, sample_servers};
+    use crate::request::{Price, SessionRequest};
 
     fn models_of(command: &AgentCommand) -> Value {
         serde_json::from_str(&command.home[".pi/agent/models.json"]).unwrap()

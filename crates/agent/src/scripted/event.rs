@@ -10,7 +10,6 @@ use crate::field::snippet;
 use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::report::AgentOutcome;
 
-/// State of the reader of a scripted agent's events.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedEvents {
     question: Option<String>,

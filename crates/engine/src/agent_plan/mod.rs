@@ -171,24 +171,32 @@ impl ResolvedAgent {
         let options = &self.options;
         let dummy_key = format!("bottle-{}", task.run);
         let command = options.provider.command(&self.request(manner, &task, &dummy_key))?;
-        let mut plan = AgentPlan::new(options.provider, command, task.prompt, task.context);
-        plan.programs = self.installed.iter().map(|installed| installed.mount.clone()).collect();
-        plan.program = self.program.clone();
-        plan.silence_secs = options.silence_secs;
-        let route = self.model.as_ref().map(|model| {
-            plan.key = model.key.clone();
-            ModelRouteSpec { dummy_key, ..model.route.clone() }
+        let route =
+            self.model.as_ref().map(|model| ModelRouteSpec { dummy_key, ..model.route.clone() });
+        let has_egress = route.is_some() || options.policy.is_some();
+        let only_model = || EgressPolicy::new(EgressProfile::ModelOnly);
+        let egress = has_egress.then(|| EgressConfig {
+            run: task.run.to_string(),
+            policy: options.policy.clone().unwrap_or_else(only_model),
+            model: route,
+            log_path: PathBuf::new(),
         });
-        if route.is_some() || options.policy.is_some() {
-            let only_model = || EgressPolicy::new(EgressProfile::ModelOnly);
-            plan.egress = Some(EgressConfig {
-                run: task.run.to_string(),
-                policy: options.policy.clone().unwrap_or_else(only_model),
-                model: route,
-                log_path: PathBuf::new(),
-            });
-        }
-        Ok(plan)
+        Ok(AgentPlan {
+            provider: options.provider.name().to_owned(),
+            argv: command.argv,
+            env: command.env,
+            files: command.files,
+            home: command.home,
+            programs: self.installed.iter().map(|installed| installed.mount.clone()).collect(),
+            program: self.program.clone(),
+            egress,
+            key: self.model.as_ref().map_or(KeyLocation::Nowhere, |model| model.key.clone()),
+            sidecars: Vec::new(),
+            silence_secs: options.silence_secs,
+            terminal: None,
+            instructions: task.prompt,
+            context: task.context,
+        })
     }
 
     fn request(&self, manner: Interaction, task: &AgentTask<'_>, dummy_key: &str) -> AgentRequest {

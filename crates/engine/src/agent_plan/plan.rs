@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use agent::{AgentCommand, Provider};
 use egress::EgressConfig;
 use sandbox::spec::{BoxRelay, ProgramMount};
 use serde::{Deserialize, Serialize};
@@ -52,30 +51,6 @@ pub struct AgentPlan {
 }
 
 impl AgentPlan {
-    pub(super) fn new(
-        provider: Provider,
-        command: AgentCommand,
-        instructions: String,
-        context: Option<String>,
-    ) -> Self {
-        Self {
-            provider: provider.name().to_owned(),
-            argv: command.argv,
-            env: command.env,
-            files: command.files,
-            home: command.home,
-            programs: Vec::new(),
-            program: None,
-            egress: None,
-            key: KeyLocation::Nowhere,
-            sidecars: Vec::new(),
-            silence_secs: None,
-            terminal: None,
-            instructions,
-            context,
-        }
-    }
-
     /// Egress of the box, with its keys looked up.
     pub fn egress(&self, log: &Path) -> Result<Option<BoxEgress>, ResolveAgentError> {
         let Some(config) = &self.egress else { return Ok(None) };

@@ -69,7 +69,8 @@ fn make_readable(folder: &Path) -> Result<(), FileError> {
     std::fs::set_permissions(folder, mode).map_err(file_error("make readable", folder))
 }
 
-fn copy_program(program: &Path, folder: &Path) -> Result<(), FileError> {
+/// Copies a program into a folder of its own, so that a box sees nothing else of the program's folder.
+pub fn copy_program(program: &Path, folder: &Path) -> Result<(), FileError> {
     make_readable(folder)?;
     let target = folder.join(program.file_name().unwrap_or_default());
     std::fs::copy(program, &target).map_err(file_error("copy", program))?;

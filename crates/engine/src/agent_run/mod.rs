@@ -21,7 +21,7 @@ use crate::launch::{self, BoxStatus, LaunchError, Launcher};
 use crate::record::ExitRecord;
 use crate::terminal::AttachedTerminal;
 
-pub use harness::HARNESS;
+pub use harness::{HARNESS, copy_program};
 
 /// Output of an agent: a log of at most this size.
 const OUTPUT: BoxOutput = BoxOutput::Log { cap: 16 * MIB };

@@ -58,65 +58,55 @@ pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on(async {
         let dirs = run_dir::list(&places.runs).or_machine()?;
-        let mut turns = Turns { cache: &places.cache, taken: BTreeMap::new() };
+        let mut locks = ForkLocks { cache: &places.cache, taken: BTreeMap::new() };
         let mut runs = Vec::new();
         for dir in &dirs {
-            runs.push(observe_run(dir, &mut turns).await?);
+            runs.push(observe_run(dir, &mut locks).await?);
         }
         let unpublished = if args.unpublished { Unpublished::Remove } else { Unpublished::Keep };
         let options = PruneOptions { older_than: args.older_than, keep: args.keep, unpublished };
         let fates = judge_runs(&runs, options);
-        let doing = if args.dry_run { Doing::Telling } else { Doing::Removing };
-        let removed = remove(ui, &places.runs, &dirs, &fates, doing)?;
-        tell(ui, &dirs, &fates, &removed, doing);
+        let mode = if args.dry_run { PruneMode::DryRun } else { PruneMode::Remove };
+        let removed = remove(ui, &places.runs, &dirs, &fates, mode)?;
+        report(ui, &dirs, &fates, &removed, mode);
         Ok(ForkliftExit::Success)
     })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    Removing,
-    Telling,
+enum PruneMode {
+    Remove,
+    DryRun,
 }
 
-/// The turns of the forks whose runs are looked at, held to the end: nobody goes on from a run that is being removed.
-struct Turns<'a> {
+/// The locks of the forks whose runs are observed, held to the end: no forklift continues a run that is being removed.
+struct ForkLocks<'a> {
     cache: &'a Path,
-    taken: BTreeMap<PathBuf, Turn>,
+    /// `None` for a fork that another forklift works on; a fork that is gone needs no lock.
+    taken: BTreeMap<PathBuf, Option<Vec<FileLock>>>,
 }
 
-enum Turn {
-    /// Ours, or nobody's because the fork is gone.
-    Free {
-        _lock: Option<FileLock>,
-    },
-    Busy,
-}
-
-impl Turns<'_> {
+impl ForkLocks<'_> {
     async fn is_busy(&mut self, fork: &Path) -> Result<bool, Failure> {
         if !self.taken.contains_key(fork) {
-            let fork_lock = match find_repo(fork).await {
-                Ok(repo) => match try_fork_lock(&repo, self.cache)? {
-                    Some(lock) => Turn::Free { _lock: Some(lock) },
-                    None => Turn::Busy,
-                },
-                Err(_) => Turn::Free { _lock: None },
+            let lock = match find_repo(fork).await {
+                Ok(repo) => try_fork_lock(&repo, self.cache)?.map(|lock| vec![lock]),
+                Err(_) => Some(Vec::new()),
             };
-            self.taken.insert(fork.to_path_buf(), fork_lock);
+            self.taken.insert(fork.to_path_buf(), lock);
         }
-        Ok(matches!(self.taken.get(fork), Some(Turn::Busy)))
+        Ok(matches!(self.taken.get(fork), Some(None)))
     }
 }
 
-async fn observe_run(dir: &RunDir, turns: &mut Turns<'_>) -> Result<OldRun, Failure> {
+async fn observe_run(dir: &RunDir, locks: &mut ForkLocks<'_>) -> Result<OldRun, Failure> {
     let run = dir.id().clone();
     let Ok(meta) = ForkRunRecord::load(dir) else {
         let state = if has_live_box(dir)? { RunState::Alive } else { RunState::Unreadable };
         let age = jiff::SignedDuration::ZERO;
         return Ok(OldRun { run, fork: None, age, state, resumed_from: None });
     };
-    let state = if has_live_box(dir)? || turns.is_busy(&meta.fork.path).await? {
+    let state = if has_live_box(dir)? || locks.is_busy(&meta.fork.path).await? {
         RunState::Alive
     } else if dir.is_closed() {
         state_of(dir, &meta)
@@ -165,9 +155,9 @@ fn remove(
     root: &Path,
     dirs: &[RunDir],
     fates: &[Fate],
-    doing: Doing,
+    mode: PruneMode,
 ) -> Result<Vec<u64>, Failure> {
-    if doing == Doing::Removing {
+    if mode == PruneMode::Remove {
         for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
             if entry.path().extension().is_some_and(|extension| extension == REMOVING) {
                 host::file::remove_tree_safely(&entry.path()).or_machine()?;
@@ -177,7 +167,7 @@ fn remove(
     let mut sizes = Vec::new();
     for (dir, _) in dirs.iter().zip(fates).filter(|(_, fate)| **fate == Fate::Remove) {
         sizes.push(host::file::tree_size(dir.path(), MOST_COUNTED).or_machine()?.bytes);
-        if doing == Doing::Removing {
+        if mode == PruneMode::Remove {
             ui.progress("remove", &format!("removing {}", dir.id()));
             let doomed = root.join(format!("{}.{REMOVING}", dir.id()));
             std::fs::rename(dir.path(), &doomed).or_machine()?;
@@ -187,7 +177,7 @@ fn remove(
     Ok(sizes)
 }
 
-fn tell(ui: &Ui, dirs: &[RunDir], fates: &[Fate], sizes: &[u64], doing: Doing) {
+fn report(ui: &Ui, dirs: &[RunDir], fates: &[Fate], sizes: &[u64], mode: PruneMode) {
     let all = || dirs.iter().zip(fates.iter().copied());
     let gone: Vec<_> = all().filter(|(_, fate)| *fate == Fate::Remove).zip(sizes).collect();
     let bytes: u64 = sizes.iter().sum();
@@ -198,14 +188,14 @@ fn tell(ui: &Ui, dirs: &[RunDir], fates: &[Fate], sizes: &[u64], doing: Doing) {
             .filter(|(_, fate)| *fate != Fate::Remove)
             .map(|(dir, fate)| json!({"run": dir.id(), "kind": fate, "reason": fate.reason()}))
             .collect();
-        let dry_run = doing == Doing::Telling;
+        let dry_run = mode == PruneMode::DryRun;
         let fields = json!({"dry_run": dry_run, "removed": removed, "kept": kept, "bytes": bytes});
         ui.event("prune", &fields);
         return;
     }
-    let (word, sum) = match doing {
-        Doing::Removing => ("removed", "freed"),
-        Doing::Telling => ("would go", "would free"),
+    let (word, sum) = match mode {
+        PruneMode::Remove => ("removed", "freed"),
+        PruneMode::DryRun => ("would go", "would free"),
     };
     for ((dir, _), bytes) in &gone {
         ui.result(word, &format!("{} ({})", dir.id(), render_size(**bytes)));

@@ -18,9 +18,7 @@ use shell::agent_settings::{egress_policy, load_script, parse_price};
 use super::ForkliftDirs;
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit};
-use crate::rules::opencode_env::{
-    API_KEY, AgentSettings, Overrides, parse_overrides, parse_settings,
-};
+use crate::rules::opencode_env::{API_KEY, Overrides, parse_overrides, parse_settings};
 
 /// The variable that names another `opencode.env`.
 const ENV_FILE_VARIABLE: &str = "FORKLIFT_OPENCODE_ENV";
@@ -43,8 +41,8 @@ impl RunRequest {
         let branch = BranchName::parse(&args.main_branch).or_usage()?;
         let backend = args.backend.as_deref().map(str::parse).transpose();
         let backend: Option<BackendKind> = backend.or_usage()?;
-        let wish = agent_wish(args, places)?;
-        let resolved = resolve_agent(wish, &places.agents).await.map_err(with_flag)?;
+        let options = agent_options(args, places)?;
+        let resolved = resolve_agent(options, &places.agents).await.map_err(with_flag)?;
         shell::terminal::hide(resolved.secrets());
         Ok(Self { directory, branch, backend, resolved })
     }
@@ -68,63 +66,57 @@ fn with_flag(error: ResolveAgentError) -> Failure {
 }
 
 /// The agent's options from the flags and, for OpenCode, its settings file.
-fn agent_wish(args: &RunArgs, places: &ForkliftDirs) -> Result<AgentOptions, Failure> {
+fn agent_options(args: &RunArgs, places: &ForkliftDirs) -> Result<AgentOptions, Failure> {
     let flags =
         parse_overrides(args.model.as_deref(), args.variant.as_deref(), args.agent.as_deref())
             .or_usage()?;
     let provider = Provider::parse(&args.provider).or_usage()?;
-    let mut wish = AgentOptions::new(provider);
+    let mut options = AgentOptions::new(provider);
     match provider {
         Provider::Command => {
             return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
         }
         Provider::Scripted => {
-            wish.script = Some(scripted(args.script.as_deref())?);
-            wish.policy = args.egress.as_ref().map(|_| policy(args)).transpose()?;
-            return Ok(wish);
+            options.script = Some(scripted(args.script.as_deref())?);
+            options.policy = args.egress.as_ref().map(|_| policy(args)).transpose()?;
+            return Ok(options);
         }
-        Provider::OpenCode => apply_settings(&mut wish, &flags, places)?,
-        Provider::Codex | Provider::Claude | Provider::Pi => apply_overrides(&mut wish, flags),
+        Provider::OpenCode => apply_settings(&mut options, &flags, places)?,
+        Provider::Codex | Provider::Claude | Provider::Pi => apply_overrides(&mut options, flags),
     }
-    if let Some(url) = &args.model_url {
-        wish.url = Some(url.clone());
-    }
-    if let Some(path) = &args.key_file {
-        wish.key = Some(KeyLocation::File(path.clone()));
-    }
-    if let Some(line) = &args.key_command {
-        wish.key = Some(KeyLocation::command_line(line));
-    }
-    wish.price = args.price.as_deref().map(price).transpose()?;
-    wish.caps = Caps { max_usd: args.max_usd, max_tokens: args.max_tokens, ..Caps::default() };
-    wish.policy = Some(policy(args)?);
-    wish.silence_secs = Some(args.silence);
-    Ok(wish)
+    options.url = args.model_url.clone().or(options.url);
+    let file = args.key_file.clone().map(KeyLocation::File);
+    let command = args.key_command.as_deref().map(KeyLocation::command_line);
+    options.key = command.or(file).or(options.key);
+    options.price = args.price.as_deref().map(price).transpose()?;
+    options.caps = Caps { max_usd: args.max_usd, max_tokens: args.max_tokens, ..Caps::default() };
+    options.policy = Some(policy(args)?);
+    options.silence_secs = Some(args.silence);
+    Ok(options)
 }
 
-fn apply_overrides(wish: &mut AgentOptions, flags: Overrides) {
+fn apply_overrides(options: &mut AgentOptions, flags: Overrides) {
     let text = |value: Option<Override>| value.map(|value| value.to_string());
-    wish.model = text(flags.model);
-    wish.variant = text(flags.variant);
-    wish.agent = text(flags.agent);
+    options.model = text(flags.model);
+    options.variant = text(flags.variant);
+    options.agent = text(flags.agent);
 }
 
 /// Applies OpenCode's settings file, which flags outrank.
 fn apply_settings(
-    wish: &mut AgentOptions,
+    options: &mut AgentOptions,
     flags: &Overrides,
     places: &ForkliftDirs,
 ) -> Result<(), Failure> {
     let path = host::env::var_os(ENV_FILE_VARIABLE)
         .map_or_else(|| places.config.join("opencode.env"), PathBuf::from);
     let bytes = host::file::read_private(&path).or_usage()?;
-    let AgentSettings { model, variant, agent, url, wire } = parse_settings(&bytes, flags)
+    let settings = parse_settings(&bytes, flags)
         .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
-    let flags = Overrides { model: Some(model), variant: Some(variant), agent: Some(agent) };
-    apply_overrides(wish, flags);
-    wish.url = url;
-    wish.wire = wire;
-    wish.key = Some(KeyLocation::Settings { path, name: API_KEY.to_owned() });
+    apply_overrides(options, settings.overrides);
+    options.url = settings.url;
+    options.wire = settings.wire;
+    options.key = Some(KeyLocation::Settings { path, name: API_KEY.to_owned() });
     Ok(())
 }
 

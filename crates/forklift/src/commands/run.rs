@@ -92,10 +92,10 @@ fn task<'a>(
     earlier: Option<&EarlierRun>,
 ) -> AgentTask<'a> {
     let context = seen.fork_file.as_ref().map(|file| file.words.clone());
-    let words = earlier.map(EarlierRun::words);
+    let attempt = earlier.map(EarlierRun::attempt);
     let session = earlier.and_then(|earlier| earlier.session(&args.provider));
-    let prompt = match (&session, &words) {
-        (Some(_), Some(words)) => render_follow_up(words, args.timeout),
+    let prompt = match (&session, &attempt) {
+        (Some(_), Some(attempt)) => render_follow_up(attempt, args.timeout),
         _ => render_prompt(&Briefing {
             branch: &seen.fork.branch,
             strategy: settings.strategy,
@@ -105,7 +105,7 @@ fn task<'a>(
             instruction: args.instruction.as_deref(),
             check: settings.rules.check.as_ref().map(|check| check.line.as_str()),
             protect: &settings.rules.protect,
-            earlier: words,
+            earlier: attempt,
         }),
     };
     let session = session.map_or(SessionRequest::Fresh { id: None }, SessionRequest::Resume);
@@ -140,12 +140,12 @@ fn first_record(
             trust: args.trust,
             notify_cmd: args.notify_cmd.clone(),
         },
-        resumed_from: earlier.map(|earlier| earlier.run().clone()),
+        resumed_from: earlier.map(|earlier| earlier.meta.run.clone()),
         check: None,
         regenerate: Vec::new(),
         merged_alone: false,
         resolver: None,
-        conflicts: earlier.map(EarlierRun::conflicts).unwrap_or_default(),
+        conflicts: earlier.map(|earlier| earlier.meta.conflicts.clone()).unwrap_or_default(),
         stuck: None,
         contract: None,
     };

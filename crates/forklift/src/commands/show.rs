@@ -37,11 +37,11 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
         ui.result("goes on", &format!("from {earlier}"));
     }
     ui.result("agent", &format!("{} on {}", meta.settings.provider, meta.settings.backend));
-    for (name, chore) in [("set-up", &meta.setup), ("check", &meta.check)] {
+    for (name, command) in [("set-up", &meta.setup), ("check", &meta.check)] {
         // A failed one is shown with the verdict and its output.
-        if let Some(chore) = chore.as_ref().filter(|chore| chore.passed()) {
-            let (line, seconds) =
-                (chore.command.trim_end().replace('\n', "; "), chore.wall_ms / 1000);
+        if let Some(command) = command.as_ref().filter(|command| command.passed()) {
+            let line = command.command.trim_end().replace('\n', "; ");
+            let seconds = command.wall_ms / 1000;
             ui.result(name, &format!("passed in {seconds} s: {line}"));
         }
     }

@@ -57,6 +57,6 @@ fn busy(repo: &UserRepo, error: LockError) -> Failure {
             );
             Failure::new(ForkliftExit::Machine, words)
         }
-        other => Err::<(), _>(other).or_machine().expect_err("it is an error"),
+        other => Failure::of(ForkliftExit::Machine, other),
     }
 }

@@ -87,9 +87,8 @@ pub(crate) async fn observe(
         contains(&repo, &base, Some(&commit)).await?
     };
     let root = repo.toplevel().unwrap_or(repo.common_dir()).to_path_buf();
-    let folder = root.file_name().map(|name| name.to_string_lossy().into_owned());
     Ok(Observation {
-        project: ProjectName::from_folder(&folder.unwrap_or_default()),
+        project: project_of(&root),
         fork: Fork {
             path: root,
             forge: forge.map_or_else(|| origin_url.clone(), str::to_owned),
@@ -137,6 +136,11 @@ async fn lock_fetch(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> 
     let path = folder.join(format!("{}.lock", fork_key(repo)));
     let lock = FileLock::acquire(&path, LockKind::Exclusive { note: "fetch" }, FETCH_LIMIT * 2);
     lock.await.or_machine()
+}
+
+/// The project's name, from the folder of the fork.
+pub(super) fn project_of(fork: &Path) -> ProjectName {
+    ProjectName::from_folder(&fork.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// A file name for a repository, whatever its path is.

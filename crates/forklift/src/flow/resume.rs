@@ -4,10 +4,9 @@ use engine::evidence::Pins;
 use engine::run::Product;
 use host::git::UserRepo;
 use model::exit::ForkliftExit;
-use model::id::{ProjectName, RunId};
 use run_store::run_dir::RunDir;
 
-use super::observe::Observation;
+use super::observe::{Observation, project_of};
 use super::record::ForkRunRecord;
 use super::run::ForkRun;
 use crate::commands::run_args::RunArgs;
@@ -19,13 +18,11 @@ use crate::rules::prompt;
 /// File with the arguments of the run. It names files and variables with keys and contains no key.
 const ARGS_FILE: &str = "request.json";
 
-/// Saves the arguments of a run.
 pub(crate) fn save_args(args: &RunArgs, dir: &RunDir) -> Result<(), Failure> {
     let bytes = serde_json::to_vec_pretty(args).or_exit(ForkliftExit::Internal)?;
     host::file::write_transient(&dir.path().join(ARGS_FILE), &bytes, 0o600).or_machine()
 }
 
-/// Loads the arguments of a run.
 pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
     let bytes = std::fs::read(dir.path().join(ARGS_FILE)).map_err(|error| {
         Failure::usage(format!("{} has no record of what was asked: {error}", dir.id()))
@@ -35,8 +32,7 @@ pub(crate) fn load_args(dir: &RunDir) -> Result<RunArgs, Failure> {
 
 /// A run that ended without reaching its target.
 pub(crate) struct EarlierRun {
-    meta: ForkRunRecord,
-    project: ProjectName,
+    pub(crate) meta: ForkRunRecord,
     verdict: Verdict,
     ended: String,
     answer: Option<String>,
@@ -64,25 +60,8 @@ impl EarlierRun {
                 "{id} has no workspace to resume; start over with: forklift retry {id}"
             )));
         }
-        let folder = meta.fork.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let plan = engine::run::load_plan(dir).map_err(ForkRun::failure)?;
-        Ok(Self {
-            project: ProjectName::from_folder(&folder.unwrap_or_default()),
-            ended: verdict.words(),
-            verdict,
-            meta,
-            answer,
-            context: plan.context,
-        })
-    }
-
-    pub(crate) fn run(&self) -> &RunId {
-        &self.meta.run
-    }
-
-    /// Conflicts of its merge.
-    pub(crate) fn conflicts(&self) -> Vec<String> {
-        self.meta.conflicts.clone()
+        let context = engine::run::load_plan(dir).map_err(ForkRun::failure)?.context;
+        Ok(Self { ended: verdict.words(), verdict, meta, answer, context })
     }
 
     /// Observation with the commits of the earlier run, because its workspace has no others.
@@ -99,7 +78,7 @@ impl EarlierRun {
         let settings = &self.meta.settings;
         let words = self.context.clone().unwrap_or_default();
         Ok(Observation {
-            project: self.project.clone(),
+            project: project_of(&self.meta.fork.path),
             fork: self.meta.fork.clone(),
             pins: Pins { base, upstream },
             repo,
@@ -111,7 +90,7 @@ impl EarlierRun {
     }
 
     /// Its end, for the prompt.
-    pub(crate) fn words(&self) -> prompt::EarlierAttempt<'_> {
+    pub(crate) fn attempt(&self) -> prompt::EarlierAttempt<'_> {
         prompt::EarlierAttempt {
             ended: &self.ended,
             note: self.meta.stuck.as_deref().filter(|_| self.verdict == Verdict::Stuck),

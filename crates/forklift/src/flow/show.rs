@@ -9,19 +9,15 @@ use super::run::STUCK_FILE;
 use crate::rules::judge::Verdict;
 use shell::Ui;
 
-/// Lines of the agent's note that are shown.
-const STUCK_SHOWN: usize = 20;
+/// Lines of the agent's note or of a command's output that are shown.
+const LINES_SHOWN: usize = 20;
 
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
     ui.result("verdict", &verdict.words());
     ui.result("run", &dir.path().display().to_string());
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
         ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
-        if !ui.is_json() {
-            let shown: Vec<_> =
-                note.lines().take(STUCK_SHOWN).map(|line| format!("  | {line}\n")).collect();
-            ui.page(&shown.concat());
-        }
+        show_quoted(ui, note.lines().take(LINES_SHOWN));
     }
     if let Some(sent) = &meta.publication {
         if let Some(pull) = &sent.pull {
@@ -53,17 +49,20 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
     for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
         ui.note(&format!("commit not by the box's own identity: {who}"));
     }
-    for (name, chore) in [("set-up", &meta.setup), ("check", &meta.check)] {
-        let Some(chore) = chore.as_ref().filter(|chore| !chore.passed()) else { continue };
-        ui.result(name, &chore.how());
-        if !ui.is_json() {
-            let tail: Vec<_> = chore.tail.lines().rev().take(STUCK_SHOWN).collect();
-            let shown: Vec<_> = tail.iter().rev().map(|line| format!("  | {line}\n")).collect();
-            ui.page(&shown.concat());
-        }
+    for (name, command) in [("set-up", &meta.setup), ("check", &meta.check)] {
+        let Some(command) = command.as_ref().filter(|command| !command.passed()) else { continue };
+        ui.result(name, &command.how());
+        let skipped = command.tail.lines().count().saturating_sub(LINES_SHOWN);
+        show_quoted(ui, command.tail.lines().skip(skipped));
     }
     // The last event of a run.
     ui.event("verdict", &verdict_event(dir, meta, verdict));
+}
+
+fn show_quoted<'a>(ui: &Ui, lines: impl Iterator<Item = &'a str>) {
+    if !ui.is_json() {
+        ui.page(&lines.map(|line| format!("  | {line}\n")).collect::<String>());
+    }
 }
 
 /// The verdict for scripts: an event, and the input of the notification command.

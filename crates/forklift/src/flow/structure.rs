@@ -3,10 +3,10 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use engine::agent_run::copy_program;
 use engine::box_command::BoxCommand;
 use engine::workspace::{give, make_harness_state};
 use host::git::SealedRepo;
@@ -159,15 +159,6 @@ fn plain_name(path: &[u8]) -> String {
         Ok(name) if name.len() <= 200 && name.as_bytes().iter().all(is_plain) => name.to_owned(),
         Ok(_) | Err(_) => "file".to_owned(),
     }
-}
-
-/// Copies the program into a folder of its own, so that the box sees nothing else of the host's folder.
-fn copy_program(program: &Path, folder: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(folder)?;
-    fs::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
-    let copy = folder.join(PROGRAM);
-    fs::copy(program, &copy)?;
-    fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))
 }
 
 fn read_answer(workspace: &Path, at: usize) -> Option<Vec<u8>> {

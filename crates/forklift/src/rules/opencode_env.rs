@@ -15,9 +15,8 @@ pub(crate) const REQUIRED: [&str; 4] =
 
 #[derive(Debug, Clone)]
 pub(crate) struct AgentSettings {
-    pub(crate) model: Override,
-    pub(crate) variant: Override,
-    pub(crate) agent: Override,
+    /// Each is set, by a flag or by the file.
+    pub(crate) overrides: Overrides,
     pub(crate) url: Option<String>,
     pub(crate) wire: Option<String>,
 }
@@ -57,11 +56,13 @@ pub(crate) fn parse_settings(
     let file = EnvFile::parse_bytes(bytes)?;
     file.require(&REQUIRED)?;
     let value = |key: &str| Override::parse(file.get(key).unwrap_or_default());
-    let pick = |flag: &Option<Override>, key| flag.clone().map_or_else(|| value(key), Ok);
+    let pick = |flag: &Option<Override>, key| flag.clone().map_or_else(|| value(key), Ok).map(Some);
     Ok(AgentSettings {
-        model: pick(&flags.model, "OPENCODE_MODEL")?,
-        variant: pick(&flags.variant, "OPENCODE_VARIANT")?,
-        agent: pick(&flags.agent, "OPENCODE_AGENT")?,
+        overrides: Overrides {
+            model: pick(&flags.model, "OPENCODE_MODEL")?,
+            variant: pick(&flags.variant, "OPENCODE_VARIANT")?,
+            agent: pick(&flags.agent, "OPENCODE_AGENT")?,
+        },
         url: file.get(URL_KEY).map(str::to_owned),
         wire: file.get(WIRE_KEY).map(str::to_owned),
     })
@@ -78,8 +79,9 @@ mod tests {
     fn a_flag_outranks_the_file() {
         let flags = parse_overrides(Some("claude-35-sonnet"), None, None).expect("legal");
         let settings = parse_settings(FILE.as_bytes(), &flags).expect("good");
-        assert_eq!(settings.model.as_str(), "claude-35-sonnet");
-        assert_eq!(settings.variant.as_str(), "high");
+        let Overrides { model, variant, .. } = settings.overrides;
+        assert_eq!(model.as_ref().map(Override::as_str), Some("claude-35-sonnet"));
+        assert_eq!(variant.as_ref().map(Override::as_str), Some("high"));
     }
 
     #[test]
