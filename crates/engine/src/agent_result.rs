@@ -20,7 +20,6 @@ pub enum AgentClaim {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentResult {
     pub claim: AgentClaim,
-    /// Its last message.
     pub answer: Option<String>,
     /// The conversation's id, by which it can be resumed.
     pub session: Option<String>,

@@ -19,7 +19,6 @@ use crate::shim::EGRESS_SOCKET;
 /// Bytes at the end of a log that are shown to users and agents.
 const TAIL_CAP: usize = 4 * 1024;
 
-/// A command and where it runs.
 #[derive(Debug, Clone)]
 pub struct BoxCommand {
     pub layout: BoxLayout,
@@ -90,7 +89,6 @@ pub struct BoxCommandSummary {
     pub command: String,
     pub ended: Ended,
     pub wall_ms: u64,
-    /// The end of its output.
     pub tail: String,
 }
 

@@ -36,7 +36,6 @@ const EXIT_FILE: &str = "exit.json";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoxDir(PathBuf);
 
-/// Configuration of a shim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShimConfig {
     pub spec: BoxSpec,

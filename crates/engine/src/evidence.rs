@@ -17,7 +17,6 @@ const SCAN_CAP: usize = 4 << 20;
 const MODE_LINK: u32 = 0o120_000;
 const MODE_GITLINK: u32 = 0o160_000;
 
-/// The commits that were pinned before the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
     /// The branch before the run.
@@ -26,7 +25,6 @@ pub struct Pins {
     pub upstream: Sha,
 }
 
-/// Limits of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub file_bytes: u64,
@@ -49,7 +47,6 @@ pub struct Evidence {
     pub base_reachable: bool,
     /// Commits that neither base nor upstream has.
     pub new_commits: Vec<NewCommit>,
-    /// Paths that differ from the base.
     pub files_changed: usize,
     /// Paths whose content is neither the base's nor upstream's, so made by the agent.
     pub files_made: Vec<String>,
@@ -65,16 +62,13 @@ pub struct Evidence {
     pub foreign_identities: Vec<String>,
 }
 
-/// A commit that was made in the box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewCommit {
     pub sha: Sha,
     pub subject: String,
-    /// Number of parents.
     pub parents: usize,
 }
 
-/// Gathers the evidence for `tip`.
 pub async fn gather(
     repo: &SealedRepo,
     pins: &Pins,
@@ -211,7 +205,6 @@ impl From<CommitFacts> for NewCommit {
     }
 }
 
-/// The path, escaped.
 fn shown(entry: &ChangedEntry) -> String {
     escape_line(&String::from_utf8_lossy(&entry.path)).into_owned()
 }

@@ -15,10 +15,8 @@ use crate::box_dir::BoxDir;
 use crate::launch::{LaunchError, Launcher, attach};
 use crate::mirror::{Mirror, MirrorError};
 
-/// Time limit of the export.
 const EXPORT_SECS: u64 = 60;
 
-/// The largest bundle that is accepted.
 const BUNDLE_CAP: u64 = 256 * MIB;
 
 /// Statuses of the export script: no branch, or from here on the index of the known commit that the branch points to.
@@ -44,20 +42,15 @@ pub struct ExportRequest<'a> {
     pub known: &'a [Sha],
 }
 
-/// Result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exported {
     /// The branch, at this commit, in the host's repository.
     Tip(Sha),
-    /// The branch has not moved.
     NothingNew,
-    /// There is no such branch any more.
     NoBranch,
-    /// The bundle was refused, for this reason.
     Refused(String),
 }
 
-/// The export could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]

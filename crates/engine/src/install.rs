@@ -18,16 +18,13 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(1200);
 /// Time limit for a program to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
-/// An agent's installed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// The folder and its place in the box.
     pub mount: ProgramMount,
     /// Command that starts it in the box.
     pub launcher: Vec<String>,
 }
 
-/// An agent's program could not be put in place.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     #[error("npm was not found; install Node.js with npm to install agents")]

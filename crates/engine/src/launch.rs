@@ -26,7 +26,6 @@ const SHIM_VARIABLES: [&str; 5] = ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_D
 /// Time between two looks for a shim that is being started.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A box could not be launched or found again.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     #[error(transparent)]
@@ -45,7 +44,6 @@ pub enum LaunchError {
     NotNew { path: PathBuf },
 }
 
-/// Starts shims.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     /// The product itself with its shim word, or `bottle-shim`.

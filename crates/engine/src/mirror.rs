@@ -23,7 +23,6 @@ const MOST_PACKS: usize = 24;
 /// Time limit for another run of the same fork to finish its copy.
 const LOCK_LIMIT: Duration = Duration::from_secs(600);
 
-/// The mirror could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
     #[error(transparent)]

@@ -10,10 +10,8 @@ use run_store::StoreError;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use serde::{Deserialize, Serialize};
 
-/// Time limit for a push.
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
-/// Publication of a run's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
     pub branch: BranchName,
@@ -33,7 +31,6 @@ pub struct Publication {
     pub note: Option<String>,
 }
 
-/// A pull request on a forge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullReference {
     pub number: u64,
@@ -43,7 +40,6 @@ pub struct PullReference {
     pub title: String,
 }
 
-/// A push of one commit.
 #[derive(Debug)]
 pub struct Push<'a> {
     pub repo: &'a SealedRepo,
@@ -55,7 +51,6 @@ pub struct Push<'a> {
     pub env: UserEnv,
 }
 
-/// Result of a push.
 #[derive(Debug)]
 pub struct Pushed {
     /// So far without a pull request.

@@ -8,7 +8,6 @@ use model::verdict::Ended;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
-/// The shim of a box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimRecord {
     pub process: ProcessHandle,
@@ -28,7 +27,6 @@ pub struct ExitRecord {
     pub ready_ms: Option<u64>,
     /// Milliseconds of boot time in all.
     pub wall_ms: u64,
-    /// Of the guest, before the agent starts.
     pub report: Option<GuestReport>,
     /// Bytes of standard output and error that were produced.
     pub output_bytes: u64,
@@ -39,7 +37,6 @@ pub struct ExitRecord {
     /// True if it was ended for its silence and not by its deadline.
     #[serde(default)]
     pub fell_silent: bool,
-    /// Connections, refusals and use of the model.
     #[serde(default)]
     pub egress: Option<EgressReport>,
 }

@@ -24,7 +24,6 @@ pub const AGENT_IDENTITY: (&str, &str) = ("Bottleworks agent", "agent@bottle.inv
 /// Time limit for gigabytes on a slow disk.
 const COPY_LIMIT: Duration = Duration::from_secs(1800);
 
-/// Content of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceOptions {
     pub branch: BranchName,
@@ -43,7 +42,6 @@ pub struct MergeBegun {
     /// Commit of the files to check out; no ref of the workspace names it.
     pub prepared: Sha,
     pub theirs: Sha,
-    /// The open conflicts.
     pub stages: Vec<ConflictStage>,
     pub message: String,
 }
@@ -59,18 +57,12 @@ pub struct WorkspaceNotes {
 
 impl WorkspaceNotes {
     pub fn messages(&self) -> Vec<String> {
-        let submodules = self.submodules.iter();
-        let mut messages: Vec<String> = submodules
-            .map(|submodule| format!("submodule {submodule} stays empty in the workspace"))
-            .collect();
-        if self.lfs_pointers {
-            messages.push("large files (LFS) are in the workspace as pointers".to_owned());
-        }
-        messages
+        let empty = |name| format!("submodule {name} stays empty in the workspace");
+        let lfs = "large files (LFS) are in the workspace as pointers".to_owned();
+        self.submodules.iter().map(empty).chain(self.lfs_pointers.then_some(lfs)).collect()
     }
 }
 
-/// The workspace could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// Nothing can be proved about missing history.

@@ -4,7 +4,6 @@ use std::error::Error;
 
 use model::exit::ForkliftExit;
 
-/// An error with its status.
 pub(crate) type Failure = shell::Failure<ForkliftExit>;
 
 pub(crate) type Outcome = Result<ForkliftExit, Failure>;

@@ -11,14 +11,8 @@ use crate::report::{AgentOutcome, Usage};
 
 #[derive(Debug, Default)]
 pub(crate) struct PiEvents {
-    /// Stop reason of the model's last message.
-    stop: Option<MessageEnd>,
-}
-
-#[derive(Debug)]
-struct MessageEnd {
-    reason: String,
-    error: Option<String>,
+    /// Outcome by the model's last message.
+    end: Option<AgentOutcome>,
 }
 
 /// Beginning of a line that only repeats a growing message. It may be very long, so it is not parsed.
@@ -41,9 +35,16 @@ impl PiEvents {
         if let Some(answer) = block_texts(message) {
             draft.set_answer(answer);
         }
-        self.stop = Some(MessageEnd {
-            reason: text(message, "/stopReason").unwrap_or("nothing").to_owned(),
-            error: text(message, "/errorMessage").map(str::to_owned),
+        self.end = Some(match text(message, "/stopReason").unwrap_or("nothing") {
+            "stop" => AgentOutcome::Finished,
+            "error" => {
+                let error = text(message, "/errorMessage").unwrap_or("the model did not answer");
+                refusal::judge(None, error, None)
+            }
+            "toolUse" | "aborted" => AgentOutcome::Interrupted,
+            other => {
+                AgentOutcome::Failed { reason: format!("its last message ended with `{other}`") }
+            }
         });
     }
 }
@@ -89,18 +90,6 @@ impl ProviderEvents for PiEvents {
 
     /// Success is a last message of the model that ended with `stop`.
     fn judge(&self, _exit: Option<i32>, _draft: &ReportDraft) -> AgentOutcome {
-        let Some(MessageEnd { reason, error }) = &self.stop else {
-            return AgentOutcome::Interrupted;
-        };
-        match reason.as_str() {
-            "stop" => AgentOutcome::Finished,
-            "error" => {
-                refusal::judge(None, error.as_deref().unwrap_or("the model did not answer"), None)
-            }
-            "toolUse" | "aborted" => AgentOutcome::Interrupted,
-            other => {
-                AgentOutcome::Failed { reason: format!("its last message ended with `{other}`") }
-            }
-        }
+        self.end.clone().unwrap_or(AgentOutcome::Interrupted)
     }
 }

@@ -6,7 +6,6 @@ use egress::model_route::AuthStyle;
 
 use super::AgentOptions;
 
-/// A known model server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Known {
     /// Prefix of a model's name, before the slash.
@@ -49,7 +48,6 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
-/// The chosen server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
     pub url: String,
@@ -112,7 +110,6 @@ fn find(name: &str) -> Option<&'static Known> {
         .find(|known| name.strip_prefix(known.prefix).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// The name without its server's.
 fn bare(name: &str, prefix: &str) -> String {
     let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
     rest.unwrap_or(name).to_owned()

@@ -15,11 +15,12 @@ const KEY_VARIABLE: &str = "BOTTLEWORKS_MODEL_KEY";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyLocation {
-    /// There is no key.
     Nowhere,
     /// A setting in a settings file, which only its owner may read.
-    Settings { path: PathBuf, name: String },
-    /// A variable of the caller.
+    Settings {
+        path: PathBuf,
+        name: String,
+    },
     Variable(String),
     /// A file of its own, which the shim reads.
     File(PathBuf),

@@ -32,7 +32,6 @@ pub struct AgentOptions {
     pub provider: Provider,
     /// With or without its server's prefix before a slash.
     pub model: Option<String>,
-    /// Reasoning effort.
     pub variant: Option<String>,
     /// Name of the agent's own persona.
     pub agent: Option<String>,
@@ -48,7 +47,6 @@ pub struct AgentOptions {
     pub policy: Option<EgressPolicy>,
     /// Seconds without output or traffic after which it is ended.
     pub silence_secs: Option<u64>,
-    /// For the scripted agent.
     pub script: Option<Script>,
     /// Command line of the agent `command`.
     pub template: Option<Vec<String>>,
@@ -103,7 +101,6 @@ struct Model {
     secrets: Vec<Secret>,
 }
 
-/// Task of one run.
 #[derive(Debug, Clone)]
 pub struct AgentTask<'a> {
     pub run: &'a RunId,
@@ -111,7 +108,6 @@ pub struct AgentTask<'a> {
     /// The maintainers' notes on the repository, shown beside the instructions.
     pub context: Option<String>,
     pub session: SessionRequest,
-    /// Tool servers.
     pub mcp: Vec<McpServer>,
 }
 
@@ -136,7 +132,6 @@ pub async fn resolve_agent(
 }
 
 impl ResolvedAgent {
-    /// The address of its model's server, if it has a model.
     pub fn model_server(&self) -> Option<String> {
         self.model.as_ref().map(|model| model.choice.url.clone())
     }

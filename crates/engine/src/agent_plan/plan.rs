@@ -58,7 +58,6 @@ impl AgentPlan {
         Ok(Some(BoxEgress { config, keys: self.key.variables()? }))
     }
 
-    /// Relays of the box, to the proxy and the sidecars.
     pub(crate) fn relays(&self) -> Vec<BoxRelay> {
         let relay = || BoxRelay { listen: PROXY, socket: EGRESS_SOCKET.to_owned() };
         let egress = self.egress.iter().map(|_| relay());

@@ -13,7 +13,6 @@ use crate::box_dir::file_error;
 /// The script that every agent's box starts.
 pub const HARNESS: &str = "/opt/forklift/harness/run.sh";
 
-/// The harness's folder in the box.
 const HARNESS_DIR: &str = "/opt/forklift/harness";
 
 /// The script; the image contains the same one.

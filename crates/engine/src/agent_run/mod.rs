@@ -41,7 +41,6 @@ pub struct BoxLayout {
     pub box_dir: PathBuf,
     pub root: Root,
     pub workspace: PathBuf,
-    /// Access to the workspace.
     pub access: MountAccess,
     pub harness_state: PathBuf,
     pub user: BoxUser,
@@ -64,7 +63,6 @@ pub enum AgentEvent {
     Stopping(CancelReason),
 }
 
-/// Exit of an agent.
 #[derive(Debug)]
 pub struct AgentExit {
     /// Facts from the clock, the watchdogs and the backend.
@@ -72,7 +70,6 @@ pub struct AgentExit {
     pub report: AgentReport,
 }
 
-/// The agent could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentRunError {
     #[error(transparent)]
@@ -87,7 +84,6 @@ pub enum AgentRunError {
 }
 
 impl AgentRun<'_> {
-    /// The box as data.
     pub fn spec(&self) -> BoxSpec {
         let plan = self.plan;
         let mut env = base_env();

@@ -53,7 +53,6 @@ const PLAN_FILE: &str = "plan.json";
 /// Lock in the run directory, held by the process that works on the run.
 const LOCK_FILE: &str = "lock";
 
-/// A run cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]
@@ -80,7 +79,6 @@ pub enum RunError {
     Plan { doing: &'static str, path: PathBuf, source: std::io::Error },
 }
 
-/// A run, as it is on disk.
 #[derive(Debug)]
 pub struct SavedRun<R: ProductRecord> {
     pub dir: RunDir,
@@ -136,7 +134,6 @@ pub fn is_alive(dir: &RunDir) -> Result<bool, LockError> {
     host::lock::is_held(&dir.path().join(LOCK_FILE))
 }
 
-/// Settings of all boxes of a run.
 #[derive(Debug, Clone)]
 pub struct BoxSettings {
     pub backend: BackendKind,
@@ -144,11 +141,9 @@ pub struct BoxSettings {
     pub workspace: PathBuf,
     pub harness_state: PathBuf,
     pub limits: BoxLimits,
-    /// Time limit of the agent.
     pub agent_secs: u64,
 }
 
-/// A run under way.
 #[derive(Debug)]
 pub struct Run<R: ProductRecord> {
     pub dir: RunDir,
@@ -168,13 +163,11 @@ pub struct Run<R: ProductRecord> {
     _lock: Option<FileLock>,
 }
 
-/// Settings of a run that are not on disk.
 #[derive(Debug)]
 pub struct RunOptions {
     pub boxes: BoxSettings,
     /// Values that must never be written, beside the keys of the plan.
     pub secrets: Vec<Secret>,
-    /// Usage of the conversation before this run.
     pub earlier_usage: Usage,
     pub cancel: Cancel,
 }

@@ -176,7 +176,6 @@ pub async fn gather_evidence<P: Product>(
     product.inspect(repo, tip).await
 }
 
-/// Writes the final record and shows the result.
 async fn close<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {
     let (status, code) = product.before_close().await?;
     let run = product.run_mut();
@@ -191,7 +190,6 @@ async fn close<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {
     Ok(status)
 }
 
-/// Converts an error of the engine into the product's failure.
 trait OrFail<T> {
     fn or_fail<P: Product>(self) -> Result<T, P::Failure>;
 }

@@ -15,9 +15,7 @@ use crate::report::Reporter;
 /// A product that runs agents. The engine drives the phases of the run; the product implements what differs.
 #[expect(async_fn_in_trait, reason = "a run is driven by one thread, so no future has to be Send")]
 pub trait Product: Sized {
-    /// The product's own part of the record.
     type Record: ProductRecord;
-    /// Exit status of the command.
     type Status;
     type Failure;
 
@@ -35,10 +33,8 @@ pub trait Product: Sized {
     /// Makes or updates the workspace; may finish the work without an agent. Returns the phase that is reached.
     async fn prepare(&mut self) -> Result<Phase, Self::Failure>;
 
-    /// The repository's own command to run in a box before the agent.
     fn setup_command(&self) -> Option<SetupCommand>;
 
-    /// The verdict on a run whose set-up failed.
     fn setup_failed(&self, setup: &BoxCommandSummary) -> <Self::Record as ProductRecord>::Verdict;
 
     /// Called when the set-up has passed, or there is none.
@@ -56,7 +52,6 @@ pub trait Product: Sized {
         Ok(())
     }
 
-    /// Waits for the agent's box.
     async fn attend(&mut self) -> Result<AgentExit, Self::Failure> {
         let terminal = self.run_mut().terminal.take();
         self.run().attend(terminal, self.reporter()).await.map_err(Self::failure)

@@ -23,7 +23,6 @@ use crate::workspace::WorkspaceNotes;
 /// Version of the record's shape. Version 1 had the agent's result under another key in each product.
 const VERSION: u32 = 2;
 
-/// The product's own part of a record.
 pub trait ProductRecord: Debug + Clone + Serialize + DeserializeOwned {
     type Verdict: Debug + Clone + Serialize + DeserializeOwned;
 
@@ -40,16 +39,13 @@ pub enum Phase {
     Prepared,
     SetUp,
     Launched,
-    /// The agent's box has ended.
     Ended,
     /// The agent's commits are in the host's repository.
     Imported,
     Judged,
-    /// The repository's own check has run.
     Checked,
     /// The result is published, or there is nothing to publish.
     Published,
-    /// The record is final.
     Closed,
 }
 
@@ -80,10 +76,8 @@ pub struct RunRecord<R: ProductRecord> {
     pub product: R,
 }
 
-/// Result of the import.
 #[derive(Debug, Clone)]
 pub enum ImportOutcome {
-    /// The branch has not moved.
     Nothing,
     /// The branch is gone, or the bundle was refused.
     Refused(String),
@@ -91,7 +85,6 @@ pub enum ImportOutcome {
 }
 
 impl<R: ProductRecord> RunRecord<R> {
-    /// Record of a run whose commits have just been pinned.
     pub fn new(run: RunId, product: R) -> Self {
         Self {
             version: VERSION,
@@ -140,7 +133,6 @@ impl<R: ProductRecord> RunRecord<R> {
         }
     }
 
-    /// The imported commit, if there is one.
     pub fn tip(&self) -> Option<model::id::Sha> {
         self.evidence.as_ref().and_then(|evidence| evidence.tip.clone())
     }

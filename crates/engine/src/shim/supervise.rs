@@ -144,14 +144,14 @@ impl Watched {
             let mut silence = std::pin::pin!(watch_silence(spec, &last_output, traffic));
             tokio::select! {
                 event = self.watch(&control, &mut exit, spec, &mut reasons, disk) => event,
-                () = &mut silence => WatchEvent::Cause(Cause::Silence),
+                () = &mut silence => Err(Cause::Silence),
                 never = keep_pulse(&control, &box_dir) => match never {},
             }
         };
-        self.fell_silent = matches!(first, WatchEvent::Cause(Cause::Silence));
+        self.fell_silent = matches!(first, Err(Cause::Silence));
         let (cause, box_exit) = match first {
-            WatchEvent::Ended(box_exit) => (None, box_exit),
-            WatchEvent::Cause(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
+            Ok(box_exit) => (None, box_exit),
+            Err(cause) => (Some(cause), end(&control, &mut exit, spec, cause).await),
         };
         if let Ok(Ok(Ok(seen))) = tokio::time::timeout(LAST_OUTPUT, draining).await {
             self.seen = seen;
@@ -177,18 +177,18 @@ impl Watched {
         spec: &BoxSpec,
         reasons: &mut Reasons<'_>,
         disk: DiskScan,
-    ) -> WatchEvent {
+    ) -> Result<BoxExit, Cause> {
         let Reasons { stop_signals, signals, deadline } = reasons;
         let mut space = std::pin::pin!(watch_space(spec, disk));
         let mut pause = Duration::ZERO;
         let (mut reporting, mut exact) = (true, true);
         loop {
             tokio::select! {
-                box_exit = &mut *exit => return WatchEvent::Ended(box_exit),
-                _ = deadline.wait() => return WatchEvent::Cause(Cause::Deadline),
-                _ = stop_signals.stop.recv() => return WatchEvent::Cause(Cause::Stop),
-                _ = stop_signals.freeze.recv() => return WatchEvent::Cause(Cause::Freeze),
-                () = &mut space => return WatchEvent::Cause(Cause::Space),
+                box_exit = &mut *exit => return Ok(box_exit),
+                _ = deadline.wait() => return Err(Cause::Deadline),
+                _ = stop_signals.stop.recv() => return Err(Cause::Stop),
+                _ = stop_signals.freeze.recv() => return Err(Cause::Freeze),
+                () = &mut space => return Err(Cause::Space),
                 report = &mut signals.report, if reporting => {
                     reporting = false;
                     self.ready = Some(host::clock::boottime());
@@ -197,7 +197,7 @@ impl Watched {
                 full = &mut signals.overflow, if exact => {
                     exact = false;
                     if full.is_ok() {
-                        return WatchEvent::Cause(Cause::Overflow);
+                        return Err(Cause::Overflow);
                     }
                 }
                 () = tokio::time::sleep(pause) => {
@@ -207,7 +207,7 @@ impl Watched {
                     };
                     self.peak_memory = self.peak_memory.max(Some(used));
                     if exceeds_memory(used, &spec.limits) {
-                        return WatchEvent::Cause(Cause::Memory);
+                        return Err(Cause::Memory);
                     }
                     pause = next_memory_look(used, spec.limits.memory_bytes);
                 }
@@ -221,11 +221,6 @@ struct Reasons<'a> {
     stop_signals: &'a mut StopSignals,
     signals: PumpSignals,
     deadline: BootTimer,
-}
-
-enum WatchEvent {
-    Ended(BoxExit),
-    Cause(Cause),
 }
 
 /// The kill ladder: terminate, wait, kill. A box that exceeds its memory or disk is killed at once.

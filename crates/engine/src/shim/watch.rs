@@ -99,7 +99,6 @@ const WALK_SHARE: u32 = 20;
 /// Most entries of a walk; growth beyond it is not seen.
 const MOST_ENTRIES: u64 = 5_000_000;
 
-/// Time until the next look at the memory.
 pub(super) fn next_memory_look(used: u64, limit: u64) -> Duration {
     if used >= limit / 2 { MEMORY_NEAR } else { MEMORY_FAR }
 }
@@ -108,7 +107,6 @@ pub(super) fn exceeds_memory(used: u64, limits: &BoxLimits) -> bool {
     used > limits.memory_bytes
 }
 
-/// State of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Disk {
     /// `None` if it could not be measured: the tree may change under the walk.

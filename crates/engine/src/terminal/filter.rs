@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 /// Longest string sequence. A longer one is neither a title nor a colour, and is dropped.
 const STRING_MAX: usize = 16 * 1024;
 
-/// Longest control sequence.
 const SEQUENCE_MAX: usize = 256;
 
 /// Most modes that are recorded; more than any interface uses.
@@ -31,7 +30,6 @@ const USUALLY_ON: [u16; 2] = [7, 25];
 /// Modes of the alternate screen. It is left last.
 const OTHER_SCREEN: [u16; 3] = [47, 1047, 1049];
 
-/// State of the filter between a box and a screen.
 #[derive(Debug, Default)]
 pub(super) struct TerminalFilter {
     state: SequenceState,
@@ -64,7 +62,6 @@ const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
 impl TerminalFilter {
-    /// Filters output of the box.
     pub(super) fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut shown = Vec::with_capacity(bytes.len());
         for &byte in bytes {

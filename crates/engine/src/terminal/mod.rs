@@ -30,10 +30,8 @@ const USUAL_NAME: &str = "xterm-256color";
 
 const CHUNK: usize = 32 * 1024;
 
-/// The terminal that a box is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalPlan {
-    /// Initial size.
     pub size: TerminalSize,
     /// Variables that describe its capabilities.
     pub env: BTreeMap<String, String>,
@@ -96,12 +94,6 @@ impl AttachedTerminal {
 #[derive(Default)]
 struct Canvas(TerminalFilter);
 
-impl Canvas {
-    fn draw(&mut self, bytes: &[u8]) -> io::Result<()> {
-        put(&self.0.pass(bytes))
-    }
-}
-
 impl Drop for Canvas {
     fn drop(&mut self) {
         // A screen that is gone needs no reset.
@@ -119,7 +111,7 @@ async fn show(mut from_box: OwnedReadHalf) -> io::Result<()> {
     let mut canvas = Canvas::default();
     loop {
         match from_box.read(&mut buffer).await {
-            Ok(count @ 1..) => canvas.draw(&buffer[..count])?,
+            Ok(count @ 1..) => put(&canvas.0.pass(&buffer[..count]))?,
             // A box that was killed hangs up with an error.
             Ok(_) | Err(_) => return Ok(()),
         }

@@ -23,7 +23,6 @@ pub(crate) enum AgentsCommand {
     List,
 }
 
-/// Installs or lists programs of agents.
 pub(crate) fn cmd_agents(ui: &Ui, command: &AgentsCommand) -> Outcome {
     match command {
         AgentsCommand::Install { name } => install(ui, name),
@@ -31,7 +30,6 @@ pub(crate) fn cmd_agents(ui: &Ui, command: &AgentsCommand) -> Outcome {
     }
 }
 
-/// Lists the agents, the versions that forklift was made for, and whether they are there.
 fn list(ui: &Ui) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     for provider in Provider::ALL {
@@ -51,7 +49,6 @@ fn list(ui: &Ui) -> Outcome {
     Ok(ForkliftExit::Success)
 }
 
-/// Puts an agent's program in place, from npm, in the version that forklift was made for.
 fn install(ui: &Ui, name: &str) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let provider = Provider::parse(name).or_usage()?;

@@ -22,7 +22,6 @@ pub(crate) struct AttachArgs {
     run: String,
 }
 
-/// Continues the run from its last mark.
 pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &args.run).or_usage()?;

@@ -41,7 +41,6 @@ pub(crate) struct ChangelogArgs {
     limit: usize,
 }
 
-/// Fetches, tries the merge in memory and shows what it found.
 pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
     let (look, limit) = (&args.look, args.limit);
     let places = ForkliftDirs::from_env()?;

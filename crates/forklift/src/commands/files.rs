@@ -27,7 +27,6 @@ pub(crate) struct FilesArgs {
     hash: bool,
 }
 
-/// Lists the fork's own files.
 pub(crate) fn cmd_files(ui: &Ui, args: &FilesArgs) -> Outcome {
     let (look, hash) = (&args.look, args.hash);
     let places = ForkliftDirs::from_env()?;

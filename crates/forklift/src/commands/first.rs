@@ -50,7 +50,6 @@ pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs) -> Outcome {
     })
 }
 
-/// Searches and prints the result.
 async fn report(
     ui: &Ui,
     preview: &Preview,

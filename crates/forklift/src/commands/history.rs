@@ -69,7 +69,6 @@ impl ForkHistory {
         load_record(&record_file(cache, &self.key))
     }
 
-    /// Saves what was learned.
     pub(super) fn keep(&self, cache: &Path, learned: &Learned) -> Result<(), Failure> {
         save_learned(&self.kept_at(cache), learned)
     }

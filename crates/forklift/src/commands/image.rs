@@ -74,7 +74,6 @@ pub(crate) struct ImageBuildArgs {
     runtimes: String,
 }
 
-/// Builds or checks the image.
 pub(crate) fn cmd_image(ui: &Ui, command: &ImageCommand) -> Outcome {
     match command {
         ImageCommand::Build(args) => build(ui, args),
@@ -82,7 +81,6 @@ pub(crate) fn cmd_image(ui: &Ui, command: &ImageCommand) -> Outcome {
     }
 }
 
-/// Builds the image on the engine that answers.
 fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
     let recipe = recipe();
     let runtimes = if args.runtimes == "none" { "" } else { &args.runtimes };

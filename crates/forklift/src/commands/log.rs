@@ -19,7 +19,6 @@ pub(crate) struct LogArgs {
     follow: bool,
 }
 
-/// Shows the log of the run's agent.
 pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs) -> Outcome {
     let dir = run_dir::find(&ForkliftDirs::from_env()?.runs, &args.run).or_usage()?;
     if print_agent_log(ui, &dir, LogEnd::follow(args.follow))? {

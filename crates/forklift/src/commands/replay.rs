@@ -30,7 +30,6 @@ pub(crate) struct ReplayArgs {
     html: Option<PathBuf>,
 }
 
-/// Replays and reports.
 pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (learned, tried) = block_on(replay(ui, args, &places))?;

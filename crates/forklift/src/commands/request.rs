@@ -20,10 +20,8 @@ use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::opencode_env::{API_KEY, Overrides, parse_overrides, parse_settings};
 
-/// The variable that names another `opencode.env`.
 const ENV_FILE_VARIABLE: &str = "FORKLIFT_OPENCODE_ENV";
 
-/// A checked request.
 pub(crate) struct RunRequest {
     pub(crate) directory: PathBuf,
     pub(crate) branch: BranchName,

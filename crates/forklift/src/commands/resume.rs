@@ -49,7 +49,6 @@ struct EarlierRunArgs {
     script: Option<PathBuf>,
 }
 
-/// Continues from the workspace of an earlier run.
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
@@ -58,7 +57,6 @@ pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
     cmd_run(ui, &run_args(&dir, resume)?, &places, Some(earlier))
 }
 
-/// Repeats an earlier run from the fork as it is now.
 pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;

@@ -22,7 +22,6 @@ pub(crate) struct TrustArgs {
     fork: HistoryArgs,
 }
 
-/// Learns what is new and shows the record.
 pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (learned, structure) = block_on(async {

@@ -53,7 +53,6 @@ impl ForkRun<'_> {
         Ok(())
     }
 
-    /// Runs a command of the fork in a box.
     pub(super) async fn run_line(
         &self,
         layout: BoxLayout,

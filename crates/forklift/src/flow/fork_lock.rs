@@ -31,7 +31,6 @@ pub(crate) async fn acquire_fork_lock(
     waited.map_err(|error| busy(repo, error))
 }
 
-/// Takes the fork's lock if it is free.
 pub(crate) fn try_fork_lock(repo: &UserRepo, cache: &Path) -> Result<Option<FileLock>, Failure> {
     match FileLock::try_acquire(&lock_path(repo, cache)?, KIND) {
         Ok(lock) => Ok(Some(lock)),

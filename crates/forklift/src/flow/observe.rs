@@ -18,13 +18,11 @@ use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::target::Target;
 use shell::Ui;
 
-/// Time limit for one remote.
 pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
 /// Most bytes of the fork file.
 const FORK_FILE_CAP: usize = 32 * 1024;
 
-/// State of a fork, with the pinned commits.
 pub(crate) struct Observation {
     pub(crate) repo: UserRepo,
     pub(crate) project: ProjectName,
@@ -41,7 +39,6 @@ pub(crate) struct Observation {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObserveOptions<'a> {
     pub(crate) branch: &'a BranchName,
-    /// The user's target.
     pub(crate) target: Option<&'a Target>,
     /// The user's address of the repository on its forge.
     pub(crate) forge: Option<&'a str>,
@@ -115,7 +112,6 @@ async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>,
     Ok(Some(file))
 }
 
-/// Finds the repository around `dir`.
 pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
     if !dir.is_dir() {
         return Err(Failure::usage(format!("there is no folder {}", dir.display())));
@@ -148,7 +144,6 @@ pub(crate) fn fork_key(repo: &UserRepo) -> String {
     model::digest::short_sha256(repo.common_dir().as_os_str().as_encoded_bytes(), 10)
 }
 
-/// A remote that the repository must have.
 fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<RemoteName, Failure> {
     let remote = RemoteName::parse(name).or_exit(ForkliftExit::Internal)?;
     if repo.has_remote(&remote) {

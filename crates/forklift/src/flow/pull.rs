@@ -31,7 +31,6 @@ pub(crate) struct ForgePlan {
     /// Address of the repository: origin's, or the one that the user gave.
     pub(crate) url: String,
     pub(crate) token: Option<Secret>,
-    /// The user's setting.
     pub(crate) kind: Option<ForgeKind>,
 }
 

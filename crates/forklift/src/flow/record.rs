@@ -81,7 +81,6 @@ pub(crate) struct Settings {
     /// The rules of the fork, as they stood on its main branch before the agent started.
     #[serde(default)]
     pub(crate) rules: ForkRules,
-    /// The user's trust threshold.
     #[serde(default)]
     pub(crate) trust: Option<f64>,
     #[serde(default)]

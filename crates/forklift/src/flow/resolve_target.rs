@@ -8,7 +8,6 @@ use super::observe::{FETCH_LIMIT, no_branch};
 use crate::exit::{Failure, OrExit};
 use crate::rules::target::{Tag, Target, choose_latest};
 
-/// A commit of upstream and its display name.
 pub(crate) struct ResolvedTarget {
     pub(crate) commit: Sha,
     pub(crate) name: String,

@@ -22,12 +22,10 @@ use super::structure::Mergiraf;
 use crate::exit::{Failure, OrExit};
 use crate::rules::brief::render_briefs;
 
-/// Result of the resolver in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResolverSummary {
     /// One receipt for each resolved conflict.
     pub(crate) receipts: Vec<Receipt>,
-    /// Paths left to the agent.
     pub(crate) rest: Vec<TreePath>,
     /// Resolved files as the resolver left them, to see whether the agent changed them.
     #[serde(alias = "settled")]
@@ -48,7 +46,6 @@ pub(crate) struct ResolvedPath {
 /// A merge that the agent has to finish.
 pub(super) struct Handover {
     pub(super) begun: Option<MergeBegun>,
-    /// Briefs of the open conflicts.
     pub(super) briefs: String,
 }
 
@@ -226,7 +223,6 @@ async fn resolved_paths(
     Ok(paths.into_iter().map(|path| ResolvedPath { path: path.clone(), id: id(path) }).collect())
 }
 
-/// Paths of all open conflicts.
 fn left(resolved: &ResolvedMerge) -> BTreeSet<TreePath> {
     resolved.rest.iter().flat_map(|brief| paths_of(brief).map(TreePath::new)).collect()
 }

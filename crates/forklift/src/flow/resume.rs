@@ -40,7 +40,6 @@ pub(crate) struct EarlierRun {
 }
 
 impl EarlierRun {
-    /// Loads a run and checks that it can be resumed.
     pub(crate) fn load(dir: &RunDir, answer: Option<String>) -> Result<Self, Failure> {
         let meta = ForkRunRecord::load(dir).or_machine()?;
         let id = dir.id();
@@ -89,7 +88,6 @@ impl EarlierRun {
         })
     }
 
-    /// Its end, for the prompt.
     pub(crate) fn attempt(&self) -> prompt::EarlierAttempt<'_> {
         prompt::EarlierAttempt {
             ended: &self.ended,

@@ -47,7 +47,6 @@ pub(crate) const STUCK_FILE: &str = "STUCK.md";
 /// Briefs of the open conflicts, in the harness state.
 const CONFLICTS_FILE: &str = "conflicts.md";
 
-/// A run of forklift under way.
 pub(crate) struct ForkRun<'a> {
     pub(crate) run: Run<ForkRecord>,
     pub(crate) ui: &'a Ui,
@@ -309,7 +308,6 @@ pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
     BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftExit::Internal)
 }
 
-/// Usage of an earlier run's conversation.
 fn usage_of(runs: &Path, run: &RunId) -> Result<Usage, Failure> {
     let dir = run_dir::find(runs, run.as_str()).or_usage()?;
     let record = ForkRunRecord::load(&dir).or_machine()?;

@@ -24,7 +24,6 @@ use crate::exit::{Failure, OrExit};
 
 /// Name on the host's search path.
 const PROGRAM: &str = "mergiraf";
-/// Time limit for printing its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 /// Its folder in the box.
 const INSIDE: &str = "/opt/structure";
@@ -44,7 +43,6 @@ done
 exit 0
 "#;
 
-/// mergiraf in one run.
 pub(super) struct Mergiraf<'a> {
     run: &'a ForkRun<'a>,
     program: PathBuf,
@@ -54,7 +52,6 @@ pub(super) struct Mergiraf<'a> {
 }
 
 impl<'a> Mergiraf<'a> {
-    /// Finds the program and its version.
     pub(super) async fn find(run: &'a ForkRun<'a>) -> Option<Self> {
         let program = host::tool::which(PROGRAM)?;
         let version = host::tool::tool_version(PROGRAM, &["--version"], VERSION_LIMIT).await?;
@@ -75,7 +72,6 @@ impl<'a> Mergiraf<'a> {
         Ok(learned)
     }
 
-    /// The program with its record, for the resolver.
     pub(super) fn with<'b>(&'b self, record: &'b StructureRecord) -> RatedMerger<'b> {
         RatedMerger { program: self, record }
     }
@@ -142,10 +138,9 @@ fn lay_out(workspace: &Path, questions: &[ThreeVersions]) -> std::io::Result<()>
         let folder = workspace.join(at.to_string());
         fs::create_dir_all(&folder)?;
         let name = plain_name(question.path.as_bytes());
-        let sides = [("base", &question.base), ("ours", &question.ours)];
-        for (name, text) in sides.into_iter().chain([("theirs", &question.theirs)]) {
-            fs::write(folder.join(name), text)?;
-        }
+        fs::write(folder.join("base"), &question.base)?;
+        fs::write(folder.join("ours"), &question.ours)?;
+        fs::write(folder.join("theirs"), &question.theirs)?;
         fs::write(folder.join("name"), name)?;
     }
     Ok(())

@@ -29,13 +29,10 @@ pub(crate) struct ForkRules {
     pub(crate) setup: Option<TimedCommand>,
     /// Command that must pass on the result.
     pub(crate) check: Option<TimedCommand>,
-    /// Target without a flag.
     pub(crate) target: Option<Target>,
-    /// Strategy without a flag.
     pub(crate) strategy: Option<Strategy>,
     /// Gitignore-like patterns of paths whose version in the fork must survive.
     pub(crate) protect: Vec<String>,
-    /// Trust threshold without a flag.
     #[serde(default)]
     pub(crate) trust: Option<f64>,
     /// Rules for conflicts at matching paths; the first that matches counts.
@@ -50,15 +47,12 @@ pub(crate) struct ForkRules {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Resolve {
-    /// A gitignore-like pattern.
     pub(crate) path: String,
-    /// Side that is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) take: Option<Side>,
     /// Trust threshold here; 1 for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trust: Option<f64>,
-    /// Command that regenerates the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) regenerate: Option<String>,
 }
@@ -69,7 +63,6 @@ impl ForkRules {
         self.regenerate_timeout.unwrap_or(REGENERATE_SECS)
     }
 
-    /// Rules for the resolver.
     pub(crate) fn resolve_rules(&self) -> ResolveRules {
         self.resolve.iter().fold(ResolveRules::default(), |rules, resolve| {
             let from = resolve.take.unwrap_or(Side::Theirs);
@@ -89,14 +82,12 @@ impl ForkRules {
     }
 }
 
-/// Shell command with a time limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimedCommand {
     pub(crate) line: String,
     pub(crate) timeout_secs: u64,
 }
 
-/// The parsed file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ForkFile {
     pub(crate) rules: ForkRules,
@@ -104,7 +95,6 @@ pub(crate) struct ForkFile {
     pub(crate) words: String,
 }
 
-/// Error in the rules.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ForkFileFault {
     #[error("the rules at its top begin with '---' and never end; close them with another '---'")]
@@ -131,7 +121,6 @@ pub(crate) enum ForkFileFault {
     Target(#[from] super::target::BadTarget),
 }
 
-/// The rules as YAML.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct ForkRulesText {

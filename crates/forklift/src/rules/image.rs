@@ -10,7 +10,6 @@ const TOOLS: &str = "bash git gcc make cmake pkg-config python3 pip3 curl wget u
 const RUNTIME_TOOLS: [(&str, &str); 4] =
     [("cargo", "rust"), ("node", "node"), ("bun", "bun"), ("pyenv", "pyenv")];
 
-/// A program that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Tool {
     pub(crate) name: String,
@@ -37,7 +36,6 @@ fn all_tools() -> impl Iterator<Item = &'static str> {
     TOOLS.split_whitespace().chain(RUNTIME_TOOLS.map(|(name, _)| name))
 }
 
-/// Parses the output of the script.
 pub(crate) fn parse_tools(text: &str) -> Vec<Tool> {
     let tool = |line: &str| {
         let (name, version) = line.split_once('\t')?;

@@ -14,7 +14,6 @@ use super::strategy::Strategy;
 pub(crate) enum Verdict {
     /// Upstream was contained in the fork before the run, or nothing new came out of it.
     UpToDate,
-    /// The commit may be published.
     Publish,
     TimedOut,
     Stuck,
@@ -31,7 +30,6 @@ pub(crate) enum Verdict {
     ForkLost,
     /// Something that the fork had is in the result no longer, and upstream does not have it either.
     WorkLost,
-    /// The fork's own check does not pass on the result.
     CheckFailed {
         how: String,
     },
@@ -44,13 +42,11 @@ pub(crate) enum Verdict {
         reasons: Vec<String>,
     },
     Stopped,
-    /// The machine failed.
     Infra {
         reason: String,
     },
 }
 
-/// Facts after the import.
 #[derive(Debug, Clone)]
 pub(crate) struct ResultFacts {
     pub(crate) ended: Ended,

@@ -11,7 +11,6 @@ pub(crate) struct Briefing<'a> {
     /// Display name of upstream's commit, such as `v1.4.0`.
     pub(crate) target: &'a str,
     pub(crate) timeout_secs: u64,
-    /// Text of the fork file.
     pub(crate) context: Option<&'a str>,
     /// The user's text for this run alone.
     pub(crate) instruction: Option<&'a str>,
@@ -22,7 +21,6 @@ pub(crate) struct Briefing<'a> {
     pub(crate) earlier: Option<EarlierAttempt<'a>>,
 }
 
-/// Result of an earlier run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EarlierAttempt<'a> {
     pub(crate) ended: &'a str,

@@ -45,7 +45,6 @@ pub(crate) enum Unpublished {
     Remove,
 }
 
-/// Decision about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fate {

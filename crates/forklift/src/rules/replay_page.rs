@@ -8,12 +8,10 @@ use serde::Serialize;
 
 use super::words::counted;
 
-/// Totals of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ReplaySummary {
     pub(crate) trust: f64,
     pub(crate) merges: usize,
-    /// Merges without conflicts.
     pub(crate) clean: usize,
     /// Totals of the merges with conflicts.
     pub(crate) score: ReplayScore,
@@ -27,7 +25,6 @@ pub(crate) struct ReplaySummary {
     outcomes: Vec<(String, ReplayOutcome)>,
 }
 
-/// Result of one replayed merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReplayOutcome {
     Clean,
@@ -60,7 +57,6 @@ impl ReplayOutcome {
 }
 
 impl ReplaySummary {
-    /// Sums up replayed merges.
     pub(crate) fn new(
         tried: &[ReplayedMerge],
         trust: f64,
@@ -98,7 +94,6 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 const BAR: usize = 40;
 const SYMBOLS_IN_A_ROW: usize = 60;
 
-/// Renders the replay for a terminal.
 pub(crate) fn render_text(replayed: &ReplaySummary) -> String {
     if replayed.merges == 0 {
         return "No merge of upstream was found in this fork's history.\n".to_owned();
@@ -161,7 +156,6 @@ fn share(part: usize, whole: usize) -> String {
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}\
     i{display:inline-block;width:12px;height:12px;margin:1px;border-radius:2px}ul{list-style:none;padding:0}";
 
-/// Renders the replay as one HTML page for a browser.
 pub(crate) fn render_html(replayed: &ReplaySummary) -> String {
     let colour = |outcome: ReplayOutcome| format!("background:{}", outcome.shown().2);
     let page = html! {

@@ -41,7 +41,6 @@ impl Search {
         })
     }
 
-    /// Records the result of a trial.
     pub(crate) fn learn(&mut self, trial: usize, conflicts: bool) {
         if conflicts {
             self.conflicting = trial;

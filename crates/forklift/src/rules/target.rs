@@ -12,7 +12,6 @@ pub(crate) enum Target {
     Tip,
     /// The tag with the highest version that is no preview.
     LatestTag,
-    /// A tag, a branch or a commit.
     Named(String),
 }
 
@@ -66,7 +65,6 @@ impl From<Target> for String {
     }
 }
 
-/// A tag of upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     /// Without `refs/tags/`.
