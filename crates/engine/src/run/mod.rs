@@ -160,7 +160,7 @@ pub struct Run<R: ProductRecord> {
     /// The programs of this machine: looked up while the agent works, because some take long to answer.
     snapshot: LaterSnapshot,
     /// For [`is_alive`]. Two processes are kept apart by a lock of the product, so this one may fail.
-    _lock: Option<FileLock>,
+    lock: Option<FileLock>,
 }
 
 #[derive(Debug)]
@@ -195,12 +195,19 @@ impl<R: ProductRecord> Run<R> {
             secrets,
             earlier_usage,
             snapshot: LaterSnapshot::default(),
-            _lock: lock,
+            lock,
         })
     }
 
     pub fn git_log(&self) -> GitLog {
         self.commands.callback()
+    }
+
+    /// Removes the lock. A closed run has none.
+    fn remove_lock(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            std::fs::remove_file(lock.path()).ok();
+        }
     }
 
     /// Opens the operation log. It has one writer at a time and in some runs that is a sidecar, so it is opened for each

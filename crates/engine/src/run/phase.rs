@@ -184,6 +184,7 @@ async fn close<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {
     run.record.exit_status = Some(code);
     run.record.operations_head = Some(run.operations().or_fail::<P>()?.head().head);
     run.snapshot.save(&run.dir, &run.redactor).await.or_fail::<P>()?;
+    run.remove_lock();
     run.dir.close(&run.redactor, &run.record).or_fail::<P>()?;
     host::failpoint::hit("closed");
     product.after_close().await;
