@@ -12,14 +12,10 @@ pub async fn sweep_orphans(
     backend: BackendKind,
     reporter: &dyn Reporter,
 ) -> Result<(), SandboxError> {
-    match backend {
-        BackendKind::Bwrap => Ok(()),
-        BackendKind::Docker => {
-            let engine = Engine::find().await?;
-            for orphan in sweep(&engine).await? {
-                reporter.note(&format!("removed an orphaned box of {}", orphan.run));
-            }
-            Ok(())
+    if backend == BackendKind::Docker {
+        for orphan in sweep(&Engine::find().await?).await? {
+            reporter.note(&format!("removed an orphaned box of {}", orphan.run));
         }
     }
+    Ok(())
 }

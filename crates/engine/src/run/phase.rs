@@ -18,8 +18,7 @@ use crate::workspace::AGENT_IDENTITY;
 /// Runs all phases that are left, to the end. Orphaned containers are removed first: one of them may still work in the
 /// workspace of this run.
 pub async fn advance<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {
-    let swept = sweep_orphans(product.run().boxes.backend, product.reporter()).await;
-    swept.or_fail::<P>()?;
+    sweep_orphans(product.run().boxes.backend, product.reporter()).await.or_fail::<P>()?;
     loop {
         let next = match product.run().record.phase {
             Phase::Pinned => product.prepare().await?,

@@ -6,10 +6,10 @@ use engine::install;
 use host::signal::cancel_on_signals;
 use model::exit::ForkliftExit;
 use serde_json::json;
+use shell::Ui;
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
-use shell::Ui;
 
 /// Install or list the programs of agents.
 #[derive(Debug, Subcommand)]

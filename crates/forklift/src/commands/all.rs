@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use engine::publish::Publication;
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use run_store::run_dir::RunDir;
 use serde::Serialize;
 use serde_json::json;
+use shell::Ui;
 
 use super::run::begin;
 use super::{ForkliftDirs, block_on};
@@ -16,8 +18,6 @@ use crate::flow::record::ForkRunRecord;
 use crate::rules::aggregate_status::aggregate_status;
 use crate::rules::fork_list::parse_fork_list;
 use crate::rules::judge::Verdict;
-use engine::publish::Publication;
-use shell::Ui;
 
 #[derive(Debug, Serialize)]
 struct Row {

@@ -4,6 +4,7 @@ use clap::Args;
 use engine::run::advance;
 use host::signal::cancel_on_signals;
 use run_store::run_dir;
+use shell::Ui;
 
 use super::run_args::DEFAULT_WAIT_SECS;
 use super::{ForkliftDirs, block_on};
@@ -13,7 +14,6 @@ use crate::flow::observe::find_repo;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::{ForkRun, final_verdict};
 use crate::flow::show::show_end;
-use shell::Ui;
 
 /// Finish a run whose forklift was killed: wait for its box, import, verify, publish
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use merge::rebase::{RebaseAttempt, try_rebase};
 use model::exit::ForkliftExit;
 use serde::Serialize;
 use serde_json::json;
+use shell::Ui;
 
 use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::LookArgs;
@@ -17,7 +18,6 @@ use crate::flow::preview::Preview;
 use crate::rules::fork_file::{ForkRules, TimedCommand};
 use crate::rules::strategy::Strategy;
 use crate::rules::words::counted;
-use shell::Ui;
 
 /// Expected result of a rebase, if the fork's rules ask for one.
 #[derive(Debug, Serialize)]

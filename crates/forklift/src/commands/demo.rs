@@ -5,12 +5,12 @@ use std::path::Path;
 use clap::Args;
 use host::git::{ObjectFormat, SealedRepo, check_out_fork};
 
+use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
 
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
-use shell::Ui;
 
 /// Script of the agent: merge, resolve the conflict, commit.
 const SCRIPT: &str = include_str!("demo.toml");

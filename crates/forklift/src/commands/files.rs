@@ -4,12 +4,12 @@ use clap::Args;
 use merge::own::{OwnFile, observe_own_files};
 use model::exit::ForkliftExit;
 use serde_json::{Value, json};
+use shell::Ui;
 
 use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::preview::Preview;
-use shell::Ui;
 
 /// Placeholder for the object of a deleted file.
 const NO_OBJECT: &str = "-";

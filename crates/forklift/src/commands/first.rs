@@ -6,6 +6,7 @@ use merge::clean::conflicts_of;
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde_json::json;
+use shell::Ui;
 
 use super::changelog::show_conflicts;
 use super::{ForkliftDirs, block_on_stoppable};
@@ -14,7 +15,6 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
 use crate::rules::search::{Search, SearchMethod};
 use crate::rules::words::counted;
-use shell::Ui;
 
 /// Find the first commit of upstream's that conflicts with the fork
 ///

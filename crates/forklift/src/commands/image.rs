@@ -13,12 +13,12 @@ use sandbox::backend::BackendKind;
 use sandbox::docker::{ContextFile, Engine, ImageBuild};
 use sandbox::spec::{BoxLimits, BoxUser, MountAccess, Root};
 use serde_json::json;
+use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
 
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::image::{Tool, judge_tools, parse_tools, tools_script};
-use shell::Ui;
 
 /// The recipe, as it stands in `docker/kitchen-sink`.
 const FILES: [ContextFile<'static>; 5] = [

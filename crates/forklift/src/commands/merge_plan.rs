@@ -13,11 +13,11 @@ use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflic
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde_json::{Value, json};
+use shell::Ui;
 
 use super::block_on;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::resolver::learn_kept;
-use shell::Ui;
 
 /// Merge two commits as far as possible without an agent, and print the plan as JSON
 #[derive(Debug, Clone, Args)]

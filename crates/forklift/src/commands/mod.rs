@@ -25,7 +25,6 @@ pub(crate) mod trust;
 use std::path::PathBuf;
 
 use host::dirs::Dirs;
-use host::signal::Cancel;
 use model::secret::Secret;
 
 use crate::exit::{Failure, OrExit};
@@ -68,11 +67,4 @@ pub(crate) fn block_on_stoppable<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     shell::runtime::block_on_stoppable(work)
-}
-
-pub(crate) async fn unless_stopped<T>(
-    cancel: &Cancel,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    shell::runtime::unless_stopped(cancel, work).await
 }

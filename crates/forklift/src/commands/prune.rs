@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 use model::exit::ForkliftExit;
 use run_store::run_dir::{self, BOXES, RunDir};
 use serde_json::json;
+use shell::Ui;
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -22,7 +23,6 @@ use crate::rules::prune::{
     Fate, OldRun, PruneOptions, RunState, Unpublished, judge_runs, parse_age,
 };
 use crate::rules::words::counted;
-use shell::Ui;
 
 /// Extension of a run that is being removed: an interrupted removal is not taken for a run.
 const REMOVING: &str = "removing";

@@ -7,12 +7,12 @@ use merge::resolver::decide::TrustThreshold;
 use merge::resolver::history::{self, Learned, ReplayedMerge};
 use model::exit::ForkliftExit;
 use serde_json::json;
+use shell::Ui;
 
 use super::history::{ForkHistory, HistoryArgs};
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::replay_page::{ReplaySummary, render_html, render_text};
-use shell::Ui;
 
 /// Repeat the merges of this fork, and show which needed no person
 #[derive(Debug, Clone, Args)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use run_store::run_dir;
+use shell::Ui;
 
 use super::ForkliftDirs;
 use super::run::cmd_run;
@@ -11,7 +12,6 @@ use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::resume::{EarlierRun, load_args};
-use shell::Ui;
 
 /// Continue from the workspace of a run that is stuck, out of time or refused
 ///

@@ -5,12 +5,15 @@ use engine::agent_plan::AgentTask;
 use engine::run::{Phase, Product, advance, create};
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
+use model::exit::ForkliftExit;
 use model::id::RunId;
 use run_store::run_dir::RunDir;
 use sandbox::choice::{self, BackendChoice};
+use shell::Ui;
+use shell::runtime::unless_stopped;
 
 use super::request::RunRequest;
-use super::{ForkliftDirs, block_on, unless_stopped};
+use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
@@ -21,7 +24,6 @@ use crate::flow::resume::{EarlierRun, save_args};
 use crate::flow::run::ForkRun;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
-use shell::Ui;
 
 /// Runs, perhaps from where an earlier run stopped. Everything that can be wrong with the request is found before
 /// anything is started.
@@ -68,7 +70,7 @@ pub(super) async fn begin<'a>(
         };
         Ok((fork_lock, seen))
     };
-    let (fork_lock, seen) = unless_stopped(&cancel, looking).await?;
+    let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
     let mut secrets = request.resolved.secrets();
     secrets.extend(ForgePlan::find(&seen.fork.forge, &places.config)?.token);
     shell::terminal::hide(secrets.iter().cloned());

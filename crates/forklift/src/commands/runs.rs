@@ -1,16 +1,16 @@
 //! `forklift runs`: the runs of this user, newest first.
 
+use engine::publish::Publication;
+use engine::run::Phase;
 use jiff::{SignedDuration, Timestamp};
 use model::exit::ForkliftExit;
 use run_store::run_dir::{self, RunDir};
 use serde_json::json;
+use shell::Ui;
 
 use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
-use engine::publish::Publication;
-use engine::run::Phase;
-use shell::Ui;
 
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
     let runs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_machine()?;

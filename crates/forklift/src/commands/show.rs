@@ -3,12 +3,12 @@
 use clap::Args;
 use model::exit::ForkliftExit;
 use run_store::run_dir;
+use shell::Ui;
 
 use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
-use shell::Ui;
 
 /// Show one run
 #[derive(Debug, Args)]

@@ -7,13 +7,13 @@ use merge::resolver::structure::StructureRecord;
 use merge::resolver::table::Table;
 use model::exit::ForkliftExit;
 use serde_json::json;
+use shell::Ui;
 
 use super::history::{ForkHistory, HistoryArgs};
 use super::{ForkliftDirs, block_on};
 use crate::exit::Outcome;
 use crate::rules::replay_page::one_sided;
 use crate::rules::words::counted;
-use shell::Ui;
 
 /// Show how far each kind of answer to a conflict is trusted in this fork, and why
 #[derive(Debug, Clone, Args)]

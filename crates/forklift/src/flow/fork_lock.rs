@@ -6,10 +6,10 @@ use std::time::Duration;
 use host::git::UserRepo;
 use host::lock::{FileLock, LockError, LockKind};
 use model::exit::ForkliftExit;
+use shell::Ui;
 
 use super::observe::fork_key;
 use crate::exit::{Failure, OrExit};
-use shell::Ui;
 
 const KIND: LockKind<'static> = LockKind::Exclusive { note: "forklift" };
 

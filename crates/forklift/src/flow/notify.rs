@@ -6,11 +6,11 @@ use host::process::{RunLimits, run_with_input};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
 use run_store::run_dir::RunDir;
+use shell::Ui;
 
 use super::record::ForkRunRecord;
 use super::show::verdict_event;
 use crate::rules::judge::Verdict;
-use shell::Ui;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -9,6 +9,7 @@ use host::git::{GitError, RefName, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
+use shell::Ui;
 
 use super::record::Fork;
 use super::resolve_target::{ResolvedTarget, resolve_target};
@@ -16,7 +17,6 @@ use super::run::workspace_failure;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::target::Target;
-use shell::Ui;
 
 pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
 

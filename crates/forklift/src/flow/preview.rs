@@ -5,13 +5,13 @@ use std::path::Path;
 use engine::export::make_import_repo;
 use host::git::SealedRepo;
 use model::id::BranchName;
+use shell::Ui;
 use tempfile::TempDir;
 
 use super::observe::{Observation, ObserveOptions, find_repo, fork_key, observe};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkRules;
-use shell::Ui;
 
 pub(crate) struct Preview {
     pub(crate) seen: Observation,

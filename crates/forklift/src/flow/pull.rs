@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use engine::publish::{Publication, PullReference};
 use forge::{
     Forge, ForgeAddress, ForgeError, ForgeKind, ForgeOptions, NewPull, PlainHttp, PullRequest,
     Remote, Thread, write_pull_text,
@@ -12,7 +13,6 @@ use run_store::operation_log::OperationLog;
 use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
 use crate::exit::{Failure, OrExit};
-use engine::publish::{Publication, PullReference};
 
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 

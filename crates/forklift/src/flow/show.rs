@@ -3,11 +3,11 @@
 use merge::contract::{ContractFormat, render_contract};
 use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
+use shell::Ui;
 
 use super::record::ForkRunRecord;
 use super::run::STUCK_FILE;
 use crate::rules::judge::Verdict;
-use shell::Ui;
 
 /// Lines of the agent's note or of a command's output that are shown.
 const LINES_SHOWN: usize = 20;
