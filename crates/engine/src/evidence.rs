@@ -58,7 +58,7 @@ pub struct Evidence {
     pub markers_left: Vec<String>,
     /// Files and paths beyond the bounds.
     pub oversize: Vec<String>,
-    /// Commits by anybody but the box's own identity.
+    /// Commits with another identity than the box's own.
     pub foreign_identities: Vec<String>,
 }
 

@@ -31,8 +31,8 @@ pub enum InstallError {
     NoNpm,
     #[error(transparent)]
     Process(#[from] ProcessError),
-    #[error("npm could not install {spec}: {said}")]
-    Npm { spec: String, said: String },
+    #[error("npm could not install {spec}: {reason}")]
+    Npm { spec: String, reason: String },
     #[error("{spec} has no {entry} for this machine")]
     NoEntry { spec: String, entry: &'static str },
     #[error(transparent)]
@@ -75,12 +75,12 @@ pub async fn install(
     let output = run(&command, &limits, cancel).await?;
     if output.exit != CommandExit::Exited(0) {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let said = text
+        let reason = text
             .lines()
             .rfind(|line| line.contains("npm error") && line.len() > "npm error ".len())
             .or_else(|| text.lines().rfind(|line| !line.trim().is_empty()));
-        let said = model::escape::escape_line(said.unwrap_or("nothing")).into_owned();
-        return Err(InstallError::Npm { spec: program.spec(), said });
+        let reason = model::escape::escape_line(reason.unwrap_or("nothing")).into_owned();
+        return Err(InstallError::Npm { spec: program.spec(), reason });
     }
     let entry = program.entry(this_cpu());
     if !half.join(entry).is_file() {

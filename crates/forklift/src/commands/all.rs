@@ -103,7 +103,7 @@ fn finished(fork: &Path, dir: &RunDir, status: ForkliftExit) -> Row {
     let verdict = meta.as_ref().and_then(|meta| meta.verdict.clone());
     let sent = meta.as_ref().and_then(|meta| meta.publication.as_ref());
     let problem = sent.and_then(|sent| sent.problem.clone());
-    let words = verdict.as_ref().map_or_else(String::new, Verdict::words);
+    let words = verdict.as_ref().map_or_else(String::new, Verdict::message);
     Row {
         fork: fork.to_path_buf(),
         run: Some(dir.id().to_string()),

@@ -84,10 +84,10 @@ async fn forecast_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
     let identity =
         GitIdentity { name: "preview".to_owned(), email: "preview@bottle.invalid".to_owned() };
     let name = RefName::parse("refs/preview/rebase").or_exit(ForkliftExit::Internal)?;
-    let wish =
+    let options =
         MergeOptions { message: "", identity: &identity, when: host::clock::now(), name: &name };
     let pins = &preview.seen.pins;
-    Ok(match try_rebase(&preview.repo, &pins.base, &pins.upstream, wish).await.or_machine()? {
+    Ok(match try_rebase(&preview.repo, &pins.base, &pins.upstream, options).await.or_machine()? {
         RebaseAttempt::Clean { made, dropped, .. } => {
             RebaseForecast::Clean { made, dropped: dropped.len() }
         }

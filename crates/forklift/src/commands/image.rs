@@ -87,13 +87,13 @@ fn build(ui: &Ui, args: &ImageBuildArgs) -> Outcome {
     block_on(async {
         let engine = Engine::find().await.or_usage()?;
         ui.phase("build", &format!("building {} from {}", args.tag, args.base));
-        let wish = ImageBuild {
+        let build = ImageBuild {
             tag: &args.tag,
             files: &FILES,
             args: &[("BASE", &args.base), ("RUNTIMES", runtimes)],
             labels: &[(LABEL_RECIPE, &recipe), (LABEL_RUNTIMES, runtimes)],
         };
-        let built = engine.build_image(wish, |line| {
+        let built = engine.build_image(build, |line| {
             if line.starts_with("Step ") { ui.note(line) } else { ui.progress("build", line) }
         });
         built.await.or_machine()
@@ -164,8 +164,8 @@ async fn look_inside(image: &str) -> Result<Vec<Tool>, Failure> {
         let words = format!("{image} could not be looked into: {}", end.tail().trim());
         return Err(Failure::new(ForkliftExit::Machine, words));
     }
-    let said = std::fs::read_to_string(&end.stdout).or_machine()?;
-    Ok(parse_tools(&said))
+    let output = std::fs::read_to_string(&end.stdout).or_machine()?;
+    Ok(parse_tools(&output))
 }
 
 /// Names the recipe by what is in it.

@@ -93,7 +93,7 @@ fn task<'a>(
     settings: &Settings,
     earlier: Option<&EarlierRun>,
 ) -> AgentTask<'a> {
-    let context = seen.fork_file.as_ref().map(|file| file.words.clone());
+    let context = seen.fork_file.as_ref().map(|file| file.text.clone());
     let attempt = earlier.map(EarlierRun::attempt);
     let session = earlier.and_then(|earlier| earlier.session(&args.provider));
     let prompt = match (&session, &attempt) {

@@ -38,7 +38,7 @@ fn row(dir: &RunDir, now: Timestamp) -> [String; 5] {
             let state = if meta.phase == Phase::Closed { "closed" } else { "open" };
             let age = render_age(now.duration_since(meta.started_at));
             let sent = meta.publication.as_ref().map_or_else(|| "-".to_owned(), where_to);
-            let verdict = meta.verdict.map_or_else(String::new, |verdict| verdict.words());
+            let verdict = meta.verdict.map_or_else(String::new, |verdict| verdict.message());
             [run, age, state.to_owned(), sent, verdict]
         }
         Err(error) => {

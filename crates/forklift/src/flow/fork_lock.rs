@@ -51,10 +51,10 @@ fn busy(repo: &UserRepo, error: LockError) -> Failure {
             let who =
                 holder.map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
             let fork = repo.toplevel().unwrap_or(repo.common_dir()).display();
-            let words = format!(
+            let message = format!(
                 "another forklift{who} is at work on {fork}; see 'forklift runs', or wait longer with --wait"
             );
-            Failure::new(ForkliftExit::Machine, words)
+            Failure::new(ForkliftExit::Machine, message)
         }
         other => Failure::of(ForkliftExit::Machine, other),
     }

@@ -110,8 +110,8 @@ impl ForkRun<'_> {
     fn read_rebase(&mut self, attempt: RebaseAttempt) -> Option<Sha> {
         match attempt {
             RebaseAttempt::Clean { commit, made, dropped } => {
-                let words = format!("{made} commits made again, {} dropped", dropped.len());
-                self.ui.note(&words);
+                let message = format!("{made} commits made again, {} dropped", dropped.len());
+                self.ui.note(&message);
                 Some(commit)
             }
             RebaseAttempt::Conflicts { at, conflicts } => {

@@ -132,13 +132,13 @@ async fn publish(
     let options = ForgeOptions { kind, plain_http, ..ForgeOptions::default() };
     let remote = Remote::Hosted(address.clone());
     let forge = Forge::open(&remote, &token, &options).await?;
-    // A forklift that was killed after the forge had said yes finds its own pull request here.
+    // A forklift that was killed after the forge had opened it finds its own pull request here.
     let opened = open_once(&forge, pull, |_| Some(PullRenewal::of(pull))).await?;
     for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {
         if earlier.number != opened.number && earlier.base_branch == pull.base.as_str() {
             let successor = forge.reference(Thread::Pull(opened.number));
-            let words = format!("Superseded by {successor}.");
-            forge.post_comment(Thread::Pull(earlier.number), &words).await?;
+            let message = format!("Superseded by {successor}.");
+            forge.post_comment(Thread::Pull(earlier.number), &message).await?;
             forge.close_pull(earlier.number).await?;
         }
     }

@@ -70,12 +70,12 @@ impl ForkRun<'_> {
             rest: left(&done).into_iter().collect(),
             ..ResolverSummary::default()
         });
-        let words = format!(
+        let message = format!(
             "{} of {} conflicts resolved without a model",
             done.receipts.len(),
             done.receipts.len() + done.rest.len()
         );
-        self.ui.note(&words);
+        self.ui.note(&message);
         Ok(done)
     }
 

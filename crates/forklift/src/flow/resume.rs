@@ -60,7 +60,7 @@ impl EarlierRun {
             )));
         }
         let context = engine::run::load_plan(dir).map_err(ForkRun::failure)?.context;
-        Ok(Self { ended: verdict.words(), verdict, meta, answer, context })
+        Ok(Self { ended: verdict.message(), verdict, meta, answer, context })
     }
 
     /// Observation with the commits of the earlier run, because its workspace has no others.
@@ -75,7 +75,7 @@ impl EarlierRun {
             }
         }
         let settings = &self.meta.settings;
-        let words = self.context.clone().unwrap_or_default();
+        let text = self.context.clone().unwrap_or_default();
         Ok(Observation {
             project: project_of(&self.meta.fork.path),
             fork: self.meta.fork.clone(),
@@ -83,7 +83,7 @@ impl EarlierRun {
             repo,
             target: settings.target.clone(),
             target_name: settings.target_name.clone(),
-            fork_file: Some(ForkFile { rules: settings.rules.clone(), words }),
+            fork_file: Some(ForkFile { rules: settings.rules.clone(), text }),
             up_to_date: false,
         })
     }

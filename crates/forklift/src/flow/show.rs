@@ -13,7 +13,7 @@ use crate::rules::judge::Verdict;
 const LINES_SHOWN: usize = 20;
 
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
-    ui.result("verdict", &verdict.words());
+    ui.result("verdict", &verdict.message());
     ui.result("run", &dir.path().display().to_string());
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
         ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
@@ -30,11 +30,11 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
             ui.note(note);
         }
         if sent.pushed {
-            let words = format!("{} at {} on origin", sent.branch, sent.commit.short());
-            ui.result("branch", &words);
+            let message = format!("{} at {} on origin", sent.branch, sent.commit.short());
+            ui.result("branch", &message);
         } else {
-            let words = format!("{} is kept in {}", sent.commit, dir.repo().display());
-            ui.result("commit", &words);
+            let message = format!("{} is kept in {}", sent.commit, dir.repo().display());
+            ui.result("commit", &message);
         }
         if let Some(problem) = &sent.problem {
             let what = if sent.pushed { "pull" } else { "branch" };
@@ -69,7 +69,7 @@ fn show_quoted<'a>(ui: &Ui, lines: impl Iterator<Item = &'a str>) {
 pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) -> Value {
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
-        "words": verdict.words(), "status": meta.exit_status, "publication": meta.publication,
+        "words": verdict.message(), "status": meta.exit_status, "publication": meta.publication,
         "evidence": meta.evidence, "stuck": meta.stuck,
     })
 }

@@ -92,7 +92,7 @@ pub(crate) struct TimedCommand {
 pub(crate) struct ForkFile {
     pub(crate) rules: ForkRules,
     /// Text for the agent.
-    pub(crate) words: String,
+    pub(crate) text: String,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -139,11 +139,11 @@ struct ForkRulesText {
 /// Parses the file. Without rules all of it is text for the agent.
 pub(crate) fn parse_fork_file(text: &str) -> Result<ForkFile, ForkFileFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some((rules, words)) = split_rules(text)? else {
-        return Ok(ForkFile { rules: ForkRules::default(), words: text.to_owned() });
+    let Some((rules, rest)) = split_rules(text)? else {
+        return Ok(ForkFile { rules: ForkRules::default(), text: text.to_owned() });
     };
     let rules = if rules.trim().is_empty() { ForkRules::default() } else { parse_rules(rules)? };
-    Ok(ForkFile { rules, words: words.to_owned() })
+    Ok(ForkFile { rules, text: rest.to_owned() })
 }
 
 /// Splits the rules from the text, if the first line opens rules.
@@ -167,8 +167,8 @@ fn split_rules(text: &str) -> Result<Option<(&str, &str)>, ForkFileFault> {
 
 fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     let written: ForkRulesText = serde_saphyr::from_str(text).map_err(|error| {
-        let words = error.to_string();
-        ForkFileFault::Shape(words.lines().next().unwrap_or_default().to_owned())
+        let message = error.to_string();
+        ForkFileFault::Shape(message.lines().next().unwrap_or_default().to_owned())
     })?;
     let setup = command("setup", written.setup, "setup-timeout", written.setup_timeout, SETUP_SECS);
     let check = command("check", written.check, "check-timeout", written.check_timeout, CHECK_SECS);
@@ -257,7 +257,7 @@ mod tests {
     fn words_alone_are_all_words() {
         for text in ["", "Keep /vendor.\n", "text\n---\nsetup: x\n---\n", " ---\nx\n---\n"] {
             let file = parse_fork_file(text).expect("good");
-            assert_eq!((file.rules, file.words.as_str()), (ForkRules::default(), text));
+            assert_eq!((file.rules, file.text.as_str()), (ForkRules::default(), text));
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
         let text = "---\nsetup: npm ci\nsetup-timeout: 60\ncheck: |\n  npm test\n  npm run lint\ntarget: latest-tag\n\
                     strategy: rebase\nprotect:\n  - vendor/\n  - '*.lock'\n---\nKeep it.\n";
         let file = parse_fork_file(text).expect("good");
-        assert_eq!(file.words, "Keep it.\n");
+        assert_eq!(file.text, "Keep it.\n");
         let rules = file.rules;
         let setup = TimedCommand { line: "npm ci".to_owned(), timeout_secs: 60 };
         assert_eq!(rules.setup, Some(setup));
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn an_empty_block_sets_no_rules() {
         let file = parse_fork_file("---\n---\nhello\n").expect("good");
-        assert_eq!((file.rules, file.words.as_str()), (ForkRules::default(), "hello\n"));
+        assert_eq!((file.rules, file.text.as_str()), (ForkRules::default(), "hello\n"));
     }
 
     #[test]

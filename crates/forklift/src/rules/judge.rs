@@ -137,7 +137,7 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
             Self::UpToDate => "up to date: upstream is contained in the fork".to_owned(),
             Self::Publish => "verified: upstream is integrated and the fork's work is kept".to_owned(),

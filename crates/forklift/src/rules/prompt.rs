@@ -130,8 +130,8 @@ mod tests {
     #[test]
     fn a_rebase_is_asked_for_as_one() {
         let branch = BranchName::parse("main").expect("legal");
-        let wish = Briefing { strategy: Strategy::Rebase, ..briefing(&branch) };
-        let prompt = render_prompt(&wish);
+        let rebase = Briefing { strategy: Strategy::Rebase, ..briefing(&branch) };
+        let prompt = render_prompt(&rebase);
         assert!(prompt.contains("Rebase `main` onto") && !prompt.contains("Do not rewrite"));
     }
 
