@@ -154,14 +154,15 @@ fn an_orchestrated_start_without_variables() {
 
 #[test]
 fn an_option_that_does_not_exist() {
-    insta::assert_snapshot!(snapshot(&["list", "--colour", "--json"]), @"
+    insta::assert_snapshot!(snapshot(&["list", "--colour", "--json"]), @r#"
     status: 2
     --- stdout
+    {"event":"error","name":"usage","status":2,"text":"unexpected argument '--colour' found"}
     --- stderr
     error: unexpected argument '--colour' found
 
     Usage: bot-bottle list [OPTIONS]
 
     For more information, try '--help'.
-    ");
+    "#);
 }
