@@ -78,7 +78,7 @@ fn completions_name_the_program_in_their_help() {
 fn wrong_usage_is_an_event_for_scripts() {
     let cases = [
         (&["docter", "--json"][..], "unrecognized subcommand 'docter'"),
-        (&["--json", "doctor", "--quite"], "unexpected argument '--quite' found"),
+        (&["doctor", "--quite", "--json"], "unexpected argument '--quite' found"),
         (&["show", "--json"], "the following required arguments were not provided: <RUN>"),
     ];
     for (args, text) in cases {
