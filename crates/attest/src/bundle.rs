@@ -114,14 +114,19 @@ impl Bundle {
         serde_json::from_slice(&self.envelopes[1].claimed_bytes().ok()?).ok()
     }
 
+    /// The fault of a bundle that is not signed yet.
+    pub fn pending_fault(&self) -> BundleFault {
+        let reason = self.pending.clone().unwrap_or_else(|| "no reason is given".to_owned());
+        BundleFault::Pending { reason }
+    }
+
     /// Verifies both envelopes, then parses them, then compares them with one another.
     pub fn verify(&self, trust: &TrustedKeys) -> Result<VerifiedBundle, BundleFault> {
         if self.version != VERSION {
             return Err(BundleFault::Version { found: self.version });
         }
         if self.envelopes.iter().all(|envelope| envelope.signatures.is_empty()) {
-            let reason = self.pending.clone().unwrap_or_else(|| "no reason is given".to_owned());
-            return Err(BundleFault::Pending { reason });
+            return Err(self.pending_fault());
         }
         let fault = |which| move |fault| BundleFault::Envelope { which, fault };
         let [first, second] = &self.envelopes;

@@ -35,7 +35,7 @@ impl fmt::Display for KeyId {
 /// A key that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFault {
-    #[error("it is no ed25519 {what} in PEM: {why}")]
+    #[error("it is not an ed25519 {what} in PEM: {why}")]
     Malformed {
         /// Expected half of the pair.
         what: &'static str,
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_no_key_is_told_as_such() {
         let fault = PublicKey::parse_pem("hello").unwrap_err().to_string();
-        assert!(fault.contains("no ed25519 public key in PEM"), "{fault}");
+        assert!(fault.contains("it is not an ed25519 public key in PEM"), "{fault}");
         let public = SecretKey::generate().unwrap().public().pem().unwrap();
         assert!(SecretKey::parse_pem(&public).is_err());
     }

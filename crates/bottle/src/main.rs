@@ -7,11 +7,6 @@ mod flow;
 mod rules;
 mod serve;
 
-mod ui {
-    //! The printer.
-    pub(crate) use shell::Ui;
-}
-
 use std::process::ExitCode;
 
 use model::exit::BottleExit;

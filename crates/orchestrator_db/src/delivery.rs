@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 
-/// A delivery that is about to be stored.
+/// A delivery, before and after it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewDelivery {
+pub struct Delivery {
+    /// Its place in the order of arrival; 0 until it is stored.
+    pub seq: u64,
     /// The kind of forge, or `page`.
     pub source: String,
     /// The sender's id. A source and an id are stored once.
@@ -16,8 +18,10 @@ pub struct NewDelivery {
     pub repo: String,
     /// The thread to reconcile.
     pub about: About,
-    /// The unchanged request body.
+    /// The unchanged request body. Lists leave it empty; `delivery_body` loads it.
     pub body: Vec<u8>,
+    pub received_at: Timestamp,
+    pub handled_at: Option<Timestamp>,
 }
 
 /// The thread that a delivery names.
@@ -28,24 +32,22 @@ pub enum About {
     Pull(u64),
 }
 
-/// A stored delivery, without its body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
-    /// Its place in the order of arrival.
-    pub seq: u64,
-    /// The kind of forge, or `page`.
-    pub source: String,
-    /// The sender's id.
-    pub id: String,
-    /// The event, as the sender names it.
-    pub event: String,
-    /// The repository's owner.
-    pub owner: String,
-    pub repo: String,
-    /// The thread to reconcile.
-    pub about: About,
-    pub received_at: Timestamp,
-    pub handled_at: Option<Timestamp>,
+impl About {
+    /// The columns `thread` and `number`.
+    pub(crate) fn columns(self) -> (&'static str, u64) {
+        match self {
+            Self::Issue(number) => ("issue", number),
+            Self::Pull(number) => ("pull", number),
+        }
+    }
+
+    pub(crate) fn parse(thread: &str, number: u64) -> Option<Self> {
+        match thread {
+            "issue" => Some(Self::Issue(number)),
+            "pull" => Some(Self::Pull(number)),
+            _ => None,
+        }
+    }
 }
 
 /// Result of storing a delivery.

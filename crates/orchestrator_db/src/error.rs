@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::WrongWorkStep;
 use crate::rules::status::WrongBottleStep;
 
@@ -18,7 +19,6 @@ pub enum DbError {
         /// The operation, as a verb.
         action: &'static str,
         path: PathBuf,
-        /// SQLite's error.
         source: rusqlite::Error,
     },
     #[error(
@@ -33,16 +33,12 @@ pub enum DbError {
     },
     /// A row holds a value that this version never writes.
     #[error("{path} holds an invalid {field}: {value:?}", path = path.display())]
-    Row { path: PathBuf, field: &'static str, value: String },
-    #[error("no bottle works on {owner}/{repo}#{issue_number}; start one first")]
-    Unknown { owner: String, repo: String, issue_number: u64 },
-    #[error(
-        "{owner}/{repo}#{issue_number} was taken over: its fence is {held}, and this step has fence {came}"
-    )]
+    Row { path: PathBuf, field: String, value: String },
+    #[error("no bottle works on {key}; start one first")]
+    Unknown { key: IssueKey },
+    #[error("{key} was taken over: its fence is {held}, and this step has fence {came}")]
     Fenced {
-        owner: String,
-        repo: String,
-        issue_number: u64,
+        key: IssueKey,
         /// The current fence.
         held: u64,
         /// The fence of the refused step.

@@ -1,5 +1,7 @@
 //! The row of an issue that has a bottle.
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 use crate::rules::status::BottleState;
@@ -11,6 +13,13 @@ pub struct IssueKey {
     pub owner: String,
     pub repo: String,
     pub issue_number: u64,
+}
+
+impl fmt::Display for IssueKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { owner, repo, issue_number } = self;
+        write!(f, "{owner}/{repo}#{issue_number}")
+    }
 }
 
 /// The bottle that works on an issue.

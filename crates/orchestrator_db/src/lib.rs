@@ -11,7 +11,7 @@ mod sqlite;
 mod store;
 mod work;
 
-pub use delivery::{About, Delivery, DeliveryInsert, NewDelivery};
+pub use delivery::{About, Delivery, DeliveryInsert};
 pub use error::DbError;
 pub use forge_state::{ForgeState, IssueKey};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};

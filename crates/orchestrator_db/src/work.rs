@@ -1,6 +1,7 @@
 //! Work items of the orchestrator, and the events of each.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::WorkState;
@@ -10,11 +11,9 @@ use crate::rules::lifecycle::WorkState;
 pub struct WorkItem {
     pub key: IssueKey,
     pub state: WorkState,
-    /// The request of its next run.
     pub request: WorkRequest,
     /// The delivery that triggered it, if one did.
     pub trigger: Option<String>,
-    /// The issue's title.
     pub title: String,
     /// The bottle, once there is one.
     pub slug: Option<String>,
@@ -40,12 +39,12 @@ pub struct WorkItem {
     pub updated_at: Timestamp,
 }
 
-/// What the next run of a work item does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Request of a work item's next run; the database has it as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WorkRequest {
     /// Creates a bottle.
     Start {
-        /// The agent's manifest.
         agent: String,
         /// Bottle manifests that replace the agent's own.
         bottles: Vec<String>,
@@ -63,13 +62,10 @@ pub struct WorkNote {
     /// Reason for the step, for people.
     pub reason: String,
     pub slug: Option<String>,
-    /// The request of the next run.
     pub request: Option<WorkRequest>,
-    /// The delivery that triggered it.
     pub trigger: Option<String>,
     /// Earliest time of the next claim.
     pub not_before: Option<Timestamp>,
-    /// Consecutive failures.
     pub attempts: Option<u32>,
 }
 
@@ -89,6 +85,5 @@ pub struct WorkEvent {
     pub at: Timestamp,
     /// The state after the step.
     pub state: WorkState,
-    /// Reason for the step.
     pub reason: String,
 }

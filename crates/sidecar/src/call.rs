@@ -3,86 +3,52 @@
 use std::num::NonZeroU64;
 
 use forge::ThreadKind;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The methods, by the names that agents know them by.
+/// Methods of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForgeMethod {
     ReadIssue,
-    /// Reads a pull request.
     ReadPr,
-    /// Reads a conversation.
     ReadComments,
-    /// Comments on what the run was assigned.
     PostComment,
-    /// Replaces the text of what the run was assigned.
     UpdateDescription,
-    /// Says that the work is done.
     SignalDone,
 }
 
-/// How the work ended, in the agent's own judgement.
+/// Result of the work, in the agent's own judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DoneStatus {
     Success,
-    /// It could not be done.
     Failure,
     /// A person must decide or help first.
     Blocked,
 }
 
-/// A call whose parameters were read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A call with its parameters, by the method's name on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum ForgeCall {
-    ReadIssue { number: u64 },
-    ReadPr { number: u64 },
-    ReadComments { number: u64, kind: Option<ThreadKind> },
-    PostComment { number: u64, kind: Option<ThreadKind>, body: String },
-    UpdateDescription { number: u64, kind: Option<ThreadKind>, body: String },
+    ReadIssue { number: NonZeroU64 },
+    ReadPr { number: NonZeroU64 },
+    ReadComments { number: NonZeroU64, kind: Option<KindWord> },
+    PostComment { number: NonZeroU64, kind: Option<KindWord>, body: String },
+    UpdateDescription { number: NonZeroU64, kind: Option<KindWord>, body: String },
     SignalDone { status: DoneStatus, summary: String },
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NumberParams {
-    number: NonZeroU64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ThreadParams {
-    number: NonZeroU64,
-    kind: Option<KindWord>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TextParams {
-    number: NonZeroU64,
-    kind: Option<KindWord>,
-    body: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DoneParams {
-    status: DoneStatus,
-    summary: String,
-}
-
-/// Only where issues and pull requests are numbered apart does it matter.
-#[derive(Clone, Copy, Deserialize)]
+/// Kind of a thread, which matters only where issues and pull requests are numbered apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum KindWord {
+pub(crate) enum KindWord {
     Issue,
     PullRequest,
 }
 
 impl ForgeMethod {
-    /// All of them, in the order of the protocol.
+    /// All methods, in the order of the protocol.
     pub const ALL: [Self; 6] = [
         Self::ReadIssue,
         Self::ReadPr,
@@ -104,7 +70,7 @@ impl ForgeMethod {
         }
     }
 
-    /// What it does, for an agent that chooses among tools.
+    /// Description for an agent that chooses among tools.
     pub fn description(self) -> &'static str {
         match self {
             Self::ReadIssue => "Read an issue: title, body, labels, assignees, state.",
@@ -158,7 +124,6 @@ impl ForgeMethod {
 }
 
 impl DoneStatus {
-    /// One word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -171,49 +136,21 @@ impl DoneStatus {
 impl ForgeCall {
     /// Reads parameters by name. The error is a sentence for the agent.
     pub(crate) fn parse(method: ForgeMethod, params: Value) -> Result<Self, String> {
-        Ok(match method {
-            ForgeMethod::ReadIssue => {
-                Self::ReadIssue { number: read::<NumberParams>(params)?.number.get() }
-            }
-            ForgeMethod::ReadPr => {
-                Self::ReadPr { number: read::<NumberParams>(params)?.number.get() }
-            }
-            ForgeMethod::ReadComments => {
-                let ThreadParams { number, kind } = read(params)?;
-                Self::ReadComments { number: number.get(), kind: kind.map(KindWord::meaning) }
-            }
-            ForgeMethod::PostComment => {
-                let TextParams { number, kind, body } = read(params)?;
-                let kind = kind.map(KindWord::meaning);
-                Self::PostComment { number: number.get(), kind, body }
-            }
-            ForgeMethod::UpdateDescription => {
-                let TextParams { number, kind, body } = read(params)?;
-                let kind = kind.map(KindWord::meaning);
-                Self::UpdateDescription { number: number.get(), kind, body }
-            }
-            ForgeMethod::SignalDone => {
-                let DoneParams { status, summary } = read(params)?;
-                Self::SignalDone { status, summary }
-            }
-        })
+        if !params.is_object() {
+            return Err("parameters are given by name, as an object".to_owned());
+        }
+        let call = json!({ method.name(): params });
+        serde_json::from_value(call).map_err(|error| error.to_string())
     }
 }
 
-impl KindWord {
-    fn meaning(self) -> ThreadKind {
-        match self {
-            Self::Issue => ThreadKind::Issue,
-            Self::PullRequest => ThreadKind::Pull,
+impl From<KindWord> for ThreadKind {
+    fn from(word: KindWord) -> Self {
+        match word {
+            KindWord::Issue => Self::Issue,
+            KindWord::PullRequest => Self::Pull,
         }
     }
-}
-
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, String> {
-    if !params.is_object() {
-        return Err("parameters are given by name, as an object".to_owned());
-    }
-    serde_json::from_value(params).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -229,7 +166,8 @@ mod tests {
     #[test]
     fn parameters_are_read_strictly() {
         let comment = json!({ "number": 3, "body": "hello" });
-        let expected = ForgeCall::PostComment { number: 3, kind: None, body: "hello".to_owned() };
+        let number = NonZeroU64::new(3).unwrap();
+        let expected = ForgeCall::PostComment { number, kind: None, body: "hello".to_owned() };
         assert_eq!(ForgeCall::parse(ForgeMethod::PostComment, comment), Ok(expected));
         refuse(
             ForgeMethod::ReadIssue,

@@ -1,5 +1,6 @@
 //! One call from its parameters to its result: counted, judged, done, and recorded whatever becomes of it.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,14 +15,14 @@ use tokio::time::timeout;
 use crate::call::{DoneStatus, ForgeCall, ForgeMethod};
 use crate::call_log::{CallLog, CallLogError, CallOutcome, CallRecord};
 use crate::queue::DoneQueue;
-use crate::rules::budget::{CallBudget, CallCost, CallsSpent, spend};
+use crate::rules::budget::{CallCost, CallsSpent, spend};
 
 /// As much of an unknown method's name as a record needs.
 const NAME_MAX: usize = 64;
 /// A summary is a paragraph.
 const SUMMARY_MAX_BYTES: usize = 10_000;
 
-/// CallLimits on the calls of one bottle.
+/// Limits on the calls of one bottle.
 #[derive(Debug, Clone)]
 pub struct CallLimits {
     /// Bytes of one request, over either protocol.
@@ -164,64 +165,56 @@ impl Dispatcher {
         }
         let Some(method) = ForgeMethod::parse(name) else {
             let shown = show_name(name);
-            self.record(
-                &shown,
-                "",
-                CallOutcome::Refused,
-                format!("refused {shown}: no such method"),
-            )?;
-            return Err(CallError::new(
-                CallErrorKind::UnknownMethod,
-                format!("no such method: {shown}"),
-            ));
+            let sentence = format!("refused {shown}: no such method");
+            let error =
+                CallError::new(CallErrorKind::UnknownMethod, format!("no such method: {shown}"));
+            return self.refuse(&shown, sentence, error);
         };
         match ForgeCall::parse(method, params) {
-            Ok(call) => self.perform(method, call).await,
+            Ok(call) => self.perform(name, call).await,
             Err(why) => {
                 let sentence = format!("refused {name}: bad parameters");
-                self.record(name, "", CallOutcome::Refused, sentence)?;
-                Err(CallError::new(CallErrorKind::BadParams, why))
+                self.refuse(name, sentence, CallError::new(CallErrorKind::BadParams, why))
             }
         }
     }
 
-    async fn perform(&self, method: ForgeMethod, call: ForgeCall) -> Result<Value, CallError> {
-        let name = method.name();
+    async fn perform(&self, name: &str, call: ForgeCall) -> Result<Value, CallError> {
         if !self.pay(&call) {
             let sentence = format!("refused {name}: too many calls");
-            self.record(name, "", CallOutcome::Refused, sentence)?;
             let message = "too many calls in this run; finish and call signal_done";
-            return Err(CallError::new(CallErrorKind::Refused, message));
+            let error = CallError::new(CallErrorKind::Refused, message);
+            return self.refuse(name, sentence, error);
         }
         match call {
             ForgeCall::ReadIssue { number } => {
-                let read = self.forge.read_issue(number).await;
+                let read = self.forge.read_issue(number.get()).await;
                 self.after_read(name, number, &format!("issue #{number}"), read)
             }
             ForgeCall::ReadPr { number } => {
-                let read = self.forge.read_pr(number).await;
+                let read = self.forge.read_pr(number.get()).await;
                 self.after_read(name, number, &format!("PR #{number} description"), read)
             }
             ForgeCall::ReadComments { number, kind } => {
-                let read = self.forge.read_comments(number, kind).await;
+                let read = self.forge.read_comments(number.get(), kind.map(Into::into)).await;
                 self.after_read(name, number, &format!("comments on #{number}"), read)
             }
             ForgeCall::PostComment { number, kind, body } => {
-                let thread = self.forge.choose_thread(number, kind);
+                let thread = self.forge.choose_thread(number.get(), kind.map(Into::into));
                 self.intend(name, thread, "post comment to")?;
                 let done = self.forge.post_comment(thread, &body).await;
                 self.after_write(name, thread, ("posted comment to", "comment to"), done)
             }
             ForgeCall::UpdateDescription { number, kind, body } => {
-                let thread = self.forge.choose_thread(number, kind);
+                let thread = self.forge.choose_thread(number.get(), kind.map(Into::into));
                 self.intend(name, thread, "update description of")?;
                 let done = self.forge.update_description(thread, &body).await;
                 let done = done.map(|ruling| match ruling {
                     WriteOutcome::Done(()) => WriteOutcome::Done(json!({ "updated": true })),
                     WriteOutcome::Refused(refusal) => WriteOutcome::Refused(refusal),
                 });
-                let words = ("updated description of", "description of");
-                self.after_write(name, thread, words, done)
+                let texts = ("updated description of", "description of");
+                self.after_write(name, thread, texts, done)
             }
             ForgeCall::SignalDone { status, summary } => self.signal_done(status, &summary),
         }
@@ -230,7 +223,7 @@ impl Dispatcher {
     fn after_read(
         &self,
         method: &str,
-        number: u64,
+        number: NonZeroU64,
         what: &str,
         read: Result<impl Serialize, ForgeError>,
     ) -> Result<Value, CallError> {
@@ -288,8 +281,7 @@ impl Dispatcher {
         if summary.len() > SUMMARY_MAX_BYTES {
             let why = format!("the summary has more than {SUMMARY_MAX_BYTES} bytes");
             let sentence = format!("refused done: {why}");
-            self.record(name, "", CallOutcome::Refused, sentence)?;
-            return Err(CallError::new(CallErrorKind::Refused, why));
+            return self.refuse(name, sentence, CallError::new(CallErrorKind::Refused, why));
         }
         match self.queue.signal(status, &self.redactor.redact(summary)) {
             Ok(event) if event.status == status => {
@@ -300,8 +292,7 @@ impl Dispatcher {
             Ok(event) => {
                 let why = format!("{} was signalled already", event.status.name());
                 let sentence = format!("refused done: {}: {why}", status.name());
-                self.record(name, "", CallOutcome::Refused, sentence)?;
-                Err(CallError::new(CallErrorKind::Refused, why))
+                self.refuse(name, sentence, CallError::new(CallErrorKind::Refused, why))
             }
             // The reason holds paths of the host, so only the record has it.
             Err(error) => {
@@ -321,15 +312,20 @@ impl Dispatcher {
             ForgeCall::PostComment { .. } | ForgeCall::UpdateDescription { .. } => CallCost::Write,
             ForgeCall::SignalDone { .. } => CallCost::Free,
         };
-        let CallLimits { reads_max, writes_max, .. } = self.limits;
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        spend(&CallBudget { reads_max, writes_max }, &mut counts.spent, cost)
+        spend(&self.limits, &mut counts.spent, cost)
     }
 
     fn count(&self) -> u64 {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.calls += 1;
         counts.calls
+    }
+
+    /// Records a refusal, and returns its error.
+    fn refuse(&self, method: &str, sentence: String, error: CallError) -> Result<Value, CallError> {
+        self.record(method, "", CallOutcome::Refused, sentence)?;
+        Err(error)
     }
 
     /// Records a call. One that cannot be recorded gets no result either.

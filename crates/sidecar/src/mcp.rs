@@ -36,7 +36,7 @@ pub(crate) fn service(
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(dispatcher.limits().body_max_bytes)
-        // Only processes in the box reach the socket, by whatever name its relay goes there.
+        // Only processes in the box reach the socket, by any host name.
         .disable_allowed_hosts();
     let tools = Tools { dispatcher: Arc::clone(dispatcher) };
     StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), config)

@@ -15,7 +15,7 @@ use crate::call::DoneStatus;
 
 const SUFFIX: &str = "-done.json";
 
-/// Reason why the queue cannot be used.
+/// The queue cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QueueError {
@@ -36,11 +36,8 @@ pub enum QueueError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoneEvent {
     pub run: String,
-    /// How it ended, in the agent's judgement.
     pub status: DoneStatus,
-    /// What was done, for people.
     pub summary: String,
-    /// Time of the signal.
     pub at: Timestamp,
 }
 
@@ -49,12 +46,12 @@ pub struct DoneEvent {
 pub struct DoneQueue {
     dir: PathBuf,
     run: String,
-    /// The signal that was given; the first counts.
+    /// The first signal, which counts.
     signalled: Mutex<Option<DoneEvent>>,
 }
 
 impl DoneQueue {
-    /// Opens the folder, which must be there. A signal of this run that is still in it counts.
+    /// Opens the folder, which must exist. A signal of this run that is still in it counts.
     pub fn open(dir: &Path, run: &str) -> Result<Self, QueueError> {
         let signalled =
             load_events(dir)?.into_iter().map(|(_, event)| event).find(|event| event.run == run);
@@ -81,7 +78,7 @@ impl DoneQueue {
     }
 }
 
-/// The events that lie in a queue, oldest first, each with its file. Whoever has handled one removes the file.
+/// The events in a queue, oldest first, each with its file, which is removed once the event is handled.
 pub fn load_events(dir: &Path) -> Result<Vec<(PathBuf, DoneEvent)>, QueueError> {
     let load = |name: String| {
         let path = dir.join(name);
@@ -100,7 +97,7 @@ fn names(dir: &Path) -> Result<Vec<String>, QueueError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        // What is being written begins with a dot until it is whole.
+        // A file that is being written begins with a dot.
         if name.ends_with(SUFFIX) && !name.starts_with('.') {
             names.push(name);
         }

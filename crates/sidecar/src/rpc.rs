@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::dispatcher::{CallError, CallErrorKind};
 
-/// More in one request are refused: a batch is no way around the limits.
+/// Largest batch: a batch must not get around the limits.
 const BATCH_MAX: usize = 16;
 
 const PARSE_ERROR: i64 = -32700;
@@ -45,31 +45,32 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D
     Value::deserialize(from).map(Some)
 }
 
-/// Reads a body. What is no UTF-8 in it is replaced, so that a comment with one odd byte is still a comment.
+/// Parses a body. Invalid UTF-8 is replaced, so that a comment with one odd byte is still a comment.
 pub(crate) fn parse_message(body: &[u8]) -> RpcMessage {
     let text = String::from_utf8_lossy(body);
     match serde_json::from_str::<Value>(&text) {
-        Err(error) => {
-            RpcMessage::Malformed(render_error(Value::Null, PARSE_ERROR, &error.to_string()))
-        }
+        Err(error) => malformed(PARSE_ERROR, &error.to_string()),
         Ok(Value::Array(list)) if list.is_empty() => {
-            RpcMessage::Malformed(render_error(Value::Null, INVALID_REQUEST, "the batch is empty"))
+            malformed(INVALID_REQUEST, "the batch is empty")
         }
         Ok(Value::Array(list)) if list.len() > BATCH_MAX => {
-            let why = format!("more than {BATCH_MAX} calls in a batch");
-            RpcMessage::Malformed(render_error(Value::Null, INVALID_REQUEST, &why))
+            malformed(INVALID_REQUEST, &format!("more than {BATCH_MAX} calls in a batch"))
         }
         Ok(Value::Array(list)) => RpcMessage::Batch(list.into_iter().map(read_request).collect()),
         Ok(one) => RpcMessage::One(read_request(one)),
     }
 }
 
+fn malformed(code: i64, why: &str) -> RpcMessage {
+    RpcMessage::Malformed(render_error(Value::Null, code, why))
+}
+
 /// The error is the response.
 fn read_request(value: Value) -> Result<RpcRequest, Value> {
     let id = value.get("id").cloned().unwrap_or_default();
-    let invalid = |why: &str| render_error(Value::Null, INVALID_REQUEST, why);
     if !matches!(id, Value::Null | Value::String(_) | Value::Number(_)) {
-        return Err(invalid("the id is neither a text nor a number"));
+        let why = "the id is neither a text nor a number";
+        return Err(render_error(Value::Null, INVALID_REQUEST, why));
     }
     match serde_json::from_value::<WireRequest>(value) {
         Err(error) => Err(render_error(id, INVALID_REQUEST, &error.to_string())),

@@ -33,7 +33,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 const HEAD_MAX_BYTES: usize = 16 * 1024;
 
-/// Reason why the sidecar cannot serve.
+/// The sidecar cannot serve.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -127,7 +127,7 @@ fn too_large(dispatcher: &Dispatcher) -> Response {
     let why = format!("more than {} bytes", dispatcher.limits().body_max_bytes);
     match dispatcher.record_refusal("request", &why) {
         Ok(()) => {
-            // What is left of the body is not read, so the connection cannot go on.
+            // The rest of the body is not read, so the connection cannot continue.
             let close = [(CONNECTION, HeaderValue::from_static("close"))];
             (StatusCode::PAYLOAD_TOO_LARGE, close, why).into_response()
         }

@@ -1,12 +1,11 @@
 //! `bot-bottle destroy`: remove a bottle's workspace and harness state. Its runs and their records stay.
 
 use clap::Args;
+use shell::Ui;
 
-use super::keep;
+use super::with_home;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::{Loss, destroy};
-use crate::flow::home::Home;
-use crate::ui::Ui;
 
 /// Remove a bottle's workspace and the agent's files; the records of its runs stay
 #[derive(Debug, Args)]
@@ -18,12 +17,10 @@ pub(crate) struct DestroyArgs {
     force: bool,
 }
 
-/// Removes the bottle.
 pub(crate) fn cmd_destroy(ui: &Ui, args: &DestroyArgs) -> Outcome {
     let slug = args.slug.as_str();
     let loss = if args.force { Loss::Accepted } else { Loss::Refused };
-    let home = Home::from_env()?;
-    keep(ui, &home, async |keeper| destroy(keeper, slug, None, loss).await)?;
+    with_home(ui, async |context| destroy(context, slug, None, loss).await)?;
     ui.result("destroyed", slug);
     Ok(SUCCESS)
 }

@@ -9,15 +9,15 @@ use model::exit::BottleExit;
 use model::id::{BoxName, ProjectName};
 use run_store::run_dir::RunDir;
 use sandbox::spec::{BoxUser, MountAccess};
+use shell::Ui;
 
 use super::block_on;
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, WorkspaceState};
 use crate::flow::home::Home;
 use crate::flow::resolve::box_limits;
 use crate::flow::resolve::root_of;
 use crate::rules::judge::headless_status;
-use crate::ui::Ui;
 
 /// An hour.
 const LIMIT_SECS: u64 = 3600;

@@ -2,12 +2,12 @@
 
 use clap::Subcommand;
 use serde_json::{Value, json};
+use shell::Ui;
 
 use super::block_on;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
 use crate::flow::hooks::{HookSite, InstalledHook, hook_secrets, installed_hooks};
-use crate::ui::Ui;
 
 /// Webhooks of repositories.
 #[derive(Debug, Subcommand)]

@@ -6,11 +6,11 @@ use attest::keyring::Keyring;
 use clap::Subcommand;
 use model::exit::BottleExit;
 use serde_json::json;
+use shell::Ui;
 
-use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
+use crate::exit::{Failure, OrExit, OrGeneral, Outcome, SUCCESS};
 use crate::flow::attestation::settle_statements;
 use crate::flow::home::Home;
-use crate::ui::Ui;
 
 /// The signing key of this home.
 #[derive(Debug, Subcommand)]

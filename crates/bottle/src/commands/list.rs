@@ -1,11 +1,11 @@
 //! `bot-bottle list`: the bottles of this person.
 
 use serde_json::{Value, json};
+use shell::Ui;
 
 use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::home::Home;
-use crate::ui::Ui;
 
 /// Lists the bottles of this person.
 pub(crate) fn cmd_list(ui: &Ui) -> Outcome {

@@ -3,15 +3,15 @@
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;
+use shell::Ui;
 
 use super::block_on;
-use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
+use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
 use crate::flow::home::{Home, ManifestKind};
 use crate::flow::mounts::check_mounts;
 use crate::flow::resolve::resolve_manifest_agent;
 use crate::rules::agent_manifest::AGENT_TEMPLATE;
 use crate::rules::bottle_manifest::BOTTLE_TEMPLATE;
-use crate::ui::Ui;
 
 /// Manifests of agents or of bottles.
 #[derive(Debug, Subcommand)]

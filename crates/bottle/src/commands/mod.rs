@@ -17,30 +17,30 @@ pub(crate) mod start;
 use std::io::Read;
 
 use host::signal::cancel_on_signals;
+use shell::Ui;
 
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::home::Home;
-use crate::ui::Ui;
 
-/// Runs async work to its end.
+/// Runs async work on a runtime of its own.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     shell::runtime::block_on(work)
 }
 
-/// Does the work of a command that a person typed: signals tell it to stop, and trouble is theirs to hear of.
-pub(crate) fn keep<T>(
+/// Does the work of a command in the user's home: signals cancel it, and every failure ends it.
+pub(crate) fn with_home<T>(
     ui: &Ui,
-    home: &Home,
     work: impl AsyncFnOnce(RunContext<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    let home = Home::from_env()?;
     block_on(async {
-        let cancel = cancel_on_signals().or_general()?;
-        work(RunContext { ui, home, cancel: &cancel, transient: TransientFailure::Close }).await
+        let (cancel, transient) = (cancel_on_signals().or_general()?, TransientFailure::Close);
+        work(RunContext { ui, home: &home, cancel: &cancel, transient }).await
     })
 }
 
-/// A prompt as it was given: a text, `@file`, or `-` for standard input.
+/// Reads a prompt: a text, `@file`, or `-` for standard input.
 pub(crate) fn read_prompt(word: &str) -> Result<String, Failure> {
     let text = match (word, word.strip_prefix('@')) {
         ("-", _) => {

@@ -1,18 +1,19 @@
-//! `bot-bottle orchestrate`: start and resume with the forge's wiring, for whoever listens to the forge; and which bottle
-//! works on which issue.
+//! `bot-bottle orchestrate`: start and resume with the forge's wiring, for programs that listen to a forge; and the
+//! bottle of each issue.
 
 use clap::{Args, Subcommand};
 use orchestrator_db::{BottleState, ForgeState, ForgeStateStore};
 use serde_json::{Value, json};
+use shell::Ui;
 
-use super::{keep, read_prompt};
-use crate::exit::{Failure, OrExit, Outcome, SUCCESS};
+use super::{read_prompt, with_home};
+use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::Bottle;
 use crate::flow::home::Home;
-use crate::flow::open::{self, ResumeRequest, StartRequest};
-use crate::flow::standing::open_state;
-use crate::ui::Ui;
+use crate::flow::issue_row::open_store;
+use crate::flow::open::{self, PromptRequest, StartRequest};
+use crate::rules::forge_env::ForgeEnv;
 
 const FORGE_VARIABLES: &str = "Variables:
   FORGE_GITEA_API         the API's address, as in https://git.example/api/v1
@@ -79,65 +80,44 @@ pub(crate) struct OrchestrateResumeArgs {
     backend: Option<String>,
 }
 
-/// Starts, resumes or lists on behalf of a forge.
 pub(crate) fn cmd_orchestrate(ui: &Ui, command: OrchestrateCommand) -> Outcome {
     match command {
-        OrchestrateCommand::Start(args) => start(ui, args),
-        OrchestrateCommand::Resume(args) => resume(ui, args),
+        OrchestrateCommand::Start(args) => start(ui, args).map_err(Failure::headless),
+        OrchestrateCommand::Resume(args) => resume(ui, args).map_err(Failure::headless),
         OrchestrateCommand::Status => status(ui),
     }
 }
 
-/// `start --headless` with the forge wiring added.
 fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
-    let run = || {
-        let home = Home::from_env()?;
-        let access = ForgeAccess::from_env(&home)?;
-        announce(ui, &access);
-        let wish = StartRequest {
-            agent: args.agent,
-            bottles: args.bottles,
-            prompt: read_prompt(&args.prompt)?,
-            terminal: None,
-            label: args.label,
-            backend: args.backend,
-            repo: None,
-            claim: None,
-        };
-        keep(ui, &home, async |keeper| open::start(keeper, wish, Some(access)).await)
-    };
-    run().map_err(Failure::headless)
+    let OrchestrateStartArgs { agent, bottles, prompt, label, backend } = args;
+    let (access, run) = read_request(ui, &prompt, backend)?;
+    let request = StartRequest { agent, bottles, label, repo: None, run };
+    with_home(ui, async |context| open::start(context, request, Some(access)).await)
 }
 
-/// `resume --headless` with the forge wiring added.
 fn resume(ui: &Ui, args: OrchestrateResumeArgs) -> Outcome {
-    let run = || {
-        let home = Home::from_env()?;
-        let access = ForgeAccess::from_env(&home)?;
-        announce(ui, &access);
-        let prompt = read_prompt(&args.prompt)?;
-        let wish = ResumeRequest {
-            slug: args.slug,
-            prompt,
-            terminal: None,
-            backend: args.backend,
-            claim: None,
-        };
-        keep(ui, &home, async |keeper| open::resume(keeper, wish, Some(access)).await)
-    };
-    run().map_err(Failure::headless)
+    let OrchestrateResumeArgs { slug, prompt, backend } = args;
+    let (access, request) = read_request(ui, &prompt, backend)?;
+    with_home(ui, async |context| open::resume(context, &slug, request, Some(access)).await)
 }
 
-/// Whose word counted is part of the log, because it is in no manifest.
-fn announce(ui: &Ui, access: &ForgeAccess) {
+/// Reads the forge's variables and the prompt. The note puts the organisation into the log, because no manifest has it.
+fn read_request(
+    ui: &Ui,
+    prompt: &str,
+    backend: Option<String>,
+) -> Result<(ForgeAccess, PromptRequest), Failure> {
+    let access = ForgeAccess::from_env(&Home::from_env()?)?;
     let env = &access.env;
-    ui.note(&format!("{}/{}#{}, organisation '{}'", env.owner, env.repo, env.issue, env.org));
+    let issue = format!("{}/{}#{}", env.owner, env.repo, env.issue);
+    ui.note(&format!("{issue}, organisation '{}'", env.org));
+    let prompt = read_prompt(prompt)?;
+    Ok((access, PromptRequest { prompt, backend, ..PromptRequest::default() }))
 }
 
-/// Lists active bottles with the pages of their issues and pull requests.
 fn status(ui: &Ui) -> Outcome {
     let home = Home::from_env()?;
-    let states = open_state(&home)?.all().or_general()?;
+    let states = open_store(&home)?.all().or_general()?;
     let active = states.into_iter().filter(|state| state.status != BottleState::Destroyed);
     let rows: Vec<Value> = active.map(|state| row(&home, &state)).collect();
     if ui.is_json() {
@@ -153,7 +133,7 @@ fn status(ui: &Ui) -> Outcome {
     Ok(SUCCESS)
 }
 
-/// Addresses are made from the bottle's own record: the state knows numbers.
+/// The addresses come from the bottle's record: the database has only numbers.
 fn row(home: &Home, state: &ForgeState) -> Value {
     let record = Bottle::open(home, &state.slug).ok().map(|(_, record)| record);
     let env = record.and_then(|record| record.forge);
@@ -162,7 +142,7 @@ fn row(home: &Home, state: &ForgeState) -> Value {
         "bottles": state.bottle_names, "backend": state.backend_name,
         "owner": state.key.owner, "repo": state.key.repo, "issue": state.key.issue_number,
         "pull": state.pr_number, "last_checkin_at": state.last_checkin_at.to_string(),
-        "issue_url": env.as_ref().map(crate::rules::forge_env::ForgeEnv::issue_url),
+        "issue_url": env.as_ref().map(ForgeEnv::issue_url),
         "pull_url": env.as_ref().zip(state.pr_number).map(|(env, number)| env.pull_url(number)),
     })
 }

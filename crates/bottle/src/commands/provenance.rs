@@ -4,17 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use model::exit::BottleExit;
-use run_store::operation_log;
-use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
+use shell::Ui;
 
-use crate::exit::{OrExit, Outcome, SUCCESS};
-use crate::flow::attestation::{load_operations, signature_state};
+use crate::exit::{Outcome, SUCCESS};
+use crate::flow::attestation::load_provenance;
 use crate::flow::home::Home;
-use crate::flow::run_record::BottleRunRecord;
+use crate::flow::run_record::load_run;
 use crate::flow::verification::{self, run_of};
-use crate::rules::provenance::{OperationChain, render_provenance};
-use crate::ui::Ui;
 
 /// Records and statements of a run.
 #[derive(Debug, Subcommand)]
@@ -34,7 +31,6 @@ pub(crate) enum ProvenanceCommand {
     },
 }
 
-/// Shows or verifies the provenance of a run.
 pub(crate) fn cmd_provenance(ui: &Ui, command: &ProvenanceCommand) -> Outcome {
     match command {
         ProvenanceCommand::Show { name } => show(ui, name),
@@ -42,22 +38,17 @@ pub(crate) fn cmd_provenance(ui: &Ui, command: &ProvenanceCommand) -> Outcome {
     }
 }
 
-/// Shows the newest run of a bottle, or the run of this name.
 fn show(ui: &Ui, name: &str) -> Outcome {
     let home = Home::from_env()?;
     let dir = run_of(&home, name)?;
-    let meta = BottleRunRecord::load(&dir).or_general()?;
-    let operations = load_operations(&dir)?;
-    let mut document = render_provenance(&meta, &operations, &check_chain(&dir, &meta));
-    document["signature"] = signature_state(&home, &dir);
+    let document = load_provenance(&home, &dir, &load_run(&dir)?)?;
     match ui.is_json() {
         true => ui.document(&document),
-        false => tell(ui, &document, &operations),
+        false => report(ui, &document),
     }
     Ok(SUCCESS)
 }
 
-/// Verifies the statements of a run, or of a file, and says what holds and what does not.
 fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
     let home = Home::from_env()?;
     let report = verification::verify(&home, name, key)?;
@@ -76,20 +67,8 @@ fn verify(ui: &Ui, name: &str, key: Option<&Path>) -> Outcome {
     Ok(if verified { SUCCESS } else { BottleExit::General.code() })
 }
 
-/// Whether the log is the one that was written.
-pub(crate) fn check_chain(dir: &RunDir, meta: &BottleRunRecord) -> OperationChain {
-    match (operation_log::verify(&dir.operations(), dir.id()), &meta.operations_head) {
-        (Err(fault), _) => OperationChain::Broken(fault.to_string()),
-        (Ok(_), None) => OperationChain::Open,
-        (Ok(end), Some(head)) if end.head == *head => OperationChain::Whole,
-        (Ok(_), Some(_)) => {
-            OperationChain::Broken("its end is not the one that was written down".to_owned())
-        }
-    }
-}
-
-fn tell(ui: &Ui, document: &Value, operations: &[Value]) {
-    let words = |value: &Value| match value {
+fn report(ui: &Ui, document: &Value) {
+    let text_of = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".to_owned(),
         other => other.to_string(),
@@ -111,18 +90,18 @@ fn tell(ui: &Ui, document: &Value, operations: &[Value]) {
         ("signature", "/signature/state"),
         ("complete", "/complete"),
     ] {
-        ui.result(label, &words(document.pointer(pointer).unwrap_or(&Value::Null)));
+        ui.result(label, &text_of(document.pointer(pointer).unwrap_or(&Value::Null)));
     }
-    for line in operations {
-        let sentence = line.pointer("/detail/sentence").map(&words);
+    for line in document["operations"].as_array().into_iter().flatten() {
+        let sentence = line.pointer("/detail/sentence").map(&text_of);
         let text = sentence.unwrap_or_else(|| {
             format!(
                 "{} {}: {}",
-                words(&line["op"]),
-                words(&line["target"]),
-                words(&line["outcome"])
+                text_of(&line["op"]),
+                text_of(&line["target"]),
+                text_of(&line["outcome"])
             )
         });
-        ui.result(&words(&line["seq"]), &text);
+        ui.result(&text_of(&line["seq"]), &text);
     }
 }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use shell::Ui;
 
 use super::block_on;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
 use crate::serve::settings::{EXPLAINED, ServeSettings};
 use crate::serve::{log, run as serve};
-use crate::ui::Ui;
 
 /// Serve webhooks, the page and the API: issues become pull requests without a person beside them
 #[derive(Debug, Args)]

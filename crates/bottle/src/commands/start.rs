@@ -1,18 +1,18 @@
-//! `bot-bottle start` and `bot-bottle resume`: one prompt without a person beside it, or the agent's own interface on the
-//! terminal of whoever started it.
+//! `bot-bottle start` and `bot-bottle resume`: one headless prompt, or the agent's own interface on the
+//! user's terminal.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use engine::terminal::TerminalPlan;
+use shell::Ui;
 
-use super::{keep, read_prompt};
+use super::{read_prompt, with_home};
 use crate::exit::{Failure, Outcome};
-use crate::flow::home::Home;
-use crate::flow::open::{self, ResumeRequest, StartRequest};
-use crate::ui::Ui;
+use crate::flow::context::RunContext;
+use crate::flow::open::{self, PromptRequest, StartRequest};
 
-/// Said by both where a terminal was wanted and there is none.
+/// Message of both commands without a terminal.
 const NO_TERMINAL: &str = "there is no terminal to show the agent on: give --headless and --prompt TEXT, @file or -; look into it with 'bot-bottle logs -f' and 'bot-bottle exec'";
 
 const START_EXAMPLES: &str = "Examples:
@@ -77,67 +77,44 @@ pub(crate) struct ResumeBottleArgs {
     backend: Option<String>,
 }
 
-/// Starts a bottle.
 pub(crate) fn cmd_start(ui: &Ui, args: StartArgs) -> Outcome {
-    let asked = PromptRequest::check(ui, args.headless, args.prompt.as_deref())?;
-    let wish = StartRequest {
-        agent: args.agent,
-        bottles: args.bottles,
-        prompt: asked.prompt,
-        terminal: asked.terminal,
-        label: args.label,
-        backend: args.backend,
-        repo: args.repo,
-        claim: None,
-    };
-    run_start(ui, wish).map_err(Failure::headless)
+    let StartArgs { agent, bottles, headless, prompt, label, backend, repo } = args;
+    let run = read_request(ui, headless, prompt.as_deref(), backend)?;
+    let request = StartRequest { agent, bottles, label, repo, run };
+    let start = async |context: RunContext<'_>| open::start(context, request, None).await;
+    with_home(ui, start).map_err(Failure::headless)
 }
 
-fn run_start(ui: &Ui, wish: StartRequest) -> Outcome {
-    let home = Home::from_env()?;
-    keep(ui, &home, async |keeper| open::start(keeper, wish, None).await)
-}
-
-/// Resumes a frozen bottle.
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeBottleArgs) -> Outcome {
-    let asked = PromptRequest::check(ui, args.headless, args.prompt.as_deref())?;
-    let wish = ResumeRequest {
-        slug: args.slug,
-        prompt: asked.prompt,
-        terminal: asked.terminal,
-        backend: args.backend,
-        claim: None,
-    };
-    let run = || {
-        let home = Home::from_env()?;
-        keep(ui, &home, async |keeper| open::resume(keeper, wish, None).await)
-    };
-    run().map_err(Failure::headless)
+    let ResumeBottleArgs { slug, headless, prompt, backend } = args;
+    let request = read_request(ui, headless, prompt.as_deref(), backend)?;
+    let resume = async |context: RunContext<'_>| open::resume(context, &slug, request, None).await;
+    with_home(ui, resume).map_err(Failure::headless)
 }
 
-/// What the agent is asked, and where it shows itself.
-struct PromptRequest {
-    prompt: String,
-    terminal: Option<TerminalPlan>,
-}
-
-impl PromptRequest {
-    fn check(ui: &Ui, headless: bool, prompt: Option<&str>) -> Result<Self, Failure> {
-        match (headless, prompt) {
-            (true, Some(prompt)) => Ok(Self { prompt: read_prompt(prompt)?, terminal: None }),
-            (true, None) => Err(Failure::usage("--headless needs --prompt TEXT, @file or -")),
-            (false, _) if ui.is_json() => {
-                Err(Failure::usage("--json needs --headless: a terminal shows no events"))
-            }
-            (false, Some("-")) => Err(Failure::usage(
-                "--prompt - needs --headless: at a terminal the keys are the agent's",
-            )),
-            (false, prompt) => {
-                let terminal =
-                    TerminalPlan::observe().ok_or_else(|| Failure::usage(NO_TERMINAL))?;
-                let prompt = prompt.map(read_prompt).transpose()?.unwrap_or_default();
-                Ok(Self { prompt, terminal: Some(terminal) })
-            }
+fn read_request(
+    ui: &Ui,
+    headless: bool,
+    prompt: Option<&str>,
+    backend: Option<String>,
+) -> Result<PromptRequest, Failure> {
+    let (prompt, terminal) = match (headless, prompt) {
+        (true, Some(prompt)) => (read_prompt(prompt)?, None),
+        (true, None) => {
+            return Err(Failure::usage("--headless needs --prompt TEXT, @file or -"));
         }
-    }
+        (false, _) if ui.is_json() => {
+            return Err(Failure::usage("--json needs --headless: a terminal shows no events"));
+        }
+        (false, Some("-")) => {
+            return Err(Failure::usage(
+                "--prompt - needs --headless: at a terminal the keys are the agent's",
+            ));
+        }
+        (false, prompt) => {
+            let terminal = TerminalPlan::observe().ok_or_else(|| Failure::usage(NO_TERMINAL))?;
+            (prompt.map(read_prompt).transpose()?.unwrap_or_default(), Some(terminal))
+        }
+    };
+    Ok(PromptRequest { prompt, terminal, backend, claim: None })
 }

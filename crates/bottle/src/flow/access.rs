@@ -6,7 +6,7 @@ use model::exit::BottleExit;
 use model::secret::Secret;
 
 use super::home::Home;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::{ForgeEnv, TOKEN_VARIABLE, parse_forge_env};
 
 /// Variables of a forge run and the token that goes with them.

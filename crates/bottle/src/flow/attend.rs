@@ -1,4 +1,4 @@
-//! Waiting for an agent's box, with a watchdog beside it: an agent that said "done" may leave, one that is not heard of
+//! Waits for an agent's box, with a watchdog: an agent that signalled completion may leave, one without a sign of life
 //! for too long is frozen, and a sidecar that died is noticed.
 
 use std::time::{Duration, Instant};
@@ -8,29 +8,28 @@ use engine::launch;
 use engine::run::Product;
 use jiff::Timestamp;
 
+use super::issue_row::touch;
 use super::run::BottleRun;
 use super::run_record::{SidecarEnd, WatchdogReason};
 use super::sidecar::SidecarPlace;
-use super::standing::touch;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 
-/// How often the sidecar's traces are looked at: often while much may go wrong, then seldom, because hundreds of agents
-/// at work must not keep a processor busy.
+/// Interval between two checks: short while much may go wrong, then long, because hundreds of agents must not keep a
+/// processor busy.
 const PAUSE: Duration = Duration::from_millis(250);
 const LATER_PAUSE: Duration = Duration::from_secs(2);
 const EARLY: Duration = Duration::from_secs(20);
 
-/// How long an agent that said "done" has to leave by itself: its conversation wants to be put away.
+/// Time for an agent to leave after its completion signal: it saves its conversation.
 const LEAVE: Duration = Duration::from_secs(30);
 
-/// What the watchdog saw.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     died: Option<Timestamp>,
     timed_out: bool,
-    /// The last sign of life, and when it was noticed here: clocks are put forward and back, time that passes is not.
+    /// The last sign of life, and when it was observed on the monotonic clock: wall clocks are set back and forth.
     last_sign: Option<(Timestamp, Instant)>,
-    /// When it was noticed that the agent had said "done".
+    /// When the agent's completion signal was observed.
     done_since: Option<Instant>,
     frozen: bool,
 }
@@ -49,7 +48,7 @@ impl BottleRun<'_> {
                 let looked = tokio::time::timeout(pause, &mut attended).await;
                 match looked {
                     Ok(done) => break done.map_err(Self::failure)?,
-                    Err(_) if self.access.is_some() => self.look(&place, &mut watch)?,
+                    Err(_) if self.access.is_some() => self.check_signs(&place, &mut watch)?,
                     Err(_) => {}
                 }
             }
@@ -60,12 +59,12 @@ impl BottleRun<'_> {
         Ok(done)
     }
 
-    /// One look at the sidecar, its queue and the clock.
-    fn look(&self, place: &SidecarPlace, watch: &mut Watch) -> Result<(), Failure> {
-        let is_seated = self.run.plan.terminal.is_some();
+    /// Checks the sidecar, its queue and the clock once.
+    fn check_signs(&self, place: &SidecarPlace, watch: &mut Watch) -> Result<(), Failure> {
+        let at_terminal = self.run.plan.terminal.is_some();
         if watch.died.is_none() && place.has_died()? {
             watch.died = Some(host::clock::now());
-            if !is_seated {
+            if !at_terminal {
                 self.context.ui.note("the forge sidecar died: the agent goes on without a forge");
             }
         }
@@ -84,8 +83,8 @@ impl BottleRun<'_> {
         }
         let leaves = watch.done_since.is_some_and(|since| since.elapsed() >= LEAVE);
         let silent = watch.done_since.is_none() && since.elapsed() >= Duration::from_secs(limit);
-        // A person at the terminal decides when it is over.
-        if (leaves || silent) && !watch.frozen && !is_seated {
+        // A user at the terminal decides when it is over.
+        if (leaves || silent) && !watch.frozen && !at_terminal {
             watch.frozen = true;
             watch.timed_out = silent;
             self.context.ui.note(if silent {
@@ -98,8 +97,8 @@ impl BottleRun<'_> {
         Ok(())
     }
 
-    /// When the agent last gave a sign of life: a call to the forge, output, traffic, computing. Files outlive whoever
-    /// watches.
+    /// Time of the agent's last sign of life: a call to the forge, output, traffic, computing. It comes from files, so it
+    /// survives this process.
     fn last_sign(&self) -> Result<Timestamp, Failure> {
         let called = std::fs::metadata(self.run.dir.operations()).and_then(|it| it.modified()).ok();
         let agent_run = self.run.agent_run().map_err(Self::failure)?;
@@ -108,7 +107,7 @@ impl BottleRun<'_> {
         Ok(signs.max().unwrap_or(self.run.record.started_at))
     }
 
-    /// Ends the sidecar and writes down how it and the agent's report ended.
+    /// Ends the sidecar, and records its end and the agent's report.
     async fn part_with_sidecar(
         &mut self,
         place: &SidecarPlace,

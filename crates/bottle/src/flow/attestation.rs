@@ -1,6 +1,6 @@
-//! The statements of closed runs: made from their records, linked into the chain of the host, signed. Each run owes its
-//! statements from just before it is closed until they are signed; whatever stands in the way, the run itself is kept, and
-//! the next command that can signs them.
+//! Statements about closed runs: made from their records, linked into the chain of the host, signed. A note marks a run
+//! from just before it is closed until its statements are signed; a failure in between does not affect the run, and the
+//! next command that can signs them.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -15,13 +15,14 @@ use model::exit::BottleExit;
 use run_store::operation_log::{OPERATIONS, verify};
 use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
+use shell::Ui;
 
 use super::bottle::Bottle;
 use super::home::Home;
-use super::run_record::BottleRunRecord;
-use crate::exit::{Failure, OrExit};
+use super::run_record::{BottleRunRecord, load_run};
+use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::attestation::{Witness, render_statements};
-use crate::ui::Ui;
+use crate::rules::provenance::{OperationChain, render_provenance};
 
 /// The records and logs of a run, as far as it has them.
 const BYPRODUCTS: [&str; 11] = [
@@ -42,7 +43,7 @@ const WAITING: &str = "it waits for its signature";
 const UNSIGNED: u32 = 0o600;
 const SIGNED: u32 = 0o444;
 
-/// Notes that the statements of a run are owed. A note that cannot be written is told of and holds nothing up.
+/// Writes the note that the statements of a run are not signed yet. A failure is reported and stops nothing.
 pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
     let note = home.owed().join(dir.id().as_str());
     let folder = DirBuilder::new().recursive(true).mode(0o700).create(home.owed()).or_general();
@@ -54,36 +55,27 @@ pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
     }
 }
 
-/// Makes and signs every statement that is owed. Never fails: what could not be signed stays owed, and is told of.
+/// Makes and signs all statements that have a note. It never fails: a statement that cannot be signed keeps its note.
 pub(crate) fn settle_statements(ui: &Ui, home: &Home) {
     let Ok(entries) = fs::read_dir(home.owed()) else { return };
     let mut notes: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    // Half a note that a crash left begins with a dot, as no run does; its run is not closed.
+    // An incomplete note of a crash begins with a dot, as no run does; its run is not closed.
     notes.retain(|note| !name_of(note).starts_with('.'));
     notes.sort();
     for note in notes {
-        match settle(home, &note) {
-            Ok(Settled::Signed | Settled::NotYet) => {}
-            Ok(Settled::Pending(reason)) => {
-                ui.note(&format!(
-                    "the statements about {} are not signed yet: {reason}",
-                    name_of(&note)
-                ));
-            }
-            Err(failure) => {
-                ui.note(&format!(
-                    "the statements about {} are not made yet: {failure}",
-                    name_of(&note)
-                ));
-            }
-        }
+        let state = match settle(home, &note) {
+            Ok(Settled::Signed | Settled::NotYet) => continue,
+            Ok(Settled::Pending(reason)) => format!("not signed yet: {reason}"),
+            Err(failure) => format!("not made yet: {failure}"),
+        };
+        ui.note(&format!("the statements about {} are {state}", name_of(&note)));
     }
 }
 
-/// How far the statements of a run came.
+/// Progress of a run's statements.
 enum Settled {
     Signed,
-    /// The run is not closed; whoever has it will see to it.
+    /// The run is not closed.
     NotYet,
     Pending(String),
 }
@@ -102,18 +94,13 @@ fn settle(home: &Home, note: &Path) -> Result<Settled, Failure> {
     drop(chain);
     if let Settled::Signed = settled {
         host::failpoint::hit("signed");
-        match fs::remove_file(note) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).or_general()?;
-            }
-            _ => {}
-        }
+        if_found(fs::remove_file(note))?;
     }
     Ok(settled)
 }
 
-/// The bundle of a run that has its place in the chain. The bundle is written before its line: one that has no line yet is
-/// made anew, because the place that it names may be taken.
+/// Returns the bundle of a run, linked into the chain. The bundle is written before its line: one without a line is made
+/// again, because its place in the chain may be taken.
 fn link(dir: &RunDir, chain: &mut HostChain) -> Result<Bundle, Failure> {
     let run = dir.id().as_str();
     let broken = |what: &str| Failure::new(BottleExit::General, format!("{run}: {what}"));
@@ -125,7 +112,7 @@ fn link(dir: &RunDir, chain: &mut HostChain) -> Result<Bundle, Failure> {
             false => Err(broken("its statements are not the ones that were linked")),
         };
     }
-    let meta = BottleRunRecord::load(dir).or_general()?;
+    let meta = load_run(dir)?;
     let (bundle, events) = make_bundle(dir, &meta, chain.next_place())?;
     save_bundle(dir, &bundle, UNSIGNED)?;
     let statements = bundle.payload_digests().or_general()?;
@@ -157,7 +144,7 @@ fn make_bundle(
     Ok((bundle, events))
 }
 
-/// Signs a bundle, unless it is signed already. What keeps it from being signed is written into it.
+/// Signs a bundle, unless it is signed already. The reason of a failure is written into it.
 fn sign(home: &Home, dir: &RunDir, bundle: &mut Bundle) -> Result<Settled, Failure> {
     if bundle.envelopes.iter().all(|envelope| !envelope.signatures.is_empty()) {
         return Ok(Settled::Signed);
@@ -181,7 +168,7 @@ fn sign(home: &Home, dir: &RunDir, bundle: &mut Bundle) -> Result<Settled, Failu
     Ok(Settled::Signed)
 }
 
-/// What is signed late is signed only while the records still say the same.
+/// Refuses to sign records that changed since the run was closed.
 fn unchanged(dir: &RunDir, bundle: &Bundle) -> Result<(), Failure> {
     let changed = |what: String| Failure::new(BottleExit::General, what);
     let claimed =
@@ -196,14 +183,10 @@ fn unchanged(dir: &RunDir, bundle: &Bundle) -> Result<(), Failure> {
 /// The statements of a run, if they were made.
 pub(crate) fn load_bundle(dir: &RunDir) -> Result<Option<Bundle>, Failure> {
     let path = dir.path().join(BUNDLE_FILE);
-    match fs::read(&path) {
-        Ok(bytes) => parse_bundle(&bytes, &path).map(Some),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).or_general(),
-    }
+    if_found(fs::read(&path))?.map(|bytes| parse_bundle(&bytes, &path)).transpose()
 }
 
-/// Reads a bundle; whose it is comes later.
+/// Parses a bundle without verifying it.
 pub(crate) fn parse_bundle(bytes: &[u8], path: &Path) -> Result<Bundle, Failure> {
     serde_json::from_slice(bytes).map_err(|error| {
         let words = format!("{} holds no statements of a run: {error}", path.display());
@@ -216,7 +199,7 @@ fn save_bundle(dir: &RunDir, bundle: &Bundle, mode: u32) -> Result<(), Failure> 
     host::file::write_atomic(&dir.path().join(BUNDLE_FILE), &bytes, mode).or_general()
 }
 
-/// Whether a run's statements are signed, in few words, by the keys of this home.
+/// State of the signatures of a run's statements, by the keys of this home.
 pub(crate) fn signature_state(home: &Home, dir: &RunDir) -> Value {
     let bundle = match load_bundle(dir) {
         Ok(Some(bundle)) => bundle,
@@ -237,13 +220,32 @@ pub(crate) fn signature_state(home: &Home, dir: &RunDir) -> Value {
     }
 }
 
-/// The operation log line by line. Half a line at the end is what a crash leaves; the chain's check tells of it.
+/// Renders the provenance of a run as one document, with the state of its signatures.
+pub(crate) fn load_provenance(
+    home: &Home,
+    dir: &RunDir,
+    meta: &BottleRunRecord,
+) -> Result<Value, Failure> {
+    let mut document = render_provenance(meta, &load_operations(dir)?, &check_chain(dir, meta));
+    document["signature"] = signature_state(home, dir);
+    Ok(document)
+}
+
+/// Compares the operation log with the head in the record.
+fn check_chain(dir: &RunDir, meta: &BottleRunRecord) -> OperationChain {
+    match (verify(&dir.operations(), dir.id()), &meta.operations_head) {
+        (Err(fault), _) => OperationChain::Broken(fault.to_string()),
+        (Ok(_), None) => OperationChain::Open,
+        (Ok(end), Some(head)) if end.head == *head => OperationChain::Whole,
+        (Ok(_), Some(_)) => {
+            OperationChain::Broken("its end is not the one that was written down".to_owned())
+        }
+    }
+}
+
+/// Loads the lines of the operation log. A crash leaves an incomplete last line, which the check of the chain reports.
 pub(crate) fn load_operations(dir: &RunDir) -> Result<Vec<Value>, Failure> {
-    let text = match fs::read_to_string(dir.operations()) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).or_general(),
-    };
+    let text = if_found(fs::read_to_string(dir.operations()))?.unwrap_or_default();
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
@@ -252,7 +254,7 @@ fn observe_byproducts(dir: &RunDir) -> Result<Vec<Resource>, Failure> {
     found.filter_map(Result::transpose).collect()
 }
 
-/// What the last export box streamed, if the commits came out by one.
+/// The bundle that the last export box streamed, if there was one.
 fn observe_git_bundle(dir: &RunDir) -> Result<Option<Resource>, Failure> {
     let place = |n: u32| format!("boxes/export-{n}");
     let there = |n: &u32| dir.path().join(place(*n)).is_dir();
@@ -264,13 +266,8 @@ fn observe_git_bundle(dir: &RunDir) -> Result<Option<Resource>, Failure> {
 }
 
 fn observe_file(dir: &RunDir, path: &str, name: &str) -> Result<Option<Resource>, Failure> {
-    match sha256_file(&dir.path().join(path)) {
-        Ok((digest, size)) => {
-            Ok(Some(Resource::new(name, "sha256", &digest).with("size", json!(size))))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).or_general(),
-    }
+    let found = if_found(sha256_file(&dir.path().join(path)))?;
+    Ok(found.map(|(digest, size)| Resource::new(name, "sha256", &digest).with("size", json!(size))))
 }
 
 fn name_of(note: &Path) -> String {

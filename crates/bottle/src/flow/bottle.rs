@@ -1,37 +1,38 @@
 //! One bottle on disk: its folder, its record and its lock. Frozen means that nothing runs and everything is in here.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agent::Usage;
+use engine::box_dir::BoxDir;
 use host::lock::{FileLock, LockError, LockKind};
 use jiff::Timestamp;
 use model::exit::BottleExit;
-use model::id::{BranchName, RunId, Sha, Slug};
+use model::id::{BoxName, BranchName, RunId, Sha, Slug};
 pub(crate) use orchestrator_db::BottleState;
 use run_store::run_dir::{self, RunDir};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
 use super::home::Home;
-use crate::exit::{Failure, OrExit};
+use super::observe::Source;
+use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::slug::next_slug;
 
 const RECORD: &str = "record.json";
-/// The version of the record's shape.
 pub(crate) const VERSION: u32 = 1;
 const ATTEMPTS: u32 = 1000;
 
-/// The folder of a bottle.
 #[derive(Debug, Clone)]
 pub(crate) struct Bottle {
     slug: Slug,
     path: PathBuf,
 }
 
-/// Everything that is needed to go on, on any backend.
+/// Everything that is needed to resume the bottle, on any backend.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) version: u32,
@@ -40,25 +41,23 @@ pub(crate) struct Record {
     pub(crate) agent: String,
     pub(crate) bottles: Vec<String>,
     pub(crate) created_at: Timestamp,
-    /// The person's checkout that it was made from.
+    /// The checkout that it was made from.
     pub(crate) repo: PathBuf,
     pub(crate) base_branch: BranchName,
     /// The bottle's own branch, in the workspace and at origin.
     pub(crate) branch: BranchName,
-    /// Where the bottle began.
+    /// The commit that the bottle began with.
     pub(crate) base: Sha,
     /// The newest commit of the base branch that the workspace has.
     pub(crate) known_base: Sha,
     pub(crate) published: Option<Sha>,
     pub(crate) pull: Option<u64>,
-    /// The title that the pull request was given last by us.
+    /// The last title that a run gave the pull request.
     #[serde(default)]
     pub(crate) pull_title: Option<String>,
     pub(crate) forge: Option<ForgeEnv>,
     pub(crate) backend: BackendKind,
-    /// The agent's conversation, and whose it is.
     pub(crate) session: Option<Session>,
-    /// Whether the workspace is whole, and whether the bottle's set-up was run in it.
     pub(crate) workspace: WorkspaceState,
     pub(crate) runs: Vec<RunId>,
     /// Comments that the agent has seen, or that are not for it.
@@ -66,7 +65,6 @@ pub(crate) struct Record {
     pub(crate) seen_comments: BTreeSet<String>,
 }
 
-/// How far the workspace has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WorkspaceState {
@@ -75,7 +73,7 @@ pub(crate) enum WorkspaceState {
     SetUp,
 }
 
-/// A conversation that can be gone on with.
+/// Conversation of an agent that can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) provider: String,
@@ -83,14 +81,50 @@ pub(crate) struct Session {
     pub(crate) usage: Option<Usage>,
 }
 
-/// The name of a bottle and its record, or why that cannot be read.
-pub(crate) type Found = (String, Result<Record, Failure>);
+/// Name of a bottle, and its record if it can be read.
+pub(crate) type NamedRecord = (String, Result<Record, Failure>);
+
+impl Record {
+    /// The record of a bottle without a run; `origin` is the base branch and its commit.
+    pub(crate) fn new(
+        bottle: &Bottle,
+        source: &Source,
+        (base_branch, base): (BranchName, Sha),
+        agent: String,
+        bottles: Vec<String>,
+        backend: BackendKind,
+    ) -> Result<Self, Failure> {
+        let branch = format!("bot-bottle/{}", bottle.slug());
+        Ok(Self {
+            version: VERSION,
+            slug: bottle.slug().clone(),
+            state: BottleState::Running,
+            agent,
+            bottles,
+            created_at: host::clock::now(),
+            repo: source.root.clone(),
+            base_branch,
+            branch: BranchName::parse(&branch).or_exit(BottleExit::Internal)?,
+            known_base: base.clone(),
+            base,
+            published: None,
+            pull: None,
+            pull_title: None,
+            forge: None,
+            backend,
+            session: None,
+            workspace: WorkspaceState::Absent,
+            runs: Vec::new(),
+            seen_comments: BTreeSet::new(),
+        })
+    }
+}
 
 impl Bottle {
-    /// Makes a new one. The folder is made and not looked for first, so two starts never get the same.
+    /// Creates a bottle. Creating the folder claims the name, so two starts never get the same one.
     pub(crate) fn create(home: &Home, label: &str) -> Result<Self, Failure> {
         let folder = home.bottles();
-        std::fs::create_dir_all(&folder).or_general()?;
+        fs::create_dir_all(&folder).or_general()?;
         for attempt in 1..=ATTEMPTS {
             let slug = next_slug(label, attempt)
                 .ok_or_else(|| Failure::usage(format!("'{label}' cannot be a bottle's name")))?;
@@ -106,29 +140,34 @@ impl Bottle {
         )))
     }
 
-    /// Finds one by its name.
     pub(crate) fn open(home: &Home, name: &str) -> Result<(Self, Record), Failure> {
         let slug = Slug::parse(name).or_exit(BottleExit::NotFound)?;
         let path = home.bottles().join(slug.as_str());
         let bottle = Self { slug, path };
-        let bytes = std::fs::read(bottle.record_path()).map_err(|error| match error.kind() {
+        let path = bottle.record_path();
+        let failed = |what: String| Failure::new(BottleExit::General, what);
+        let bytes = fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Failure::not_found(format!("there is no bottle '{name}'; see: bot-bottle list"))
             }
-            _ => Failure::new(BottleExit::General, format!("the record of '{name}': {error}")),
+            _ => failed(format!("the record of '{name}': {error}")),
         })?;
-        let record: Record = serde_json::from_slice(&bytes).or_general()?;
+        let record = serde_json::from_slice(&bytes).map_err(|error| {
+            failed(format!("{} is not the record of a bottle: {error}", path.display()))
+                .with_remedy(format!(
+                    "restore it, or remove the bottle: rm -r {}",
+                    bottle.path.display()
+                ))
+        })?;
         Ok((bottle, record))
     }
 
-    /// All bottles, by name; what cannot be read is named with its reason.
-    pub(crate) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
-        let entries = match std::fs::read_dir(home.bottles()) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error).or_general(),
-        };
+    /// All bottles, by name; an unreadable record comes as its failure.
+    pub(crate) fn all(home: &Home) -> Result<Vec<NamedRecord>, Failure> {
+        let entries = if_found(fs::read_dir(home.bottles()))?;
         let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
             .flatten()
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect();
@@ -164,7 +203,6 @@ impl Bottle {
         self.path.join(RECORD)
     }
 
-    /// The directory of a run.
     pub(crate) fn run(&self, run: &RunId) -> Result<RunDir, Failure> {
         RunDir::open(&self.runs().join(run.as_str())).or_exit(BottleExit::NotFound)
     }
@@ -174,13 +212,13 @@ impl Bottle {
         record.runs.last().map(|run| self.run(run)).transpose()
     }
 
-    /// Keeps the record, whole or not at all.
+    /// Saves the record atomically.
     pub(crate) fn save(&self, record: &Record) -> Result<(), Failure> {
         let bytes = serde_json::to_vec_pretty(record).or_exit(BottleExit::Internal)?;
         host::file::write_atomic(&self.record_path(), &bytes, 0o600).or_general()
     }
 
-    /// Takes the bottle for this process; `wait` is for those that have just asked the other one to end.
+    /// Locks the bottle for this process; `wait` is the time for another process that was just told to end.
     pub(crate) async fn take(&self, wait: Duration) -> Result<FileLock, Failure> {
         let kind = LockKind::Exclusive { note: "bot-bottle" };
         let path = self.path.join("lock");
@@ -196,9 +234,15 @@ impl Bottle {
                     self.slug, self.slug
                 ))
             }
-            other => Err::<(), _>(other).or_general().expect_err("it is an error"),
+            other => Failure::of(BottleExit::General, other),
         })
     }
+}
+
+/// The folder of the agent's box in a run.
+pub(crate) fn agent_box(dir: &RunDir) -> Result<BoxDir, Failure> {
+    let name = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
+    Ok(BoxDir::new(dir.box_dir(&name)))
 }
 
 /// Finds a run by its name, or the start of it, in any bottle.

@@ -1,9 +1,9 @@
 //! Context of a run: the command or the orchestrator that drives it.
 
 use host::signal::Cancel;
+use shell::Ui;
 
 use super::home::Home;
-use crate::ui::Ui;
 
 /// What the process that drives a run gives it.
 #[derive(Clone, Copy)]

@@ -2,43 +2,40 @@
 
 use std::time::Duration;
 
-use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use model::exit::BottleExit;
-use model::id::BoxName;
 use orchestrator_db::BottleStep;
 use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
-use super::bottle::{Bottle, BottleState, Record};
+use super::bottle::{Bottle, BottleState, Record, agent_box};
 use super::context::RunContext;
+use super::issue_row;
 use super::recover::{freeze_if_idle, recover};
-use super::run_record::BottleRunRecord;
-use super::standing;
-use crate::exit::{Failure, OrExit};
+use super::run_record::load_run;
+use crate::exit::{Failure, OrGeneral};
 
 /// An agent has seconds to leave; then its commits are imported and judged.
 const WAIT: Duration = Duration::from_secs(600);
 
-/// How the agent is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The record says frozen: it is to go on later.
+    /// The record says frozen: it can be resumed.
     Freeze,
-    /// The record says stopped: somebody did not want it to go on.
+    /// The record says stopped.
     Stop,
 }
 
-/// What may be lost.
+/// Loss of work when a bottle is destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// Nothing that exists nowhere else.
+    /// Work that exists nowhere else is kept.
     Refused,
-    /// The person said so.
+    /// The user accepts it.
     Accepted,
 }
 
-/// Ends the agent, and waits until its run is closed: by whoever started it, or else here.
+/// Ends the agent, and waits until its run is closed, by the process that started it or by this one.
 pub(crate) async fn end_agent(
     context: RunContext<'_>,
     slug: &str,
@@ -60,8 +57,7 @@ pub(crate) async fn end_agent(
 
 /// Tells the agent of a run to end, and does not wait for it.
 pub(crate) fn tell_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
-    let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
-    let place = BoxDir::new(dir.box_dir(&agent));
+    let place = agent_box(dir)?;
     if launch::box_status(&place).or_general()? == BoxStatus::Running {
         match end {
             End::Freeze => launch::freeze(&place).or_general()?,
@@ -71,8 +67,8 @@ pub(crate) fn tell_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes a bottle. Commits that were not published are in the run's own repository; what was never committed is not.
-/// Can be done again where it was cut off.
+/// Removes a bottle. Unpublished commits stay in the run's own repository; uncommitted work does not.
+/// It can be repeated after an interruption.
 pub(crate) async fn destroy(
     context: RunContext<'_>,
     slug: &str,
@@ -91,7 +87,7 @@ pub(crate) async fn destroy(
     if loss == Loss::Refused && record.state != BottleState::Destroyed {
         refuse_loss(&bottle, &record, slug)?;
     }
-    standing::step(context.home, &record, BottleStep::Destroy)?;
+    issue_row::step(context.home, &record, BottleStep::Destroy)?;
     record.state = BottleState::Destroyed;
     bottle.save(&record)?;
     host::failpoint::hit("destroying");
@@ -102,10 +98,10 @@ pub(crate) async fn destroy(
     Ok(())
 }
 
-/// A run whose commits never came out of the box left its work in the workspace alone.
+/// Refuses if the workspace alone has the work of the last run, because its commits were not imported.
 fn refuse_loss(bottle: &Bottle, record: &Record, slug: &str) -> Result<(), Failure> {
     let Some(dir) = bottle.last_run(record)? else { return Ok(()) };
-    let meta = BottleRunRecord::load(&dir).or_general()?;
+    let meta = load_run(&dir)?;
     let lost = meta.import_refused.is_some() || meta.agent_box.is_none();
     match lost && meta.setup.is_none() {
         true => Err(Failure::new(

@@ -1,4 +1,4 @@
-//! Where everything of bot-bottle's is: `~/.bot-bottle`.
+//! The folder of bot-bottle: `~/.bot-bottle`.
 //!
 //! ```text
 //! agents/<name>.toml    bottles/<name>.toml    manifests
@@ -11,22 +11,22 @@
 //! attest/               keys (signing-key.pem, 0600), the chain of all runs (runs.jsonl), statements still owed (pending/)
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attest::keyring::Keyring;
 use host::dirs::Dirs;
 use model::exit::BottleExit;
 use model::id::AgentName;
 
-use crate::exit::{Failure, OrExit};
-use crate::rules::agent_manifest::{AgentManifest, ManifestFault, parse_agent};
+use crate::exit::{Failure, OrExit, if_found};
+use crate::rules::agent_manifest::{AgentManifest, ManifestFault, invalid_name, parse_agent};
 use crate::rules::bottle_manifest::{BottleManifest, parse_bottle, pour};
 
-/// The folder of one person.
+/// The folder of one user.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     root: PathBuf,
-    /// Where `forklift agents install` puts programs.
+    /// Folder of the programs that `forklift agents install` installs.
     pub(crate) programs: PathBuf,
 }
 
@@ -53,7 +53,7 @@ impl ManifestKind {
 }
 
 impl Home {
-    /// As `HOME` and the XDG variables say.
+    /// Finds the folder by `HOME` and the XDG variables.
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let home = host::env::home().ok_or_else(|| Failure::usage("HOME is not set"))?;
         let dirs = Dirs::from_env().or_exit(BottleExit::Usage)?;
@@ -63,9 +63,8 @@ impl Home {
         })
     }
 
-    /// In a folder of a test.
     #[cfg(test)]
-    pub(crate) fn at(root: &Path) -> Self {
+    pub(crate) fn at(root: &std::path::Path) -> Self {
         Self { root: root.to_path_buf(), programs: root.join("programs") }
     }
 
@@ -74,37 +73,33 @@ impl Home {
         self.root.join("cellar")
     }
 
-    /// Where mirrors of repositories are kept.
     pub(crate) fn mirrors(&self) -> PathBuf {
         self.root.join("cache/mirrors")
     }
 
-    /// The forge state.
     pub(crate) fn database(&self) -> PathBuf {
         self.root.join("bot-bottle.db")
     }
 
-    /// Repositories of our own to make bottles from.
+    /// Repositories that `serve` creates to make bottles from.
     pub(crate) fn sources(&self) -> PathBuf {
         self.root.join("cache/sources")
     }
 
-    /// Held by the one that serves.
+    /// Held by the process that serves.
     pub(crate) fn serve_lock(&self) -> PathBuf {
         self.root.join("serve.lock")
     }
 
-    /// Keys, the chain of runs, and what is still owed.
+    /// Keys, the chain of runs, and notes of unsigned runs.
     pub(crate) fn attest_dir(&self) -> PathBuf {
         self.root.join("attest")
     }
 
-    /// The keys that statements are signed with.
     pub(crate) fn keyring(&self) -> Keyring {
         Keyring::new(self.attest_dir())
     }
 
-    /// The chain of all runs.
     pub(crate) fn host_chain(&self) -> PathBuf {
         self.attest_dir().join("runs.jsonl")
     }
@@ -114,54 +109,46 @@ impl Home {
         self.attest_dir().join("pending")
     }
 
-    /// Webhooks that were installed, with their secrets.
     pub(crate) fn hooks(&self) -> PathBuf {
         self.root.join("hooks")
     }
 
-    /// The forge's token.
     pub(crate) fn token_file(&self) -> PathBuf {
         self.root.join("forge-token")
     }
 
-    /// Folder of a kind of manifest.
     pub(crate) fn manifest_dir(&self, kind: ManifestKind) -> PathBuf {
         self.root.join(kind.folder())
     }
 
     /// The file of a manifest. The name is checked: it becomes part of a path.
     pub(crate) fn manifest(&self, kind: ManifestKind, name: &str) -> Result<PathBuf, Failure> {
-        let name = AgentName::parse(name).or_exit(BottleExit::Usage)?;
+        let wrong = |error| Failure::usage(invalid_name(kind.noun(), &error));
+        let name = AgentName::parse(name).map_err(wrong)?;
         Ok(self.manifest_dir(kind).join(format!("{name}.toml")))
     }
 
     pub(crate) fn names(&self, kind: ManifestKind) -> Result<Vec<String>, Failure> {
-        let entries = match std::fs::read_dir(self.manifest_dir(kind)) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error).or_general(),
-        };
+        let entries = if_found(std::fs::read_dir(self.manifest_dir(kind)))?;
         let name = |path: PathBuf| {
             let stem = path.file_stem()?.to_str()?.to_owned();
             (path.extension()? == "toml").then_some(stem)
         };
         let mut names: Vec<String> =
-            entries.flatten().filter_map(|entry| name(entry.path())).collect();
+            entries.into_iter().flatten().flatten().filter_map(|it| name(it.path())).collect();
         names.sort();
         Ok(names)
     }
 
-    /// Reads an agent's manifest.
     pub(crate) fn load_agent(&self, name: &str) -> Result<AgentManifest, Failure> {
         self.load(ManifestKind::Agents, name, parse_agent)
     }
 
-    /// Reads one bottle's manifest.
     pub(crate) fn load_bottle(&self, name: &str) -> Result<BottleManifest, Failure> {
         self.load(ManifestKind::Bottles, name, parse_bottle)
     }
 
-    /// Reads bottles and pours them together.
+    /// Loads bottles and merges them.
     pub(crate) fn load_bottles(&self, names: &[String]) -> Result<BottleManifest, Failure> {
         let list =
             names.iter().map(|name| self.load_bottle(name)).collect::<Result<Vec<_>, _>>()?;
@@ -174,19 +161,14 @@ impl Home {
         name: &str,
         parse: fn(&str) -> Result<T, ManifestFault>,
     ) -> Result<T, Failure> {
-        let path = self.manifest(kind, name)?;
-        let text = read(&path, kind, name)?;
-        parse(&text).map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
+        let (path, noun) = (self.manifest(kind, name)?, kind.noun());
+        let shown = path.display();
+        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Failure::usage(format!(
+                "there is no {noun} '{name}' ({shown}); make one with: bot-bottle {noun} new {name}"
+            )),
+            _ => Failure::usage(format!("could not read {shown}: {error}")),
+        })?;
+        parse(&text).map_err(|fault| Failure::usage(format!("{shown}: {fault}")))
     }
-}
-
-fn read(path: &Path, kind: ManifestKind, name: &str) -> Result<String, Failure> {
-    let noun = kind.noun();
-    std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Failure::usage(format!(
-            "there is no {noun} '{name}' ({}); make one with: bot-bottle {noun} new {name}",
-            path.display()
-        )),
-        _ => Failure::usage(format!("could not read {}: {error}", path.display())),
-    })
 }

@@ -16,7 +16,7 @@ use model::secret::Secret;
 
 use super::access::need_token;
 use super::home::Home;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::hook::{HookFile, HookPlace, parse_repository, receiver_of};
 
 const PRIVATE: u32 = 0o600;

@@ -12,7 +12,7 @@ use model::id::Sha;
 use model::redact::Redactor;
 
 use super::run_record::BottlePins;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::leak::{AddedLine, ScanOutcome, ScanReport, added_lines, read_gitleaks, scan};
 
 /// A change that is larger cannot be looked through and is not published.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::redact::Redactor;
 use sandbox::spec::ProgramMount;
 
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::bottle_manifest::{BottleManifest, MountTable};
 use crate::rules::mount::{EntryKind, judge_entry, judge_place};
 

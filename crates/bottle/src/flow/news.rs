@@ -10,7 +10,7 @@ use guest::BOX_DIR;
 use model::id::Sha;
 
 use super::run::BottleRun;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 
 /// How long it may take.
 const BRING_SECS: u64 = 300;

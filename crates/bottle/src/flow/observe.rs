@@ -1,4 +1,4 @@
-//! Observing the repository that a bottle is made from: origin, its base branch, and the commits that a run is judged by.
+//! Observes the repository that a bottle is made from: origin, its base branch, and the commits that a run is judged by.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,9 +12,8 @@ use super::access::ForgeAccess;
 use super::bottle::Record;
 use super::home::Home;
 use super::run_record::BottlePins;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrExit, OrGeneral};
 
-/// How long origin may take to answer.
 const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
 /// A repository whose remote was fetched.
@@ -41,12 +40,19 @@ impl Source {
 
     /// Finds the repository around `dir`.
     pub(crate) async fn find(dir: &Path, access: Option<&ForgeAccess>) -> Result<Self, Failure> {
+        let advice = "run bot-bottle in a checkout, or name one with --repo";
+        if !dir.is_dir() {
+            return Err(Failure::usage(format!(
+                "no git repository at {}; {advice}",
+                dir.display()
+            )));
+        }
         let env = access.map_or_else(UserEnv::from_env, ForgeAccess::git_env);
         let repo = match UserRepo::discover_as(dir, env).await {
             Err(GitError::NotARepository { dir }) => {
+                let dir = dir.display();
                 return Err(Failure::usage(format!(
-                    "{} is not inside a git repository; run bot-bottle in a checkout, or name one with --repo",
-                    dir.display()
+                    "{dir} is not inside a git repository; {advice}"
                 )));
             }
             other => other.or_general()?,
@@ -61,7 +67,6 @@ impl Source {
         Ok(Self { repo, root, url, origin })
     }
 
-    /// Origin's default branch.
     pub(crate) async fn base_branch(&self) -> Result<BranchName, Failure> {
         if let Some(branch) =
             self.repo.ask_default_branch(&self.origin, FETCH_LIMIT).await.or_general()?
@@ -94,13 +99,12 @@ impl Source {
         })
     }
 
-    /// The mirror of this repository.
     pub(crate) fn mirror(&self, home: &Home) -> PathBuf {
         home.mirrors().join(format!("{}.git", repo_key(&self.repo)))
     }
 }
 
-/// Two runs that fetch into one repository at once would trip over each other's refs.
+/// Locks a repository for a fetch: two concurrent ones would conflict over refs.
 async fn lock_fetch(home: &Home, repo: &UserRepo) -> Result<FileLock, Failure> {
     std::fs::create_dir_all(home.mirrors()).or_general()?;
     let path = home.mirrors().join(format!("{}.fetch", repo_key(repo)));
@@ -108,7 +112,7 @@ async fn lock_fetch(home: &Home, repo: &UserRepo) -> Result<FileLock, Failure> {
     FileLock::acquire(&path, kind, FETCH_LIMIT * 2).await.or_general()
 }
 
-/// A name for a repository that fits into a file name, whatever its path is.
+/// Short digest of the repository's path, for file names.
 fn repo_key(repo: &UserRepo) -> String {
     let digest = model::digest::sha256(repo.common_dir().as_os_str().as_encoded_bytes());
     digest.chars().take(20).collect()

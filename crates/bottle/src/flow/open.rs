@@ -1,104 +1,96 @@
-//! Opening a bottle: a new one, or a frozen one. Everything is checked before anything is made.
+//! Opens a bottle, a new one or a frozen one, and runs one prompt in it. Everything is checked before anything is made.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::agent_plan::ResolvedAgent;
+use agent::{McpServer, Provider, SessionRequest, Transport};
+use engine::agent_plan::{AgentPlan, AgentTask};
+use engine::run::{Product, advance, create};
 use engine::terminal::TerminalPlan;
+use guest::FORGE_PORT;
+use host::lock::FileLock;
 use model::exit::BottleExit;
-use model::id::{BranchName, Sha};
+use model::id::{BranchName, ProjectName, RunId};
 use orchestrator_db::BottleStep;
-use sandbox::backend::BackendKind;
-use sandbox::choice::{self, BackendChoice};
-use shell::agent_settings::DEFAULT_IMAGE;
+use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
-use super::bottle::{self, Bottle, BottleState, Record, WorkspaceState};
-use super::builder::RunBuilder;
+use super::bottle::{Bottle, BottleState, Record, WorkspaceState};
 use super::context::RunContext;
-use super::home::Home;
+use super::issue_row;
 use super::mounts::check_mounts;
 use super::observe::Source;
 use super::recover::{freeze_if_idle, recover};
-use super::resolve::resolve_manifest_agent;
-use super::run_record::BottleRunRecord;
-use super::standing;
+use super::resolve::{ResolvedBottle, resolve_bottle};
+use super::run::BottleRun;
+use super::run_record::{BottlePins, BottleRunPart, BottleRunRecord, load_run};
+use super::sidecar::SidecarPlace;
 use super::thread::{Assignment, check_target, read_assignment};
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
-use crate::rules::bottle_manifest::BottleManifest;
+use crate::rules::prompt::{BottlePrompt, BranchChanges, ForgePart, render_prompt};
+use crate::rules::session::session_of;
 
-/// What a new bottle is asked.
+/// Variable with the id of the forge's delivery that triggers a run.
+const DELIVERY_VARIABLE: &str = "FORGE_DELIVERY_ID";
+
+/// Request for a new bottle.
 pub(crate) struct StartRequest {
     pub(crate) agent: String,
     pub(crate) bottles: Vec<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) repo: Option<PathBuf>,
+    pub(crate) run: PromptRequest,
+}
+
+/// Request for one run, in a new bottle or in a frozen one.
+#[derive(Default)]
+pub(crate) struct PromptRequest {
     /// May be empty at a terminal.
     pub(crate) prompt: String,
-    /// The terminal of a person who wants to sit at it.
+    /// The user's terminal; `None` for a headless run.
     pub(crate) terminal: Option<TerminalPlan>,
-    pub(crate) label: Option<String>,
     pub(crate) backend: Option<String>,
-    pub(crate) repo: Option<PathBuf>,
-    /// What the orchestrator has it for.
+    /// The orchestrator's claim that the run is made for.
     pub(crate) claim: Option<RunClaim>,
 }
 
-/// What the orchestrator has a run for.
+/// The orchestrator's claim on an issue.
 #[derive(Debug, Clone)]
 pub(crate) struct RunClaim {
     pub(crate) number: u64,
-    /// The delivery that set it off.
+    /// Id of the delivery that triggered it.
     pub(crate) trigger: Option<String>,
-}
-
-/// What a frozen bottle is asked.
-pub(crate) struct ResumeRequest {
-    pub(crate) slug: String,
-    /// May be empty at a terminal.
-    pub(crate) prompt: String,
-    /// The terminal of a person who wants to sit at it.
-    pub(crate) terminal: Option<TerminalPlan>,
-    pub(crate) backend: Option<String>,
-    /// What the orchestrator has it for.
-    pub(crate) claim: Option<RunClaim>,
-}
-
-/// Everything that was checked before anything is made.
-pub(super) struct ResolvedBottle {
-    pub(super) manifest: AgentManifest,
-    pub(super) bottle: BottleManifest,
-    pub(super) agent: ResolvedAgent,
-    pub(super) choice: BackendChoice,
 }
 
 /// Starts a new bottle and runs one prompt in it. With `access` it is a forge run.
 pub(crate) async fn start(
     context: RunContext<'_>,
-    wish: StartRequest,
+    request: StartRequest,
     access: Option<ForgeAccess>,
 ) -> Outcome {
     let RunContext { ui, home, .. } = context;
-    let manifest = home.load_agent(&wish.agent)?;
+    let StartRequest { agent, bottles, label, repo, run } = request;
+    let manifest = home.load_agent(&agent)?;
     let assignment = match &access {
         Some(access) => {
             let assignment = read_assignment(access, None, None).await?;
-            check_target(access, &assignment.issue, &wish.agent).await?;
+            check_target(access, &assignment.issue, &agent).await?;
             Some(assignment)
         }
         None => None,
     };
-    let bottles = choose_bottles(&wish.bottles, assignment.as_ref(), &manifest);
-    let resolved = resolve(home, manifest, &bottles, wish.backend.as_deref()).await?;
-    let dir = match wish.repo {
+    let bottles = choose_bottles(bottles, assignment.as_ref(), &manifest);
+    let resolved = resolve_bottle(home, manifest, &bottles, run.backend.as_deref()).await?;
+    let dir = match repo {
         Some(repo) => repo,
         None => host::env::current_dir().or_exit(BottleExit::Usage)?,
     };
     ui.phase("observe", "fetching origin");
     let source = Source::fetch(home, &dir, access.as_ref()).await?;
-    let label = wish.label.clone().unwrap_or_else(|| match &access {
-        Some(access) => format!("{}-issue-{}", wish.agent, access.env.issue),
-        None => wish.agent.clone(),
+    let label = label.unwrap_or_else(|| match &access {
+        Some(access) => format!("{agent}-issue-{}", access.env.issue),
+        None => agent.clone(),
     });
     let base_branch = source.base_branch().await?;
     let base = source
@@ -107,64 +99,64 @@ pub(crate) async fn start(
         .ok_or_else(|| Failure::usage(format!("origin's branch '{base_branch}' is not there")))?;
     let bottle = Bottle::create(home, &label)?;
     let origin = (base_branch, base);
-    let mut record = first_record(&bottle, &source, origin, &wish.agent, bottles, &resolved)?;
+    let mut record = Record::new(&bottle, &source, origin, agent, bottles, resolved.choice.kind)?;
     record.forge = access.as_ref().map(|access| access.env.clone());
     record.pull = assignment.as_ref().and_then(|assignment| assignment.pull);
     if let Some(access) = &access
-        && let Err(refused) = standing::begin(home, &access.env, &record)
+        && let Err(refused) = issue_row::insert(home, &access.env, &record)
     {
-        // Nothing was made in it yet.
+        // The folder of the bottle is still empty.
         host::file::remove_tree_safely(bottle.path()).or_general()?;
         return Err(refused);
     }
     bottle.save(&record)?;
     host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
-    let (terminal, claim) = (wish.terminal, wish.claim);
     let builder =
-        RunBuilder { context, bottle, record, source, access, assignment, terminal, claim };
-    builder.run(&wish.prompt, resolved, None, lock).await
+        RunBuilder { context, bottle, record, source, access, assignment, request: run, resolved };
+    builder.run(None, lock).await
 }
 
-/// A person's choice comes first, then the issue's, then the manifest's.
+/// Bottles named by the user come first, then those of the issue's labels, then the manifest's.
 fn choose_bottles(
-    named: &[String],
+    named: Vec<String>,
     assignment: Option<&Assignment>,
     manifest: &AgentManifest,
 ) -> Vec<String> {
     let labelled = assignment.map(|it| it.bottles.clone()).unwrap_or_default();
     match (named.is_empty(), labelled.is_empty()) {
-        (false, _) => named.to_vec(),
+        (false, _) => named,
         (true, false) => labelled,
         (true, true) => manifest.bottle.iter().cloned().collect(),
     }
 }
 
-/// Goes on with a frozen bottle: one more prompt, in the same workspace and the same conversation.
+/// Runs one more prompt in a frozen bottle: the same workspace, and the same conversation where the agent can.
 pub(crate) async fn resume(
     context: RunContext<'_>,
-    wish: ResumeRequest,
+    slug: &str,
+    request: PromptRequest,
     access: Option<ForgeAccess>,
 ) -> Outcome {
     let RunContext { ui, home, .. } = context;
-    let (bottle, _) = Bottle::open(home, &wish.slug)?;
+    let (bottle, _) = Bottle::open(home, slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
     recover(context, &bottle, access.clone()).await?;
-    freeze_if_idle(home, &wish.slug)?;
-    let (bottle, mut record) = Bottle::open(home, &wish.slug)?;
+    freeze_if_idle(home, slug)?;
+    let (bottle, mut record) = Bottle::open(home, slug)?;
     if record.state == BottleState::Destroyed {
-        return Err(Failure::not_found(format!("the bottle '{}' is destroyed", wish.slug)));
+        return Err(Failure::not_found(format!("the bottle '{slug}' is destroyed")));
     }
     if let (Some(access), Some(known)) = (&access, &record.forge)
         && (access.env.issue, &access.env.owner, &access.env.repo)
             != (known.issue, &known.owner, &known.repo)
     {
         return Err(Failure::usage(format!(
-            "the bottle '{}' works on {}/{}#{}, and the variables name another issue",
-            wish.slug, known.owner, known.repo, known.issue
+            "the bottle '{slug}' works on {}/{}#{}, and the variables name another issue",
+            known.owner, known.repo, known.issue
         )));
     }
-    // A forge bottle stays one: its record knows the issue, and the token comes from where it always does.
+    // The bottle of an issue keeps its forge: the record has the issue, and the token comes from its usual place.
     let access = match access {
         Some(access) => Some(access),
         None => ForgeAccess::of_record(home, record.forge.as_ref())?,
@@ -175,10 +167,10 @@ pub(crate) async fn resume(
         ));
     }
     let manifest = home.load_agent(&record.agent)?;
-    let backend = wish.backend.or_else(|| Some(record.backend.to_string()));
-    let resolved = resolve(home, manifest, &record.bottles, backend.as_deref()).await?;
-    let earlier = match bottle.last_run(&record)? {
-        Some(dir) => Some(BottleRunRecord::load(&dir).or_general()?),
+    let backend = request.backend.clone().unwrap_or_else(|| record.backend.to_string());
+    let resolved = resolve_bottle(home, manifest, &record.bottles, Some(&backend)).await?;
+    let parent = match bottle.last_run(&record)? {
+        Some(dir) => Some(load_run(&dir)?.run),
         None => None,
     };
     let assignment = match &access {
@@ -189,68 +181,165 @@ pub(crate) async fn resume(
     };
     ui.phase("observe", "fetching origin");
     let source = Source::fetch(home, &record.repo, access.as_ref()).await?;
-    standing::step(home, &record, BottleStep::Rehydrate)?;
+    issue_row::step(home, &record, BottleStep::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
-    let (terminal, claim) = (wish.terminal, wish.claim);
     let builder =
-        RunBuilder { context, bottle, record, source, access, assignment, terminal, claim };
-    builder.run(&wish.prompt, resolved, earlier.map(|meta| meta.run), lock).await
+        RunBuilder { context, bottle, record, source, access, assignment, request, resolved };
+    builder.run(parent, lock).await
 }
 
-async fn resolve(
-    home: &Home,
-    manifest: AgentManifest,
-    bottles: &[String],
-    backend: Option<&str>,
-) -> Result<ResolvedBottle, Failure> {
-    let bottle = home.load_bottles(bottles)?;
-    check_mounts(&bottle)?;
-    let wanted: Option<BackendKind> =
-        backend.map(str::parse).transpose().or_exit(BottleExit::Usage)?;
-    let wanted = wanted.or_else(|| bottle.root.as_ref().map(|_| BackendKind::Bwrap));
-    if let Some(root) = bottle.root.as_ref().filter(|root| !root.is_dir()) {
-        let words =
-            format!("the bottle's root {} is no folder; make it, or name another", root.display());
-        return Err(Failure::usage(words));
+/// Everything that a run is made of: its pins, its prompt, its plan and its first record.
+struct RunBuilder<'a> {
+    context: RunContext<'a>,
+    bottle: Bottle,
+    record: Record,
+    source: Source,
+    access: Option<ForgeAccess>,
+    assignment: Option<Assignment>,
+    request: PromptRequest,
+    resolved: ResolvedBottle,
+}
+
+impl RunBuilder<'_> {
+    /// Runs the bottle. A failure of the host that leaves no box behind freezes it, so that it can be resumed.
+    async fn run(self, parent: Option<RunId>, lock: FileLock) -> Outcome {
+        let (home, slug) = (self.context.home, self.bottle.slug().clone());
+        let outcome = self.make_run(parent, lock).await;
+        if outcome.is_err() {
+            freeze_if_idle(home, slug.as_str())?;
+        }
+        outcome
     }
-    let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
-    let found = choice::observe(wanted, image).await;
-    let choice = choice::choose(wanted, &found, image).or_exit(BottleExit::Usage)?;
-    let agent = resolve_manifest_agent(home, &manifest).await?;
-    Ok(ResolvedBottle { manifest, bottle, agent, choice })
+
+    async fn make_run(mut self, parent: Option<RunId>, lock: FileLock) -> Outcome {
+        if let (Some(access), Some(pull)) = (&mut self.access, self.record.pull) {
+            access.env.pull = Some(pull);
+        }
+        let pins = match self.record.workspace {
+            WorkspaceState::Absent => BottlePins::of_new_bottle(&self.record),
+            WorkspaceState::Made | WorkspaceState::SetUp => self.source.pin(&self.record).await?,
+        };
+        let project = ProjectName::from_folder(self.bottle.slug().as_str());
+        let dir = RunDir::create(&self.bottle.runs(), &project, host::clock::now()).or_general()?;
+        let session = self.session();
+        let prompt = self.prompt(&pins, session.is_some());
+        let plan = self.plan(&dir, prompt.clone(), session.clone())?;
+        let mut secrets = self.resolved.agent.secrets();
+        secrets.extend(self.access.iter().map(|access| access.token.clone()));
+        let mut record = self.first_record(&dir, pins, &prompt);
+        record.parent = parent;
+        record.resumes_session = session.is_some();
+        create::<BottleRun<'_>>(&dir, &record, &plan, &secrets).map_err(BottleRun::failure)?;
+        self.record.runs.push(dir.id().clone());
+        if let Some(assignment) = &self.assignment {
+            self.record.seen_comments.clone_from(&assignment.seen_comments);
+        }
+        self.record.state = BottleState::Running;
+        self.record.backend = record.backend;
+        self.bottle.save(&self.record)?;
+        host::failpoint::hit("pinned");
+        let Self { context, bottle, record, source, access, .. } = self;
+        let run = BottleRun::open(context, bottle, record, dir, source, access)?;
+        let outcome = advance(run).await;
+        drop(lock);
+        outcome
+    }
+
+    /// Id of the conversation to resume, if the same agent had one.
+    fn session(&self) -> Option<String> {
+        let provider = &self.resolved.manifest.provider;
+        let resumable = Provider::parse(provider).is_ok_and(Provider::can_resume);
+        let known = self.record.session.as_ref();
+        let same = known.filter(|session| resumable && session.provider == *provider);
+        same.map(|session| session.id.clone())
+    }
+
+    fn prompt(&self, pins: &BottlePins, resumes_session: bool) -> String {
+        if self.request.prompt.is_empty() {
+            // The user at the terminal begins; new commits are in the workspace, under their refs.
+            return String::new();
+        }
+        let name = |branch: &BranchName| format!("origin/{branch}");
+        let news = BranchChanges {
+            base: pins.base_is_new.then(|| name(&pins.base_branch)),
+            branch: pins.branch_is_new.then(|| name(&pins.branch)),
+        };
+        let forge = self.access.as_ref().zip(self.assignment.as_ref());
+        render_prompt(&BottlePrompt {
+            manifest: if resumes_session { "" } else { &self.resolved.manifest.prompt },
+            task: &self.request.prompt,
+            branch: pins.branch.as_str(),
+            news: Some(news),
+            forge: forge.map(|(access, assignment)| ForgePart {
+                issue: access.env.issue,
+                pull: access.env.pull,
+                thread: &assignment.thread,
+                left_out: assignment.left_out,
+            }),
+        })
+    }
+
+    /// Plans the agent. Only agents that speak MCP get the forge as tools; every agent gets it as a command.
+    fn plan(
+        &self,
+        dir: &RunDir,
+        prompt: String,
+        session: Option<String>,
+    ) -> Result<AgentPlan, Failure> {
+        let provider = self.resolved.manifest.provider().or_exit(BottleExit::Usage)?;
+        let tools = self.access.iter().filter(|_| provider.speaks_mcp());
+        let mcp = tools.map(|_| forge_tools()).collect();
+        let chosen = self.request.terminal.as_ref().map(|_| session_of(dir.id()));
+        let session = session.map_or(SessionRequest::Fresh { id: chosen }, SessionRequest::Resume);
+        let task = AgentTask { run: dir.id(), prompt, context: None, session, mcp };
+        let plan = match self.request.terminal.clone() {
+            Some(terminal) => self.resolved.agent.plan_at_terminal(task, terminal),
+            None => self.resolved.agent.plan(task),
+        };
+        let mut plan = plan.or_exit(BottleExit::Usage)?;
+        plan.programs.extend(check_mounts(&self.resolved.bottle)?);
+        if self.access.is_some() {
+            SidecarPlace::of(dir)?.fit(&mut plan);
+        }
+        Ok(plan)
+    }
+
+    /// Id of the delivery that triggered this run: from the orchestrator's claim, or else from the environment.
+    fn delivery(&self) -> Option<String> {
+        let variable = || host::env::var(DELIVERY_VARIABLE).filter(|id| !id.trim().is_empty());
+        self.request.claim.as_ref().map_or_else(variable, |claim| claim.trigger.clone())
+    }
+
+    fn first_record(&self, dir: &RunDir, pins: BottlePins, prompt: &str) -> BottleRunRecord {
+        let part = BottleRunPart {
+            slug: self.bottle.slug().clone(),
+            agent: self.record.agent.clone(),
+            manifest: self.resolved.manifest.clone(),
+            bottles: self.record.bottles.clone(),
+            bottle: self.resolved.bottle.clone(),
+            backend: self.resolved.choice.kind,
+            backend_reason: self.resolved.choice.reason.clone(),
+            parent: None,
+            claim: self.request.claim.as_ref().map(|claim| claim.number),
+            lineage: self.record.runs.clone(),
+            resumes_session: false,
+            prompt_sha256: model::digest::sha256(prompt.as_bytes()),
+            forge: self.access.as_ref().map(|access| access.env.clone()),
+            delivery: self.delivery(),
+            issue_title: self.assignment.as_ref().map(|it| it.issue.title.clone()),
+            pins,
+            seal: None,
+            sidecar: None,
+            done: None,
+            watchdog: None,
+            scans: Vec::new(),
+        };
+        BottleRunRecord::new(dir.id().clone(), part)
+    }
 }
 
-/// The record of a bottle in which nothing has been yet.
-fn first_record(
-    bottle: &Bottle,
-    source: &Source,
-    (base_branch, base): (BranchName, Sha),
-    agent: &str,
-    bottles: Vec<String>,
-    resolved: &ResolvedBottle,
-) -> Result<Record, Failure> {
-    let branch = format!("bot-bottle/{}", bottle.slug());
-    Ok(Record {
-        version: bottle::VERSION,
-        slug: bottle.slug().clone(),
-        state: BottleState::Running,
-        agent: agent.to_owned(),
-        bottles,
-        created_at: host::clock::now(),
-        repo: source.root.clone(),
-        base_branch,
-        branch: BranchName::parse(&branch).or_exit(BottleExit::Internal)?,
-        known_base: base.clone(),
-        base,
-        published: None,
-        pull: None,
-        pull_title: None,
-        forge: None,
-        backend: resolved.choice.kind,
-        session: None,
-        workspace: WorkspaceState::Absent,
-        runs: Vec::new(),
-        seen_comments: BTreeSet::new(),
-    })
+fn forge_tools() -> McpServer {
+    let url = format!("http://127.0.0.1:{FORGE_PORT}/mcp");
+    McpServer { name: "forge".to_owned(), transport: Transport::Http { url } }
 }

@@ -11,7 +11,7 @@ use shell::pull::{PullRenewal, open_pull};
 
 use super::access::ForgeAccess;
 use super::run_record::BottleRunRecord;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::pull_text::{
     IssueLink, PullTextFacts, choose_title, render_section, render_title, renew_body, wrap_section,
 };

@@ -1,21 +1,18 @@
 //! Recovery: finishes the open run of a bottle whose process was killed, so that the bottle can always be resumed.
 
-use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use engine::run::advance;
-use model::exit::BottleExit;
-use model::id::BoxName;
 use orchestrator_db::BottleStep;
 
 use super::access::ForgeAccess;
 use super::attestation::settle_statements;
-use super::bottle::{Bottle, BottleState};
+use super::bottle::{Bottle, BottleState, agent_box};
 use super::context::RunContext;
 use super::home::Home;
+use super::issue_row;
 use super::observe::Source;
 use super::run::BottleRun;
-use super::standing;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 
 /// Finishes the last run of a bottle whose process was killed. The caller holds the bottle's lock.
 pub(crate) async fn recover(
@@ -44,14 +41,12 @@ pub(crate) fn freeze_if_idle(home: &Home, slug: &str) -> Result<(), Failure> {
     if record.state == BottleState::Destroyed {
         return Ok(());
     }
-    if let Some(dir) = bottle.last_run(&record)? {
-        let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
-        let seen = launch::box_status(&BoxDir::new(dir.box_dir(&agent))).or_general()?;
-        if seen == BoxStatus::Running {
-            return Ok(());
-        }
+    if let Some(dir) = bottle.last_run(&record)?
+        && launch::box_status(&agent_box(&dir)?).or_general()? == BoxStatus::Running
+    {
+        return Ok(());
     }
-    standing::step(home, &record, BottleStep::Freeze)?;
+    issue_row::step(home, &record, BottleStep::Freeze)?;
     record.state = BottleState::Frozen;
     bottle.save(&record)
 }

@@ -1,4 +1,4 @@
-//! From a manifest to an agent that can be started. Everything that can be wrong with it is found here.
+//! Resolves manifests: an agent that can be started, and the box that it gets. Every fault of a manifest is found here.
 
 use std::path::Path;
 
@@ -6,53 +6,84 @@ use egress::model_route::Caps;
 use engine::agent_plan::{AgentOptions, KeyLocation, ResolvedAgent, resolve_agent};
 use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
+use sandbox::choice::{self, BackendChoice};
 use sandbox::spec::{BoxLimits, MIB, Root};
 use shell::agent_settings::{DEFAULT_IMAGE, load_script, price};
 
 use super::home::{Home, ManifestKind};
+use super::mounts::check_mounts;
 use crate::exit::{Failure, OrExit};
 use crate::rules::agent_manifest::{AgentManifest, LimitsTable};
 use crate::rules::bottle_manifest::BottleManifest;
 
-/// Hires the agent of a manifest.
+/// Everything that is checked before a bottle is made.
+pub(super) struct ResolvedBottle {
+    pub(super) manifest: AgentManifest,
+    pub(super) bottle: BottleManifest,
+    pub(super) agent: ResolvedAgent,
+    pub(super) choice: BackendChoice,
+}
+
+pub(super) async fn resolve_bottle(
+    home: &Home,
+    manifest: AgentManifest,
+    bottles: &[String],
+    backend: Option<&str>,
+) -> Result<ResolvedBottle, Failure> {
+    let bottle = home.load_bottles(bottles)?;
+    check_mounts(&bottle)?;
+    let wanted: Option<BackendKind> =
+        backend.map(str::parse).transpose().or_exit(BottleExit::Usage)?;
+    let wanted = wanted.or_else(|| bottle.root.as_ref().map(|_| BackendKind::Bwrap));
+    if let Some(root) = bottle.root.as_ref().filter(|root| !root.is_dir()) {
+        let message =
+            format!("the bottle's root {} is no folder; make it, or name another", root.display());
+        return Err(Failure::usage(message));
+    }
+    let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
+    let found = choice::observe(wanted, image).await;
+    let choice = choice::choose(wanted, &found, image).or_exit(BottleExit::Usage)?;
+    let agent = resolve_manifest_agent(home, &manifest).await?;
+    Ok(ResolvedBottle { manifest, bottle, agent, choice })
+}
+
 pub(crate) async fn resolve_manifest_agent(
     home: &Home,
     manifest: &AgentManifest,
 ) -> Result<ResolvedAgent, Failure> {
-    let wish = agent_wish(manifest, &home.manifest_dir(ManifestKind::Agents))?;
-    let agent = resolve_agent(wish, &home.programs).await.or_exit(BottleExit::Usage)?;
+    let options = agent_options(manifest, &home.manifest_dir(ManifestKind::Agents))?;
+    let agent = resolve_agent(options, &home.programs).await.or_exit(BottleExit::Usage)?;
     shell::terminal::hide(agent.secrets());
     Ok(agent)
 }
 
-fn agent_wish(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions, Failure> {
-    let mut wish = AgentOptions::new(manifest.provider().or_exit(BottleExit::Usage)?);
-    wish.model = manifest.model.clone();
-    wish.variant = manifest.variant.clone();
-    wish.agent = manifest.persona.clone();
-    wish.url = manifest.server.url.clone();
-    wish.wire = manifest.server.wire.clone();
-    wish.key = key_place(manifest);
+fn agent_options(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions, Failure> {
+    let mut options = AgentOptions::new(manifest.provider().or_exit(BottleExit::Usage)?);
+    options.model = manifest.model.clone();
+    options.variant = manifest.variant.clone();
+    options.agent = manifest.persona.clone();
+    options.url = manifest.server.url.clone();
+    options.wire = manifest.server.wire.clone();
+    options.key = key_location(manifest);
     let spend = &manifest.spend;
-    wish.caps = Caps { max_usd: spend.max_usd, max_tokens: spend.max_tokens, ..Caps::default() };
-    wish.price =
+    options.caps = Caps { max_usd: spend.max_usd, max_tokens: spend.max_tokens, ..Caps::default() };
+    options.price =
         spend.input_price.zip(spend.output_price).map(|(input, output)| price(input, output));
-    wish.policy = manifest.policy().or_exit(BottleExit::Usage)?;
-    wish.silence_secs = Some(manifest.limits.silence_secs);
-    wish.template = manifest.command.clone();
+    options.policy = manifest.policy().or_exit(BottleExit::Usage)?;
+    options.silence_secs = Some(manifest.limits.silence_secs);
+    options.template = manifest.command.clone();
     let script = manifest.script.as_ref().map(|path| load_script(&folder.join(path)));
-    wish.script = script.transpose().or_exit(BottleExit::Usage)?;
-    Ok(wish)
+    options.script = script.transpose().or_exit(BottleExit::Usage)?;
+    Ok(options)
 }
 
-fn key_place(manifest: &AgentManifest) -> Option<KeyLocation> {
+fn key_location(manifest: &AgentManifest) -> Option<KeyLocation> {
     let server = &manifest.server;
     let file = server.key_file.clone().map(KeyLocation::File);
     let command = || server.key_command.as_deref().map(KeyLocation::command_line);
     file.or_else(command).or_else(|| server.key_env.clone().map(KeyLocation::Variable))
 }
 
-/// What the box may use.
 pub(crate) fn box_limits(table: &LimitsTable) -> BoxLimits {
     let usual = BoxLimits::default();
     BoxLimits {

@@ -26,6 +26,7 @@ use super::access::ForgeAccess;
 use super::attestation::{owe, settle_statements};
 use super::bottle::{Bottle, BottleState, Record, Session, WorkspaceState};
 use super::context::{RunContext, TransientFailure};
+use super::issue_row;
 use super::leaks::scan_outgoing;
 use super::observe::Source;
 use super::publish::Publisher;
@@ -33,8 +34,7 @@ use super::resolve::{box_limits, root_of};
 use super::run_record::{BottleRunPart, SidecarEnd};
 use super::show::show_end;
 use super::sidecar::SidecarPlace;
-use super::standing;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::judge::{AgentWork, Verdict, headless_status, judge};
 use crate::rules::session::session_of;
 
@@ -300,7 +300,7 @@ impl Product for BottleRun<'_> {
             _ => BottleExit::OwnFailure.code(),
         };
         let RunContext { ui, home, .. } = self.context;
-        standing::step(home, &self.record, BottleStep::Freeze)?;
+        issue_row::step(home, &self.record, BottleStep::Freeze)?;
         self.record.state = BottleState::Frozen;
         self.bottle.save(&self.record)?;
         owe(ui, home, &self.bottle, &self.run.dir);

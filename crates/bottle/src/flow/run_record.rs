@@ -3,10 +3,13 @@
 use engine::run::{ProductRecord, RunRecord};
 use jiff::Timestamp;
 use model::id::{BranchName, RunId, Sha, Slug};
+use run_store::run_dir::RunDir;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 use sidecar::DoneEvent;
 
+use super::bottle::Record;
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::bottle_manifest::BottleManifest;
 use crate::rules::forge_env::ForgeEnv;
@@ -14,6 +17,17 @@ use crate::rules::judge::Verdict;
 use crate::rules::leak::ScanReport;
 
 pub(crate) type BottleRunRecord = RunRecord<BottleRunPart>;
+
+/// Loads the record of a run of a bottle.
+pub(crate) fn load_run(dir: &RunDir) -> Result<BottleRunRecord, Failure> {
+    BottleRunRecord::load(dir).or_general().map_err(|failure| {
+        let bottle = dir.path().ancestors().nth(2).and_then(|folder| folder.file_name());
+        let slug = bottle.unwrap_or_default().to_string_lossy();
+        let remedy =
+            format!("restore the file, or remove the bottle: bot-bottle destroy --force {slug}");
+        failure.with_remedy(remedy)
+    })
+}
 
 /// Bot-bottle's own part of a run's record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,7 +49,6 @@ pub(crate) struct BottleRunPart {
     pub(crate) lineage: Vec<RunId>,
     /// Whether the agent's own conversation continues.
     pub(crate) resumes_session: bool,
-    /// Texts are kept as digests.
     pub(crate) prompt_sha256: String,
     pub(crate) forge: Option<ForgeEnv>,
     pub(crate) issue_title: Option<String>,
@@ -43,13 +56,13 @@ pub(crate) struct BottleRunPart {
     #[serde(default)]
     pub(crate) delivery: Option<String>,
     pub(crate) pins: BottlePins,
-    /// What the agent's box is made of, looked up just before it is started.
+    /// Parts of the agent's box, observed just before it is started.
     #[serde(default)]
     pub(crate) seal: Option<Seal>,
     pub(crate) sidecar: Option<SidecarEnd>,
     /// The agent's report that it is done.
     pub(crate) done: Option<DoneEvent>,
-    /// The agent did not report for itself; the record may be incomplete.
+    /// Set if the agent did not report; the record may be incomplete.
     pub(crate) watchdog: Option<WatchdogReason>,
     pub(crate) scans: Vec<ScanReport>,
 }
@@ -65,31 +78,41 @@ impl ProductRecord for BottleRunPart {
 pub(crate) struct BottlePins {
     pub(crate) branch: BranchName,
     pub(crate) base_branch: BranchName,
-    /// What the result must contain: the published branch, or else where the bottle began.
+    /// Commit that the result must contain: of the published branch, or else the bottle's first one.
     pub(crate) start: Sha,
     /// The base branch as it is now.
     pub(crate) base: Sha,
-    /// Whether the workspace lacks any of them.
+    /// Whether the workspace lacks the commit; the same for the branch.
     pub(crate) base_is_new: bool,
     pub(crate) branch_is_new: bool,
 }
 
-/// What a box is made of, as digests. What is not known is nothing.
+impl BottlePins {
+    pub(crate) fn of_new_bottle(record: &Record) -> Self {
+        Self {
+            branch: record.branch.clone(),
+            base_branch: record.base_branch.clone(),
+            start: record.base.clone(),
+            base: record.base.clone(),
+            base_is_new: false,
+            branch_is_new: false,
+        }
+    }
+}
+
+/// Parts of a box, as digests; unknown ones are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seal {
     /// The version of bot-bottle that sealed it.
     pub(crate) orchestrator: String,
-    /// The whole order of the box: mounts, environment, limits, command.
+    /// Specification of the box: mounts, environment, limits, command.
     pub(crate) profile_sha256: String,
     /// The system call filter, as the backend gets it.
     pub(crate) seccomp_sha256: Option<String>,
-    /// What may be reached; nothing where nothing may.
+    /// `None` for a box without egress.
     pub(crate) egress_policy_sha256: Option<String>,
-    /// Our own program in the box.
     pub(crate) guest_sha256: String,
-    /// The image by name, and the engine's id of it.
     pub(crate) image: Option<ImageSeal>,
-    /// The agent's own program.
     pub(crate) program: Option<ProgramSeal>,
 }
 
@@ -113,18 +136,18 @@ pub(crate) struct ProgramSeal {
 pub(crate) enum SidecarEnd {
     /// In good order, after the agent.
     Stopped,
-    /// Before the agent: from then on the agent had no forge.
+    /// Before the agent, which has no forge from then on.
     Died { seen_at: Timestamp },
 }
 
-/// Why a run counts as done without a report of its own.
+/// Reason why a run counts as done without a report of its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WatchdogReason {
-    /// The agent ended and had not said that it is done.
+    /// The agent ended without a report.
     EndedWithoutSignal,
-    /// Nothing was heard for too long.
+    /// There was no sign of life for too long.
     TimedOut,
-    /// The sidecar died, so it could not say so.
+    /// The sidecar died, so the agent could not report.
     SidecarDied,
 }

@@ -2,9 +2,9 @@
 
 use run_store::run_dir::RunDir;
 use serde_json::json;
+use shell::Ui;
 
 use super::run_record::BottleRunRecord;
-use crate::ui::Ui;
 
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
     ui.result("bottle", meta.slug.as_str());

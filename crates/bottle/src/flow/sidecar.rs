@@ -1,4 +1,4 @@
-//! The sidecar of a run, seen from outside: a process of its own beside the shim. It is started before the box, ends
+//! The sidecar of a run, from outside: a process of its own beside the shim. It is started before the box, ends
 //! after it, and its death is noticed by the lock that it holds.
 
 use std::fs;
@@ -12,30 +12,30 @@ use host::lock::{FileLock, LockKind};
 use host::process::{ProcessHandle, Signal, send_signal, spawn_detached};
 use model::command::CommandSpec;
 use model::exit::BottleExit;
-use model::id::BoxName;
 use run_store::run_dir::RunDir;
 use sandbox::spec::{BoxRelay, ProgramMount};
 use sidecar::{DoneEvent, load_events};
 
 use super::access::ForgeAccess;
-use crate::exit::{Failure, OrExit};
+use super::bottle::agent_box;
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::forge_env::TOKEN_VARIABLE;
 
-/// The word by which this program is started as a sidecar.
+/// First argument that starts this program as a sidecar.
 pub(crate) const SIDECAR_WORD: &str = "__sidecar";
 
-/// Where the `forge` command stands in the box.
+/// Folder of the `forge` command in the box.
 const COMMAND_DIR: &str = "/opt/bottleworks/forge";
 
-/// What the box's own path is.
+/// `PATH` of a box whose plan sets none.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// How long it may take to be ready, and to end.
+/// Time limits for becoming ready and for ending.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Variables of the caller that the sidecar needs to trust and find what the host does. Nothing else goes along.
+/// Variables that the sidecar inherits: to find programs and certificates, and nothing else.
 const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The sidecar's files in a run directory.
@@ -48,11 +48,10 @@ pub(crate) struct SidecarPlace {
 
 impl SidecarPlace {
     pub(crate) fn of(dir: &RunDir) -> Result<Self, Failure> {
-        let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
         Ok(Self {
             folder: dir.path().join("sidecar"),
             queue: dir.path().join("queue"),
-            guest: dir.box_dir(&agent).join("guest"),
+            guest: agent_box(dir)?.path().join("guest"),
         })
     }
 
@@ -61,7 +60,7 @@ impl SidecarPlace {
         self.folder.join("lock")
     }
 
-    /// Written when it serves: who it is.
+    /// Written when it serves: its process.
     pub(crate) fn ready(&self) -> PathBuf {
         self.folder.join("ready.json")
     }
@@ -71,12 +70,11 @@ impl SidecarPlace {
         self.folder.join("stopped")
     }
 
-    /// What it has to say.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("sidecar.log")
     }
 
-    /// Where the word that the work is done is put.
+    /// Folder of the agent's completion signal.
     pub(crate) fn queue(&self) -> &Path {
         &self.queue
     }
@@ -86,12 +84,11 @@ impl SidecarPlace {
         &self.guest
     }
 
-    /// The folder of the `forge` command.
     fn command(&self) -> PathBuf {
         self.folder.join("command")
     }
 
-    /// What the agent's box needs to reach the sidecar: the relay for tools over HTTP, and the command on its path.
+    /// Adds to a plan what the box needs to reach the sidecar: the relay for HTTP, and the command on its path.
     pub(crate) fn fit(&self, plan: &mut engine::agent_plan::AgentPlan) {
         let listen = ([127, 0, 0, 1], FORGE_PORT).into();
         plan.sidecars.push(BoxRelay { listen, socket: FORGE_SOCKET_FILE.to_owned() });
@@ -111,10 +108,10 @@ impl SidecarPlace {
         while !self.ready().exists() {
             let is_gone = !self.is_alive()?;
             if is_gone || started.elapsed() > READY_LIMIT {
-                let said = fs::read_to_string(self.log()).unwrap_or_default();
-                let last = said.lines().last().unwrap_or("it said nothing").to_owned();
-                let words = format!("the forge sidecar does not serve: {last}");
-                return Err(Failure::new(BottleExit::General, words));
+                let log = fs::read_to_string(self.log()).unwrap_or_default();
+                let last = log.lines().last().unwrap_or("it said nothing");
+                let message = format!("the forge sidecar does not serve: {last}");
+                return Err(Failure::new(BottleExit::General, message));
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -136,7 +133,6 @@ impl SidecarPlace {
         write_transient(&self.command().join(FORGE_COMMAND), script.as_bytes(), 0o755).or_general()
     }
 
-    /// Whether it lives.
     pub(crate) fn is_alive(&self) -> Result<bool, Failure> {
         match self.lock().exists() {
             true => host::lock::is_held(&self.lock()).or_general(),
@@ -149,7 +145,7 @@ impl SidecarPlace {
         Ok(self.ready().exists() && !self.is_alive()? && !self.stopped().exists())
     }
 
-    /// Tells it to end and waits until it has. Its calls under way are finished first.
+    /// Ends it, and waits until it has finished the calls that are in flight.
     pub(crate) async fn stop(&self) -> Result<(), Failure> {
         if let Ok(bytes) = fs::read(self.ready())
             && let Ok(process) = serde_json::from_slice::<ProcessHandle>(&bytes)
@@ -165,7 +161,7 @@ impl SidecarPlace {
         Ok(())
     }
 
-    /// The agent's word, if it was said.
+    /// The agent's completion signal, if it gave one.
     pub(crate) fn done(&self) -> Result<Option<DoneEvent>, Failure> {
         if !self.queue.exists() {
             return Ok(None);

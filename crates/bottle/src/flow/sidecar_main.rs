@@ -1,4 +1,4 @@
-//! The sidecar of a run, from inside: the process that holds the token, serves the socket in the box's folder and writes
+//! The process of a run's sidecar: holds the token, serves the socket in the box's folder and writes
 //! every call into the run's operation log.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use forge::{Scope, ScopedForge};
 use guest::FORGE_SOCKET_FILE;
@@ -20,7 +19,6 @@ use host::lock::FileLock;
 use host::process::{ProcessHandle, become_session_leader};
 use host::signal::cancel_on_signals;
 use model::exit::BottleExit;
-use model::id::BoxName;
 use model::redact::Redactor;
 use model::secret::Secret;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
@@ -29,14 +27,15 @@ use serde_json::json;
 use sidecar::{CallLimits, CallLog, CallLogError, CallOutcome, CallRecord, Dispatcher, DoneQueue};
 
 use super::access::open_forge;
+use super::bottle::agent_box;
 use super::sidecar::SidecarPlace;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::{TOKEN_VARIABLE, parse_forge_env};
 
-/// How often the box is looked at.
+/// Interval between two checks of the box.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A box that was not started by then never will be: whoever wanted to start it is gone.
+/// Time for the box to start; after that the process that was to start it is gone.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// The run's operation log as the record of the sidecar's calls.
@@ -106,15 +105,14 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
     sidecar::serve(listener, Arc::new(dispatcher), stop).await.or_general()
 }
 
-/// Goes on with the run's log, or begins it.
+/// Opens the run's log, or creates it.
 pub(crate) fn open_log(dir: &RunDir, redactor: &Arc<Redactor>) -> Result<OperationLog, Failure> {
     let open = if dir.operations().exists() { OperationLog::open } else { OperationLog::create };
     open(dir, Arc::clone(redactor)).or_general()
 }
 
 async fn box_ended(dir: &RunDir) {
-    let Ok(agent) = BoxName::parse("agent") else { return };
-    let place = BoxDir::new(dir.box_dir(&agent));
+    let Ok(place) = agent_box(dir) else { return };
     let begun = host::clock::boottime();
     loop {
         tokio::time::sleep(PAUSE).await;
@@ -122,7 +120,7 @@ async fn box_ended(dir: &RunDir) {
         match launch::box_status(&place) {
             Ok(BoxStatus::Running) => {}
             Ok(BoxStatus::NeverStarted) if waited < START_LIMIT => {}
-            // What cannot be looked at now may be in a moment.
+            // A failed check may succeed in a moment.
             Err(_) if waited < START_LIMIT => {}
             Ok(BoxStatus::NeverStarted | BoxStatus::Ended(_) | BoxStatus::Orphaned) | Err(_) => {
                 return;
@@ -141,7 +139,7 @@ fn bind(folder: &Path) -> io::Result<UnixListener> {
     }
     let listener =
         UnixListener::bind(format!("/proc/self/fd/{}/{FORGE_SOCKET_FILE}", held.as_raw_fd()))?;
-    // The box's user must be able to connect, and nobody but that box sees the folder.
+    // The box's user must be able to connect, and only that box sees the folder.
     fs::set_permissions(&path, Permissions::from_mode(0o666))?;
     Ok(listener)
 }

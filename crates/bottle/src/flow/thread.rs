@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use forge::{Comment, CommentKind, Forge, Issue, Thread};
 
 use super::access::ForgeAccess;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::prompt::ThreadMessage;
 use crate::rules::target::{judge_target, parse_labels};
 use crate::rules::trust::{AuthorRole, judge_role};

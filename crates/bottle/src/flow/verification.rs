@@ -1,11 +1,11 @@
-//! Gathering what the statements about a run are held against: the key, the log, the files beside them and the chain of
+//! Gathers the facts for verifying the statements about a run: the key, the log, the files beside them and the chain of
 //! the home. Offline, and without changing anything.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use attest::bottle_run::EventLog;
-use attest::bundle::{BUNDLE_FILE, Bundle, BundleFault, VerifiedBundle};
+use attest::bundle::{BUNDLE_FILE, Bundle, VerifiedBundle};
 use attest::host_chain::RunChain;
 use attest::keyring::load_public;
 use attest::rotation::TrustedKeys;
@@ -18,13 +18,13 @@ use run_store::run_dir::RunDir;
 use super::attestation::{load_bundle, parse_bundle};
 use super::bottle::{Bottle, find_run};
 use super::home::Home;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::verification::{
     HomeFacts, LinkedRun, VerificationCheck, VerificationReport, judge_events, judge_files,
     judge_host_chain, judge_signature, no_key, not_checked,
 };
 
-/// Statements, and where they were found.
+/// Statements that were found on disk.
 struct Found {
     bundle: Bundle,
     /// The run directory around them, if they are in one.
@@ -50,11 +50,11 @@ pub(crate) fn verify(
         VerificationReport { run: found.bundle.run.clone(), keyid: None, checks: Vec::new() };
     let (trust, whose) = match trust {
         Ok(trust) => trust,
-        // That nobody signed can be told without a key.
+        // A missing signature shows without a key.
         Err(error) => {
             let unsigned = found.bundle.envelopes.iter().all(|it| it.signatures.is_empty());
             report.checks.push(match unsigned {
-                true => judge_signature(&Err(pending(&found.bundle)), ""),
+                true => judge_signature(&Err(found.bundle.pending_fault()), ""),
                 false => no_key(&model::error_chain(&error)),
             });
             return Ok(report);
@@ -69,12 +69,7 @@ pub(crate) fn verify(
     Ok(report)
 }
 
-fn pending(bundle: &Bundle) -> BundleFault {
-    let reason = bundle.pending.clone().unwrap_or_else(|| "no reason is given".to_owned());
-    BundleFault::Pending { reason }
-}
-
-/// Only what was verified is held against the records.
+/// Compares verified statements with the records.
 fn check_records(
     home: &Home,
     dir: Option<&RunDir>,
@@ -118,14 +113,8 @@ fn observe_digests(
     let mut digests = BTreeMap::new();
     for name in files.iter().filter_map(|file| file.name.clone()) {
         let plain = Path::new(&name).components().all(|part| matches!(part, Component::Normal(_)));
-        let digest = match plain.then(|| sha256_file(&dir.path().join(&name))) {
-            Some(Ok((digest, _))) => Some(digest),
-            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).or_general();
-            }
-            Some(Err(_)) | None => None,
-        };
-        digests.insert(name, digest);
+        let found = plain.then(|| if_found(sha256_file(&dir.path().join(&name)))).transpose()?;
+        digests.insert(name, found.flatten().map(|(digest, _)| digest));
     }
     Ok(digests)
 }
@@ -149,7 +138,7 @@ fn check_host_chain(
         .collect();
     let (mut missing, mut unlinked) = (Vec::new(), Vec::new());
     for (slug, record) in Bottle::all(home)? {
-        // A record that cannot be read says nothing about runs; the chain still does.
+        // The chain names the runs of a bottle whose record cannot be read.
         let Ok(record) = record else { continue };
         for run in record.runs {
             match observe_kept(&home.bottles().join(&slug).join("runs").join(run.as_str())) {

@@ -1,5 +1,5 @@
-//! Agent manifests: provider, model and limits. Read strictly: a word that nobody knows is a mistake
-//! that would otherwise stay unseen.
+//! Agent manifests: provider, model and limits. Read strictly: an unknown key is a mistake
+//! that would otherwise go unnoticed.
 
 use core::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use agent::{ModelUse, Provider, RequiredSetting};
 use egress::{EgressPolicy, EgressProfile};
 use merge::pattern::check_pattern;
-use model::id::AgentName;
+use model::id::{AgentName, IdError};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::egress_policy;
 
@@ -17,7 +17,7 @@ const TIMEOUT_SECS: u64 = 1800;
 const SILENCE_SECS: u64 = 300;
 const TIMEOUT_MAX_SECS: u64 = 86_400;
 
-/// An agent, as its file says.
+/// An agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentManifest {
@@ -25,18 +25,18 @@ pub(crate) struct AgentManifest {
     pub(crate) provider: String,
     /// The model, with or without its server's name before a slash.
     pub(crate) model: Option<String>,
-    /// How hard the model shall think.
+    /// Reasoning effort of the model.
     pub(crate) variant: Option<String>,
-    /// Which of the agent's own personas shall work.
+    /// One of the agent's own personas.
     pub(crate) persona: Option<String>,
-    /// What the agent is told before every task.
+    /// Instructions before every task.
     #[serde(default)]
     pub(crate) prompt: String,
-    /// The bottle that is taken when none is named.
+    /// The default bottle.
     pub(crate) bottle: Option<String>,
-    /// What the agent `command` starts.
+    /// Command line of the provider `command`.
     pub(crate) command: Option<Vec<String>>,
-    /// What the agent `scripted` plays; relative to the manifest's folder.
+    /// Script of the provider `scripted`, relative to the manifest's folder.
     pub(crate) script: Option<PathBuf>,
     /// Paths that the agent must not change; a result that does is not published.
     #[serde(default = "usual_protection")]
@@ -66,7 +66,7 @@ pub(crate) struct ServerTable {
     pub(crate) key_command: Option<String>,
 }
 
-/// What the agent may reach.
+/// Egress of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EgressTable {
@@ -78,7 +78,7 @@ pub(crate) struct EgressTable {
     pub(crate) permit_private: Vec<SocketAddr>,
 }
 
-/// What the agent may use of this machine.
+/// Resource limits of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsTable {
@@ -103,7 +103,7 @@ impl Default for LimitsTable {
     }
 }
 
-/// What the agent may spend in one run.
+/// Spending limits of one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SpendTable {
@@ -115,7 +115,7 @@ pub(crate) struct SpendTable {
     pub(crate) output_price: Option<f64>,
 }
 
-/// What is wrong with a manifest. The file is named by whoever read it.
+/// Fault in a manifest; the caller names the file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ManifestFault {
     #[error("line {line}: {what}")]
@@ -124,15 +124,15 @@ pub(crate) enum ManifestFault {
     Value { key: &'static str, what: String },
 }
 
-/// Changes there would run with the rights of whoever builds: they want a person's hand.
+/// Changes to these files run with the rights of the build, so they need a person.
 fn usual_protection() -> Vec<String> {
     [".gitea/workflows", ".forgejo/workflows", ".github/workflows", ".gitlab-ci.yml"]
         .map(str::to_owned)
         .to_vec()
 }
 
-/// Reads TOML and says which line is wrong.
-pub(super) fn parse_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ManifestFault> {
+/// Parses TOML; the fault names the line.
+pub(crate) fn parse_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ManifestFault> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = text[..start].matches('\n').count() + 1;
@@ -140,7 +140,7 @@ pub(super) fn parse_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T
     })
 }
 
-/// Reads an agent's manifest and checks every value that can be checked without the machine.
+/// Parses an agent's manifest and checks every value that needs no look at the machine.
 pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
     let manifest: AgentManifest = parse_toml(text)?;
     let provider = manifest.provider()?;
@@ -155,7 +155,9 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
         Some(RequiredSetting::Script | RequiredSetting::Command) | None => {}
     }
     if let Some(bottle) = &manifest.bottle {
-        AgentName::parse(bottle).map_err(|error| fault("bottle", &error))?;
+        let wrong =
+            |error| ManifestFault::Value { key: "bottle", what: invalid_name("bottle", &error) };
+        AgentName::parse(bottle).map_err(wrong)?;
     }
     let keys = &manifest.server;
     let places = [keys.key_env.is_some(), keys.key_file.is_some(), keys.key_command.is_some()];
@@ -187,8 +189,7 @@ impl AgentManifest {
         Provider::parse(&self.provider).map_err(|error| fault("provider", &error))
     }
 
-    /// What it may reach: its model and package registries if nothing is said, and nothing at all for an agent that
-    /// has no model.
+    /// Egress policy. The default is its model and package registries, and no egress for an agent without a model.
     pub(crate) fn policy(&self) -> Result<Option<EgressPolicy>, ManifestFault> {
         let profile = match (&self.egress.profile, self.provider()?.model_use()) {
             (None, ModelUse::Never | ModelUse::IfNamed) => return Ok(None),
@@ -200,11 +201,16 @@ impl AgentManifest {
     }
 }
 
+/// Message about a text that cannot be the name of an agent or a bottle.
+pub(crate) fn invalid_name(noun: &str, error: &IdError) -> String {
+    format!("\"{}\" is not a valid {noun} name: {}", error.value(), error.rule())
+}
+
 fn fault<E: std::error::Error>(key: &'static str, error: &E) -> ManifestFault {
     ManifestFault::Value { key, what: error.to_string() }
 }
 
-/// What `agent new` writes.
+/// Template of `agent new`.
 pub(crate) const AGENT_TEMPLATE: &str = r#"# An agent: provider, model and limits.
 provider = "claude"
 # model = "anthropic/claude-sonnet-4-5"

@@ -1,4 +1,4 @@
-//! Bottle manifests: what a box is made of. Several may be poured together; what contradicts itself is refused.
+//! Bottle manifests: the contents of a box. Several may be merged; contradictions are refused.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::agent_manifest::{ManifestFault, parse_toml};
 /// Ten minutes.
 const SETUP_SECS: u64 = 600;
 
-/// A bottle, as its file says, or several of them together.
+/// A bottle, or several merged ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BottleManifest {
@@ -22,14 +22,13 @@ pub(crate) struct BottleManifest {
     pub(crate) packages: Vec<String>,
     /// A line for the shell, run in a new workspace before the agent.
     pub(crate) setup: Option<String>,
-    /// Seconds that it has.
+    /// Time limit of the set-up.
     pub(crate) setup_timeout_secs: Option<u64>,
     /// Folders of the host that the box sees, read-only.
     #[serde(default, rename = "mount")]
     pub(crate) mounts: Vec<MountTable>,
 }
 
-/// A folder of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MountTable {
@@ -37,7 +36,6 @@ pub(crate) struct MountTable {
     pub(crate) inside: String,
 }
 
-/// Reads a bottle's manifest.
 pub(crate) fn parse_bottle(text: &str) -> Result<BottleManifest, ManifestFault> {
     let manifest: BottleManifest = parse_toml(text)?;
     let wrong = |key, what: String| Err(ManifestFault::Value { key, what });
@@ -68,7 +66,7 @@ pub(crate) fn parse_bottle(text: &str) -> Result<BottleManifest, ManifestFault> 
     Ok(manifest)
 }
 
-/// What a box is made of stays as it is; a mount has the shelf that is made for it.
+/// Mounts go below `/opt`; the rest of the box stays unchanged.
 fn check_inside(inside: &str) -> Result<(), String> {
     let rest = inside.strip_prefix("/opt/").filter(|rest| !rest.is_empty());
     let parts = rest.map(|rest| rest.split('/').collect::<Vec<_>>()).unwrap_or_default();
@@ -80,7 +78,7 @@ fn check_inside(inside: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Pours bottles together: what the later ones say is added.
+/// Merges bottles: later ones add to earlier ones.
 pub(crate) fn pour(bottles: &[BottleManifest]) -> Result<BottleManifest, ManifestFault> {
     let mut whole = BottleManifest::default();
     for bottle in bottles {
@@ -103,7 +101,7 @@ pub(crate) fn pour(bottles: &[BottleManifest]) -> Result<BottleManifest, Manifes
 }
 
 impl BottleManifest {
-    /// What runs in the box before the first agent: a look for the programs, then the bottle's own set-up.
+    /// Shell line before the first agent: a check for the programs, then the bottle's own set-up.
     pub(crate) fn setup_line(&self) -> Option<String> {
         let looks = self.packages.iter().map(|name| {
             format!("command -v {name} >/dev/null || {{ echo 'missing in the box: {name}' >&2; exit 66; }}\n")
@@ -112,13 +110,12 @@ impl BottleManifest {
         (!line.is_empty()).then_some(line)
     }
 
-    /// How long that may take.
     pub(crate) fn setup_secs(&self) -> u64 {
         self.setup_timeout_secs.unwrap_or(SETUP_SECS)
     }
 }
 
-/// What `bottle new` writes.
+/// Template of `bottle new`.
 pub(crate) const BOTTLE_TEMPLATE: &str = r#"# A bottle: what the box is made of.
 # image = "forklift/kitchen-sink:latest"   # for a container engine
 # root = "/srv/roots/debian"               # for bubblewrap; this host's /usr if nothing is said

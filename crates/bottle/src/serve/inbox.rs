@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use orchestrator_db::{DeliveryInsert, NewDelivery, SqliteForgeStateStore};
+use orchestrator_db::{Delivery, DeliveryInsert, SqliteForgeStateStore};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Deliveries that may wait for the disk; further ones are refused with "try again".
@@ -12,7 +12,7 @@ const CAPACITY: usize = 1024;
 /// Deliveries in one commit.
 const BATCH_MAX: usize = 256;
 
-type PendingInsert = (NewDelivery, oneshot::Sender<Result<DeliveryInsert, String>>);
+type PendingInsert = (Delivery, oneshot::Sender<Result<DeliveryInsert, String>>);
 
 /// Handle of the inbox.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Inbox {
     }
 
     /// Stores one delivery; returns once it is on disk.
-    pub(crate) async fn store(&self, delivery: NewDelivery) -> Result<DeliveryInsert, InboxError> {
+    pub(crate) async fn store(&self, delivery: Delivery) -> Result<DeliveryInsert, InboxError> {
         let (sender, inserted) = oneshot::channel();
         self.sender.try_send((delivery, sender)).or(Err(InboxError::Full))?;
         match inserted.await {
@@ -57,7 +57,7 @@ fn write_batches(
 ) {
     let mut pending = Vec::with_capacity(BATCH_MAX);
     while receiver.blocking_recv_many(&mut pending, BATCH_MAX) > 0 {
-        let (list, senders): (Vec<NewDelivery>, Vec<_>) = pending.drain(..).unzip();
+        let (list, senders): (Vec<Delivery>, Vec<_>) = pending.drain(..).unzip();
         host::failpoint::hit("received");
         match store.insert_deliveries(&list) {
             Ok(inserts) => {

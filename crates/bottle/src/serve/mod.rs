@@ -18,6 +18,7 @@ use host::lock::{FileLock, LockError, LockKind};
 use host::signal::{CancelReason, cancel_on_signals};
 use model::exit::BottleExit;
 use orchestrator_db::SqliteForgeStateStore;
+use shell::Ui;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -26,9 +27,8 @@ use self::reconciler::Reconciler;
 use self::repos::Repos;
 use self::settings::ServeSettings;
 use crate::commands::block_on;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::flow::home::Home;
-use crate::ui::Ui;
 
 /// Source of deliveries that users cause on the page or by the API.
 pub(crate) const PAGE_SOURCE: &str = "page";

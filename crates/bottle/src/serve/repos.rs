@@ -11,7 +11,7 @@ use model::secret::Secret;
 use orchestrator_db::IssueKey;
 
 use super::settings::{ForgeSettings, ServeSettings, read_secret, split_repo};
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::home::Home;
 use crate::flow::hooks::hook_secrets;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::flow::home::Home;
+use crate::rules::agent_manifest::{ManifestFault, parse_toml};
 use crate::rules::forge_env::parse_web;
 
 /// The default file: all keys with their explanations.
@@ -97,7 +98,6 @@ impl Default for ServeSettings {
 }
 
 impl ServeSettings {
-    /// Reads a file.
     pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             Failure::usage(format!(
@@ -111,8 +111,14 @@ impl ServeSettings {
 
     /// Parses a text and checks what types cannot express.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let settings: Self =
-            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let settings: Self = parse_toml(text).map_err(|fault| match fault {
+            // The text of the line names the key.
+            ManifestFault::Malformed { line, what } => {
+                let source = text.lines().nth(line - 1).unwrap_or_default().trim();
+                format!("line {line}: {source}: {what}")
+            }
+            other => other.to_string(),
+        })?;
         for (name, value) in [
             ("max_bottles", settings.max_bottles as u64),
             ("sweep_secs", settings.sweep_secs),
@@ -146,13 +152,12 @@ impl ServeSettings {
 }
 
 impl ForgeSettings {
-    /// Which kind it is. Forgejo answers as Gitea does.
+    /// Kind of the forge. Forgejo counts as Gitea.
     pub(crate) fn kind(&self) -> Result<ForgeKind, String> {
         ForgeKind::parse(&self.kind)
             .ok_or_else(|| format!("kind cannot be '{}': use {}", self.kind, ForgeKind::words()))
     }
 
-    /// Its front page.
     pub(crate) fn web(&self) -> Result<String, String> {
         let wrong = || {
             let rule = "give http(s)://host[:port][/path], or file:///path for a folder";
@@ -161,7 +166,7 @@ impl ForgeSettings {
         parse_web(self.kind()?, &self.url).ok_or_else(wrong)
     }
 
-    /// Its token: from its own file, or from where a single forge's token always is.
+    /// Its token: from its own file, or from the home's token file.
     pub(crate) fn token(&self, home: &Home) -> Result<Secret, Failure> {
         if !self.kind().map_err(Failure::usage)?.needs_token() {
             return Ok(Secret::new(""));

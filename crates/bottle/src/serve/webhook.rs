@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use forge::{ForgeKind, Thread};
-use orchestrator_db::{About, DeliveryInsert, NewDelivery};
+use orchestrator_db::{About, Delivery, DeliveryInsert};
 
 use super::Service;
 
@@ -65,7 +65,8 @@ async fn receive(
         return refuse(StatusCode::FORBIDDEN, "this secret does not belong to that repository");
     };
     let key = repo.issue(0);
-    let delivery = NewDelivery {
+    let delivery = Delivery {
+        seq: 0,
         source: kind.word().to_owned(),
         id: read.id,
         event: read.event,
@@ -76,6 +77,8 @@ async fn receive(
             Thread::Pull(number) => About::Pull(number),
         },
         body: bytes.to_vec(),
+        received_at: host::clock::now(),
+        handled_at: None,
     };
     match service.inbox.store(delivery).await {
         Ok(DeliveryInsert::New) => (StatusCode::ACCEPTED, "stored\n").into_response(),

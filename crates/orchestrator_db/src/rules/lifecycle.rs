@@ -80,14 +80,7 @@ impl WorkState {
 
     /// Whether the state requires a lease.
     pub fn is_held(self) -> bool {
-        match self {
-            Self::Claimed | Self::Running => true,
-            Self::Queued
-            | Self::Frozen
-            | Self::Waiting
-            | Self::NeedsAttention
-            | Self::Destroyed => false,
-        }
+        matches!(self, Self::Claimed | Self::Running)
     }
 }
 
@@ -115,43 +108,18 @@ impl fmt::Display for WorkStep {
 /// twice.
 pub fn next_work(from: WorkState, step: WorkStep) -> Result<WorkState, WrongWorkStep> {
     use WorkState as State;
-    match (from, step) {
+    let (next, is_allowed) = match step {
         // The holder releases an item before it is queued: a claim is never taken from a live holder.
-        (_, WorkStep::Queue) => Ok(State::Queued),
-        (State::Queued | State::Waiting, WorkStep::Claim) => Ok(State::Claimed),
-        (State::Claimed | State::Running, WorkStep::Begin) => Ok(State::Running),
-        (State::Claimed | State::Running | State::Frozen, WorkStep::Freeze) => Ok(State::Frozen),
-        (State::Claimed | State::Running | State::Waiting, WorkStep::Wait) => Ok(State::Waiting),
-        (State::Destroyed, WorkStep::CallPerson) => Err(WrongWorkStep { from, step }),
-        (_, WorkStep::CallPerson) => Ok(State::NeedsAttention),
+        WorkStep::Queue => (State::Queued, true),
+        WorkStep::Claim => (State::Claimed, matches!(from, State::Queued | State::Waiting)),
+        WorkStep::Begin => (State::Running, from.is_held()),
+        WorkStep::Freeze => (State::Frozen, from.is_held() || from == State::Frozen),
+        WorkStep::Wait => (State::Waiting, from.is_held() || from == State::Waiting),
+        WorkStep::CallPerson => (State::NeedsAttention, from != State::Destroyed),
         // A running item is ended first.
-        (State::Claimed | State::Running, WorkStep::Destroy) => Err(WrongWorkStep { from, step }),
-        (_, WorkStep::Destroy) => Ok(State::Destroyed),
-        (
-            State::Claimed
-            | State::Running
-            | State::Frozen
-            | State::NeedsAttention
-            | State::Destroyed,
-            WorkStep::Claim,
-        )
-        | (
-            State::Queued
-            | State::Frozen
-            | State::Waiting
-            | State::NeedsAttention
-            | State::Destroyed,
-            WorkStep::Begin,
-        )
-        | (
-            State::Queued | State::Waiting | State::NeedsAttention | State::Destroyed,
-            WorkStep::Freeze,
-        )
-        | (
-            State::Queued | State::Frozen | State::NeedsAttention | State::Destroyed,
-            WorkStep::Wait,
-        ) => Err(WrongWorkStep { from, step }),
-    }
+        WorkStep::Destroy => (State::Destroyed, !from.is_held()),
+    };
+    if is_allowed { Ok(next) } else { Err(WrongWorkStep { from, step }) }
 }
 
 #[cfg(test)]

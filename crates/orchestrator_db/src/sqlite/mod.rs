@@ -12,7 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use crate::error::DbError;
 use crate::forge_state::{ForgeState, IssueKey};
@@ -24,6 +25,9 @@ const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 const COLUMNS: &str = "owner, repo, issue_number, slug, agent_name, bottle_names, backend_name, \
                        agent_git_user, pr_number, status, last_checkin_at";
+
+/// The rows of one issue, by [`key_values`].
+const OF_ISSUE: &str = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
 
 /// The orchestrator's database in SQLite.
 #[derive(Debug)]
@@ -60,31 +64,43 @@ impl SqliteForgeStateStore {
         database(&self.path, action)
     }
 
-    fn invalid(&self, field: &'static str, value: &str) -> DbError {
-        DbError::Row { path: self.path.clone(), field, value: value.to_owned() }
+    fn execute(
+        &self,
+        action: &'static str,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<usize, DbError> {
+        let connection = self.lock();
+        let mut statement = connection.prepare_cached(sql).map_err(self.failed("prepare"))?;
+        statement.execute(values).map_err(self.failed(action))
     }
 
-    fn time(&self, field: &'static str, text: &str) -> Result<Timestamp, DbError> {
-        text.parse().or(Err(self.invalid(field, text)))
+    fn select<T>(
+        &self,
+        action: &'static str,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, DbError> {
+        let connection = self.lock();
+        let mut statement = connection.prepare_cached(sql).map_err(self.failed("prepare"))?;
+        let rows = statement.query_map(values, read).map_err(self.failed(action))?;
+        rows.collect::<rusqlite::Result<_>>().map_err(self.failed(action))
     }
 
-    fn read(&self, raw: RawState) -> Result<ForgeState, DbError> {
-        let bottle_names = serde_json::from_str(&raw.bottle_names);
-        let bottle_names = bottle_names.or(Err(self.invalid("bottle_names", &raw.bottle_names)))?;
-        let status =
-            BottleState::parse(&raw.status).ok_or_else(|| self.invalid("status", &raw.status))?;
-        let last_checkin_at = self.time("last_checkin_at", &raw.last_checkin_at)?;
-        Ok(ForgeState {
-            key: raw.key,
-            slug: raw.slug,
-            agent_name: raw.agent_name,
-            bottle_names,
-            backend_name: raw.backend_name,
-            agent_git_user: raw.agent_git_user,
-            pr_number: raw.pr_number,
-            status,
-            last_checkin_at,
-        })
+    fn change<T>(
+        &self,
+        action: &'static str,
+        act: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        let mut connection = self.lock();
+        // Takes the write lock at once: a transaction that reads first can be overtaken before it writes.
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(self.failed("begin"))?;
+        let outcome = act(&transaction)?;
+        transaction.commit().map_err(self.failed(action))?;
+        Ok(outcome)
     }
 }
 
@@ -96,112 +112,115 @@ impl ForgeStateStore for SqliteForgeStateStore {
         );
         let ForgeState { key, slug, agent_name, backend_name, agent_git_user, .. } = state;
         let bottle_names = serde_json::json!(state.bottle_names).to_string();
-        let connection = self.lock();
-        let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
-        statement
-            .execute(params![
-                key.owner,
-                key.repo,
-                key.issue_number,
-                slug,
-                agent_name,
-                bottle_names,
-                backend_name,
-                agent_git_user,
-                state.pr_number,
-                state.status.name(),
-                state.last_checkin_at.to_string(),
-            ])
-            .map_err(self.failed("store a state"))?;
-        Ok(())
+        let values = params![
+            key.owner,
+            key.repo,
+            key.issue_number,
+            slug,
+            agent_name,
+            bottle_names,
+            backend_name,
+            agent_git_user,
+            state.pr_number,
+            state.status.name(),
+            state.last_checkin_at.to_string(),
+        ];
+        self.execute("store a state", &sql, values).map(drop)
     }
 
     fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, DbError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM forge_state WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3"
-        );
-        let connection = self.lock();
-        let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
-        let IssueKey { owner, repo, issue_number } = key;
-        let found = statement.query_row(params![owner, repo, issue_number], read_row).optional();
-        found.map_err(self.failed("read a state"))?.map(|raw| self.read(raw)).transpose()
+        let sql = format!("SELECT {COLUMNS} FROM forge_state {OF_ISSUE}");
+        Ok(self.select("read a state", &sql, key_values(key), read_row)?.pop())
     }
 
     fn delete(&self, key: &IssueKey) -> Result<(), DbError> {
-        let sql = "DELETE FROM forge_state WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
-        let IssueKey { owner, repo, issue_number } = key;
-        let deleted = self.lock().execute(sql, params![owner, repo, issue_number]);
-        deleted.map_err(self.failed("delete a state"))?;
-        Ok(())
+        let sql = format!("DELETE FROM forge_state {OF_ISSUE}");
+        self.execute("delete a state", &sql, key_values(key)).map(drop)
     }
 
     fn all(&self) -> Result<Vec<ForgeState>, DbError> {
         let sql = format!("SELECT {COLUMNS} FROM forge_state ORDER BY owner, repo, issue_number");
-        let connection = self.lock();
-        let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
-        let rows = statement.query_map([], read_row).map_err(self.failed("read the states"))?;
-        let read = |raw: rusqlite::Result<RawState>| {
-            self.read(raw.map_err(self.failed("read the states"))?)
-        };
-        rows.map(read).collect()
+        self.select("read the states", &sql, [], read_row)
     }
 
     fn step(&self, key: &IssueKey, step: BottleStep) -> Result<BottleState, DbError> {
-        let IssueKey { owner, repo, issue_number } = key;
-        let mut connection = self.lock();
-        // Takes the write lock at once: a transaction that reads first can be overtaken before it writes.
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(self.failed("begin"))?;
-        let which = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
-        let sql = format!("SELECT status FROM forge_state {which}");
-        let place = params![owner, repo, issue_number];
-        let word: Option<String> = transaction
-            .query_row(&sql, place, |row| row.get(0))
-            .optional()
-            .map_err(self.failed("read a state"))?;
-        let Some(word) = word else {
-            let (owner, repo) = (owner.clone(), repo.clone());
-            return Err(DbError::Unknown { owner, repo, issue_number: *issue_number });
-        };
-        let from = BottleState::parse(&word).ok_or_else(|| self.invalid("status", &word))?;
-        let next = next_status(from, step)?;
-        let sql = format!("UPDATE forge_state SET status = ?4 {which}");
-        transaction
-            .execute(&sql, params![owner, repo, issue_number, next.name()])
-            .and_then(|_| transaction.commit())
-            .map_err(self.failed("store a state"))?;
-        Ok(next)
+        self.change("store a state", |transaction| {
+            let sql = format!("SELECT status FROM forge_state {OF_ISSUE}");
+            let from = transaction
+                .query_row(&sql, key_values(key), |row| parsed(row, 0, BottleState::parse))
+                .optional()
+                .map_err(self.failed("read a state"))?
+                .ok_or_else(|| DbError::Unknown { key: key.clone() })?;
+            let next = next_status(from, step)?;
+            let sql = format!("UPDATE forge_state SET status = ?4 {OF_ISSUE}");
+            transaction
+                .execute(&sql, params![key.owner, key.repo, key.issue_number, next.name()])
+                .map_err(self.failed("store a state"))?;
+            Ok(next)
+        })
     }
 }
 
-/// The columns of a row.
-struct RawState {
-    key: IssueKey,
-    slug: String,
-    agent_name: String,
-    bottle_names: String,
-    backend_name: String,
-    agent_git_user: String,
-    pr_number: Option<u64>,
-    status: String,
-    last_checkin_at: String,
-}
-
 /// In the order of [`COLUMNS`].
-fn read_row(row: &Row<'_>) -> rusqlite::Result<RawState> {
-    let key = IssueKey { owner: row.get(0)?, repo: row.get(1)?, issue_number: row.get(2)? };
-    Ok(RawState {
-        key,
+fn read_row(row: &Row<'_>) -> rusqlite::Result<ForgeState> {
+    Ok(ForgeState {
+        key: read_key(row, 0)?,
         slug: row.get(3)?,
         agent_name: row.get(4)?,
-        bottle_names: row.get(5)?,
+        bottle_names: parsed(row, 5, |text| serde_json::from_str(text).ok())?,
         backend_name: row.get(6)?,
         agent_git_user: row.get(7)?,
         pr_number: row.get(8)?,
-        status: row.get(9)?,
-        last_checkin_at: row.get(10)?,
+        status: parsed(row, 9, BottleState::parse)?,
+        last_checkin_at: parsed(row, 10, parse_time)?,
     })
+}
+
+/// The values of [`OF_ISSUE`].
+fn key_values(key: &IssueKey) -> (&str, &str, u64) {
+    (&key.owner, &key.repo, key.issue_number)
+}
+
+/// Reads an issue from three columns.
+fn read_key(row: &Row<'_>, first: usize) -> rusqlite::Result<IssueKey> {
+    let (owner, repo) = (row.get(first)?, row.get(first + 1)?);
+    Ok(IssueKey { owner, repo, issue_number: row.get(first + 2)? })
+}
+
+/// Value in a column that this version never writes.
+#[derive(Debug, thiserror::Error)]
+#[error("invalid {field}: {value:?}")]
+struct InvalidColumn {
+    field: String,
+    value: String,
+}
+
+fn parsed<T>(
+    row: &Row<'_>,
+    index: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<T> {
+    let text: String = row.get(index)?;
+    parse(&text).ok_or_else(|| invalid(row, index, text))
+}
+
+fn parsed_option<T>(
+    row: &Row<'_>,
+    index: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<Option<T>> {
+    let text: Option<String> = row.get(index)?;
+    text.map(|text| parse(&text).ok_or_else(|| invalid(row, index, text))).transpose()
+}
+
+fn invalid(row: &Row<'_>, index: usize, value: String) -> rusqlite::Error {
+    let field = row.as_ref().column_name(index).unwrap_or_default().to_owned();
+    let cause = Box::new(InvalidColumn { field, value });
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, cause)
+}
+
+fn parse_time(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
 }
 
 /// SQLite gives its other files the permissions of the database.
@@ -214,5 +233,12 @@ fn create_private(path: &Path) -> io::Result<()> {
 
 fn database(path: &Path, action: &'static str) -> impl FnOnce(rusqlite::Error) -> DbError {
     let path = path.to_path_buf();
-    move |source| DbError::Database { action, path, source }
+    move |source| {
+        if let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = &source
+            && let Some(InvalidColumn { field, value }) = cause.downcast_ref()
+        {
+            return DbError::Row { path, field: field.clone(), value: value.clone() };
+        }
+        DbError::Database { action, path, source }
+    }
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::SqliteForgeStateStore;
+use super::{
+    OF_ISSUE, SqliteForgeStateStore, invalid, key_values, parse_time, parsed, parsed_option,
+    read_key,
+};
 use crate::error::DbError;
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
@@ -24,9 +27,7 @@ impl SqliteForgeStateStore {
     }
 
     pub fn work(&self, key: &IssueKey) -> Result<Option<WorkItem>, DbError> {
-        let IssueKey { owner, repo, issue_number } = key;
-        let which = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
-        Ok(self.read_works(which, params![owner, repo, issue_number])?.pop())
+        Ok(self.read_works(OF_ISSUE, key_values(key))?.pop())
     }
 
     /// Queues an issue that has no work item, or whose bottle is removed. Any other work item is returned unchanged.
@@ -38,7 +39,7 @@ impl SqliteForgeStateStore {
         note: &WorkNote,
     ) -> Result<WorkItem, DbError> {
         let IssueKey { owner, repo, issue_number } = key;
-        self.change(|transaction| {
+        self.change("store work", |transaction| {
             let sql = "INSERT INTO work (owner, repo, issue_number, state, request, title, fence, claims, trigger, \
                  attempts, reason, created_at, updated_at) \
                  VALUES (?1, ?2, ?3, 'queued', ?4, ?5, 1, 0, ?8, 0, ?6, ?7, ?7) \
@@ -47,7 +48,7 @@ impl SqliteForgeStateStore {
                  reason = ?6, not_before = NULL, destroy_at = NULL, updated_at = ?7 \
                  WHERE work.state = 'destroyed'";
             let now = host::clock::now().to_string();
-            let request = render_request(request);
+            let request = serde_json::json!(request).to_string();
             let WorkNote { reason, trigger, .. } = note;
             let changed = transaction
                 .execute(sql, params![owner, repo, issue_number, request, title, reason, now, trigger])
@@ -57,7 +58,7 @@ impl SqliteForgeStateStore {
                 _ => self.record_event(transaction, key, WorkState::Queued, &note.reason),
             }
         })?;
-        self.work(key)?.ok_or_else(|| unknown(key))
+        self.work(key)?.ok_or_else(|| DbError::Unknown { key: key.clone() })
     }
 
     /// Takes a step. A holder whose claim was taken over is refused.
@@ -68,39 +69,41 @@ impl SqliteForgeStateStore {
         step: WorkStep,
         note: &WorkNote,
     ) -> Result<WorkState, DbError> {
-        self.change(|transaction| {
-            let (from, held) = self.issue_row(transaction, key)?;
+        self.change("store work", |transaction| {
+            let sql = format!("SELECT state, fence FROM work {OF_ISSUE}");
+            let (from, held): (WorkState, u64) = transaction
+                .query_row(&sql, key_values(key), |row| {
+                    Ok((parsed(row, 0, WorkState::parse)?, row.get(1)?))
+                })
+                .optional()
+                .map_err(self.failed("read work"))?
+                .ok_or_else(|| DbError::Unknown { key: key.clone() })?;
             if held != fence {
-                let IssueKey { owner, repo, issue_number } = key.clone();
-                return Err(DbError::Fenced { owner, repo, issue_number, held, came: fence });
+                return Err(DbError::Fenced { key: key.clone(), held, came: fence });
             }
             let next = next_work(from, step)?;
-            let sql = "UPDATE work SET state = ?4, reason = ?5, slug = COALESCE(?6, slug), \
+            let sql = format!(
+                "UPDATE work SET state = ?4, reason = ?5, slug = COALESCE(?6, slug), \
                  request = COALESCE(?7, request), trigger = COALESCE(?12, trigger), not_before = ?8, \
                  attempts = COALESCE(?9, attempts), updated_at = ?10, \
                  holder = CASE WHEN ?11 THEN holder END, \
-                 lease_until = CASE WHEN ?11 THEN lease_until END \
-                 WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
-            let IssueKey { owner, repo, issue_number } = key;
-            transaction
-                .execute(
-                    sql,
-                    params![
-                        owner,
-                        repo,
-                        issue_number,
-                        next.name(),
-                        note.reason,
-                        note.slug,
-                        note.request.as_ref().map(render_request),
-                        note.not_before.map(|at| at.to_string()),
-                        note.attempts,
-                        host::clock::now().to_string(),
-                        next.is_held(),
-                        note.trigger,
-                    ],
-                )
-                .map_err(self.failed("take a step"))?;
+                 lease_until = CASE WHEN ?11 THEN lease_until END {OF_ISSUE}"
+            );
+            let values = params![
+                key.owner,
+                key.repo,
+                key.issue_number,
+                next.name(),
+                note.reason,
+                note.slug,
+                note.request.as_ref().map(|request| serde_json::json!(request).to_string()),
+                note.not_before.map(|at| at.to_string()),
+                note.attempts,
+                host::clock::now().to_string(),
+                next.is_held(),
+                note.trigger,
+            ];
+            transaction.execute(&sql, values).map_err(self.failed("take a step"))?;
             self.record_event(transaction, key, next, &note.reason)?;
             Ok(next)
         })
@@ -108,35 +111,25 @@ impl SqliteForgeStateStore {
 
     /// Claims the oldest item that is queued, or waiting and due. The claim is on disk before anything starts.
     pub fn claim_work(&self, holder: &str, lease: Duration) -> Result<Option<WorkItem>, DbError> {
-        let key = self.change(|transaction| {
+        let key = self.change("store work", |transaction| {
             let sql = "SELECT owner, repo, issue_number, state FROM work \
                  WHERE state = 'queued' OR (state = 'waiting' AND not_before <= ?1) \
                  ORDER BY updated_at, owner, repo, issue_number LIMIT 1";
             let found = transaction
                 .query_row(sql, params![host::clock::now().to_string()], |row| {
-                    let key = IssueKey {
-                        owner: row.get(0)?,
-                        repo: row.get(1)?,
-                        issue_number: row.get(2)?,
-                    };
-                    Ok((key, row.get::<_, String>(3)?))
+                    Ok((read_key(row, 0)?, parsed(row, 3, WorkState::parse)?))
                 })
                 .optional()
                 .map_err(self.failed("find work"))?;
-            let Some((key, word)) = found else { return Ok(None) };
-            let from = WorkState::parse(&word).ok_or_else(|| self.invalid("state", &word))?;
+            let Some((key, from)) = found else { return Ok(None) };
             let next = next_work(from, WorkStep::Claim)?;
-            let IssueKey { owner, repo, issue_number } = &key;
-            let sql = "UPDATE work SET claims = claims + 1 \
-                       WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
-            transaction
-                .execute(sql, params![owner, repo, issue_number])
-                .map_err(self.failed("claim work"))?;
+            let sql = format!("UPDATE work SET claims = claims + 1 {OF_ISSUE}");
+            transaction.execute(&sql, key_values(&key)).map_err(self.failed("claim work"))?;
             self.hold(transaction, &key, next, holder, lease)?;
             self.record_event(transaction, &key, next, "a slot is free")?;
             Ok(Some(key))
         })?;
-        key.map(|key| self.work(&key)?.ok_or_else(|| unknown(&key))).transpose()
+        key.map(|key| self.work(&key)?.ok_or(DbError::Unknown { key })).transpose()
     }
 
     /// Takes over the items of all other holders and raises their fences. The caller must know that those holders are gone.
@@ -144,45 +137,37 @@ impl SqliteForgeStateStore {
         let held = self.read_works("WHERE holder IS NOT NULL", params![])?;
         let others: Vec<WorkItem> =
             held.into_iter().filter(|work| work.holder.as_deref() != Some(holder)).collect();
-        self.change(|transaction| {
+        self.change("store work", |transaction| {
             others
                 .iter()
                 .try_for_each(|work| self.hold(transaction, &work.key, work.state, holder, lease))
         })?;
-        let reload = |work: &WorkItem| self.work(&work.key)?.ok_or_else(|| unknown(&work.key));
-        others.iter().map(reload).collect()
+        let reload = |WorkItem { key, .. }| self.work(&key)?.ok_or(DbError::Unknown { key });
+        others.into_iter().map(reload).collect()
     }
 
     pub fn renew_leases(&self, holder: &str, lease: Duration) -> Result<usize, DbError> {
         let sql = format!("UPDATE work SET lease_until = {NOW} + ?2 WHERE holder = ?1");
-        let renewed = self.lock().execute(&sql, params![holder, lease.as_secs()]);
-        renewed.map_err(self.failed("renew the leases"))
+        self.execute("renew the leases", &sql, params![holder, lease.as_secs()])
     }
 
     /// Sets when the bottle is destroyed; `None` clears it.
     pub fn set_destroy_at(&self, key: &IssueKey, at: Option<Timestamp>) -> Result<(), DbError> {
-        let IssueKey { owner, repo, issue_number } = key;
-        let sql = "UPDATE work SET destroy_at = ?4 \
-                   WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
+        let sql = format!("UPDATE work SET destroy_at = ?4 {OF_ISSUE}");
         let at = at.map(|at| at.to_string());
-        let updated = self.lock().execute(sql, params![owner, repo, issue_number, at]);
-        updated.map_err(self.failed("schedule the destruction")).map(drop)
+        let values = params![key.owner, key.repo, key.issue_number, at];
+        self.execute("schedule the destruction", &sql, values).map(drop)
     }
 
     /// Deletes the item of an issue whose bottle is removed, so that the issue can start again.
     pub fn forget_work(&self, key: &IssueKey) -> Result<(), DbError> {
-        let IssueKey { owner, repo, issue_number } = key;
-        let sql = "DELETE FROM work WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3 \
-                   AND state = 'destroyed'";
-        let deleted = self.lock().execute(sql, params![owner, repo, issue_number]);
-        deleted.map_err(self.failed("delete work")).map(drop)
+        let sql = format!("DELETE FROM work {OF_ISSUE} AND state = 'destroyed'");
+        self.execute("delete work", &sql, key_values(key)).map(drop)
     }
 
     /// The events of an issue, oldest first.
     pub fn work_events(&self, key: &IssueKey) -> Result<Vec<WorkEvent>, DbError> {
-        let IssueKey { owner, repo, issue_number } = key;
-        let which = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3 ORDER BY seq";
-        self.read_events(which, params![owner, repo, issue_number])
+        self.read_events(&format!("{OF_ISSUE} ORDER BY seq"), key_values(key))
     }
 
     /// The events of all issues after `seq`, oldest first.
@@ -196,20 +181,6 @@ impl SqliteForgeStateStore {
         self.lock().query_row(sql, [], |row| row.get(0)).map_err(self.failed("read the events"))
     }
 
-    fn change<T>(
-        &self,
-        act: impl FnOnce(&Transaction<'_>) -> Result<T, DbError>,
-    ) -> Result<T, DbError> {
-        let mut connection = self.lock();
-        // Takes the write lock at once: a transaction that reads first can be overtaken before it writes.
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(self.failed("begin"))?;
-        let outcome = act(&transaction)?;
-        transaction.commit().map_err(self.failed("store work"))?;
-        Ok(outcome)
-    }
-
     fn hold(
         &self,
         transaction: &Transaction<'_>,
@@ -221,8 +192,7 @@ impl SqliteForgeStateStore {
         let IssueKey { owner, repo, issue_number } = key;
         let sql = format!(
             "UPDATE work SET state = ?4, fence = fence + 1, holder = ?5, \
-             lease_until = {NOW} + ?6, not_before = NULL, updated_at = ?7 \
-             WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3"
+             lease_until = {NOW} + ?6, not_before = NULL, updated_at = ?7 {OF_ISSUE}"
         );
         let now = host::clock::now().to_string();
         let lease = lease.as_secs();
@@ -230,25 +200,6 @@ impl SqliteForgeStateStore {
             .execute(&sql, params![owner, repo, issue_number, state.name(), holder, lease, now])
             .map_err(self.failed("claim work"))
             .map(drop)
-    }
-
-    fn issue_row(
-        &self,
-        transaction: &Transaction<'_>,
-        key: &IssueKey,
-    ) -> Result<(WorkState, u64), DbError> {
-        let IssueKey { owner, repo, issue_number } = key;
-        let sql = "SELECT state, fence FROM work \
-                   WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
-        let found: Option<(String, u64)> = transaction
-            .query_row(sql, params![owner, repo, issue_number], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .optional()
-            .map_err(self.failed("read work"))?;
-        let (word, fence) = found.ok_or_else(|| unknown(key))?;
-        let state = WorkState::parse(&word).ok_or_else(|| self.invalid("state", &word))?;
-        Ok((state, fence))
     }
 
     fn record_event(
@@ -273,42 +224,8 @@ impl SqliteForgeStateStore {
         rest: &str,
         values: impl rusqlite::Params,
     ) -> Result<Vec<WorkItem>, DbError> {
-        let connection = self.lock();
         let sql = format!("SELECT {COLUMNS} FROM work {rest}");
-        let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
-        let rows = statement.query_map(values, read_row).map_err(self.failed("read work"))?;
-        rows.map(|raw| self.work_of(raw.map_err(self.failed("read work"))?)).collect()
-    }
-
-    fn work_of(&self, raw: RawWork) -> Result<WorkItem, DbError> {
-        let time =
-            |field, text: Option<String>| text.map(|text| self.time(field, &text)).transpose();
-        let lease_until = match raw.lease_until {
-            Some(secs) => Some(
-                Timestamp::from_second(secs)
-                    .or(Err(self.invalid("lease_until", &secs.to_string())))?,
-            ),
-            None => None,
-        };
-        Ok(WorkItem {
-            state: WorkState::parse(&raw.state).ok_or_else(|| self.invalid("state", &raw.state))?,
-            request: parse_request(&raw.request)
-                .ok_or_else(|| self.invalid("request", &raw.request))?,
-            key: raw.key,
-            trigger: raw.trigger,
-            title: raw.title,
-            slug: raw.slug,
-            fence: raw.fence,
-            claims: raw.claims,
-            holder: raw.holder,
-            lease_until,
-            not_before: time("not_before", raw.not_before)?,
-            destroy_at: time("destroy_at", raw.destroy_at)?,
-            attempts: raw.attempts,
-            reason: raw.reason,
-            created_at: self.time("created_at", &raw.created_at)?,
-            updated_at: self.time("updated_at", &raw.updated_at)?,
-        })
+        self.select("read work", &sql, values, read_row)
     }
 
     fn read_events(
@@ -316,91 +233,42 @@ impl SqliteForgeStateStore {
         rest: &str,
         values: impl rusqlite::Params,
     ) -> Result<Vec<WorkEvent>, DbError> {
-        let connection = self.lock();
         let sql = format!(
             "SELECT seq, owner, repo, issue_number, at, state, reason FROM work_event {rest}"
         );
-        let mut statement = connection.prepare_cached(&sql).map_err(self.failed("prepare"))?;
-        let rows = statement.query_map(values, |row| {
-            let key = IssueKey { owner: row.get(1)?, repo: row.get(2)?, issue_number: row.get(3)? };
-            let (at, state): (String, String) = (row.get(4)?, row.get(5)?);
-            Ok((row.get::<_, u64>(0)?, key, at, state, row.get::<_, String>(6)?))
-        });
-        let rows = rows.map_err(self.failed("read the events"))?;
-        rows.map(|raw| {
-            let (seq, key, at, word, reason) = raw.map_err(self.failed("read the events"))?;
-            let state = WorkState::parse(&word).ok_or_else(|| self.invalid("state", &word))?;
-            Ok(WorkEvent { seq, key, at: self.time("at", &at)?, state, reason })
+        self.select("read the events", &sql, values, |row| {
+            Ok(WorkEvent {
+                seq: row.get(0)?,
+                key: read_key(row, 1)?,
+                at: parsed(row, 4, parse_time)?,
+                state: parsed(row, 5, WorkState::parse)?,
+                reason: row.get(6)?,
+            })
         })
-        .collect()
     }
-}
-
-fn unknown(key: &IssueKey) -> DbError {
-    let IssueKey { owner, repo, issue_number } = key.clone();
-    DbError::Unknown { owner, repo, issue_number }
-}
-
-fn render_request(request: &WorkRequest) -> String {
-    match request {
-        WorkRequest::Start { agent, bottles } => {
-            serde_json::json!({ "start": { "agent": agent, "bottles": bottles } })
-        }
-        WorkRequest::Resume { prompt } => serde_json::json!({ "resume": { "prompt": prompt } }),
-    }
-    .to_string()
-}
-
-fn parse_request(text: &str) -> Option<WorkRequest> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    if let Some(start) = value.get("start") {
-        let agent = start.get("agent")?.as_str()?.to_owned();
-        let names = start.get("bottles")?.as_array()?.iter();
-        let bottles = names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?;
-        return Some(WorkRequest::Start { agent, bottles });
-    }
-    let prompt = value.get("resume")?.get("prompt")?.as_str().map(str::to_owned);
-    Some(WorkRequest::Resume { prompt })
-}
-
-struct RawWork {
-    key: IssueKey,
-    state: String,
-    request: String,
-    trigger: Option<String>,
-    title: String,
-    slug: Option<String>,
-    fence: u64,
-    claims: u64,
-    holder: Option<String>,
-    lease_until: Option<i64>,
-    not_before: Option<String>,
-    destroy_at: Option<String>,
-    attempts: u32,
-    reason: String,
-    created_at: String,
-    updated_at: String,
 }
 
 /// In the order of [`COLUMNS`].
-fn read_row(row: &Row<'_>) -> rusqlite::Result<RawWork> {
-    let key = IssueKey { owner: row.get(0)?, repo: row.get(1)?, issue_number: row.get(2)? };
-    Ok(RawWork {
-        key,
-        state: row.get(3)?,
-        request: row.get(4)?,
+fn read_row(row: &Row<'_>) -> rusqlite::Result<WorkItem> {
+    let lease_until = row
+        .get::<_, Option<i64>>(11)?
+        .map(|secs| Timestamp::from_second(secs).or(Err(invalid(row, 11, secs.to_string()))));
+    Ok(WorkItem {
+        key: read_key(row, 0)?,
+        state: parsed(row, 3, WorkState::parse)?,
+        request: parsed(row, 4, |text| serde_json::from_str(text).ok())?,
         trigger: row.get(5)?,
         title: row.get(6)?,
         slug: row.get(7)?,
         fence: row.get(8)?,
         claims: row.get(9)?,
         holder: row.get(10)?,
-        lease_until: row.get(11)?,
-        not_before: row.get(12)?,
-        destroy_at: row.get(13)?,
+        lease_until: lease_until.transpose()?,
+        not_before: parsed_option(row, 12, parse_time)?,
+        destroy_at: parsed_option(row, 13, parse_time)?,
         attempts: row.get(14)?,
         reason: row.get(15)?,
-        created_at: row.get(16)?,
-        updated_at: row.get(17)?,
+        created_at: parsed(row, 16, parse_time)?,
+        updated_at: parsed(row, 17, parse_time)?,
     })
 }

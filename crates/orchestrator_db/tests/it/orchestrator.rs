@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, DbError, DeliveryInsert, NewDelivery, SqliteForgeStateStore, WorkItem, WorkNote,
+    About, DbError, Delivery, DeliveryInsert, SqliteForgeStateStore, WorkItem, WorkNote,
     WorkRequest, WorkState, WorkStep,
 };
 use tempfile::TempDir;
@@ -22,8 +22,9 @@ fn store() -> (TempDir, SqliteForgeStateStore) {
     (dir, store)
 }
 
-fn delivery(id: &str) -> NewDelivery {
-    NewDelivery {
+fn delivery(id: &str) -> Delivery {
+    Delivery {
+        seq: 0,
         source: "gitea".to_owned(),
         id: id.to_owned(),
         event: "issue_label".to_owned(),
@@ -31,6 +32,8 @@ fn delivery(id: &str) -> NewDelivery {
         repo: "widget".to_owned(),
         about: About::Issue(3),
         body: b"{\"action\": \"label_updated\"}".to_vec(),
+        received_at: host::clock::now(),
+        handled_at: None,
     }
 }
 
@@ -76,9 +79,9 @@ fn deliveries_wait_in_their_order_until_they_are_handled_and_outlive_the_store()
         store.unhandled_deliveries(9).unwrap().into_iter().map(|it| it.id).collect();
     assert_eq!(ids, ["b", "c"]);
     assert_eq!(store.delivery_body(first.seq).unwrap(), delivery("a").body);
-    let newest = store.last_deliveries(9).unwrap();
-    assert_eq!(newest.first().map(|it| it.id.as_str()), Some("c"));
-    assert!(newest.last().unwrap().handled_at.is_some());
+    let all = store.deliveries_since(0, 9).unwrap();
+    assert_eq!(all.last().map(|it| it.id.as_str()), Some("c"));
+    assert!(all[0].handled_at.is_some());
 }
 
 #[test]

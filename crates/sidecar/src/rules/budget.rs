@@ -1,11 +1,6 @@
-//! CallBudget of a run's calls, so that a flood reaches the log and not the forge.
+//! Budget of a run's calls, so that a flood reaches the log and not the forge.
 
-/// Calls that a run may make in all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CallBudget {
-    pub(crate) reads_max: u64,
-    pub(crate) writes_max: u64,
-}
+use crate::dispatcher::CallLimits;
 
 /// Calls of a run so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,10 +19,10 @@ pub(crate) enum CallCost {
 }
 
 /// Counts a call; false if nothing is left for it.
-pub(crate) fn spend(budget: &CallBudget, spent: &mut CallsSpent, cost: CallCost) -> bool {
+pub(crate) fn spend(limits: &CallLimits, spent: &mut CallsSpent, cost: CallCost) -> bool {
     let (used, most) = match cost {
-        CallCost::Read => (&mut spent.reads, budget.reads_max),
-        CallCost::Write => (&mut spent.writes, budget.writes_max),
+        CallCost::Read => (&mut spent.reads, limits.reads_max),
+        CallCost::Write => (&mut spent.writes, limits.writes_max),
         CallCost::Free => return true,
     };
     let is_left = *used < most;
@@ -41,9 +36,9 @@ mod tests {
 
     #[test]
     fn reads_and_writes_are_counted_apart_and_the_end_is_free() {
-        let budget = CallBudget { reads_max: 2, writes_max: 1 };
+        let limits = CallLimits { reads_max: 2, writes_max: 1, ..CallLimits::default() };
         let mut spent = CallsSpent::default();
-        let mut call = |cost| spend(&budget, &mut spent, cost);
+        let mut call = |cost| spend(&limits, &mut spent, cost);
         assert!(call(CallCost::Read) && call(CallCost::Read) && !call(CallCost::Read));
         assert!(call(CallCost::Write) && !call(CallCost::Write));
         assert!(call(CallCost::Free) && call(CallCost::Free));

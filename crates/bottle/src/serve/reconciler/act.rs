@@ -7,11 +7,11 @@ use orchestrator_db::{
     WorkStep,
 };
 
+use super::Reconciler;
 use super::observe::{IssueObservation, find_bottle};
 use super::queue::{Finished, PendingIssue, TaskResult};
 use super::worker::Job;
-use super::{Reconciler, name};
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::end::{End, Loss, tell_agent};
 use crate::rules::decide::{Action, decide};
@@ -113,7 +113,7 @@ impl Reconciler {
             }
             Err(failure) => {
                 let tries = self.queue.requeue_after(&key, entry, &failure);
-                tracing::warn!(issue = %name(&key), %failure, tries, "could not be reconciled");
+                tracing::warn!(issue = %key, %failure, tries, "could not be reconciled");
                 Ok(())
             }
         }
@@ -133,7 +133,7 @@ impl Reconciler {
         let trigger = entry.trigger.clone();
         let action = decide(&observed.state);
         if action != Action::Nothing {
-            tracing::info!(issue = %name(key), ?action, "decided");
+            tracing::info!(issue = %key, ?action, "decided");
         }
         match (action, &observed.work) {
             (Action::Start { agent, bottles }, _) => {
@@ -174,7 +174,7 @@ impl Reconciler {
             let note = WorkNote::because(reason);
             store.step_work(&work.key, work.fence, WorkStep::CallPerson, &note).or_general()?;
         }
-        tracing::info!(issue = %name(&work.key), reason, %at, "its bottle will be destroyed");
+        tracing::info!(issue = %work.key, reason, %at, "its bottle will be destroyed");
         Ok(())
     }
 
@@ -226,7 +226,7 @@ fn end_agent(
 ) -> Result<(), Failure> {
     let Some((bottle, record)) = bottle else { return Ok(()) };
     if let Some(dir) = bottle.last_run(record)?.filter(|dir| !dir.is_closed()) {
-        tracing::info!(issue = %name(key), reason, "ending its agent");
+        tracing::info!(issue = %key, reason, "ending its agent");
         tell_agent(&dir, End::Freeze)?;
     }
     Ok(())

@@ -22,6 +22,7 @@ use host::signal::Cancel;
 use orchestrator_db::{
     BottleState, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkState, WorkStep,
 };
+use shell::Ui;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -30,10 +31,9 @@ use self::queue::WorkQueue;
 use self::worker::{Job, JobResult};
 use super::Service;
 use super::repos::agent_labels;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::flow::attestation::settle_statements;
 use crate::flow::end::Loss;
-use crate::ui::Ui;
 
 /// Pause before the first retry; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -138,7 +138,7 @@ impl Reconciler {
     fn take_over(&mut self) -> Result<(), Failure> {
         let lease = self.lease();
         for work in self.service.store.take_over_work(&self.holder, lease).or_general()? {
-            tracing::info!(issue = %name(&work.key), state = %work.state, "taken over");
+            tracing::info!(issue = %work.key, state = %work.state, "taken over");
             self.start_job(Job::Run(Box::new(work)));
         }
         for work in self.service.store.works().or_general()? {
@@ -255,9 +255,4 @@ async fn list_issues(
 fn pause_after(tries: u32) -> Duration {
     let doubled = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(10));
     doubled.min(LONGEST_PAUSE)
-}
-
-/// An issue as people write it.
-fn name(key: &IssueKey) -> String {
-    format!("{}/{}#{}", key.owner, key.repo, key.issue_number)
 }

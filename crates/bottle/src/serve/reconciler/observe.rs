@@ -3,7 +3,7 @@
 use forge::{Forge, ForgeError, Issue, ThreadState};
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem};
 
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::thread::{members_of, read_assignment};

@@ -167,6 +167,7 @@ mod tests {
             owner: "acme".to_owned(),
             repo: "widget".to_owned(),
             about: About::Issue(3),
+            body: Vec::new(),
             received_at: host::clock::now(),
             handled_at: None,
         }

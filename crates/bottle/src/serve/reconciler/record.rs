@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use orchestrator_db::{DbError, WorkItem, WorkNote, WorkRequest, WorkStep};
 
 use super::worker::{JobOutcome, JobResult};
-use super::{Reconciler, name, pause_after};
-use crate::exit::{Failure, OrExit};
+use super::{Reconciler, pause_after};
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::closed_run::AfterRun;
 
 /// Tries of a failure that can pass, before a person is needed.
@@ -32,10 +32,10 @@ impl Reconciler {
         let (step, note) = step_after(work, slug.as_ref(), outcome);
         match self.service.store.step_work(key, *fence, step, &note) {
             Ok(state) => {
-                tracing::info!(issue = %name(key), %state, reason = note.reason, "job ended");
+                tracing::info!(issue = %key, %state, reason = note.reason, "job ended");
             }
             // The new holder continues from what is on disk.
-            Err(DbError::Fenced { .. }) => tracing::warn!(issue = %name(key), "was taken over"),
+            Err(DbError::Fenced { .. }) => tracing::warn!(issue = %key, "was taken over"),
             Err(error) => return Err(error).or_general(),
         }
         host::failpoint::hit("recorded");

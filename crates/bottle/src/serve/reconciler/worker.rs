@@ -10,21 +10,21 @@ use host::signal::Cancel;
 use jiff::Timestamp;
 use model::exit::BottleExit;
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
+use shell::Ui;
 use tokio::sync::mpsc;
 
 use crate::commands::block_on;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::end::{Loss, destroy};
-use crate::flow::open::{self, ResumeRequest, RunClaim, StartRequest};
+use crate::flow::open::{self, PromptRequest, RunClaim, StartRequest};
 use crate::flow::recover::{freeze_if_idle, recover};
-use crate::flow::run_record::BottleRunRecord;
+use crate::flow::run_record::load_run;
 use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
 use crate::serve::Service;
 use crate::serve::repos::Repo;
-use crate::ui::Ui;
 
 /// Prompt of a new bottle.
 const START_PROMPT: &str = "Do what the issue that is assigned to you asks for. If it cannot be done without a decision \
@@ -37,11 +37,8 @@ const RESUME_PROMPT: &str =
 /// Pause after a quota whose end is unknown.
 const UNKNOWN_QUOTA: Duration = Duration::from_secs(900);
 
-/// Task of a worker.
 pub(super) enum Job {
-    /// Runs a claimed item.
     Run(Box<WorkItem>),
-    /// Removes a bottle.
     Destroy { work: Box<WorkItem>, loss: Loss },
 }
 
@@ -53,7 +50,6 @@ impl Job {
     }
 }
 
-/// End of a job.
 pub(super) struct JobResult {
     pub(super) key: IssueKey,
     pub(super) fence: u64,
@@ -65,7 +61,6 @@ pub(super) enum JobOutcome {
     Closed(AfterRun),
     /// The host failed.
     Failed(Failure),
-    /// The bottle is removed.
     Destroyed,
     /// The bottle could not be removed.
     NotDestroyed(Failure),
@@ -133,8 +128,14 @@ fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
         match found {
             Some((bottle, record)) => {
                 if !finish(context, &bottle, &record, access.clone(), work).await? {
-                    let request = resume_request(service, work, &bottle);
-                    open::resume(context, request, Some(access)).await?;
+                    let prompt = match &work.request {
+                        WorkRequest::Start { .. } => START_PROMPT,
+                        WorkRequest::Resume { prompt } => {
+                            prompt.as_deref().unwrap_or(RESUME_PROMPT)
+                        }
+                    };
+                    let request = prompt_request(service, work, prompt);
+                    open::resume(context, bottle.slug().as_str(), request, Some(access)).await?;
                 }
             }
             None => {
@@ -163,7 +164,7 @@ async fn finish(
         recovered?;
         return Ok(true);
     }
-    let meta = BottleRunRecord::load(&dir).or_general()?;
+    let meta = load_run(&dir)?;
     Ok(meta.claim == Some(work.claims))
 }
 
@@ -183,33 +184,19 @@ async fn start_request(
     Ok(StartRequest {
         agent,
         bottles,
-        prompt: START_PROMPT.to_owned(),
-        terminal: None,
         label: None,
-        backend: service.settings.backend.clone(),
         repo: Some(repo.source(&service.home).await?),
-        claim: Some(claim_of(work)),
+        run: prompt_request(service, work, START_PROMPT),
     })
 }
 
-fn resume_request(service: &Service, work: &WorkItem, bottle: &Bottle) -> ResumeRequest {
-    let prompt = match &work.request {
-        WorkRequest::Start { .. } => START_PROMPT.to_owned(),
-        WorkRequest::Resume { prompt } => {
-            prompt.clone().unwrap_or_else(|| RESUME_PROMPT.to_owned())
-        }
-    };
-    ResumeRequest {
-        slug: bottle.slug().to_string(),
-        prompt,
+fn prompt_request(service: &Service, work: &WorkItem, prompt: &str) -> PromptRequest {
+    PromptRequest {
+        prompt: prompt.to_owned(),
         terminal: None,
         backend: service.settings.backend.clone(),
-        claim: Some(claim_of(work)),
+        claim: Some(RunClaim { number: work.claims, trigger: work.trigger.clone() }),
     }
-}
-
-fn claim_of(work: &WorkItem) -> RunClaim {
-    RunClaim { number: work.claims, trigger: work.trigger.clone() }
 }
 
 fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure> {
@@ -217,13 +204,13 @@ fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure>
         bottle.ok_or_else(|| Failure::not_found("the bottle disappeared during its run"))?;
     let dir = bottle.last_run(&record)?;
     let dir = dir.ok_or_else(|| Failure::not_found("the bottle has no run"))?;
-    let meta = BottleRunRecord::load(&dir).or_general()?;
+    let meta = load_run(&dir)?;
     Ok(judge_closed_run(&ClosedRun {
         verdict: meta.verdict.as_ref(),
         problem: meta.publication.as_ref().and_then(|sent| sent.problem.as_deref()),
         pull: record.pull,
         report: meta.done.as_ref().map(|event| event.status),
-        waiting_until: meta.agent_result.as_ref().and_then(|said| waiting_until(&said.claim)),
+        waiting_until: meta.agent_result.as_ref().and_then(|result| waiting_until(&result.claim)),
     }))
 }
 

@@ -6,13 +6,13 @@ use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use orchestrator_db::{About, NewDelivery};
+use orchestrator_db::{About, Delivery};
 use serde::Deserialize;
 
 use super::auth::Principal;
 use super::facts::case::{Case, load_bottle};
 use super::problem::Problem;
-use super::rules::action::{ActionName, UserAction};
+use super::rules::action::UserAction;
 use super::session::fresh_id;
 use super::{WebState, page, query};
 use crate::serve::PAGE_SOURCE;
@@ -37,15 +37,14 @@ pub(crate) async fn press(
 ) -> Response {
     let pressed = async {
         let form = read_form(&web, &principal, &headers, form)?;
-        let name = ActionName::parse(&word)
-            .ok_or_else(|| Problem::missing("a bottle can be frozen, resumed or destroyed"))?;
-        submit(&web, &slug, name.with_prompt(form.prompt), &principal).await?;
-        Ok(name)
+        let action = parse_action(&word)?;
+        submit(&web, &slug, action, form.prompt, &principal).await?;
+        Ok(action)
     };
     match pressed.await {
         // Loading the bottle has checked the name, so it is safe in an address.
-        Ok(name) => {
-            Redirect::to(&format!("/bottles/{slug}?requested={}", name.name())).into_response()
+        Ok(action) => {
+            Redirect::to(&format!("/bottles/{slug}?requested={}", action.name())).into_response()
         }
         Err(problem) => page::problem(&web, &problem),
     }
@@ -69,7 +68,12 @@ pub(crate) fn read_form(
     Ok(form)
 }
 
-/// Why every action is refused on an open page.
+pub(crate) fn parse_action(word: &str) -> Result<UserAction, Problem> {
+    let none = || Problem::missing("a bottle can be frozen, resumed or destroyed");
+    UserAction::parse(word).ok_or_else(none)
+}
+
+/// Refusal of every action on an open page.
 pub(crate) const READ_ONLY: &str = "this page is read-only; set admin_token_file or user_header in the configuration of bot-bottle serve";
 
 /// Checks an action, stores it, and returns its delivery id once it is on disk.
@@ -77,20 +81,22 @@ pub(crate) async fn submit(
     web: &WebState,
     slug: &str,
     action: UserAction,
+    prompt: String,
     principal: &Principal,
 ) -> Result<String, Problem> {
     let name = slug.to_owned();
     let case = query(web, move |web| load_bottle(web, &name).map(|(case, ..)| case)).await?;
     let conflict = |detail: String| Problem::new(StatusCode::CONFLICT, detail);
-    let event = action.name().name();
+    let event = action.name();
     let Case { orchestrated: true, issue: Some(issue), .. } = &case else {
         return Err(conflict(format!(
             "this bottle was started by hand; use: bot-bottle {event} {slug}"
         )));
     };
-    action.check(case.status).map_err(|refusal| conflict(refusal.to_string()))?;
+    action.check(case.status, &prompt).map_err(|refusal| conflict(refusal.to_string()))?;
     let id = fresh_id().map_err(|error| Problem::failed(&error))?;
-    let delivery = NewDelivery {
+    let delivery = Delivery {
+        seq: 0,
         source: PAGE_SOURCE.to_owned(),
         id: id.clone(),
         event: event.to_owned(),
@@ -98,9 +104,11 @@ pub(crate) async fn submit(
         repo: issue.repo.clone(),
         about: About::Issue(issue.number),
         body: match action {
-            UserAction::Resume { prompt } => prompt.into_bytes(),
+            UserAction::Resume => prompt.into_bytes(),
             UserAction::Freeze | UserAction::Destroy => Vec::new(),
         },
+        received_at: host::clock::now(),
+        handled_at: None,
     };
     web.service.inbox.store(delivery).await.map_err(|error| match error {
         InboxError::Full => Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),

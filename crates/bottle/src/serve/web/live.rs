@@ -9,11 +9,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use engine::box_dir::BoxDir;
-use engine::launch::{self, BoxStatus};
 use futures_util::stream::{self, Stream};
 use model::escape::escape_terminal;
-use sandbox::spec::BoxOutput;
 use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
@@ -24,7 +21,7 @@ use super::facts::run::FoundRun;
 use super::problem::Problem;
 use super::rules::log_style::{LogStyle, LogView};
 use super::{Web, WebState, query};
-use crate::exit::OrExit;
+use crate::exit::OrGeneral;
 
 /// Interval between two reads of a log or the database.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -83,8 +80,7 @@ async fn next_piece(mut log: Log) -> Option<(Result<Event, Infallible>, Log)> {
     loop {
         let (slug, run, from) = (log.slug.clone(), log.run.clone(), log.next);
         let looked = query(&log.web, move |web| {
-            let found = FoundRun::open(&web.service.home, &slug, &run)?;
-            read_next(&found.place()?, found.dir.is_closed(), from)
+            read_next(&FoundRun::open(&web.service.home, &slug, &run)?, from)
         });
         let Ok((piece, is_over)) = looked.await else {
             // The server's log has the reason; the client reconnects.
@@ -106,16 +102,11 @@ async fn next_piece(mut log: Log) -> Option<(Result<Event, Infallible>, Log)> {
 }
 
 /// The next slice of a log, and whether the log has ended.
-fn read_next(place: &BoxDir, is_closed: bool, from: u64) -> Result<(LogSlice, bool), Problem> {
+fn read_next(found: &FoundRun, from: u64) -> Result<(LogSlice, bool), Problem> {
     // Read before the log: an ended box prints nothing more.
-    let runs = match launch::box_status(place).or_general()? {
-        BoxStatus::Running => true,
-        BoxStatus::NeverStarted => !is_closed,
-        BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
-    };
+    let runs = found.is_running()?;
     let cut = if runs { SliceEnd::WholeLine } else { SliceEnd::Anywhere };
-    let path = place.stdout(BoxOutput::Log { cap: 0 });
-    let piece = read_slice(&path, from, PIECE_MAX_BYTES, cut).or_general()?;
+    let piece = read_slice(&found.log()?, from, PIECE_MAX_BYTES, cut).or_general()?;
     Ok((piece, !runs))
 }
 

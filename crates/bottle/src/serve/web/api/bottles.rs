@@ -6,13 +6,12 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, IntoResponses, ToSchema};
 
-use super::super::action::{READ_ONLY, submit};
+use super::super::action::{READ_ONLY, parse_action, submit};
 use super::super::auth::Principal;
 use super::super::facts::case::{Case, load_bottle, load_cases};
 use super::super::facts::run::RunSummary;
 use super::super::facts::timeline::{self, Moment};
 use super::super::problem::{Problem, Refusals};
-use super::super::rules::action::ActionName;
 use super::super::{WebState, query};
 use super::query::{NoQuery, PageParams, StrictJson, StrictPath, StrictQuery};
 
@@ -156,11 +155,10 @@ pub(crate) async fn act(
     request: Request,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     check_program(&web, &principal, &headers)?;
-    let name = ActionName::parse(&path.action)
-        .ok_or_else(|| Problem::missing("a bottle can be frozen, resumed or destroyed"))?;
+    let action = parse_action(&path.action)?;
     let StrictJson(ActionBody { prompt }) = StrictJson::from_request(request, &web).await?;
-    let id = submit(&web, &path.slug, name.with_prompt(prompt), &principal).await?;
-    Ok((StatusCode::ACCEPTED, Json(Accepted { id, event: name.name() })))
+    let id = submit(&web, &path.slug, action, prompt, &principal).await?;
+    Ok((StatusCode::ACCEPTED, Json(Accepted { id, event: action.name() })))
 }
 
 /// Refuses what a browser sends by itself, as it does with a cookie: only a program may use the API to act.

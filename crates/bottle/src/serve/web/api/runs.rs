@@ -3,18 +3,18 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use sandbox::spec::BoxOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::super::facts::log::{SliceEnd, read_slice};
+use super::super::facts::log::{LogSlice, SliceEnd, read_slice};
 use super::super::facts::run::{FoundRun, RunSummary};
 use super::super::facts::timeline::{self, Moment};
 use super::super::problem::{Problem, Refusals};
 use super::super::{WebState, query};
 use super::query::{NoQuery, PageParams, StrictPath, StrictQuery};
-use crate::exit::OrExit;
+use crate::exit::OrGeneral;
+use crate::flow::attestation::{load_operations, load_provenance};
 use crate::flow::bottle::Bottle;
 
 /// Largest slice of a log in one response.
@@ -55,17 +55,6 @@ pub(crate) struct RunDetail {
 pub(crate) struct CommitSummary {
     sha: String,
     subject: String,
-}
-
-/// A slice of a log.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LogPiece {
-    /// Offset of its first byte.
-    from: u64,
-    /// The `after` of the next slice; equal to `from` while there is nothing new.
-    next: u64,
-    /// The text, as the box printed it.
-    text: String,
 }
 
 /// The operation log.
@@ -150,7 +139,7 @@ fn detail_of(found: &FoundRun) -> RunDetail {
     let record = meta.agent_box.as_ref();
     let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
     let usage = usage.filter(|usage| usage.requests > 0);
-    let said = meta.agent_result.as_ref();
+    let result = meta.agent_result.as_ref();
     RunDetail {
         run: found.facts(),
         timeline: timeline::of_run(meta),
@@ -160,24 +149,26 @@ fn detail_of(found: &FoundRun) -> RunDetail {
                 subject: commit.subject.clone(),
             })
             .collect(),
-        answer: said.and_then(|said| said.answer.clone()),
+        answer: result.and_then(|result| result.answer.clone()),
         wall_ms: record.map(|record| record.wall_ms),
         input_tokens: usage
             .map(|usage| usage.input + usage.cache_read + usage.cache_write)
-            .or_else(|| said.map(|said| said.input_tokens)),
-        output_tokens: usage.map(|usage| usage.output).or_else(|| said.map(|it| it.output_tokens)),
-        tool_calls: said.map(|said| said.tool_calls),
+            .or_else(|| result.map(|result| result.input_tokens)),
+        output_tokens: usage
+            .map(|usage| usage.output)
+            .or_else(|| result.map(|it| it.output_tokens)),
+        tool_calls: result.map(|result| result.tool_calls),
     }
 }
 
 /// Read the log of a run's box
 #[utoipa::path(get, path = "/runs/{slug}/{run}/log", tag = "runs", params(RunPath, LogParams),
-    responses((status = 200, description = "A piece of it", body = LogPiece), Refusals))]
+    responses((status = 200, description = "A piece of it", body = LogSlice), Refusals))]
 pub(crate) async fn log(
     State(web): State<WebState>,
     StrictPath(names): StrictPath<RunPath>,
     StrictQuery(part): StrictQuery<LogParams>,
-) -> Result<Json<LogPiece>, Problem> {
+) -> Result<Json<LogSlice>, Problem> {
     let limit @ 4..=LOG_MAX_BYTES = part.limit.unwrap_or(LOG_BYTES) else {
         return Err(Problem::wrong(format!("limit must be from 4 to {LOG_MAX_BYTES}")));
     };
@@ -186,11 +177,10 @@ pub(crate) async fn log(
         return Err(Problem::wrong("after is too large"));
     }
     let found = find(&web, names).await?;
-    let path = found.place()?.stdout(BoxOutput::Log { cap: 0 });
+    let path = found.log()?;
     let piece =
         query(&web, move |_| Ok(read_slice(&path, after, limit, SliceEnd::Anywhere).or_general()?));
-    let piece = piece.await?;
-    Ok(Json(LogPiece { from: piece.from, next: piece.next, text: piece.text }))
+    Ok(Json(piece.await?))
 }
 
 /// Show the provenance of a run
@@ -202,7 +192,9 @@ pub(crate) async fn provenance(
     StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<impl IntoResponse, Problem> {
     let found = find(&web, names).await?;
-    let document = query(&web, move |web| Ok(found.provenance(&web.service.home)?)).await?;
+    let document =
+        query(&web, move |web| Ok(load_provenance(&web.service.home, &found.dir, &found.meta)?))
+            .await?;
     Ok(super::json(serde_json::to_string_pretty(&document).unwrap_or_default()))
 }
 
@@ -215,7 +207,7 @@ pub(crate) async fn operations(
     StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<Json<Operations>, Problem> {
     let found = find(&web, names).await?;
-    let operations = query(&web, move |_| Ok(found.operations()?)).await?;
+    let operations = query(&web, move |_| Ok(load_operations(&found.dir)?)).await?;
     Ok(Json(Operations { operations }))
 }
 

@@ -133,7 +133,7 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record
     let (bottle, record) = Bottle::open(&web.service.home, slug)?;
     let store = &web.service.store;
     let work = match &record.forge {
-        Some(env) => store.work(&crate::flow::standing::key_of(env))?,
+        Some(env) => store.work(&crate::flow::issue_row::issue_key(env))?,
         None => None,
     };
     // A work item that was just claimed does not have its bottle's name yet.
@@ -198,7 +198,7 @@ fn case_of_work(
 fn case_of_bottle(web: &Web, record: &Record) -> Case {
     let runs = runs_of(web, record);
     let last = runs.last();
-    let key = record.forge.as_ref().map(crate::flow::standing::key_of);
+    let key = record.forge.as_ref().map(crate::flow::issue_row::issue_key);
     let issue = key.as_ref().map(|key| {
         let links = Links::of(web, key, Some(record));
         let pull = record.pull.map(|number| links.pull(number, &runs));

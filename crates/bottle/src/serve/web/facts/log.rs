@@ -5,14 +5,19 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use model::redact::Redactor;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A slice of a log.
+// Invalid UTF-8 in the text is replaced, and tokens are redacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = LogPiece)]
 pub(crate) struct LogSlice {
     /// Offset of its first byte.
     pub(crate) from: u64,
-    /// Offset of the next slice.
+    /// The `after` of the next slice; equal to `from` while there is nothing new.
     pub(crate) next: u64,
-    /// Its text; invalid UTF-8 is replaced, and tokens are redacted.
+    /// The text, as the box printed it.
     pub(crate) text: String,
 }
 

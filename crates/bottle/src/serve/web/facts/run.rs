@@ -1,25 +1,25 @@
 //! One run, from its metadata. A closed run never changes, so its summary is cached.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use egress::record::EgressEntry;
-use engine::box_dir::BoxDir;
+use engine::launch::{self, BoxStatus};
 use jiff::Timestamp;
-use model::exit::BottleExit;
-use model::id::{BoxName, RunId};
+use model::id::RunId;
 use run_store::run_dir::RunDir;
+use sandbox::spec::BoxOutput;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::super::rules::format::after;
 use super::super::rules::link::safe_href;
-use crate::exit::{Failure, OrExit};
-use crate::flow::attestation::{load_operations, signature_state};
-use crate::flow::bottle::{Bottle, Record};
+use crate::exit::{Failure, OrGeneral};
+use crate::flow::bottle::{Bottle, Record, agent_box};
 use crate::flow::home::Home;
-use crate::flow::run_record::BottleRunRecord;
+use crate::flow::run_record::{BottleRunRecord, load_run};
 use crate::rules::judge::Verdict;
 
 /// A run in a list.
@@ -100,7 +100,7 @@ impl ClosedRuns {
         }
         // Read before the file is read: a run that is closed in between is read again next time.
         let closed = dir.is_closed();
-        let meta = BottleRunRecord::load(dir).or_general()?;
+        let meta = load_run(dir)?;
         let facts = Arc::new(facts_of(dir, &meta));
         if closed {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +131,7 @@ impl FoundRun {
         let (bottle, record) = Bottle::open(home, slug)?;
         let id = record.runs.iter().find(|id| id.as_str() == run).ok_or_else(none)?;
         let dir = bottle.run(id)?;
-        let meta = BottleRunRecord::load(&dir).or_general()?;
+        let meta = load_run(&dir)?;
         Ok(Self { dir, meta })
     }
 
@@ -139,30 +139,18 @@ impl FoundRun {
         facts_of(&self.dir, &self.meta)
     }
 
-    /// The folder of the agent's box.
-    pub(crate) fn place(&self) -> Result<BoxDir, Failure> {
-        let agent = BoxName::parse("agent").or_exit(BottleExit::Internal)?;
-        Ok(BoxDir::new(self.dir.box_dir(&agent)))
+    /// The log of the agent's box.
+    pub(crate) fn log(&self) -> Result<PathBuf, Failure> {
+        Ok(agent_box(&self.dir)?.stdout(BoxOutput::Log { cap: 0 }))
     }
 
-    /// The operation log, as far as it is whole.
-    pub(crate) fn operations(&self) -> Result<Vec<Value>, Failure> {
-        load_operations(&self.dir)
-    }
-
-    /// The provenance of the run as one document, and whether it is signed.
-    pub(crate) fn provenance(&self, home: &Home) -> Result<Value, Failure> {
-        let chain = crate::commands::provenance::check_chain(&self.dir, &self.meta);
-        let operations = self.operations()?;
-        let mut document =
-            crate::rules::provenance::render_provenance(&self.meta, &operations, &chain);
-        document["signature"] = self.signature(home);
-        Ok(document)
-    }
-
-    /// Whether the statements about the run are signed, and by which key.
-    pub(crate) fn signature(&self, home: &Home) -> Value {
-        signature_state(home, &self.dir)
+    /// Whether its box runs, or is about to be started.
+    pub(crate) fn is_running(&self) -> Result<bool, Failure> {
+        Ok(match launch::box_status(&agent_box(&self.dir)?).or_general()? {
+            BoxStatus::Running => true,
+            BoxStatus::NeverStarted => !self.dir.is_closed(),
+            BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
+        })
     }
 }
 
@@ -201,7 +189,7 @@ fn cost_of(dir: &RunDir, meta: &BottleRunRecord) -> Option<(f64, CostSource)> {
         Some(record) => record.egress.as_ref().map(|report| report.usage.usd),
         None => spent_so_far(dir),
     };
-    let claimed = meta.agent_result.as_ref().and_then(|said| said.cost_usd);
+    let claimed = meta.agent_result.as_ref().and_then(|result| result.cost_usd);
     measured
         .filter(|usd| *usd > 0.0)
         .map(|usd| (usd, CostSource::Measured))
@@ -210,8 +198,7 @@ fn cost_of(dir: &RunDir, meta: &BottleRunRecord) -> Option<(f64, CostSource)> {
 
 /// Cost of a running box so far, as the proxy measures it. An incomplete line does not count.
 fn spent_so_far(dir: &RunDir) -> Option<f64> {
-    let agent = BoxName::parse("agent").ok()?;
-    let text = std::fs::read_to_string(BoxDir::new(dir.box_dir(&agent)).egress_log()).ok()?;
+    let text = std::fs::read_to_string(agent_box(dir).ok()?.egress_log()).ok()?;
     let entries = text.lines().filter_map(|line| serde_json::from_str::<EgressEntry>(line).ok());
     Some(entries.filter_map(|entry| entry.spend).map(|spend| spend.usd).sum())
 }

@@ -15,7 +15,7 @@ use super::super::auth::Principal;
 use super::super::facts::case::{Case, load_bottle};
 use super::super::facts::run::RunSummary;
 use super::super::facts::timeline;
-use super::super::rules::action::{ActionName, PROMPT_MAX_CHARS, UserAction};
+use super::super::rules::action::{PROMPT_MAX_CHARS, UserAction};
 use super::super::rules::format;
 use super::super::{WebState, query};
 use super::{Sheet, ago, badge, fact, frame, home, line};
@@ -24,7 +24,7 @@ use super::{Sheet, ago, badge, fact, frame, home, line};
 #[derive(Debug, Deserialize)]
 pub(crate) struct BottleParams {
     /// The action that was accepted just before.
-    requested: Option<ActionName>,
+    requested: Option<UserAction>,
 }
 
 struct BottlePage {
@@ -58,7 +58,7 @@ pub(crate) async fn show(
         Ok(loaded) => loaded,
         Err(problem) => return super::problem(&web, &problem),
     };
-    let notice = params.ok().and_then(|Query(params)| params.requested).map(ActionName::notice);
+    let notice = params.ok().and_then(|Query(params)| params.requested).map(UserAction::notice);
     let form_token = web.auth.form_token(&principal);
     let sheet = Sheet {
         title: loaded.case.title(),
@@ -138,12 +138,12 @@ fn actions(case: &Case, slug: &str, form_token: Option<&str>) -> Markup {
             p.hint { "It was started by hand. Freeze it with " code { "bot-bottle freeze " (slug) } "." }
         };
     }
-    let fits = |action: &UserAction| action.check(case.status).is_ok();
+    let fits = |action: UserAction| action.check(case.status, "x").is_ok();
     let action = |word: &str| format!("/bottles/{slug}/{word}");
     let hidden = html! { input type="hidden" name="token" value=(token); };
     html! {
         section.actions aria-label="Actions" {
-            @if fits(&UserAction::Resume { prompt: "x".to_owned() }) {
+            @if fits(UserAction::Resume) {
                 form.stack method="post" action=(action("resume")) {
                     (hidden)
                     label for="prompt" { "Resume with this prompt" }
@@ -152,10 +152,10 @@ fn actions(case: &Case, slug: &str, form_token: Option<&str>) -> Markup {
                 }
             }
             div.row {
-                @if fits(&UserAction::Freeze) {
+                @if fits(UserAction::Freeze) {
                     form method="post" action=(action("freeze")) { (hidden) button { "Freeze" } }
                 }
-                @if fits(&UserAction::Destroy) {
+                @if fits(UserAction::Destroy) {
                     details.sure {
                         summary.button { "Destroy…" }
                         form method="post" action=(action("destroy")) {

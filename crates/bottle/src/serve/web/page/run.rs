@@ -4,10 +4,8 @@ use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use engine::launch::{self, BoxStatus};
 use jiff::Timestamp;
 use maud::{Markup, html};
-use sandbox::spec::BoxOutput;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,8 +19,11 @@ use super::super::rules::log_style::{LogStyle, LogView};
 use super::super::{Web, WebState, query};
 use super::diff::{self, Patch};
 use super::{Sheet, ago, fact, frame, line, lines};
-use crate::exit::OrExit;
+use crate::exit::OrGeneral;
+use crate::flow::attestation::{load_operations, signature_state};
+use crate::flow::bottle::agent_box;
 use crate::flow::run_record::BottleRunRecord;
+use crate::rules::leak::{ScanOutcome, ScanReport};
 
 /// Part of the log that the page shows at first.
 const TAIL_MAX_BYTES: usize = 256 << 10;
@@ -46,7 +47,6 @@ pub(crate) struct RunParams {
     log: LogView,
 }
 
-/// Shows the page.
 pub(crate) async fn show(
     State(web): State<WebState>,
     Extension(principal): Extension<Principal>,
@@ -74,20 +74,15 @@ pub(crate) async fn show(
 
 fn load(web: &Web, slug: &str, run: &str, view: LogView) -> Result<RunPage, Problem> {
     let found = FoundRun::open(&web.service.home, slug, run)?;
-    let place = found.place()?;
-    let runs = match launch::box_status(&place).or_general()? {
-        BoxStatus::Running => true,
-        BoxStatus::NeverStarted => !found.dir.is_closed(),
-        BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
-    };
-    let output = place.stdout(BoxOutput::Log { cap: 0 });
+    let runs = found.is_running()?;
+    let errors = agent_box(&found.dir)?.stderr();
     Ok(RunPage {
         facts: found.facts(),
-        output: read_tail(&output, TAIL_MAX_BYTES).or_general()?,
-        errors: read_tail(&place.stderr(), ERRORS_MAX_BYTES).or_general()?,
+        output: read_tail(&found.log()?, TAIL_MAX_BYTES).or_general()?,
+        errors: read_tail(&errors, ERRORS_MAX_BYTES).or_general()?,
         runs,
-        operations: found.operations()?,
-        signature: found.signature(&web.service.home),
+        operations: load_operations(&found.dir)?,
+        signature: signature_state(&web.service.home, &found.dir),
         style: LogStyle::of(&found.meta.manifest.provider, view),
         found,
     })
@@ -132,7 +127,7 @@ fn render(loaded: &RunPage, patch: Option<&Patch>, now: Timestamp) -> Markup {
 fn details(loaded: &RunPage, now: Timestamp) -> Markup {
     let (facts, meta) = (&loaded.facts, &loaded.found.meta);
     let record = meta.agent_box.as_ref();
-    let said = meta.agent_result.as_ref();
+    let result = meta.agent_result.as_ref();
     let usage = record.and_then(|record| record.egress.as_ref()).map(|report| &report.usage);
     html! {
         dl.grid {
@@ -154,7 +149,7 @@ fn details(loaded: &RunPage, now: Timestamp) -> Markup {
                 }))
                 (fact("model calls", &html! { (format::count(usage.requests)) }))
             }
-            @if let Some(said) = said { (fact("tool calls", &html! { (said.tool_calls) })) }
+            @if let Some(result) = result { (fact("tool calls", &html! { (result.tool_calls) })) }
             @if let Some(peak) = record.and_then(|record| record.peak_memory_bytes) {
                 (fact("memory", &html! { (format::bytes(peak)) }))
             }
@@ -177,8 +172,7 @@ fn details(loaded: &RunPage, now: Timestamp) -> Markup {
     }
 }
 
-fn render_scan(scan: &crate::rules::leak::ScanReport) -> String {
-    use crate::rules::leak::ScanOutcome;
+fn render_scan(scan: &ScanReport) -> String {
     match &scan.status {
         ScanOutcome::Clean => "none found".to_owned(),
         ScanOutcome::Findings { count, .. } => format::plural(*count, "finding", "findings"),

@@ -7,22 +7,14 @@ use super::case_status::CaseStatus;
 /// A longer prompt belongs in a file of the repository.
 pub(crate) const PROMPT_MAX_CHARS: usize = 20_000;
 
-/// An action's name, as addresses and deliveries spell it.
+/// A user's request for a bottle, as addresses and deliveries name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ActionName {
-    Freeze,
-    Resume,
-    Destroy,
-}
-
-/// A user's request for a bottle.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UserAction {
     /// Ends the agent and keeps everything.
     Freeze,
-    /// Runs the agent again with this prompt.
-    Resume { prompt: String },
+    /// Runs the agent again with a prompt.
+    Resume,
     /// Removes the bottle; its records stay.
     Destroy,
 }
@@ -40,7 +32,7 @@ pub(crate) enum ActionError {
     LongPrompt,
 }
 
-impl ActionName {
+impl UserAction {
     pub(crate) const ALL: [Self; 3] = [Self::Freeze, Self::Resume, Self::Destroy];
 
     /// The stored name.
@@ -56,15 +48,6 @@ impl ActionName {
         Self::ALL.into_iter().find(|action| action.name() == word)
     }
 
-    /// The action with its prompt; only resuming has one.
-    pub(crate) fn with_prompt(self, prompt: String) -> UserAction {
-        match self {
-            Self::Freeze => UserAction::Freeze,
-            Self::Resume => UserAction::Resume { prompt },
-            Self::Destroy => UserAction::Destroy,
-        }
-    }
-
     /// Confirmation on the page after the action was accepted.
     pub(crate) fn notice(self) -> &'static str {
         match self {
@@ -75,29 +58,18 @@ impl ActionName {
             Self::Destroy => "Destroy requested. The records of its runs stay.",
         }
     }
-}
-
-impl UserAction {
-    pub(crate) fn name(&self) -> ActionName {
-        match self {
-            Self::Freeze => ActionName::Freeze,
-            Self::Resume { .. } => ActionName::Resume,
-            Self::Destroy => ActionName::Destroy,
-        }
-    }
 
     /// Checks the action against the case's current status. The reconciler checks it again when it acts.
-    pub(crate) fn check(&self, from: CaseStatus) -> Result<(), ActionError> {
+    pub(crate) fn check(self, from: CaseStatus, prompt: &str) -> Result<(), ActionError> {
         let refused = |verb| Err(ActionError::Status { from, verb });
         match (self, from) {
             (Self::Freeze, CaseStatus::Running) => Ok(()),
             (Self::Freeze, _) => refused("be frozen"),
+            (Self::Resume, CaseStatus::Destroyed | CaseStatus::Running | CaseStatus::Queued) => {
+                refused("be resumed")
+            }
             (
-                Self::Resume { .. },
-                CaseStatus::Destroyed | CaseStatus::Running | CaseStatus::Queued,
-            ) => refused("be resumed"),
-            (
-                Self::Resume { prompt },
+                Self::Resume,
                 CaseStatus::NeedsAttention | CaseStatus::Waiting | CaseStatus::Frozen,
             ) => check_prompt(prompt),
             (Self::Destroy, CaseStatus::Destroyed) => refused("be destroyed again"),
@@ -118,15 +90,10 @@ fn check_prompt(prompt: &str) -> Result<(), ActionError> {
 mod tests {
     use super::*;
 
-    fn resume(prompt: &str) -> UserAction {
-        UserAction::Resume { prompt: prompt.to_owned() }
-    }
-
-    /// Which of the three are possible in a status.
+    /// Possible actions in a status.
     #[track_caller]
     fn check(from: CaseStatus, expected: [bool; 3]) {
-        let found = [UserAction::Freeze, resume("continue"), UserAction::Destroy]
-            .map(|it| it.check(from).is_ok());
+        let found = UserAction::ALL.map(|it| it.check(from, "continue").is_ok());
         assert_eq!(found, expected, "{from:?}");
     }
 
@@ -142,23 +109,24 @@ mod tests {
 
     #[test]
     fn resuming_needs_a_prompt_of_a_sensible_length() {
-        assert_eq!(resume(" \n").check(CaseStatus::Frozen), Err(ActionError::NoPrompt));
+        assert_eq!(UserAction::Resume.check(CaseStatus::Frozen, " \n"), Err(ActionError::NoPrompt));
         let book = "x".repeat(PROMPT_MAX_CHARS + 1);
-        assert_eq!(resume(&book).check(CaseStatus::Frozen), Err(ActionError::LongPrompt));
+        let refused = UserAction::Resume.check(CaseStatus::Frozen, &book);
+        assert_eq!(refused, Err(ActionError::LongPrompt));
     }
 
     #[test]
     fn a_refusal_names_the_status() {
-        let refusal = UserAction::Freeze.check(CaseStatus::Destroyed).expect_err("it is destroyed");
+        let refusal = UserAction::Freeze.check(CaseStatus::Destroyed, "");
+        let refusal = refusal.expect_err("it is destroyed");
         assert_eq!(refusal.to_string(), "a bottle that is destroyed cannot be frozen");
     }
 
     #[test]
     fn names_are_parsed_as_they_are_written() {
-        for action in ActionName::ALL {
-            assert_eq!(ActionName::parse(action.name()), Some(action));
-            assert_eq!(action.with_prompt(String::new()).name(), action);
+        for action in UserAction::ALL {
+            assert_eq!(UserAction::parse(action.name()), Some(action));
         }
-        assert_eq!(ActionName::parse("explode"), None);
+        assert_eq!(UserAction::parse("explode"), None);
     }
 }

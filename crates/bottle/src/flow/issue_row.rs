@@ -1,4 +1,4 @@
-//! Which bottle works on which issue, in the forge state: guarded steps, and the last time that anything was heard.
+//! The database row of an issue that has a bottle.
 
 use engine::workspace::AGENT_IDENTITY;
 use model::exit::BottleExit;
@@ -6,22 +6,21 @@ use orchestrator_db::{BottleStep, ForgeState, ForgeStateStore, IssueKey, SqliteF
 
 use super::bottle::Record;
 use super::home::Home;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::ForgeEnv;
 
-pub(crate) fn open_state(home: &Home) -> Result<SqliteForgeStateStore, Failure> {
+pub(crate) fn open_store(home: &Home) -> Result<SqliteForgeStateStore, Failure> {
     SqliteForgeStateStore::open(&home.database()).or_general()
 }
 
-/// The issue of an assignment.
-pub(crate) fn key_of(env: &ForgeEnv) -> IssueKey {
+pub(crate) fn issue_key(env: &ForgeEnv) -> IssueKey {
     IssueKey { owner: env.owner.clone(), repo: env.repo.clone(), issue_number: env.issue }
 }
 
-/// Says that a new bottle works on an issue. An issue that has one is refused: two would write over one another.
-pub(crate) fn begin(home: &Home, env: &ForgeEnv, record: &Record) -> Result<(), Failure> {
-    let store = open_state(home)?;
-    let key = key_of(env);
+/// Inserts the row of a new bottle. An issue with a bottle is refused: two would overwrite each other's work.
+pub(crate) fn insert(home: &Home, env: &ForgeEnv, record: &Record) -> Result<(), Failure> {
+    let store = open_store(home)?;
+    let key = issue_key(env);
     if let Some(known) = store.get(&key).or_general()? {
         orchestrator_db::next_status(known.status, BottleStep::Start).map_err(|error| {
             Failure::not_found(format!(
@@ -30,11 +29,7 @@ pub(crate) fn begin(home: &Home, env: &ForgeEnv, record: &Record) -> Result<(), 
             ))
         })?;
     }
-    store.upsert(&row(key, record)).or_general()
-}
-
-fn row(key: IssueKey, record: &Record) -> ForgeState {
-    ForgeState {
+    let row = ForgeState {
         key,
         slug: record.slug.to_string(),
         agent_name: record.agent.clone(),
@@ -44,14 +39,15 @@ fn row(key: IssueKey, record: &Record) -> ForgeState {
         pr_number: record.pull,
         status: orchestrator_db::BottleState::Running,
         last_checkin_at: host::clock::now(),
-    }
+    };
+    store.upsert(&row).or_general()
 }
 
-/// Takes a step with the bottle of an issue. An issue that another bottle has by now is left alone.
+/// Takes a step of the bottle's state. The row of another bottle is left unchanged.
 pub(crate) fn step(home: &Home, record: &Record, step: BottleStep) -> Result<(), Failure> {
     let Some(env) = &record.forge else { return Ok(()) };
-    let store = open_state(home)?;
-    let key = key_of(env);
+    let store = open_store(home)?;
+    let key = issue_key(env);
     match store.get(&key).or_general()? {
         Some(known) if known.slug == record.slug.as_str() => {}
         _ => return Ok(()),
@@ -60,11 +56,11 @@ pub(crate) fn step(home: &Home, record: &Record, step: BottleStep) -> Result<(),
     touch(home, record)
 }
 
-/// Writes down that something was heard of the bottle, and which pull request it has.
+/// Updates the time of the last sign of life, and the pull request.
 pub(crate) fn touch(home: &Home, record: &Record) -> Result<(), Failure> {
     let Some(env) = &record.forge else { return Ok(()) };
-    let store = open_state(home)?;
-    if let Some(known) = store.get(&key_of(env)).or_general()? {
+    let store = open_store(home)?;
+    if let Some(known) = store.get(&issue_key(env)).or_general()? {
         let fresh = ForgeState {
             last_checkin_at: host::clock::now(),
             pr_number: record.pull.or(known.pr_number),
